@@ -1,0 +1,91 @@
+"""memlog: a memory for AI agents that is a folder of JSONL files.
+
+The log is the only truth; the read model and the vectors are caches of it. Start with `open`:
+
+    import memlog
+
+    with memlog.open("notes") as store:
+        store.append([memlog.Message(channel="cli", chat_id="1", role="user", content="I like green tea")])
+        for hit in store.search("tea").hits:
+            print(hit.content, hit.position)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memlog.eventlog.errors import (
+        BadInput,
+        Busy,
+        DatabaseError,
+        EmbeddingError,
+        LogError,
+        MemlogError,
+        NotFound,
+    )
+    from memlog.eventlog.events import (
+        CoreMemoryDeleted,
+        CoreMemoryUpdated,
+        Event,
+        MemorySaved,
+        Message,
+        SessionBreak,
+    )
+    from memlog.eventlog.log import Position
+    from memlog.query.search import Hit, SearchResult
+    from memlog.query.window import Window
+    from memlog.service.store import Store, open
+
+__version__ = "0.1.0"
+
+# Imported on first use (PEP 562), so that `memlog append` does not pay for the search it does not run.
+_HOME = {
+    "Store": "memlog.service.store",
+    "open": "memlog.service.store",
+    "Hit": "memlog.query.search",
+    "SearchResult": "memlog.query.search",
+    "Window": "memlog.query.window",
+    "Position": "memlog.eventlog.log",
+    "Event": "memlog.eventlog.events",
+    "Message": "memlog.eventlog.events",
+    "SessionBreak": "memlog.eventlog.events",
+    "MemorySaved": "memlog.eventlog.events",
+    "CoreMemoryUpdated": "memlog.eventlog.events",
+    "CoreMemoryDeleted": "memlog.eventlog.events",
+    "MemlogError": "memlog.eventlog.errors",
+    "LogError": "memlog.eventlog.errors",
+    "DatabaseError": "memlog.eventlog.errors",
+    "EmbeddingError": "memlog.eventlog.errors",
+    "NotFound": "memlog.eventlog.errors",
+    "BadInput": "memlog.eventlog.errors",
+    "Busy": "memlog.eventlog.errors",
+}
+
+__all__ = [
+    "BadInput",
+    "Busy",
+    "CoreMemoryDeleted",
+    "CoreMemoryUpdated",
+    "DatabaseError",
+    "EmbeddingError",
+    "Event",
+    "Hit",
+    "LogError",
+    "MemlogError",
+    "MemorySaved",
+    "Message",
+    "NotFound",
+    "Position",
+    "SearchResult",
+    "SessionBreak",
+    "Store",
+    "Window",
+    "__version__",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module attribute can be anything
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'memlog' has no attribute {name!r}")

@@ -1,0 +1,37 @@
+# `make` lists the targets. Everything runs in .venv, which the first target that needs it makes.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format eval storm
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 16
+
+$(INSTALLED): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(INSTALLED)  ## install, project a fixture log with the real model, query it in four languages
+	@BIN=$(BIN) sh fixtures/demo.sh
+
+test: $(INSTALLED)  ## all tests; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
+	$(BIN)/pytest
+
+lint: $(INSTALLED)  ## formatting, lint, strict types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(INSTALLED)  ## put the formatting right
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+eval: $(INSTALLED)  ## search quality on the LoCoMo conversations in the folder that MEMLOG_EVAL_DATA names
+	$(BIN)/python tests/eval/locomo.py
+
+storm: $(INSTALLED)  ## kill writers and projectors for SECONDS (default 60)
+	$(BIN)/python tests/storm/kill.py --seconds $(or $(SECONDS),60)

@@ -1,0 +1,100 @@
+"""Errors as a user sees them: one line and a hint, and an exit code."""
+
+import os
+import traceback
+
+import click
+import msgspec
+
+from memlog.cli.output import printable
+from memlog.eventlog.errors import (
+    BadInput,
+    Busy,
+    DatabaseError,
+    EmbeddingError,
+    LogError,
+    MemlogError,
+    NotFound,
+)
+
+EXIT_CODES_HELP = (
+    "Exit codes: 0 done; 1 a check failed, or nothing of that id; 2 wrong usage; 3 loss or tampering;"
+    " 65 bad data; 69 a model or service is away; 70 a fault of memlog; 73 cannot create;"
+    " 74 input or output failed; 75 busy, try again; 130 interrupted."
+)
+
+_EXIT_CODES: dict[type[MemlogError], int] = {
+    NotFound: 1,
+    BadInput: 65,
+    EmbeddingError: 69,
+    LogError: 74,
+    DatabaseError: 74,
+    Busy: 75,
+}
+_CANNOT_CREATE = 73
+_INTERRUPTED = 130
+_INTERNAL = 70
+_IO = 74
+
+
+class Failure(msgspec.Struct):
+    """An error as programs read it."""
+
+    code: str
+    message: str
+    hint: str
+    retryable: bool
+
+
+def failure_of(error: BaseException) -> Failure:
+    """What a program needs to know of `error`."""
+    match error:
+        case MemlogError():
+            return Failure(error.code, error.message, error.hint, error.retryable)
+        case click.UsageError():
+            command = error.ctx.command_path if error.ctx else "memlog"
+            return Failure("usage", error.format_message(), f"{command} --help", False)
+        case click.ClickException():
+            return Failure("usage", error.format_message(), "memlog --help", False)
+        case KeyboardInterrupt() | click.Abort():
+            return Failure("interrupted", "interrupted", "what was acknowledged is stored", True)
+        case OSError():
+            return Failure(
+                "io", f"{error.filename or 'input or output'}: {error.strerror or error}", "", True
+            )
+    return Failure(
+        "internal", f"{type(error).__name__}: {error}", "a fault of memlog: MEMLOG_DEBUG=1 shows where", False
+    )
+
+
+def exit_code_of(error: BaseException) -> int:
+    """The exit code for `error`."""
+    match error:
+        case click.exceptions.Exit():
+            return error.exit_code
+        case LogError(code="cannot_create"):
+            return _CANNOT_CREATE
+        case MemlogError():
+            return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), _INTERNAL)
+        case click.ClickException():
+            return error.exit_code
+        case KeyboardInterrupt() | click.Abort():
+            return _INTERRUPTED
+        case OSError():
+            return _IO
+    return _INTERNAL
+
+
+def print_error(error: BaseException, *, as_json: bool) -> None:
+    """Print `error` to stderr."""
+    if isinstance(error, click.exceptions.Exit):
+        return
+    if os.environ.get("MEMLOG_DEBUG"):
+        traceback.print_exception(error)
+    failure = failure_of(error)
+    if as_json:
+        click.echo(msgspec.json.encode({"error": failure}).decode(), err=True)
+        return
+    click.echo(f"memlog: {printable(failure.message)}", err=True)
+    if failure.hint:
+        click.echo(f"hint: {printable(failure.hint)}", err=True)

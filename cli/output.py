@@ -1,0 +1,47 @@
+"""Printing: JSON for programs, text for people; notes and progress on stderr."""
+
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+import msgspec
+
+# C0 but tab and newline, DEL, C1, and the marks that reverse or hide text (CWE-150).
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+"""The option that every command has."""
+
+
+def print_json(value: Any) -> None:  # noqa: ANN401 - whatever msgspec can encode
+    """Print one JSON document on one line, as UTF-8 whatever the locale."""
+    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def printable(text: str) -> str:
+    r"""`text` with control characters and bidi marks as `\x1b`: stored text must not drive a terminal."""
+    return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def one_line(text: str) -> str:
+    """`text` for people on one line."""
+    return printable(" ".join(text.split()))
+
+
+def note(text: str) -> None:
+    """Say something beside the data, on stderr."""
+    click.echo(f"memlog: {printable(text)}", err=True)
+
+
+def progress_line() -> Callable[[str, int, int], None] | None:
+    """Shows how far long work is, on a terminal only."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(what: str, done: int, total: int) -> None:
+        click.echo(f"\r{what}: {done} of {total} ", nl=done >= total, err=True)
+
+    return show

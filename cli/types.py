@@ -1,0 +1,69 @@
+"""The kinds of values that options take."""
+
+import json
+from typing import Any
+
+import click
+
+from memlog.eventlog import timestamps
+
+
+class _Text(click.ParamType):  # type: ignore[type-arg] # generic from click 8.4 on
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+        text = str(value)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self.fail(f"{text!r} is not UTF-8", param, ctx)
+        return text
+
+
+class _Chat(_Text):
+    name = "channel:chat_id"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        channel, colon, chat_id = super().convert(value, param, ctx).partition(":")
+        if not (channel and colon and chat_id):
+            self.fail(f"{value!r} is not CHANNEL:CHAT_ID, such as telegram:123456", param, ctx)
+        return channel, chat_id
+
+
+class _Time(_Text):
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+        text = super().convert(value, param, ctx)
+        try:
+            return timestamps.normalised(
+                f"{text}T00:00:00" if len(text) == len("2026-02-24") else text, naive_is_utc=True
+            )
+        except ValueError:
+            self.fail(f"{value!r} is no time such as 2026-02-24 or 2026-02-24T10:15:00Z", param, ctx)
+
+
+class _JsonObject(_Text):
+    name = "json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        try:
+            members = json.loads(super().convert(value, param, ctx))
+        except (ValueError, RecursionError) as error:
+            self.fail(f"{value!r} is no JSON: {error}", param, ctx)
+        if not isinstance(members, dict):
+            self.fail(f"{value!r} is no JSON object", param, ctx)
+        return members
+
+
+TEXT = _Text()
+"""UTF-8."""
+
+CHAT = _Chat()
+"""(channel, chat_id), split at the first `:`."""
+
+TIME = _Time()
+"""A day, or an RFC 3339 time; as the log writes times."""
+
+JSON_OBJECT = _JsonObject()
+"""A JSON object."""

@@ -1,0 +1,278 @@
+"""Appending: an event is acknowledged only after its bytes are durable.
+
+The steps and their reasons are in docs/storage/jsonl-format.md, "How memlog appends".
+"""
+
+import errno
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from memlog.eventlog import locks, timestamps
+from memlog.eventlog.errors import Busy, LogError
+from memlog.eventlog.events import Event
+from memlog.eventlog.line import Draft, draft
+from memlog.eventlog.streams import SegmentName, newest_segment
+
+Durability = Literal["fsync", "os"]
+"""`fsync`: an acknowledged event survives a power cut. `os`: it survives the process."""
+
+SEGMENT_BYTES = 64 * 1024 * 1024
+"""A segment that has passed this gets no more lines."""
+
+_CANNOT_CREATE = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOTDIR,
+    errno.EEXIST,
+    errno.ENOENT,
+    errno.ELOOP,
+)
+_COMMIT_BYTES = 8 * 1024 * 1024
+_TAIL_BLOCK = 64 * 1024
+_OPEN = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Position(msgspec.Struct, frozen=True):
+    """Where an event stands: the stream, the segment's file name, the offset of its line in bytes."""
+
+    id: str
+    stream: str
+    segment: str
+    offset: int
+    durability: Durability
+
+
+class Log:
+    """Appends to the log of the store at `store`. May be used from several threads and processes at once.
+
+    lock_timeout: seconds to wait for another writer of the same stream.
+    """
+
+    def __init__(self, store: Path, *, durability: Durability = "fsync", lock_timeout: float = 10.0) -> None:
+        self.store = store
+        self.path = store / "log"
+        self.durability: Durability = durability
+        self._lock_timeout = lock_timeout
+        self._synced: set[Path] = set()
+        self._last_at: dict[tuple[int, int], tuple[int, str]] = {}
+
+    def append(self, events: Iterable[Event | dict[str, Any] | bytes]) -> list[Position]:
+        """Append `events` in their order and return where they stand, once all are durable.
+
+        Each event is stored or not by itself; after an error some of them may be.
+
+        Raises:
+            BadInput: an event cannot be stored; none was written.
+            Busy: another writer held the stream for too long.
+            LogError: the log could not be written. Safe to try again with the same ids.
+        """
+        outcomes = self.append_each([draft(event) for event in events])
+        positions = []
+        for outcome in outcomes:
+            if not isinstance(outcome, Position):
+                raise outcome
+            positions.append(outcome)
+        return positions
+
+    def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
+        """Append `drafts`; for each where it stands, or why it is not known to be stored."""
+        outcomes: dict[int, Position | LogError | Busy] = {}
+        for stream in dict.fromkeys(item.stream for item in drafts):
+            numbers = [number for number, item in enumerate(drafts) if item.stream == stream]
+            outcomes |= zip(
+                numbers, self._append_to(stream, [drafts[number] for number in numbers]), strict=True
+            )
+        return [outcomes[number] for number in range(len(drafts))]
+
+    def _append_to(self, stream: str, drafts: list[Draft]) -> list[Position | LogError | Busy]:
+        outcomes: list[Position | LogError | Busy] = []
+        for part in _parts(drafts):
+            try:
+                outcomes += self._commit(stream, part)
+            except Busy as error:
+                outcomes += [error] * len(part)
+            except OSError as error:
+                outcomes += [_not_stored(error, item) for item in part]
+        return outcomes
+
+    def _commit(self, stream: str, drafts: list[Draft]) -> list[Position]:
+        with self._locked_newest(stream) as (fd, segment):
+            at = self._next_at(fd)
+            offsets = _write_lines(fd, [item.line(at) for item in drafts])
+            self._last_at[_identity(fd)] = (os.lseek(fd, 0, os.SEEK_CUR), at)
+            locks.release(fd)
+            # After unlocking, so that the syncs of several writers merge. A failed sync is never tried
+            # again: the kernel may have dropped the pages and would report success.
+            if self.durability == "fsync":
+                _sync_data(fd)
+        return [
+            Position(item.id, stream, segment.filename, offset, self.durability)
+            for item, offset in zip(drafts, offsets, strict=True)
+        ]
+
+    @contextmanager
+    def _locked_newest(self, stream: str) -> Iterator[tuple[int, SegmentName]]:
+        """The stream's newest segment, open and locked, with room for more."""
+        folder = self.path / stream
+        _make_folders(folder)
+        deadline = time.monotonic() + self._lock_timeout
+        while True:
+            today = timestamps.now()[:10]
+            segment = newest_segment(folder) or SegmentName(today)
+            fd = os.open(folder / segment.filename, _OPEN | os.O_CREAT, 0o600)
+            try:
+                locks.acquire(fd, f"{stream}/{segment.filename}", max(0, deadline - time.monotonic()))
+                if _is_still_newest(fd, folder, segment):
+                    if segment.day >= today and os.fstat(fd).st_size < SEGMENT_BYTES:
+                        self._sync_names(folder / segment.filename)
+                        yield fd, segment
+                        return
+                    successor = folder / segment.successor(today).filename
+                    os.close(os.open(successor, _OPEN | os.O_CREAT | os.O_EXCL, 0o600))
+            finally:
+                os.close(fd)
+
+    def _sync_names(self, segment: Path) -> None:
+        """Before this process's first bytes in a segment its name must be durable, whoever made it."""
+        if self.durability == "os" or segment in self._synced:
+            return
+        folder = segment.parent
+        while folder != self.store.parent:
+            _sync_folder(folder)
+            folder = folder.parent
+        self._synced.add(segment)
+
+    def _next_at(self, fd: int) -> str:
+        """Now, but never lower than the last `at` of the segment (clocks go back)."""
+        size, last = self._last_at.get(_identity(fd), (0, ""))
+        if os.fstat(fd).st_size != size:
+            last = max(last, _last_at(fd, size))
+        return max(timestamps.now(), last)
+
+
+def _parts(drafts: list[Draft]) -> Iterator[list[Draft]]:
+    """`drafts` in groups of some megabytes, so that a segment is not outgrown by one long list."""
+    part: list[Draft] = []
+    size = 0
+    for item in drafts:
+        part.append(item)
+        size += len(item.head) + len(item.tail)
+        if size >= _COMMIT_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def _is_still_newest(fd: int, folder: Path, segment: SegmentName) -> bool:
+    """Whether, under the lock, the path still names the locked file and no newer segment was made."""
+    try:
+        standing = (folder / segment.filename).stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return (standing.st_dev, standing.st_ino) == _identity(fd) and newest_segment(folder) == segment
+
+
+def _write_lines(fd: int, lines: list[bytes]) -> list[int]:
+    """Append `lines`, each whole, and return their offsets.
+
+    A line that was cut short, or that a writer without the lock got in front of, is written again on a
+    line of its own: the fragment is left for the quarantine, since nothing is ever truncated.
+    """
+    offsets: list[int] = []
+    while len(offsets) < len(lines):
+        lead = b"" if _ends_with_newline(fd, os.fstat(fd).st_size) else b"\n"
+        data = lead + b"".join(lines[len(offsets) :])
+        written = os.write(fd, data)
+        # With O_APPEND the kernel has just set the descriptor's offset to the end of what it wrote.
+        start = os.lseek(fd, 0, os.SEEK_CUR) - written
+        if not lead and not _ends_with_newline(fd, start):
+            continue
+        offset, end = start + len(lead), start + written
+        for line in lines[len(offsets) :]:
+            if offset + len(line) > end:
+                break
+            offsets.append(offset)
+            offset += len(line)
+    return offsets
+
+
+def _ends_with_newline(fd: int, offset: int) -> bool:
+    return offset == 0 or os.pread(fd, 1, offset - 1) == b"\n"
+
+
+class _Stamp(msgspec.Struct):
+    at: str | None = None
+
+
+def _last_at(fd: int, start: int) -> str:
+    """The `at` of the last line behind `start`, where a line begins; "" where none has one."""
+    end = os.fstat(fd).st_size
+    begin = max(start, end - _TAIL_BLOCK)
+    while True:
+        lines = os.pread(fd, end - begin, begin).split(b"\n")
+        for line in reversed(lines if begin == start else lines[1:]):
+            at = _at_of(line)
+            if at:
+                return at
+        if begin == start:
+            return ""
+        begin = max(start, end - 8 * (end - begin))
+
+
+def _at_of(line: bytes) -> str:
+    if b'"at":"' not in line:
+        return ""
+    try:
+        at = msgspec.json.decode(line, type=_Stamp).at
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return ""
+    return at if at is not None and timestamps.is_written_form(at) else ""
+
+
+def _identity(fd: int) -> tuple[int, int]:
+    status = os.fstat(fd)
+    return status.st_dev, status.st_ino
+
+
+def _make_folders(folder: Path) -> None:
+    if folder.is_dir():
+        return
+    _make_folders(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    _sync_folder(folder.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _sync_data(fd: int) -> None:
+    if sys.platform == "darwin":
+        import fcntl
+
+        # macOS: fsync leaves the bytes in the drive's cache (man 2 fsync).
+        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+    else:
+        os.fdatasync(fd)
+
+
+def _not_stored(error: OSError, item: Draft) -> LogError:
+    cannot_create = error.errno in _CANNOT_CREATE
+    return LogError(
+        f"{item.stream}: {error.strerror or error}: event {item.id} is not known to be stored",
+        hint="make the store's folder writable" if cannot_create else f"try again with the same id {item.id}",
+        code="cannot_create" if cannot_create else "log_io",
+    )

@@ -1,0 +1,123 @@
+"""Reading one segment: its lines, and the fingerprint of what was read."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from memlog.eventlog.line import MAX_LINE
+
+_READ_BLOCK = 1024 * 1024
+_CHAIN_BLOCK = 64 * 1024
+_TAIL = 4 * 1024
+
+
+class Line(NamedTuple):
+    """One line of a segment.
+
+    data: its bytes without the newline; None where it has more than 16 MiB and was not loaded.
+    length: in bytes, without the newline.
+    number: 1 for the segment's first line.
+    end: where the next line begins.
+    """
+
+    offset: int
+    number: int
+    length: int
+    end: int
+    data: bytes | None
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    """A descriptor that reads `path`, which must be a regular file and no link."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def read_lines(
+    fd: int, start: int = 0, *, end: int | None = None, number: int = 1, tail_is_a_line: bool = False
+) -> Iterator[Line]:
+    r"""The lines from `start`, where a line begins, to `end` (None: as far as the file goes).
+
+    Lines end at b"\n" and nothing else. Bytes behind the last newline are a line only where
+    `tail_is_a_line`; elsewhere a writer may still be at them.
+    """
+    offset = position = start
+    pending: list[bytes] = []
+    pending_length = 0
+    while block := os.pread(fd, _READ_BLOCK if end is None else min(_READ_BLOCK, end - position), position):
+        position += len(block)
+        first, *others = block.split(b"\n")
+        pending_length += len(first)
+        # A line too long to be an event is measured, not kept.
+        pending = [*pending, first] if pending_length <= MAX_LINE else []
+        for next_first in others:
+            data = b"".join(pending) if pending_length <= MAX_LINE else None
+            yield Line(offset, number, pending_length, offset + pending_length + 1, data)
+            offset += pending_length + 1
+            number += 1
+            pending, pending_length = [next_first], len(next_first)
+    if tail_is_a_line and pending_length:
+        data = b"".join(pending) if pending_length <= MAX_LINE else None
+        yield Line(offset, number, pending_length, offset + pending_length, data)
+
+
+def line_at(path: Path, offset: int, length: int) -> bytes:
+    """The bytes of one line."""
+    with opened(path) as fd:
+        return os.pread(fd, length, offset)
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What a segment's first `offset` bytes were.
+
+    offset: in bytes.
+    tail: sha256 of the 4 KiB before `offset`: a cheap look whether a grown file still is the same one.
+    chain: a hash over all whole blocks of 64 KiB, each with the hash before it, so that reading on costs
+        the new bytes and not the segment.
+    rest: sha256 of what stands between the last whole block and `offset`.
+    """
+
+    offset: int
+    tail: bytes
+    chain: bytes
+    rest: bytes
+
+    def matches_tail(self, fd: int) -> bool:
+        """Whether the 4 KiB before the offset are what they were."""
+        return _tail_hash(fd, self.offset) == self.tail
+
+    def matches(self, fd: int) -> bool:
+        """Whether all bytes before the offset are what they were."""
+        return fingerprint(fd, self.offset) == self
+
+    def extended(self, fd: int, offset: int) -> "Fingerprint":
+        """The fingerprint of a longer prefix of the same file."""
+        chain = self.chain
+        whole_before, whole = self.offset // _CHAIN_BLOCK, offset // _CHAIN_BLOCK
+        for block in range(whole_before, whole):
+            chain = sha256(chain + os.pread(fd, _CHAIN_BLOCK, block * _CHAIN_BLOCK)).digest()
+        rest = os.pread(fd, offset - whole * _CHAIN_BLOCK, whole * _CHAIN_BLOCK)
+        return Fingerprint(offset, _tail_hash(fd, offset), chain, sha256(rest).digest())
+
+
+def fingerprint(fd: int, offset: int) -> Fingerprint:
+    """The fingerprint of the first `offset` bytes of the open file."""
+    return UNREAD.extended(fd, offset)
+
+
+def _tail_hash(fd: int, offset: int) -> bytes:
+    start = max(0, offset - _TAIL)
+    return sha256(os.pread(fd, offset - start, start)).digest()
+
+
+UNREAD = Fingerprint(0, sha256().digest(), b"", sha256().digest())
+"""The fingerprint of nothing."""

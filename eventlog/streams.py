@@ -1,0 +1,192 @@
+"""Names: the folders and files of the log, and which of them an event belongs in.
+
+No input can leave `log/`: a conversation's folder is made of a–z, 0–9, `-`, `.`, `%` and `~` around one `_`,
+and that `_` makes it neither `.` nor `..`.
+"""
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+from memlog.eventlog.events import (
+    CoreMemoryDeleted,
+    CoreMemoryUpdated,
+    Event,
+    MemorySaved,
+    Message,
+    SessionBreak,
+)
+
+CONVERSATIONS = "conversations"
+_FOLDER_LIMIT = 120
+_FOLDER_HEAD = 80
+_SEGMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.(\d{4}))?\.jsonl")
+_SHORTENED = re.compile(rf".{{{_FOLDER_HEAD}}}~[0-9a-f]{{16}}")
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-.")
+
+
+def encoded_name(name: str) -> str:
+    """`name` with every byte of its UTF-8 but a–z, 0–9, `-`, `.` written as `%xx`."""
+    return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in name.encode())
+
+
+@lru_cache(maxsize=4096)
+def conversation_stream(channel: str, chat_id: str) -> str:
+    """The stream that memlog appends a conversation's events to."""
+    folder = f"{encoded_name(channel)}_{encoded_name(chat_id)}"
+    if len(folder) > _FOLDER_LIMIT:
+        folder = f"{folder[:_FOLDER_HEAD]}~{hashlib.sha256(folder.encode()).hexdigest()[:16]}"
+    return f"{CONVERSATIONS}/{folder}"
+
+
+def chat_of_stream(stream: str) -> tuple[str, str] | None:
+    """The channel and chat_id that a conversation's folder names; None where it names none.
+
+    The folder is split at its first `_` and the two halves decoded, so that a folder made by hand
+    (`telegram_a_b`) and memlog's own (`telegram_a%5fb`) name the same chat.
+    """
+    parent, _, folder = stream.partition("/")
+    channel, underscore, chat_id = folder.partition("_")
+    if parent != CONVERSATIONS or not underscore or _SHORTENED.fullmatch(folder):
+        return None
+    try:
+        return unquote_to_bytes(channel).decode(), unquote_to_bytes(chat_id).decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def stream_of(event: Event) -> str:
+    """The stream that memlog appends `event` to: its type decides."""
+    match event:
+        case Message() | SessionBreak():
+            return conversation_stream(event.channel, event.chat_id)
+        case MemorySaved():
+            return "memory"
+        case CoreMemoryUpdated() | CoreMemoryDeleted():
+            return "core"
+    raise TypeError(f"{type(event).__name__} has no stream")
+
+
+def belongs_in(event: Event, stream: str) -> bool:
+    """Whether `event` may stand in `stream`: in its own, or in a hand-made folder that names its chat."""
+    if stream == stream_of(event):
+        return True
+    return isinstance(event, Message | SessionBreak) and chat_of_stream(stream) == (
+        event.channel,
+        event.chat_id,
+    )
+
+
+@dataclass(frozen=True, order=True)
+class SegmentName:
+    """A segment's day and number, in the order in which segments follow each other."""
+
+    day: str
+    number: int = 0
+
+    @classmethod
+    def parse(cls, filename: str) -> "SegmentName | None":
+        """The name that a file carries; None where the file is no segment."""
+        match = _SEGMENT.fullmatch(filename)
+        if match is None or not _is_day(match[1]):
+            return None
+        return cls(match[1], int(match[2] or 0))
+
+    @property
+    def filename(self) -> str:
+        """`2026-02-24.jsonl`, `2026-02-24.0001.jsonl` …"""
+        return f"{self.day}.jsonl" if self.number == 0 else f"{self.day}.{self.number:04d}.jsonl"
+
+    @property
+    def order(self) -> int:
+        """One number that sorts as the name does: `202602240001`."""
+        return int(self.day.replace("-", "")) * 10_000 + self.number
+
+    def successor(self, today: str) -> "SegmentName":
+        """The name of the segment that is made after this one on the day `today`."""
+        return SegmentName(today) if today > self.day else SegmentName(self.day, self.number + 1)
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One JSONL file of a stream. `is_newest`: the one that is appended to, whose tail may be pending."""
+
+    stream: str
+    name: SegmentName
+    path: Path
+    is_newest: bool
+
+
+def newest_segment(folder: Path) -> SegmentName | None:
+    """The newest segment in a stream's folder, None where it has none."""
+    names, _ = _segment_names(folder)
+    return names[-1] if names else None
+
+
+def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
+    """All segments below `log`, by stream and in order; and what stands there and is no part of the log.
+
+    Links, devices and files of other names are never read: they are the second list.
+    """
+    segments: list[Segment] = []
+    folders, strangers = _stream_folders(log)
+    for stream, folder in folders:
+        names, others = _segment_names(folder)
+        segments += [Segment(stream, name, folder / name.filename, name == names[-1]) for name in names]
+        strangers += others
+    return segments, sorted(strangers)
+
+
+def _segment_names(folder: Path) -> tuple[list[SegmentName], list[Path]]:
+    names, others = [], []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = SegmentName.parse(entry.name)
+            if name is not None and entry.is_file(follow_symlinks=False):
+                names.append(name)
+            else:
+                others.append(Path(entry.path))
+    return sorted(names), others
+
+
+def _stream_folders(log: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
+    if not log.is_dir():
+        return [], []
+    tops, strangers = _subfolders(log)
+    streams = [(path.name, path) for path in tops if path.name != CONVERSATIONS]
+    if log / CONVERSATIONS in tops:
+        chats, others = _subfolders(log / CONVERSATIONS)
+        streams += [(f"{CONVERSATIONS}/{path.name}", path) for path in chats]
+        strangers += others
+    return sorted(streams), strangers
+
+
+def _subfolders(parent: Path) -> tuple[list[Path], list[Path]]:
+    folders: list[Path] = []
+    others: list[Path] = []
+    with os.scandir(parent) as entries:
+        for entry in entries:
+            is_folder = entry.is_dir(follow_symlinks=False) and _is_utf8(entry.name)
+            (folders if is_folder else others).append(Path(entry.path))
+    return folders, others
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,45 @@
+"""Times as memlog writes them: RFC 3339, UTC, milliseconds, `Z` (`2026-02-24T10:15:00.000Z`).
+
+Written so, times sort as text.
+"""
+
+import re
+import time
+from datetime import UTC, datetime
+
+_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+_MINUTES_REQUIRED = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
+
+
+def now() -> str:
+    """The current time."""
+    seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{nanoseconds // 1_000_000:03d}Z"
+
+
+def is_written_form(text: str) -> bool:
+    """Whether `text` has the form in which memlog writes times."""
+    return _WRITTEN.fullmatch(text) is not None
+
+
+def normalised(text: str, *, naive_is_utc: bool) -> str:
+    """`text`, an RFC 3339 time of any offset and precision, as memlog writes it.
+
+    Digits beyond the millisecond are dropped. A time without an offset is taken as UTC where
+    `naive_is_utc`, as foreign writers mean it (Python's `utcnow().isoformat()`).
+
+    Raises:
+        ValueError: `text` is no such time, or lacks an offset.
+    """
+    if not _MINUTES_REQUIRED.match(text):
+        raise ValueError(f"{text!r} is not a time such as 2026-02-24T10:15:00Z")
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        if not naive_is_utc:
+            raise ValueError(f"{text!r} has no offset; add Z for UTC")
+        moment = moment.replace(tzinfo=UTC)
+    try:
+        utc = moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{text!r} is outside the years 1 to 9999") from error
+    return f"{utc.strftime('%Y').zfill(4)}-{utc.strftime('%m-%dT%H:%M:%S')}.{utc.microsecond // 1000:03d}Z"

@@ -1,0 +1,69 @@
+"""Brings lines of another shape to today's, on reading; nothing is ever rewritten.
+
+The one foreign shape is what many agents write:
+`{"id","ts","role","content","type":null|"session_break"|"subagent_result","meta":{"channel","chat_id",…}}`
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.streams import SegmentName, chat_of_stream
+
+VERSION = 1
+"""Changes with any change to what this module makes of a line; part of the projection id."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a line stands: (stream, segment, byte offset)."""
+
+    stream: str
+    segment: SegmentName
+    offset: int
+
+
+def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
+    """The members of a line that memlog did not write, as those of today's event.
+
+    What the line lacks comes from where it stands: the id from its position, the time from its segment's
+    day, channel and chat_id from `meta`, then from its folder.
+
+    Raises:
+        ValueError: its `ts` is no time.
+    """
+    line = {name: value for name, value in members.items() if value is not None}
+    if line.get("type") in (None, "subagent_result"):
+        if "type" in line:
+            line["kind"] = line["type"]
+        line["type"] = "message"
+    line.setdefault("id", f"{place.segment.filename}:{place.offset}")
+    line["ts"] = _time(line.get("ts"), place.segment.day)
+    if line["type"] in ("message", "session_break"):
+        _fill_chat(line, place.stream)
+    return line
+
+
+def _time(ts: object, day: str) -> str:
+    if ts is None:
+        return f"{day}T00:00:00.000Z"
+    if not isinstance(ts, str):
+        raise ValueError(f"ts {ts!r} is no text")  # noqa: TRY004 - wrong data, not a wrong call
+    return timestamps.normalised(ts, naive_is_utc=True)
+
+
+def _fill_chat(line: dict[str, Any], stream: str) -> None:
+    meta = line.get("meta")
+    given = meta if isinstance(meta, dict) else {}
+    channel, chat_id = chat_of_stream(stream) or (None, None)
+    for name, of_folder in (("channel", channel), ("chat_id", chat_id)):
+        value = line.get(name, _as_text(given.get(name, of_folder)))
+        if value is not None:
+            line[name] = value
+    if line["type"] == "session_break" and "model" in given:
+        line.setdefault("model", given["model"])
+
+
+def _as_text(value: object) -> object:
+    """Chat ids are numbers in many foreign logs."""
+    return str(value) if isinstance(value, int) else value

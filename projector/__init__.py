@@ -1,0 +1,1 @@
+"""log → read model: schema, checkpoints, replay, handlers, chunks, vectors, generations, digest."""

@@ -1,0 +1,81 @@
+"""The vector cache: (model id, sha256 of the text) → vector. Disposable; survives every rebuild."""
+
+import os
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from memlog.eventlog.errors import DatabaseError
+from memlog.projector.sqlite import Connection, connect, transaction, wrapped
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS models (model_no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+-- A row per text and model. A rowid table: WITHOUT ROWID was measured two to three times bigger and slower.
+CREATE TABLE IF NOT EXISTS vectors (
+    model_no     INTEGER NOT NULL REFERENCES models (model_no),
+    text_sha256  BLOB NOT NULL,
+    vector       BLOB NOT NULL,  -- float32, little endian
+    UNIQUE (model_no, text_sha256)
+);
+"""
+
+
+class VectorCache:
+    """The vectors of one model in `cache/embeddings.db` of the store at `store`."""
+
+    def __init__(self, store: Path, model_id: str) -> None:
+        path = store / "cache" / "embeddings.db"
+        self._path = path
+        try:
+            self._db = _opened(path)
+        except DatabaseError:
+            # It holds nothing that cannot be computed again.
+            for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+                path.with_name(name).unlink(missing_ok=True)
+            self._db = _opened(path)
+        with wrapped(path), transaction(self._db):
+            self._db.execute("INSERT OR IGNORE INTO models (id) VALUES (?)", (model_id,))
+        (self._model_no,) = self._db.execute(
+            "SELECT model_no FROM models WHERE id = ?", (model_id,)
+        ).fetchone()
+
+    def find(self, texts: Sequence[str]) -> dict[str, bytes]:
+        """The vectors of those of `texts` that have one."""
+        keys = {_key(text): text for text in texts}
+        found = {}
+        with wrapped(self._path):
+            for key, text in keys.items():
+                row = self._db.execute(
+                    "SELECT vector FROM vectors WHERE model_no = ? AND text_sha256 = ?", (self._model_no, key)
+                ).fetchone()
+                if row:
+                    found[text] = row[0]
+        return found
+
+    def add(self, vectors: Iterable[tuple[str, bytes]]) -> None:
+        """Keep the vectors of texts."""
+        with wrapped(self._path), transaction(self._db):
+            self._db.executemany(
+                "INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)",
+                ((self._model_no, _key(text), vector) for text, vector in vectors),
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+def _opened(path: Path) -> Connection:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    # SQLite would make it readable for everyone that the umask lets.
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    db = connect(path, "write")
+    with wrapped(path):
+        db.execute("PRAGMA journal_mode = WAL")
+        for statement in _SCHEMA.split(";\n")[:-1]:
+            db.execute(statement)
+    return db
+
+
+def _key(text: str) -> bytes:
+    return sha256(text.encode()).digest()

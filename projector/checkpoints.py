@@ -1,0 +1,107 @@
+"""How far the read model has come in each segment, and whether what it read still stands there."""
+
+import os
+from dataclasses import dataclass
+
+from memlog.eventlog.segment import UNREAD, Fingerprint
+from memlog.eventlog.streams import Segment
+from memlog.projector.sqlite import Connection
+
+
+@dataclass(frozen=True)
+class Hints:
+    """Size, inode and mtime of a file: equal to what they were, nothing has changed."""
+
+    size: int
+    inode: int
+    mtime_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "Hints":
+        """Those of a file."""
+        return cls(status.st_size, status.st_ino, status.st_mtime_ns)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """How far the read model has come in one segment.
+
+    lines: that end before the fingerprint's offset.
+    is_open: the last of them had no newline, so that the segment must not grow.
+    """
+
+    fingerprint: Fingerprint = UNREAD
+    lines: int = 0
+    is_open: bool = False
+    hints: Hints = Hints(0, 0, 0)
+
+    @property
+    def offset(self) -> int:
+        """What stands before it was projected."""
+        return self.fingerprint.offset
+
+    def has_nothing_new(self, segment: Segment, hints: Hints) -> bool:
+        """Whether a look at the file's status is enough to leave it alone."""
+        has_final_tail = not segment.is_newest and self.offset < hints.size
+        return hints == self.hints and not has_final_tail
+
+    def still_holds(self, fd: int, hints: Hints) -> bool:
+        """Whether what was read still stands before the offset of the open file.
+
+        Where size, inode and mtime changed otherwise than by growth, the whole prefix is hashed; the same
+        bytes under another inode are no change. What growth hides, `memlog verify` finds.
+        """
+        if hints.size < self.offset or (self.is_open and hints.size > self.offset):
+            return False
+        if hints == self.hints:
+            return True
+        if hints.inode == self.hints.inode and hints.size > self.hints.size:
+            return self.fingerprint.matches_tail(fd)
+        return self.fingerprint.matches(fd)
+
+
+NOTHING_READ = Checkpoint()
+"""Of a segment that the read model does not know."""
+
+_COLUMNS = "offset, lines, is_open, tail, chain, rest, size, inode, mtime_ns"
+
+
+def load_all(db: Connection) -> dict[tuple[str, str], Checkpoint]:
+    """Every checkpoint by (stream, segment)."""
+    rows = db.execute(f"SELECT stream, segment, {_COLUMNS} FROM checkpoints")
+    return {(stream, segment): _from_row(*columns) for stream, segment, *columns in rows}
+
+
+def load(db: Connection, segment: Segment) -> Checkpoint:
+    """The checkpoint of one segment."""
+    row = db.execute(
+        f"SELECT {_COLUMNS} FROM checkpoints WHERE stream = ? AND segment = ?",
+        (segment.stream, segment.name.filename),
+    ).fetchone()
+    return _from_row(*row) if row else NOTHING_READ
+
+
+def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
+    """Write it in the transaction that writes the rows."""
+    mark, hints = checkpoint.fingerprint, checkpoint.hints
+    db.execute(
+        f"INSERT OR REPLACE INTO checkpoints (stream, segment, {_COLUMNS})"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (segment.stream, segment.name.filename, mark.offset, checkpoint.lines, checkpoint.is_open)
+        + (mark.tail, mark.chain, mark.rest, hints.size, hints.inode, hints.mtime_ns),
+    )
+
+
+def _from_row(
+    offset: int,
+    lines: int,
+    is_open: int,
+    tail: bytes,
+    chain: bytes,
+    rest: bytes,
+    size: int,
+    inode: int,
+    mtime_ns: int,
+) -> Checkpoint:
+    mark = Fingerprint(offset, tail, chain, rest)
+    return Checkpoint(mark, lines, bool(is_open), Hints(size, inode, mtime_ns))

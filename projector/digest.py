@@ -1,0 +1,69 @@
+"""The canonical dump of a read model, and its digest: equal wherever the log and projection id are.
+
+Numbers that SQLite gives to rows, checkpoints, vectors and the inside of the full text are left out.
+"""
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from memlog.projector.sqlite import Connection
+
+_TABLES = {
+    "events": "stream, segment_no, offset",
+    "conflicts": "stream, segment, offset",
+    "duplicates": "stream, segment, offset",
+    "quarantine": "stream, segment, offset",
+    "messages": "channel, chat_id, created_at, segment_no, offset, stream",
+    "memories": "memory_id",
+    "memory_chunks": "stream, memory_id, message_id, chunk_index",
+    "core_memory": "section, key",
+}
+"""Each table of the dump and the order of its rows."""
+
+_ROW_NUMBERS = {"message_no", "chunk_no"}
+
+
+def dump(db: Connection) -> Iterator[str]:
+    """Every table as its name and then a row a line: a JSON object of its columns."""
+    for table, order in _TABLES.items():
+        columns = [
+            name for _, name, *_ in db.execute(f"PRAGMA table_info({table})") if name not in _ROW_NUMBERS
+        ]
+        yield f"# {table}"
+        for row in db.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}"):
+            yield msgspec.json.encode(dict(zip(columns, map(_readable, row), strict=True))).decode()
+
+
+def digest(db: Connection) -> str:
+    """sha256 over the dump, in hex."""
+    result = sha256()
+    for line in dump(db):
+        result.update(line.encode() + b"\n")
+    return result.hexdigest()
+
+
+def fulltext_digest(db: Connection) -> str:
+    """sha256 over every word of the full text, with where it stands in which message or memory, in hex."""
+    result = sha256()
+    for table, owner in (
+        ("messages_fts", "SELECT message_no AS no, stream, id, 0 AS part FROM messages"),
+        ("memory_chunks_fts", "SELECT chunk_no AS no, stream, memory_id, chunk_index FROM memory_chunks"),
+    ):
+        db.execute(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_words USING fts5vocab(main, {table}, instance)"
+        )
+        rows = db.execute(
+            f"SELECT owner.*, w.term, w.offset FROM temp.{table}_words w"
+            f" LEFT JOIN ({owner}) owner ON owner.no = w.doc"
+            " ORDER BY owner.stream, 3, 4, w.offset, w.term"
+        )
+        for _, *row in rows:
+            result.update(msgspec.json.encode([table, *row]) + b"\n")
+    return result.hexdigest()
+
+
+def _readable(value: Any) -> Any:  # noqa: ANN401 - whatever SQLite holds
+    return value.hex() if isinstance(value, bytes) else value

@@ -1,0 +1,88 @@
+"""Generations: one SQLite file each, and CURRENT, which names the live one and is replaced atomically."""
+
+import os
+import secrets
+import time
+from pathlib import Path
+
+_SIDE_FILES = ("", "-wal", "-shm", "-journal")
+
+
+class Generations:
+    """The files below `model/` of the store at `store`."""
+
+    def __init__(self, store: Path) -> None:
+        self.folder = store / "model"
+        self._current = self.folder / "CURRENT"
+
+    @property
+    def build_lock(self) -> Path:
+        """Held while a generation is built: one at a time, so that what else lies here is a leftover."""
+        return self.folder / "build.lock"
+
+    def current(self) -> Path | None:
+        """The live generation; None where there is none."""
+        try:
+            name = self._current.read_text(encoding="utf-8").strip()
+        except (FileNotFoundError, NotADirectoryError, UnicodeDecodeError):
+            return None
+        path = self.folder / name
+        is_ours = path.parent == self.folder and path.suffix == ".db"
+        return path if is_ours and path.is_file() else None
+
+    def make_folder(self) -> None:
+        """Make the folder where it does not stand."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def new_file(self) -> Path:
+        """An empty file of a name that was never used, readable for its owner alone.
+
+        SQLite's side files take its permissions.
+        """
+        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+        path = self.folder / f"{stamp}-{secrets.token_hex(4)}.db"
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        return path
+
+    def publish(self, path: Path) -> None:
+        """Make `path`, which is closed, the live generation; it and one predecessor stay.
+
+        Under the build lock and the projector lock.
+        """
+        predecessor = self.current()
+        _sync(path)
+        fresh = self.folder / "CURRENT.new"
+        fresh.unlink(missing_ok=True)
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(fd, path.name.encode() + b"\n")
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        fresh.replace(self._current)
+        _sync(self.folder)
+        self.remove_others({path, predecessor})
+
+    def remove_others(self, kept: set[Path | None]) -> None:
+        """Remove every generation but `kept`: older ones, and what killed builds left. Under the build lock.
+
+        A reader that has one open keeps it until it closes it.
+        """
+        for path in self.folder.glob("*.db*"):
+            database = path.with_name(path.name.partition(".db")[0] + ".db")
+            if database not in kept:
+                path.unlink(missing_ok=True)
+
+
+def discard(path: Path) -> None:
+    """Remove a generation that was never published."""
+    for side in _SIDE_FILES:
+        path.with_name(path.name + side).unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,279 @@
+"""The projector of a store: which read model is live, who may write it, and how a new one takes its place.
+
+Each call may be killed at any moment; the next one goes on where it stopped.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from memlog.eventlog.errors import DatabaseError
+from memlog.eventlog.locks import locked
+from memlog.projector import catchup, schema, vectors
+from memlog.projector.cache import VectorCache
+from memlog.projector.catchup import CatchUp, Progress
+from memlog.projector.chunking import ChunkSizes
+from memlog.projector.embedding import Embedder
+from memlog.projector.generations import Generations, discard
+from memlog.projector.replay import Bounds
+from memlog.projector.sqlite import Connection, connect, transaction, why_no_vectors, wrapped
+
+_ATTEMPTS = 3
+_BUILD_TIMEOUT = 600.0
+_EMBED_BATCH = 256
+
+
+class Embedded(msgspec.Struct):
+    """How many passages were given vectors: `computed` by the model, `cached` from the cache."""
+
+    computed: int = 0
+    cached: int = 0
+
+
+class Projection(msgspec.Struct):
+    """What a projection did.
+
+    rebuilt: why a generation was built from scratch; None where none was.
+    vectors_cached: how many vectors it was given from the cache.
+    """
+
+    read: CatchUp
+    rebuilt: str | None = None
+    vectors_cached: int = 0
+
+
+class _GenerationChanged(Exception):
+    """Another process has put a new generation in place."""
+
+
+class Projector:
+    """Brings the read model of the store at `store` up to its log.
+
+    lock_timeout: seconds to wait for another projector.
+    """
+
+    def __init__(self, store: Path, sizes: ChunkSizes | None = None, *, lock_timeout: float = 10.0) -> None:
+        self.store = store
+        self.log = store / "log"
+        self.sizes = sizes or ChunkSizes()
+        self.generations = Generations(store)
+        self._lock_timeout = lock_timeout
+        self._live: tuple[Path, Connection] | None = None
+
+    def catch_up(
+        self,
+        *,
+        lock_timeout: float | None = None,
+        embedder: Embedder | None = None,
+        progress: Progress | None = None,
+    ) -> Projection:
+        """Read on from the checkpoints; build a generation where none stands that can be read on.
+
+        embedder: whose cached vectors a new generation is given.
+
+        Raises:
+            Busy: another projector held the lock for too long; the read model is whole, and behind.
+            DatabaseError: the read model cannot be written.
+        """
+        timeout = self._lock_timeout if lock_timeout is None else lock_timeout
+        for _ in range(_ATTEMPTS):
+            unusable = self.why_unusable()
+            if unusable is not None:
+                return self.rebuild(unusable, embedder=embedder, progress=progress, only_if_unusable=True)
+            try:
+                return Projection(self._read_on(timeout, progress))
+            except _GenerationChanged:
+                continue
+        raise DatabaseError("the read model was replaced again and again", hint="try again")
+
+    def rebuild(
+        self,
+        why: str,
+        *,
+        embedder: Embedder | None = None,
+        progress: Progress | None = None,
+        only_if_unusable: bool = False,
+    ) -> Projection:
+        """Build a generation from the whole log beside the live one, and put it in its place.
+
+        Readers go on with the live one meanwhile. It is given the vectors that the cache has for `embedder`.
+
+        only_if_unusable: leave it where another process has meanwhile built one.
+
+        Raises:
+            Busy: another process is building one, for very long.
+            DatabaseError: it cannot be written.
+        """
+        self.generations.make_folder()
+        with locked(self.generations.build_lock, "the rebuild", _BUILD_TIMEOUT):
+            if only_if_unusable and self.why_unusable() is None:
+                return Projection(self._read_on(self._lock_timeout, progress))
+            self.generations.remove_others({self.generations.current()})
+            path = self.generations.new_file()
+            try:
+                read, cached = self._build(path, embedder, progress)
+            except BaseException:
+                discard(path)
+                raise
+        return Projection(read, rebuilt=why, vectors_cached=cached)
+
+    def embed(
+        self, embedder: Embedder, *, limit: int | None = None, progress: Progress | None = None
+    ) -> Embedded:
+        """Give passages that have no vector one: from the cache, or computed, at most `limit` of these.
+
+        Vectors are computed outside the lock and written in short transactions, in the order in which the
+        passages came.
+
+        Raises:
+            EmbeddingError: the model failed; what was written before stays.
+            Busy, DatabaseError: as `catch_up`.
+        """
+        db = self.live()
+        if why_no_vectors() is not None:
+            return Embedded()
+        with self._turn(self._lock_timeout):
+            vectors.use_model(db, embedder)
+        done, after, total = Embedded(), 0, vectors.count_pending(db)
+        if not total:
+            return done
+        cache = VectorCache(self.store, embedder.id)
+        try:
+            while batch := vectors.pending(db, after, _EMBED_BATCH):
+                room = None if limit is None else limit - done.computed
+                known = cache.find([item.text for item in batch])
+                missing = list(dict.fromkeys(item.text for item in batch if item.text not in known))[:room]
+                fresh = _computed(embedder, missing, cache)
+                ready = [item for item in batch if item.text in known or item.text in fresh]
+                with self._turn(self._lock_timeout):
+                    vectors.store(db, [(item.chunk_no, (known | fresh)[item.text]) for item in ready])
+                done.computed += len(fresh)
+                done.cached += sum(item.text in known for item in ready)
+                if len(ready) < len(batch):
+                    break
+                after = batch[-1].chunk_no
+                if progress:
+                    progress("vectors", done.computed + done.cached, total)
+        finally:
+            cache.close()
+        return done
+
+    def live(self, *, read_only: bool = False) -> Connection:
+        """The connection to the live generation; `read_only` in a folder that cannot be written.
+
+        Raises:
+            DatabaseError: there is none.
+        """
+        path = self.generations.current()
+        if path is None:
+            raise DatabaseError("there is no read model", hint="memlog project")
+        if self._live is None or self._live[0] != path:
+            self.close()
+            self._live = (path, connect(path, "immutable" if read_only else "write"))
+        return self._live[1]
+
+    def why_unusable(self) -> str | None:
+        """Why the live generation cannot be read on; None where it can."""
+        if self.generations.current() is None:
+            return "there was no read model"
+        try:
+            db = self.live()
+            with wrapped("the read model"):
+                standing = schema.stored_projection_id(db)
+        except DatabaseError as error:
+            self.close()
+            return f"the read model could not be read ({error.message})"
+        if standing != schema.projection_id(self.sizes):
+            self.close()
+            return "the read model was made by a memlog that makes other rows"
+        return None
+
+    def close(self) -> None:
+        """Close the connection to the live generation."""
+        if self._live is not None:
+            self._live[1].close()
+            self._live = None
+
+    def _read_on(self, lock_timeout: float, progress: Progress | None) -> CatchUp:
+        with wrapped("the read model"):
+            return catchup.catch_up(
+                self.live(), self.log, self.sizes, turn=lambda: self._turn(lock_timeout), progress=progress
+            )
+
+    @contextmanager
+    def _turn(self, lock_timeout: float) -> Iterator[None]:
+        """One write transaction on the live generation, under the projector lock."""
+        with locked(self.store / "projector.lock", "the read model", lock_timeout):
+            if self._live is None or self._live[0] != self.generations.current():
+                raise _GenerationChanged
+            with transaction(self._live[1]):
+                yield
+
+    def _build(self, path: Path, embedder: Embedder | None, progress: Progress | None) -> tuple[CatchUp, int]:
+        db = connect(path, "bulk")
+        try:
+            with wrapped(path):
+                report = build(db, self.log, self.sizes, progress=progress)
+                cached = self._take_cached_vectors(db, embedder)
+                with locked(self.store / "projector.lock", "the read model", self._lock_timeout):
+                    with transaction(db):
+                        newer = catchup.catch_up(db, self.log, self.sizes)
+                    report.add(newer)
+                    db.execute("PRAGMA locking_mode = NORMAL")
+                    db.execute("PRAGMA journal_mode = WAL")
+                    db.close()
+                    self.generations.publish(path)
+        finally:
+            db.close()
+        return report, cached
+
+    def _take_cached_vectors(self, db: Connection, embedder: Embedder | None) -> int:
+        if embedder is None or why_no_vectors() is not None:
+            return 0
+        taken = 0
+        cache = VectorCache(self.store, embedder.id)
+        try:
+            with transaction(db):
+                vectors.use_model(db, embedder)
+                after = 0
+                while batch := vectors.pending(db, after, _EMBED_BATCH):
+                    known = cache.find([item.text for item in batch])
+                    found = [(item.chunk_no, known[item.text]) for item in batch if item.text in known]
+                    taken += vectors.store(db, found)
+                    after = batch[-1].chunk_no
+        finally:
+            cache.close()
+        return taken
+
+
+def build(
+    db: Connection,
+    log: Path,
+    sizes: ChunkSizes,
+    *,
+    bounds: Bounds | None = None,
+    progress: Progress | None = None,
+) -> CatchUp:
+    """Make the read model of `log` in the empty file of `db`, up to `bounds` where they are given.
+
+    Raises:
+        DatabaseError: a row refers to one that is not there.
+    """
+    with transaction(db):
+        schema.create_tables(db, sizes)
+        report = catchup.catch_up(db, log, sizes, bounds=bounds, progress=progress)
+        schema.create_indexes(db)
+    dangling = db.execute("PRAGMA foreign_key_check").fetchone()
+    if dangling:
+        raise DatabaseError(f"a row of {dangling[0]} refers to a row of {dangling[2]} that is not there")
+    return report
+
+
+def _computed(embedder: Embedder, texts: list[str], cache: VectorCache) -> dict[str, bytes]:
+    if not texts:
+        return {}
+    fresh = {text: row.tobytes() for text, row in zip(texts, embedder.embed(texts), strict=True)}
+    cache.add(fresh.items())
+    return fresh

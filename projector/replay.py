@@ -1,0 +1,220 @@
+"""Folds the lines of segments into a read model: each becomes an event, or a row that says why not."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import chain
+
+from memlog.eventlog.line import BadLine, content_hash, decode, is_blank
+from memlog.eventlog.segment import Line, opened, read_lines
+from memlog.eventlog.streams import Segment
+from memlog.eventlog.upcast import Place
+from memlog.projector import checkpoints, handlers
+from memlog.projector.checkpoints import Checkpoint, Hints
+from memlog.projector.chunking import ChunkSizes
+from memlog.projector.handlers import Placed
+from memlog.projector.sqlite import Connection
+
+_BATCH_LINES = 4096
+_BATCH_BYTES = 8 * 1024 * 1024
+
+Bounds = dict[tuple[str, str], int]
+"""Where to stop in each (stream, segment), in bytes."""
+
+
+class HistoryChanged(Exception):
+    """What was projected of a stream is no longer what a replay would give: it must be replayed."""
+
+    def __init__(self, stream: str, why: str) -> None:
+        super().__init__(why)
+        self.stream = stream
+        self.why = why
+
+
+@dataclass
+class Tally:
+    """What became of the lines that were read."""
+
+    events: int = 0
+    duplicates: int = 0
+    conflicts: int = 0
+    quarantined: int = 0
+
+    def add(self, other: "Tally") -> None:
+        """Count what `other` counted."""
+        self.events += other.events
+        self.duplicates += other.duplicates
+        self.conflicts += other.conflicts
+        self.quarantined += other.quarantined
+
+
+def replay_segment(
+    db: Connection, segment: Segment, sizes: ChunkSizes, bounds: Bounds | None = None
+) -> Iterator[Tally]:
+    """Read on from the segment's checkpoint, a batch at a time; each batch leaves a checkpoint.
+
+    With `bounds`, up to there and no further. An unterminated tail is a line in every segment but the
+    newest, where a writer may still be at it.
+
+    Raises:
+        HistoryChanged: what was read before no longer stands there.
+    """
+    end = None if bounds is None else bounds.get((segment.stream, segment.name.filename), 0)
+    with _opened(segment) as fd:
+        while True:
+            checkpoint = checkpoints.load(db, segment)
+            hints = Hints.of(os.fstat(fd))
+            if not checkpoint.still_holds(fd, hints):
+                raise HistoryChanged(segment.stream, f"{segment.name.filename} was rewritten")
+            lines = read_lines(
+                fd,
+                checkpoint.offset,
+                end=end,
+                number=checkpoint.lines + 1,
+                tail_is_a_line=bounds is not None or not segment.is_newest,
+            )
+            batch = _batch(lines)
+            tally = _fold(db, segment, batch, sizes)
+            checkpoints.save(db, segment, _advanced(checkpoint, batch, fd, hints))
+            yield tally
+            if not batch:
+                return
+
+
+def replay_stream(db: Connection, segments: list[Segment], stream: str, sizes: ChunkSizes) -> Tally:
+    """Forget all rows of `stream` and project its segments anew, within the caller's transaction."""
+    handlers.clear_stream(db, stream)
+    tally = Tally()
+    for part in chain.from_iterable(replay_segment(db, segment, sizes) for segment in segments):
+        tally.add(part)
+    return tally
+
+
+@dataclass
+class _Outcome:
+    accepted: list[Placed] = field(default_factory=list)
+    duplicates: list[Placed] = field(default_factory=list)
+    conflicts: list[Placed] = field(default_factory=list)
+    quarantined: list[tuple[Line, BadLine]] = field(default_factory=list)
+
+
+def _fold(db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes) -> Tally:
+    outcome = _Outcome()
+    decoded = []
+    for line in lines:
+        try:
+            placed = _placed(segment, line)
+        except BadLine as bad:
+            outcome.quarantined.append((line, bad))
+        else:
+            decoded += [placed] if placed else []
+    _sort_out(db, segment, decoded, outcome)
+    _record(db, segment, outcome)
+    handlers.handle(db, outcome.accepted, sizes)
+    return Tally(
+        len(outcome.accepted), len(outcome.duplicates), len(outcome.conflicts), len(outcome.quarantined)
+    )
+
+
+def _placed(segment: Segment, line: Line) -> Placed | None:
+    """The event of a line; None for a blank one."""
+    if line.data is None:
+        raise BadLine("too_long", f"{line.length:,} bytes")
+    if is_blank(line.data):
+        return None
+    event = decode(line.data, Place(segment.stream, segment.name, line.offset))
+    return Placed(event, segment.stream, segment.name, line, content_hash(event))
+
+
+def _sort_out(db: Connection, segment: Segment, decoded: list[Placed], outcome: _Outcome) -> None:
+    """Of the lines of one id the earliest position is the event; others repeat it or contradict it."""
+    known = {
+        event_id: (segment_no, offset, content)
+        for event_id, segment_no, offset, content in db.execute(
+            "SELECT id, segment_no, offset, content_sha256 FROM events"
+            " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
+            (segment.stream, json.dumps([placed.id for placed in decoded])),
+        )
+    }
+    for placed in decoded:
+        here = (segment.name.order, placed.line.offset)
+        standing = known.setdefault(placed.id, (*here, placed.content_sha256))
+        if standing[:2] == here:
+            outcome.accepted.append(placed)
+        elif standing[:2] > here:
+            raise HistoryChanged(segment.stream, f"a late line repeats the id {placed.id}")
+        elif standing[2] == placed.content_sha256:
+            outcome.duplicates.append(placed)
+        else:
+            outcome.conflicts.append(placed)
+
+
+def _record(db: Connection, segment: Segment, outcome: _Outcome) -> None:
+    stream, name = segment.stream, segment.name
+    db.executemany(
+        "INSERT INTO events (stream, id, type, ts, at, segment, segment_no, offset, length, line,"
+        " content_sha256) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (stream, placed.id, str(placed.event.__struct_config__.tag), placed.event.ts, placed.event.at)
+            + (name.filename, name.order, placed.line.offset, placed.line.length, placed.line.number)
+            + (placed.content_sha256,)
+            for placed in outcome.accepted
+        ),
+    )
+    db.executemany(
+        "INSERT INTO conflicts (stream, id, segment, offset, length, line, content_sha256)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            (stream, placed.id, name.filename, placed.line.offset, placed.line.length, placed.line.number)
+            + (placed.content_sha256,)
+            for placed in outcome.conflicts
+        ),
+    )
+    db.executemany(
+        "INSERT INTO duplicates (stream, id, segment, offset) VALUES (?, ?, ?, ?)",
+        ((stream, placed.id, name.filename, placed.line.offset) for placed in outcome.duplicates),
+    )
+    db.executemany(
+        "INSERT INTO quarantine (stream, segment, offset, length, line, reason, sha256)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            (stream, name.filename, line.offset, line.length, line.number, bad.reason)
+            + (None if line.data is None else sha256(line.data).digest(),)
+            for line, bad in outcome.quarantined
+        ),
+    )
+
+
+def _batch(lines: Iterator[Line]) -> list[Line]:
+    batch: list[Line] = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        size += line.length
+        if len(batch) >= _BATCH_LINES or size >= _BATCH_BYTES:
+            break
+    return batch
+
+
+def _advanced(checkpoint: Checkpoint, batch: list[Line], fd: int, hints: Hints) -> Checkpoint:
+    if not batch:
+        return Checkpoint(checkpoint.fingerprint, checkpoint.lines, checkpoint.is_open, hints)
+    last = batch[-1]
+    return Checkpoint(
+        fingerprint=checkpoint.fingerprint.extended(fd, last.end),
+        lines=last.number,
+        is_open=last.end == last.offset + last.length,
+        hints=hints,
+    )
+
+
+@contextmanager
+def _opened(segment: Segment) -> Iterator[int]:
+    try:
+        with opened(segment.path) as fd:
+            yield fd
+    except FileNotFoundError as error:
+        raise HistoryChanged(segment.stream, f"{segment.name.filename} is gone") from error

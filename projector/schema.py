@@ -1,0 +1,58 @@
+"""The schema, its making, and the projection id."""
+
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+
+from memlog.eventlog import upcast
+from memlog.projector import analysis, chunking, handlers
+from memlog.projector.chunking import ChunkSizes
+from memlog.projector.sqlite import Connection
+from memlog.projector.tokens import VOCABULARY_SHA256
+
+
+@cache
+def schema() -> str:
+    """The SQL text of schema.sql."""
+    return (files("memlog.projector") / "schema.sql").read_text(encoding="utf-8")
+
+
+def projection_id(sizes: ChunkSizes) -> str:
+    """A hash over all that shapes rows beside the log, 16 hex digits. Another one is another read model."""
+    shapes = (
+        schema(),
+        f"handlers {handlers.VERSION}, upcast {upcast.VERSION}, analyzer {analysis.VERSION}",
+        f"chunker {chunking.VERSION}, {sizes.window} tokens, {sizes.overlap} overlap",
+        f"vocabulary {VOCABULARY_SHA256}",
+    )
+    return sha256("\n".join(shapes).encode()).hexdigest()[:16]
+
+
+def create_tables(db: Connection, sizes: ChunkSizes) -> None:
+    """Make all tables in an empty file, without the indexes that only queries need."""
+    for statement in _statements():
+        if not _is_index(statement):
+            db.execute(statement)
+    db.execute("INSERT INTO meta VALUES ('projection_id', ?)", (projection_id(sizes),))
+
+
+def create_indexes(db: Connection) -> None:
+    """Make the indexes, after the rows: cheaper than keeping them while millions arrive."""
+    for statement in _statements():
+        if _is_index(statement):
+            db.execute(statement)
+
+
+def stored_projection_id(db: Connection) -> str | None:
+    """The projection id that a read model was made with."""
+    row = db.execute("SELECT value FROM meta WHERE name = 'projection_id'").fetchone()
+    return row[0] if row else None
+
+
+def _statements() -> list[str]:
+    code = "\n".join(line.partition("--")[0] for line in schema().splitlines())
+    return [statement.strip() for statement in code.split(";") if statement.strip()]
+
+
+def _is_index(statement: str) -> bool:
+    return statement.startswith(("CREATE INDEX", "CREATE UNIQUE INDEX"))

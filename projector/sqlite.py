@@ -1,0 +1,145 @@
+"""SQLite, from whichever package here can load extensions. Knows nothing of memories.
+
+Many Pythons are built without extension loading, so the first of pysqlite3, sqlean and sqlite3 that has it
+is taken. Where none has, everything but vectors works.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Literal
+
+from memlog.eventlog.errors import DatabaseError
+
+Connection = sqlite3.Connection
+"""A connection; pysqlite3's and sqlean's have the same methods as the standard library's."""
+
+Mode = Literal["bulk", "write", "read", "immutable"]
+"""`bulk`: a new file that nobody else sees yet. `immutable`: a file in a folder that cannot be written."""
+
+_MINIMUM = (3, 40)
+_CANDIDATES = ("pysqlite3", "sqlean", "sqlite3")
+
+_PRAGMAS: dict[Mode, tuple[str, ...]] = {
+    # Nothing of a build is worth keeping after a crash; it is synced once, before it is shown.
+    # Foreign keys are checked as a whole at the end, which costs a fraction.
+    "bulk": (
+        "journal_mode = OFF",
+        "synchronous = OFF",
+        "locking_mode = EXCLUSIVE",
+        "cache_size = -65536",
+        "foreign_keys = OFF",
+    ),
+    # NORMAL: after a power cut the read model may be some events behind its log, never inconsistent,
+    # and the next catch-up reads them again.
+    "write": ("synchronous = NORMAL", "foreign_keys = ON"),
+    "read": ("query_only = ON",),
+    "immutable": ("query_only = ON",),
+}
+
+
+@cache
+def binding() -> ModuleType:
+    """The SQLite module that is used.
+
+    Raises:
+        DatabaseError: none here is 3.40 or newer.
+    """
+    found = [import_module(name) for name in _CANDIDATES if find_spec(name) is not None]
+    usable = [module for module in found if module.sqlite_version_info >= _MINIMUM]
+    if not usable:
+        raise DatabaseError(
+            f"SQLite {found[-1].sqlite_version} is too old",
+            hint="memlog needs 3.40 or newer: pip install pysqlite3",
+        )
+    return next((module for module in usable if _loads_extensions(module)), usable[0])
+
+
+@cache
+def error_types() -> tuple[type[Exception], ...]:
+    """What the binding raises; `sqlite3.Error` alone is not a base of pysqlite3's."""
+    return (binding().Error,)
+
+
+def why_no_vectors() -> str | None:
+    """Why vector search cannot work with this SQLite; None where it can."""
+    if not _loads_extensions(binding()):
+        return f"{binding().__name__} {binding().sqlite_version} cannot load extensions"
+    return None if _vec0_path() else "the package sqlite-vec is not installed"
+
+
+def connect(path: Path, mode: Mode) -> Connection:
+    """Open the database file at `path`, which must exist.
+
+    The connection may be used from several threads, one at a time.
+
+    Raises:
+        DatabaseError: it cannot be opened.
+    """
+    uri = f"{path.absolute().as_uri()}?{'immutable=1' if mode == 'immutable' else 'mode=rw'}"
+    with wrapped(path):
+        db: Connection = binding().connect(
+            uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0
+        )
+        for pragma in _PRAGMAS[mode]:
+            db.execute(f"PRAGMA {pragma}")
+        if why_no_vectors() is None:
+            db.enable_load_extension(True)
+            db.load_extension(str(_vec0_path()))
+            db.enable_load_extension(False)
+    return db
+
+
+@contextmanager
+def wrapped(path: Path | str) -> Iterator[None]:
+    """Turn SQLite's errors into DatabaseError."""
+    try:
+        yield
+    except error_types() as error:
+        raise DatabaseError(
+            f"{path}: {error}", hint="the read model is disposable: memlog project --from-scratch"
+        ) from error
+
+
+@contextmanager
+def transaction(db: Connection, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE") -> Iterator[None]:
+    """One transaction: committed at the end, rolled back on any error."""
+    db.execute(f"BEGIN {kind}")
+    try:
+        yield
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+
+
+_probe_lock = threading.Lock()
+
+
+@cache
+def _loads_extensions(module: ModuleType) -> bool:
+    with _probe_lock:
+        db = module.connect(":memory:")
+        try:
+            db.enable_load_extension(True)
+        except (AttributeError, module.NotSupportedError):
+            return False
+        finally:
+            db.close()
+        return True
+
+
+@cache
+def _vec0_path() -> Path | None:
+    """The extension's path. Importing sqlite_vec to ask for it would import numpy (130 ms)."""
+    spec = find_spec("sqlite_vec")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(spec.submodule_search_locations[0]) / "vec0"

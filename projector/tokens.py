@@ -1,0 +1,83 @@
+"""WordPiece tokens by the vocabulary that memlog ships, so that chunks are the same on every machine,
+whichever embedding model is installed."""
+
+from bisect import bisect_left, bisect_right
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+"""Of data/vocab.txt; part of the projection id."""
+
+
+def new_tokenizer() -> "Tokenizer":
+    """BERT's uncased WordPiece tokenizer, without truncation and padding."""
+    # Imported here: most messages are short enough to need no counting.
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
+    from tokenizers.normalizers import BertNormalizer
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+    from tokenizers.processors import TemplateProcessing
+
+    words = (files("memlog.projector") / "data" / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    vocabulary = {word: number for number, word in enumerate(words) if word}
+    made = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106 - a token of text
+    made.normalizer = BertNormalizer(lowercase=True)
+    made.pre_tokenizer = BertPreTokenizer()
+    made.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])],
+    )
+    return made
+
+
+_tokenizer = cache(new_tokenizer)
+
+
+def count_tokens(text: str) -> int:
+    """The number of tokens of `text`, without the two that mark its beginning and end."""
+    return len(_tokenizer().encode(text, add_special_tokens=False).ids)
+
+
+def surely_within(text: str, limit: int) -> bool:
+    """Whether `text` has at most `limit` tokens for a reason that needs no counting.
+
+    A token is at least one byte of UTF-8, also after accents are split off, so most messages never need
+    the tokenizer.
+    """
+    return len(text) * 4 <= limit or len(text.encode()) <= limit
+
+
+class Ruler:
+    """Measures one text in tokens. Places in the text are in code points."""
+
+    def __init__(self, text: str) -> None:
+        encoding = _tokenizer().encode(text, add_special_tokens=False)
+        self._end = len(text)
+        self._starts = [start for start, _ in encoding.offsets]
+        self._words = encoding.word_ids
+
+    def count(self, start: int, end: int) -> int:
+        """The tokens that begin from `start` to before `end`."""
+        return bisect_left(self._starts, end) - bisect_left(self._starts, start)
+
+    def forward(self, start: int, tokens: int) -> int:
+        """The last place that is at most `tokens` behind `start` and breaks no word."""
+        first = bisect_left(self._starts, start)
+        index = first + tokens
+        if index >= len(self._starts):
+            return self._end
+        while index > first + 1 and self._words[index] == self._words[index - 1]:
+            index -= 1
+        return self._starts[index]
+
+    def back(self, end: int, tokens: int) -> int:
+        """The first place that is at most `tokens` before `end` and breaks no word."""
+        last = bisect_right(self._starts, end - 1)
+        index = max(0, last - tokens)
+        while 0 < index < last and self._words[index] == self._words[index - 1]:
+            index += 1
+        return self._starts[index] if index < last else end

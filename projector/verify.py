@@ -1,0 +1,129 @@
+"""Compares a read model with a replay of its log."""
+
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from memlog.eventlog.line import DAMAGE
+from memlog.projector import checkpoints, vectors
+from memlog.projector.chunking import ChunkSizes
+from memlog.projector.digest import digest, fulltext_digest
+from memlog.projector.fulltext import TABLES
+from memlog.projector.projector import build
+from memlog.projector.sqlite import Connection, connect, error_types, transaction, why_no_vectors, wrapped
+
+
+class Verification(msgspec.Struct):
+    """What was found. `problems` is empty where all is well; what `quarantined`, `duplicates` and
+    `conflicts` count may stand in a healthy log, and nothing may ever remove it.
+
+    digest, replayed: of the read model and of a replay of its log.
+    damaged: quarantined lines whose bytes are not those that memlog wrote.
+    vectors: how many stand; missing_vectors: how many passages still wait for one.
+    """
+
+    digest: str
+    replayed: str
+    events: int
+    duplicates: int
+    conflicts: int
+    quarantined: dict[str, int]
+    damaged: int
+    vectors: int
+    missing_vectors: int
+    problems: list[str]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no check failed."""
+        return not self.problems
+
+    @property
+    def is_spotless(self) -> bool:
+        """Whether nothing at all is odd (`--strict`)."""
+        return self.ok and not (self.duplicates or self.conflicts or self.quarantined)
+
+
+def verify(db: Connection, log: Path, sizes: ChunkSizes) -> Verification:
+    """Replay `log` as far as the read model in `db` has come, and compare.
+
+    Raises:
+        DatabaseError: the read model cannot be read.
+    """
+    with wrapped("the read model"), transaction(db, "DEFERRED"):
+        found = _described(db)
+        fulltext = fulltext_digest(db)
+        bounds = {place: checkpoint.offset for place, checkpoint in checkpoints.load_all(db).items()}
+        found.replayed, replayed_fulltext = _replayed(log, sizes, bounds)
+        if found.digest != found.replayed:
+            found.problems.append("the read model is unlike a replay of its log")
+        if fulltext != replayed_fulltext:
+            found.problems.append("the full text is unlike a replay of its log")
+        found.problems += _vector_problems(db, found)
+    found.problems += _fulltext_problems(db)
+    if found.damaged:
+        found.problems.append(f"{found.damaged} lines of the log are not as memlog wrote them")
+    return found
+
+
+def _described(db: Connection) -> Verification:
+    quarantined = dict(db.execute("SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY reason"))
+    return Verification(
+        digest=digest(db),
+        replayed="",
+        events=_count(db, "events"),
+        duplicates=_count(db, "duplicates"),
+        conflicts=_count(db, "conflicts"),
+        quarantined=quarantined,
+        damaged=sum(quarantined.get(reason, 0) for reason in DAMAGE),
+        vectors=0 if vectors.model_of(db) is None or why_no_vectors() else _count(db, "vec_memory"),
+        missing_vectors=vectors.count_pending(db),
+        problems=[],
+    )
+
+
+def _replayed(log: Path, sizes: ChunkSizes, bounds: dict[tuple[str, str], int]) -> tuple[str, str]:
+    """The digests of rows and full text of a fresh replay."""
+    with tempfile.TemporaryDirectory(prefix="memlog-verify-") as folder:
+        path = Path(folder) / "replay.db"
+        path.touch(mode=0o600)
+        db = connect(path, "bulk")
+        try:
+            with wrapped(path):
+                build(db, log, sizes, bounds=bounds)
+                return digest(db), fulltext_digest(db)
+        finally:
+            db.close()
+
+
+def _vector_problems(db: Connection, found: Verification) -> list[str]:
+    if vectors.model_of(db) is None or why_no_vectors() is not None:
+        return []
+    problems = []
+    if found.vectors + found.missing_vectors != _count(db, "memory_chunks"):
+        problems.append("passages and vectors do not match in number")
+    probe = db.execute("SELECT rowid, embedding FROM vec_memory LIMIT 1").fetchone()
+    if probe:
+        nearest = db.execute(
+            "SELECT distance FROM vec_memory WHERE embedding MATCH ? AND k = 1", (probe[1],)
+        ).fetchone()
+        if nearest is None or abs(nearest[0]) > 1e-3:
+            problems.append("a vector does not find itself")
+    return problems
+
+
+def _fulltext_problems(db: Connection) -> list[str]:
+    """FTS5's own check. It is written as an INSERT, and writes nothing."""
+    problems = []
+    for table in TABLES:
+        try:
+            db.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
+        except error_types() as error:
+            problems.append(f"{table}: {error}")
+    return problems
+
+
+def _count(db: Connection, table: str) -> int:
+    (count,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
+    return int(count)

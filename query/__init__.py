@@ -1,0 +1,1 @@
+"""Reads: full text, vectors, fusion, windows, core memory, and the lines behind hits."""

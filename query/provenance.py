@@ -1,0 +1,83 @@
+"""From what was found back to the log: the line behind an id, and the lines that were not projected."""
+
+from pathlib import Path
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.line import HINTS, BadLine, Reason, decode
+from memlog.eventlog.segment import line_at
+from memlog.eventlog.streams import SegmentName
+from memlog.eventlog.upcast import Place
+from memlog.projector.sqlite import Connection
+from memlog.query.search import LinePosition
+
+
+class Stored(msgspec.Struct):
+    """An event as it stands in the log; `raw` is its line, without the newline."""
+
+    id: str
+    type: str
+    ts: str
+    at: str | None
+    raw: str
+    position: LinePosition
+
+
+class QuarantinedLine(msgspec.Struct):
+    """A line that could not be projected; `bytes` is its length."""
+
+    stream: str
+    segment: str
+    offset: int
+    reason: str
+    bytes: int
+
+
+def stored(db: Connection, log: Path, name: str, stream: str | None = None) -> Stored | None:
+    """The event of the id `name`, or the one that says what the memory `name` says; None where there is none.
+
+    Raises:
+        BadInput: several streams have an event of this id, and `stream` names none of them.
+    """
+    rows = db.execute(
+        "SELECT id, type, ts, at, stream, segment, offset, line, length FROM events e"
+        " WHERE id = ?1 OR (stream, id) IN (SELECT stream, event_id FROM memories WHERE memory_id = ?1)"
+        " ORDER BY stream, id",
+        (name,),
+    ).fetchall()
+    rows = [row for row in rows if stream is None or row[4] == stream]
+    if len({row[4] for row in rows}) > 1:
+        streams = ", ".join(row[4] for row in rows)
+        raise BadInput(f"{name} stands in several streams: {streams}", hint="name one: --stream STREAM")
+    if not rows:
+        return None
+    event_id, kind, ts, at, of_stream, segment, offset, line, length = rows[0]
+    raw = line_at(log / of_stream / segment, offset, length)
+    return Stored(
+        event_id, kind, ts, at, raw.decode(errors="replace"), LinePosition(of_stream, segment, offset, line)
+    )
+
+
+def quarantine(db: Connection) -> list[QuarantinedLine]:
+    """Every line that could not be projected, by position."""
+    rows = db.execute(
+        "SELECT stream, segment, offset, reason, length FROM quarantine ORDER BY stream, segment, offset"
+    )
+    return [QuarantinedLine(*row) for row in rows]
+
+
+def explanation(log: Path, line: QuarantinedLine) -> str:
+    """Why a line is quarantined, and what can be done, for people: more than its reason says."""
+    name = SegmentName.parse(line.segment)
+    reason: Reason = line.reason  # type: ignore[assignment] # the table holds nothing else
+    detail = ""
+    if name is not None and reason != "too_long":
+        try:
+            decode(
+                line_at(log / line.stream / line.segment, line.offset, line.bytes),
+                Place(line.stream, name, line.offset),
+            )
+        except BadLine as bad:
+            detail = bad.detail
+    return "; ".join(part for part in (detail, HINTS[reason]) if part)

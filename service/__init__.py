@@ -1,0 +1,1 @@
+"""The store as programs use it: commands that read, decide, then append."""

@@ -1,0 +1,383 @@
+"""A store: append, project, search, read. What the command line and Python programs call."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import msgspec
+
+from memlog.eventlog.errors import Busy, EmbeddingError, LogError
+from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event
+from memlog.eventlog.log import Durability, Log, Position
+from memlog.projector import catchup, schema, vectors
+from memlog.projector.catchup import Progress
+from memlog.projector.embedding import Embedder, load_embedder
+from memlog.projector.projector import Embedded, Projector
+from memlog.projector.sqlite import Connection, binding, why_no_vectors, wrapped
+from memlog.projector.verify import Verification, verify
+from memlog.query import core, provenance
+from memlog.query.core import CoreMemory
+from memlog.query.filters import Filters
+from memlog.query.provenance import QuarantinedLine, Stored
+from memlog.query.search import Mode, SearchResult, search
+from memlog.query.window import Window, window
+
+_QUERY_LOCK_TIMEOUT = 0.25
+_QUERY_EMBEDDINGS = 16
+
+
+class ProjectReport(msgspec.Struct, kw_only=True):
+    """What a projection did.
+
+    events, duplicates, conflicts, quarantined: lines that were read now, by what became of them.
+    rows: events in the read model.
+    vectors_computed, vectors_cached, vectors_pending: passages.
+    rebuilt: why everything was read from scratch; None where the read model was read on.
+    notes: what a person should know: streams whose history was rewritten, files that are no segments.
+    silent: what did not work, and why.
+    """
+
+    events: int
+    rows: int
+    duplicates: int
+    conflicts: int
+    quarantined: int
+    vectors_computed: int
+    vectors_cached: int
+    vectors_pending: int
+    rebuilt: str | None
+    notes: list[str]
+    silent: dict[str, str]
+    seconds: float
+
+
+class Status(msgspec.Struct, kw_only=True):
+    """What stands in a store, and what works here.
+
+    generation: the file of the read model; None where none stands.
+    unread_bytes: of the log, behind the read model.
+    """
+
+    store: str
+    generation: str | None
+    projection_id: str
+    unread_bytes: int
+    events: int
+    messages: int
+    memories: int
+    streams: int
+    quarantined: int
+    duplicates: int
+    conflicts: int
+    vectors_pending: int
+    vector_model: str | None
+    sqlite: str
+    silent: dict[str, str]
+
+
+def _ignore(_: str) -> None:
+    pass
+
+
+class Store:
+    """One store. May be used from several threads; use it with `with`, or call `close`.
+
+    path: its folder; made at the first append.
+    model: a folder with `model.onnx` and `tokenizer.json`; None for the model that memlog ships with.
+    durability: `fsync`, or `os`: an acknowledged event then survives the process but not a power cut.
+    lock_timeout: seconds to wait for other writers and projectors.
+    notify: called with what a person should know, such as that the read model was built anew.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        model: Path | None = None,
+        durability: Durability = "fsync",
+        lock_timeout: float = 10.0,
+        notify: Callable[[str], None] = _ignore,
+    ) -> None:
+        self.path = path
+        self._log = Log(path, durability=durability, lock_timeout=lock_timeout)
+        self._projector = Projector(path, lock_timeout=lock_timeout)
+        self._model = model
+        self._notify = notify
+        self._embedder: Embedder | None = None
+        self._why_no_embedder: str | None = None
+        self._mutex = threading.RLock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close what is open. The store can be used again after it."""
+        with self._mutex:
+            self._projector.close()
+
+    def append(self, events: Iterable[Event | dict[str, Any] | bytes]) -> list[Position]:
+        """Append events (structs, dicts, or lines of JSON) and return where they stand, once durable.
+
+        Raises:
+            BadInput: an event cannot be stored; none was written.
+            Busy: another writer held the stream for too long.
+            LogError: the log could not be written. Safe to try again with the same ids.
+        """
+        return self._log.append(events)
+
+    def project(
+        self, *, from_scratch: bool = False, embed: bool = True, progress: Progress | None = None
+    ) -> ProjectReport:
+        """Bring the read model up to the log, and give its passages vectors.
+
+        from_scratch: build a new one from the whole log beside the live one, and swap it in.
+        embed: compute vectors that the cache lacks.
+
+        Raises:
+            Busy: another projector held the lock for too long.
+            DatabaseError: the read model cannot be written.
+        """
+        started = time.monotonic()
+        with self._mutex, wrapped("the read model"):
+            self._make_folder()
+            embedder, silent = self._embedder_or_why() if embed or from_scratch else (None, {})
+            if from_scratch:
+                done = self._projector.rebuild("asked for", embedder=embedder, progress=progress)
+            else:
+                done = self._projector.catch_up(embedder=embedder, progress=progress)
+            embedded = self._embedded(embedder, silent, progress=progress) if embed else Embedded()
+            db = self._projector.live()
+            return ProjectReport(
+                events=done.read.events,
+                rows=_count(db, "events"),
+                duplicates=done.read.duplicates,
+                conflicts=done.read.conflicts,
+                quarantined=done.read.quarantined,
+                vectors_computed=embedded.computed,
+                vectors_cached=embedded.cached + done.vectors_cached,
+                vectors_pending=vectors.count_pending(db),
+                rebuilt=done.rebuilt,
+                notes=done.read.notes,
+                silent=silent,
+                seconds=round(time.monotonic() - started, 3),
+            )
+
+    def search(
+        self,
+        text: str,
+        *,
+        k: int = 10,
+        mode: Mode = "hybrid",
+        filters: Filters | None = None,
+        min_similarity: float = 0.0,
+        sync: bool = True,
+    ) -> SearchResult:
+        """The `k` messages and memories that answer `text` best.
+
+        sync: first catch up with the log, waiting at most 250 ms for another projector, and embed at most
+            16 new passages; what could not be done is named in the result.
+
+        Raises:
+            DatabaseError: the read model cannot be read, nor made anew.
+        """
+        started = time.perf_counter()
+        with self._mutex:
+            embedder, silent = (None, {}) if mode == "text" else self._embedder_or_why()
+            db, synced = self._reader(sync=sync, embedder=embedder, silent=silent)
+            with wrapped("the read model"):
+                if embedder is not None and (pending := vectors.count_pending(db)):
+                    silent["pending"] = f"{pending} passages have no vector yet: memlog project"
+                result = search(
+                    db,
+                    text,
+                    k=k,
+                    mode=mode,
+                    filters=filters or Filters(),
+                    embedder=embedder,
+                    min_similarity=min_similarity,
+                )
+        result.synced = synced
+        result.silent |= silent
+        result.took_ms = round((time.perf_counter() - started) * 1000, 3)
+        return result
+
+    def window(
+        self, channel: str, chat_id: str, *, last: int | None = None, tokens: int | None = None
+    ) -> Window:
+        """The newest messages of a chat's current session, oldest first.
+
+        last: at most so many (50 where neither is given). tokens: only whole messages that together fit.
+
+        Raises:
+            NotFound: the store has events, and none of this chat.
+        """
+        with self._reading() as db:
+            return window(db, (channel, chat_id), last=last, tokens=tokens)
+
+    def core_memory(self) -> CoreMemory:
+        """What an agent always sees."""
+        with self._reading() as db:
+            return core.core_memory(db)
+
+    def set_core_memory(self, section: Literal["user", "agent"], key: str, value: str) -> Position:
+        """Set one key. Raises as `append`."""
+        (position,) = self.append([CoreMemoryUpdated(section=section, key=key, value=value)])
+        return position
+
+    def delete_core_memory(self, section: Literal["user", "agent"], key: str) -> Position | None:
+        """Remove one key; None where there is none. Raises as `append`."""
+        if key not in getattr(self.core_memory(), section):
+            return None
+        (position,) = self.append([CoreMemoryDeleted(section=section, key=key)])
+        return position
+
+    def get(self, name: str, *, stream: str | None = None) -> Stored | None:
+        """The event of the id `name`, or the one that says what the memory `name` says; None where none does.
+
+        Raises:
+            BadInput: several streams have an event of this id, and `stream` names none of them.
+        """
+        with self._reading() as db:
+            return provenance.stored(db, self._log.path, name, stream)
+
+    def quarantine(self) -> list[QuarantinedLine]:
+        """Every line of the log that could not be projected."""
+        with self._reading() as db:
+            return provenance.quarantine(db)
+
+    def explain(self, line: QuarantinedLine) -> str:
+        """Why a line is quarantined, and what can be done, for people."""
+        return provenance.explanation(self._log.path, line)
+
+    def status(self) -> Status:
+        """What stands in the store, and what works here. Does not catch up."""
+        with self._mutex:
+            _, silent = self._embedder_or_why()
+            db, _ = self._reader(sync=False)
+            current = self._projector.generations.current()
+            with wrapped("the read model"):
+                return Status(
+                    store=str(self.path),
+                    generation=current.name if current else None,
+                    projection_id=schema.projection_id(self._projector.sizes),
+                    unread_bytes=catchup.unread_bytes(db, self._log.path),
+                    events=_count(db, "events"),
+                    messages=_count(db, "messages WHERE type <> 'session_break'"),
+                    memories=_count(db, "memories"),
+                    streams=_count(db, "(SELECT DISTINCT stream FROM checkpoints)"),
+                    quarantined=_count(db, "quarantine"),
+                    duplicates=_count(db, "duplicates"),
+                    conflicts=_count(db, "conflicts"),
+                    vectors_pending=vectors.count_pending(db),
+                    vector_model=vectors.model_of(db),
+                    sqlite=f"{binding().__name__} {binding().sqlite_version}",
+                    silent=silent,
+                )
+
+    def verify(self) -> Verification:
+        """Catch up, then compare the read model with a replay of the log."""
+        with self._reading() as db:
+            return verify(db, self._log.path, self._projector.sizes)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self._mutex, wrapped("the read model"):
+            yield self._reader()[0]
+
+    def _reader(
+        self,
+        *,
+        sync: bool = True,
+        embedder: Embedder | None = None,
+        silent: dict[str, str] | None = None,
+    ) -> tuple[Connection, bool]:
+        """The live generation, and whether it has come up to the log. Builds one where none can be read."""
+        if self.path.is_dir() and not os.access(self.path, os.W_OK):
+            self._notify(f"{self.path} cannot be written: the read model stays as it is")
+            return self._projector.live(read_only=True), False
+        self._make_folder()
+        if not sync and self._projector.why_unusable() is None:
+            return self._projector.live(), False
+        try:
+            done = self._projector.catch_up(lock_timeout=_QUERY_LOCK_TIMEOUT, embedder=embedder)
+            if done.rebuilt:
+                self._notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
+            for note in done.read.notes:
+                self._notify(note)
+            self._embedded(embedder, {} if silent is None else silent, limit=_QUERY_EMBEDDINGS)
+        except Busy:
+            if self._projector.why_unusable() is not None:
+                raise
+            return self._projector.live(), False
+        return self._projector.live(), True
+
+    def _embedded(
+        self,
+        embedder: Embedder | None,
+        silent: dict[str, str],
+        *,
+        limit: int | None = None,
+        progress: Progress | None = None,
+    ) -> Embedded:
+        """Passages without a vector get one, where a model works; where it fails, `silent` says so."""
+        if embedder is None:
+            return Embedded()
+        try:
+            return self._projector.embed(embedder, limit=limit, progress=progress)
+        except EmbeddingError as error:
+            silent["vector"] = error.message
+            return Embedded()
+
+    def _embedder_or_why(self) -> tuple[Embedder | None, dict[str, str]]:
+        """The embedding model; or None, and why there is none."""
+        reason = why_no_vectors()
+        if reason is None and self._embedder is None:
+            try:
+                self._embedder = load_embedder(self._model)
+            except EmbeddingError as error:
+                self._why_no_embedder = error.message
+        reason = reason or self._why_no_embedder
+        return (None, {"vector": reason}) if reason else (self._embedder, {})
+
+    def _make_folder(self) -> None:
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise LogError(
+                f"{self.path}: {error.strerror}",
+                hint="--store names a folder that can be written",
+                code="cannot_create",
+            ) from error
+
+
+def open(
+    path: str | Path,
+    *,
+    model: str | Path | None = None,
+    durability: Durability = "fsync",
+    lock_timeout: float = 10.0,
+    notify: Callable[[str], None] = _ignore,
+) -> Store:
+    """The store in the folder `path`; see `Store`."""
+    return Store(
+        Path(path),
+        model=None if model is None else Path(model),
+        durability=durability,
+        lock_timeout=lock_timeout,
+        notify=notify,
+    )
+
+
+def _count(db: Connection, rows: str) -> int:
+    (count,) = db.execute(f"SELECT count(*) FROM {rows}").fetchone()
+    return int(count)
