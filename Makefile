@@ -31,7 +31,7 @@ format: $(INSTALLED)  ## put the formatting right
 	$(BIN)/ruff check --fix .
 
 eval: $(INSTALLED)  ## search quality on the LoCoMo conversations in the folder that MEMLOG_EVAL_DATA names
-	$(BIN)/python tests/eval/locomo.py
+	$(BIN)/python tests/eval/locomo.py --check
 
 storm: $(INSTALLED)  ## kill writers and projectors for SECONDS (default 60)
 	$(BIN)/python tests/storm/kill.py --seconds $(or $(SECONDS),60)

@@ -61,8 +61,8 @@ def query(
 ) -> None:
     """Search messages and memories for TEXT.
 
-    Words match themselves, their English stems and what begins with them; "double quotes" make a phrase
-    that must occur. What was appended before is found: the query first catches up with the log.
+    Words match themselves, their English stems and what begins with them; "double quotes" make a phrase.
+    More of them rank higher. What was appended before is found: the query first catches up with the log.
     """
     if not text.strip():
         raise click.BadParameter("it is empty", param_hint="TEXT")

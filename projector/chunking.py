@@ -108,14 +108,12 @@ def _sentences(paragraph: _Unit, text: str, ruler: Ruler, sizes: ChunkSizes) -> 
     start = paragraph.start
     ends = [match.end() for match in _SENTENCE_END.finditer(text, paragraph.start, paragraph.end)]
     for end in [*ends, paragraph.end]:
-        while ruler.count(start, end) > sizes.window:
-            # In steps of the overlap, so that the windows over it overlap by as much as any others.
-            cut = ruler.forward(start, max(1, sizes.overlap))
+        # One that no window holds goes in steps of the overlap, so that its windows overlap as others do.
+        step = max(1, sizes.overlap) if ruler.count(start, end) > sizes.window else sizes.window
+        while start < end:
+            cut = min(ruler.forward(start, step), end)
             yield paragraph._replace(start=start, end=cut)
             start = cut
-        if start < end:
-            yield paragraph._replace(start=start, end=end)
-        start = end
 
 
 def _lines(element: _Unit, text: str, ruler: Ruler, sizes: ChunkSizes) -> Iterator[_Unit]:

@@ -45,23 +45,37 @@ def digest(db: Connection) -> str:
     return result.hexdigest()
 
 
+_ENTRIES = {
+    "messages_fts": "SELECT message_no AS no, stream, messages.id AS owner, 0 AS part FROM messages",
+    "memory_chunks_fts": "SELECT chunk_no AS no, stream, memory_id AS owner, chunk_index AS part"
+    " FROM memory_chunks",
+}
+"""What each entry of a full-text table stands for."""
+
+
 def fulltext_digest(db: Connection) -> str:
-    """sha256 over every word of the full text, with where it stands in which message or memory, in hex."""
+    """sha256 over the full text, in hex: every word with where it stands in which message or memory, the
+    length of each entry, and the totals that ranking divides by (which alone show some wrong deletes).
+
+    https://www.sqlite.org/fts5.html#fts5_data_structures
+    """
     result = sha256()
-    for table, owner in (
-        ("messages_fts", "SELECT message_no AS no, stream, id, 0 AS part FROM messages"),
-        ("memory_chunks_fts", "SELECT chunk_no AS no, stream, memory_id, chunk_index FROM memory_chunks"),
-    ):
+    for table, entries in _ENTRIES.items():
         db.execute(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_words USING fts5vocab(main, {table}, instance)"
         )
-        rows = db.execute(
-            f"SELECT owner.*, w.term, w.offset FROM temp.{table}_words w"
-            f" LEFT JOIN ({owner}) owner ON owner.no = w.doc"
-            " ORDER BY owner.stream, 3, 4, w.offset, w.term"
+        words = (
+            f"SELECT stream, owner, part, offset, term FROM temp.{table}_words"
+            f" LEFT JOIN ({entries}) ON no = doc ORDER BY stream, owner, part, offset, term"
         )
-        for _, *row in rows:
-            result.update(msgspec.json.encode([table, *row]) + b"\n")
+        lengths = (
+            f"SELECT stream, owner, part, sz FROM {table}_docsize LEFT JOIN ({entries}) ON no = id"
+            " ORDER BY stream, owner, part"
+        )
+        totals = f"SELECT block FROM {table}_data WHERE id = 1"
+        for sql in (words, lengths, totals):
+            for row in db.execute(sql):
+                result.update(msgspec.json.encode([table, *map(_readable, row)]) + b"\n")
     return result.hexdigest()
 
 

@@ -31,7 +31,7 @@ STOP_WORDS = frozenset(
 class Question:
     """A question as the full text is asked it.
 
-    phrases: what stood in double quotes; each must occur.
+    phrases: what stood in double quotes.
     words: the rest, without stop words where anything remains.
     left_out: how many different words were too many.
     """
@@ -44,12 +44,7 @@ class Question:
     def expression(self) -> str | None:
         """In FTS5's syntax; None where there is no word to look for."""
         phrases = [f'"{phrase}"' for phrase in self.phrases]
-        words = [_term(word) for word in self.words]
-        if not phrases:
-            return " OR ".join(words) or None
-        required = " AND ".join(phrases)
-        # The words may be missing, and where they are not they raise the rank.
-        return f"({required}) AND ({' OR '.join([*phrases, *words])})"
+        return " OR ".join([*phrases, *(_term(word) for word in self.words)]) or None
 
 
 def parse(text: str) -> Question:

@@ -32,15 +32,26 @@ if TYPE_CHECKING:
         SessionBreak,
     )
     from memlog.eventlog.log import Position
+    from memlog.projector.verify import Verification
+    from memlog.query.core import CoreMemory
+    from memlog.query.filters import Filters
+    from memlog.query.provenance import QuarantinedLine, Stored
     from memlog.query.search import Hit, SearchResult
     from memlog.query.window import Window
-    from memlog.service.store import Store, open
+    from memlog.service.store import ProjectReport, Status, Store, open
 
 __version__ = "0.1.0"
 
 # Imported on first use (PEP 562), so that `memlog append` does not pay for the search it does not run.
 _HOME = {
     "Store": "memlog.service.store",
+    "Status": "memlog.service.store",
+    "ProjectReport": "memlog.service.store",
+    "Verification": "memlog.projector.verify",
+    "CoreMemory": "memlog.query.core",
+    "Filters": "memlog.query.filters",
+    "QuarantinedLine": "memlog.query.provenance",
+    "Stored": "memlog.query.provenance",
     "open": "memlog.service.store",
     "Hit": "memlog.query.search",
     "SearchResult": "memlog.query.search",
@@ -64,11 +75,13 @@ _HOME = {
 __all__ = [
     "BadInput",
     "Busy",
+    "CoreMemory",
     "CoreMemoryDeleted",
     "CoreMemoryUpdated",
     "DatabaseError",
     "EmbeddingError",
     "Event",
+    "Filters",
     "Hit",
     "LogError",
     "MemlogError",
@@ -76,9 +89,14 @@ __all__ = [
     "Message",
     "NotFound",
     "Position",
+    "ProjectReport",
+    "QuarantinedLine",
     "SearchResult",
     "SessionBreak",
+    "Status",
     "Store",
+    "Stored",
+    "Verification",
     "Window",
     "__version__",
     "open",

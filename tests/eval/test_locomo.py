@@ -1,0 +1,238 @@
+"""The ten LoCoMo conversations: one store replays alike, and searches find what they must."""
+
+import math
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from locomo import (
+    MODES,
+    VARIABLE,
+    Asked,
+    Conversation,
+    Figures,
+    Question,
+    Ranking,
+    Results,
+    Sample,
+    Turn,
+    averaged,
+    data_folder,
+    evaluate,
+    events_of,
+    failures,
+    figures_of,
+    main,
+    ndcg,
+    questions_of,
+    read_conversations,
+    recall,
+    reciprocal_rank,
+    session_time,
+    turn_ids,
+)
+
+import memlog
+
+MESSAGES = 5882
+FURTHER = 50
+
+
+@pytest.fixture(scope="module")
+def conversations() -> list[Conversation]:
+    if VARIABLE not in os.environ:
+        pytest.skip(f"{VARIABLE} does not name a folder with the LoCoMo conversations")
+    return read_conversations(data_folder())
+
+
+@pytest.fixture
+def store(tmp_path: Path, conversations: list[Conversation]) -> Iterator[memlog.Store]:
+    """All ten conversations in one store."""
+    with memlog.open(tmp_path / "store") as store:
+        store.append([event for conversation in conversations for event in conversation.events])
+        yield store
+
+
+def digest_of_sound(store: memlog.Store, messages: int) -> str:
+    """The digest of a read model that has so many messages and is like a replay of its log."""
+    report = store.project(embed=False)
+    assert (report.quarantined, report.duplicates, report.conflicts) == (0, 0, 0)
+    assert store.status().messages == messages
+    found = store.verify()
+    assert found.problems == []
+    assert found.ok
+    assert found.digest == found.replayed
+    return found.digest
+
+
+@pytest.mark.eval
+def test_the_read_model_is_like_a_replay_at_once_and_built_anew(store: memlog.Store) -> None:
+    digest = digest_of_sound(store, MESSAGES)
+    store.close()
+    shutil.rmtree(store.path / "model")
+    # Nothing was embedded, so there may be no cache.
+    shutil.rmtree(store.path / "cache", ignore_errors=True)
+    assert digest_of_sound(store, MESSAGES) == digest
+
+
+@pytest.mark.eval
+def test_the_read_model_is_like_a_replay_after_single_appends(
+    store: memlog.Store, conversations: list[Conversation]
+) -> None:
+    store.project(embed=False)
+    for number in range(FURTHER):
+        chat = conversations[number % len(conversations)].id
+        word = f"marker{number:02}"
+        (position,) = store.append(
+            [memlog.Message(channel="locomo", chat_id=chat, role="user", content=f"one more: {word}")]
+        )
+        result = store.search(word, mode="text")
+        assert result.synced
+        assert [hit.id for hit in result.hits] == [position.id]
+    digest_of_sound(store, MESSAGES + FURTHER)
+
+
+@pytest.mark.eval
+def test_searches_find_what_they_must(conversations: list[Conversation], tmp_path: Path) -> None:
+    assert failures(evaluate(conversations, tmp_path)) == []
+
+
+@pytest.mark.eval
+def test_counts_of_questions_and_judgments(conversations: list[Conversation]) -> None:
+    original = [question for conversation in conversations for question in conversation.questions["original"]]
+    assert sum(len(conversation.messages) for conversation in conversations) == MESSAGES
+    assert len(original) == 1536
+    assert sum(len(question.relevant) for question in original) == 2360
+
+
+def test_without_data_one_line_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert main([]) == 2
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert main([]) == 2
+    unset, absent = capsys.readouterr().err.splitlines()
+    assert unset.startswith(f"eval: {VARIABLE} is not set: name the folder")
+    assert f"there is no {tmp_path / 'locomo'}" in absent
+
+
+def test_recall() -> None:
+    assert recall(["a", "x", "b", "c"], {"a", "b", "c", "d"}, 3) == 0.5
+    assert recall(["a", "x", "b", "c"], {"a", "b", "c", "d"}, 10) == 0.75
+    assert recall([], {"a"}, 5) == 0.0
+
+
+def test_reciprocal_rank() -> None:
+    assert reciprocal_rank(["x", "y", "a", "b"], {"a", "b"}, 10) == pytest.approx(1 / 3)
+    assert reciprocal_rank(["a"], {"a"}, 10) == 1.0
+    assert reciprocal_rank(["x", "a"], {"a"}, 1) == 0.0
+    assert reciprocal_rank([], {"a"}, 10) == 0.0
+
+
+def test_ndcg() -> None:
+    assert ndcg(["a", "b", "x"], {"a", "b"}, 10) == 1.0
+    # Gains at ranks 2 and 4 of 2 that could stand at ranks 1 and 2.
+    by_hand = (1 / math.log2(3) + 1 / math.log2(5)) / (1 + 1 / math.log2(3))
+    assert ndcg(["x", "a", "y", "b"], {"a", "b"}, 10) == pytest.approx(by_hand)
+    assert by_hand == pytest.approx(0.6509, abs=1e-4)
+    # More relevant ones than places: the best possible is what the places can hold.
+    assert ndcg(["a", "b"], {"a", "b", "c"}, 2) == 1.0
+    assert ndcg(["x"], {"a"}, 10) == 0.0
+
+
+def test_figures_of_one_search_and_of_two() -> None:
+    question = Question("?", frozenset({"a", "b"}))
+    sixth = figures_of(Ranking(["a", "v", "w", "x", "y", "b"], 4.0), question)
+    ideal = 1 + 1 / math.log2(3)
+    assert sixth == pytest.approx(Figures(0.5, 1.0, 1.0, (1 + 1 / math.log2(7)) / ideal, 4.0))
+    nothing = figures_of(Ranking([], 1.0), question)
+    assert nothing == Figures(0.0, 0.0, 0.0, 0.0, 1.0)
+    assert averaged([sixth, nothing, nothing]) == pytest.approx((1 / 6, 1 / 3, 1 / 3, sixth.ndcg / 3, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "ids"),
+    [
+        (["D1:3"], ["D1:3"]),
+        (["D8:6; D9:17"], ["D8:6", "D9:17"]),
+        (["D9:1 D4:4 D4:6"], ["D9:1", "D4:4", "D4:6"]),
+        (["D1:14", "D:11:26"], ["D1:14", "D11:26"]),
+        (["D30:05"], ["D30:5"]),
+        (["D10:10"], ["D10:10"]),
+        (["D1:18", "D", "D1:20"], ["D1:18", "D1:20"]),
+        ([], []),
+    ],
+)
+def test_turn_ids(evidence: list[str], ids: list[str]) -> None:
+    assert turn_ids(evidence) == ids
+
+
+def test_session_time() -> None:
+    assert session_time("1:56 pm on 8 May, 2023") == datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+    assert session_time("12:05 am on 29 February, 2024") == datetime(2024, 2, 29, 0, 5, tzinfo=UTC)
+
+
+SAMPLE = Sample(
+    sample_id="made-up",
+    conversation={
+        "speaker_a": "Ada",
+        "speaker_b": "Bo",
+        # As text "session_10" sorts before "session_2".
+        "session_10": [Turn("D10:1", "Ada", "Back again.")],
+        "session_10_date_time": "9:00 am on 2 May, 2024",
+        "session_2": [Turn("D2:1", "Bo", "Hello."), Turn("D2:2", "Ada", "Good evening.")],
+        "session_2_date_time": "8:30 pm on 1 May, 2024",
+    },
+    qa=[
+        Asked("both resolve", 1, ["D2:2; D10:01"]),
+        Asked("one resolves, and stands twice", 4, ["D2:1", "D2:1", "D7:7"]),
+        Asked("none resolves", 2, ["D7:7"]),
+        Asked("adversarial", 5, ["D2:1"]),
+    ],
+)
+
+
+def test_events_of_a_sample() -> None:
+    first, second, pause, third = events_of(SAMPLE)
+    assert first == memlog.Message(
+        id="D2:1",
+        ts="2024-05-01T20:30:00+00:00",
+        channel="locomo",
+        chat_id="made-up",
+        role="assistant",
+        name="Bo",
+        content="Hello.",
+    )
+    assert (second.id, second.ts) == ("D2:2", "2024-05-01T20:30:01+00:00")
+    assert isinstance(pause, memlog.SessionBreak)
+    assert pause.ts == "2024-05-02T08:59:59+00:00"
+    assert (third.id, third.ts) == ("D10:1", "2024-05-02T09:00:00+00:00")
+
+
+def test_questions_of_a_sample() -> None:
+    assert questions_of(SAMPLE) == [
+        Question("both resolve", frozenset({"D2:2", "D10:1"})),
+        Question("one resolves, and stands twice", frozenset({"D2:1"})),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("recalls", "named"),
+    [
+        ((0.60, 0.45, 0.61), []),
+        ((0.59, 0.45, 0.61), ["text"]),
+        ((0.60, 0.44, 0.61), ["vector"]),
+        ((0.60, 0.45, 0.60), ["hybrid"]),
+        ((0.70, 0.45, 0.69), ["hybrid"]),
+        ((0.60, 0.70, 0.61), ["hybrid"]),
+        ((0.10, 0.20, 0.15), ["text", "vector", "hybrid", "hybrid"]),
+    ],
+)
+def test_failures_name_the_figure(recalls: tuple[float, float, float], named: list[str]) -> None:
+    figures = {mode: Figures(0, found, 0, 0, 0) for mode, found in zip(MODES, recalls, strict=True)}
+    results: Results = {"corrected": {"all": figures}}
+    assert [failure.split()[1] for failure in failures(results)] == named

@@ -1,0 +1,104 @@
+"""The embedding model: what every embedder promises, and what the bundled one is."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memlog.eventlog.errors import EmbeddingError
+from memlog.projector import embedding
+from memlog.projector.embedding import OnnxEmbedder, load_embedder
+from memlog.projector.tokens import VOCABULARY_SHA256, count_tokens, new_tokenizer
+
+TEXTS = [
+    "The kettle is on the stove.",
+    "The teapot stands on the cooker.",
+    "Interest rates rose by a quarter of a point.",
+    "Чайник стоит на плите.",
+    "我喜欢喝绿茶",
+    "word " * 900,
+    "short",
+]
+
+
+def check_embedder(embedder) -> None:
+    """What every embedder promises."""
+    together = embedder.embed(TEXTS)
+    assert together.shape == (len(TEXTS), embedder.dimension)
+    assert together.dtype == np.float32
+    assert np.allclose(np.linalg.norm(together, axis=1), 1, atol=1e-4)
+    alone = np.vstack([embedder.embed([text]) for text in TEXTS])
+    assert np.array_equal(together, alone)
+    kettle, teapot, interest = together[:3]
+    assert kettle @ teapot > kettle @ interest + 0.2
+
+
+def test_the_bundled_model_keeps_the_promises_of_an_embedder(embedder):
+    check_embedder(embedder)
+    assert embedder.dimension == 384
+    assert embedder.id == "all-MiniLM-L6-v2/int8/8199be6f699a/mean/512"
+
+
+def test_a_model_in_a_folder_serves_as_well(tmp_path, embedder):
+    bundled = Path(embedding.find_spec(embedding._PACKAGE).submodule_search_locations[0])
+    shutil.copy(bundled / "model.onnx", tmp_path)
+    new_tokenizer().save(str(tmp_path / "tokenizer.json"))
+    other = load_embedder(tmp_path)
+    check_embedder(other)
+    assert other.id == f"{tmp_path.name}/onnx/8199be6f699a/mean/512"
+    assert np.array_equal(other.embed(TEXTS[:1]), embedder.embed(TEXTS[:1]))
+
+
+def test_a_tokenizer_that_truncates_and_pads_is_told_not_to(tmp_path, embedder):
+    bundled = Path(embedding.find_spec(embedding._PACKAGE).submodule_search_locations[0])
+    shutil.copy(bundled / "model.onnx", tmp_path)
+    tokenizer = new_tokenizer()
+    tokenizer.enable_truncation(128)
+    tokenizer.enable_padding(length=128)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    assert np.array_equal(load_embedder(tmp_path).embed(TEXTS), embedder.embed(TEXTS))
+
+
+def test_no_text_is_cut_silently(embedder):
+    beginning = "The cat sleeps on the sofa all day. " * 60
+    with_cats, with_taxes = embedder.embed([beginning * 2, beginning + "Taxes are due in May. " * 60])
+    assert count_tokens(beginning) > 512
+    assert with_cats @ with_taxes < 0.95
+
+
+def test_another_file_than_the_pinned_model_is_refused(monkeypatch):
+    monkeypatch.setattr(embedding, "_MODEL_SHA256", "0" * 64)
+    with pytest.raises(EmbeddingError, match="sha256 differs"):
+        load_embedder()
+
+
+@pytest.mark.parametrize("broken", [b"", b"no model"])
+def test_a_file_that_is_no_model_is_an_embedding_error(tmp_path, broken):
+    (tmp_path / "model.onnx").write_bytes(broken)
+    new_tokenizer().save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(EmbeddingError, match="cannot load"):
+        load_embedder(tmp_path)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 0.0])
+def test_vectors_that_are_not_finite_or_have_no_length_are_refused(monkeypatch, embedder, bad):
+    def broken_model(ids):
+        return np.full((*ids.shape, 384), bad, dtype=np.float32)
+
+    monkeypatch.setattr(embedder, "_run", broken_model)
+    with pytest.raises(EmbeddingError, match="not finite"):
+        embedder.embed(["anything"])
+
+
+def test_the_vocabulary_is_the_one_that_the_projection_id_names():
+    from hashlib import sha256
+    from importlib.resources import files
+
+    shipped = (files("memlog.projector") / "data" / "vocab.txt").read_bytes()
+    assert sha256(shipped).hexdigest() == VOCABULARY_SHA256
+
+
+def test_the_session_takes_every_length_up_to_the_limit(embedder: OnnxEmbedder):
+    for words in (1, 127, 128, 129, 509, 510, 511):
+        assert np.isfinite(embedder.embed(["tea " * words])).all()

@@ -1,0 +1,153 @@
+"""Checkpoints: what is read on, what is seen as rewritten, what is no change."""
+
+import os
+import shutil
+
+import pytest
+
+import memlog
+from memlog.eventlog.log import Log
+from memlog.projector.digest import digest
+from memlog.projector.projector import Projector
+
+
+class History:
+    """A store with one chat of three messages on each of two days, projected, and verbs for damage."""
+
+    def __init__(self, store):
+        self.store = store
+        self.folder = store / "log" / "conversations" / "cli_1"
+        self.log = Log(store)
+        self.log.append([message(number) for number in range(3)])
+        (today,) = self.folder.iterdir()
+        self.old = self.folder / "2026-02-24.jsonl"
+        today.rename(self.old)
+        self.log = Log(store)
+        self.log.append([message(number) for number in range(3, 6)])
+        self.new = max(self.folder.iterdir())
+        self.projector = Projector(store)
+        self.projector.catch_up()
+
+    def catch_up(self):
+        return self.projector.catch_up().read
+
+    def ids(self):
+        return [row[0] for row in self.projector.live().execute("SELECT id FROM messages ORDER BY id")]
+
+    def is_like_a_replay(self):
+        fresh = self.store.parent / "fresh"
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.copytree(self.store / "log", fresh / "log")
+        replayed = Projector(fresh)
+        replayed.catch_up()
+        return digest(replayed.live()) == digest(self.projector.live())
+
+
+def message(number):
+    return memlog.Message(id=f"m{number}", channel="cli", chat_id="1", role="user", content=f"text {number}")
+
+
+@pytest.fixture
+def history(tmp_path):
+    return History(tmp_path / "store")
+
+
+def test_nothing_new_is_read_as_nothing(history):
+    assert history.catch_up().events == 0
+
+
+def test_growth_is_read_on(history):
+    history.log.append([message(6)])
+    found = history.catch_up()
+    assert (found.events, found.notes) == (1, [])
+    assert history.is_like_a_replay()
+
+
+def test_a_shorter_segment_has_its_stream_replayed_and_says_so(history):
+    os.truncate(history.old, history.old.stat().st_size - 40)
+    found = history.catch_up()
+    assert "2026-02-24.jsonl was rewritten; the stream was replayed" in found.notes[0]
+    assert history.ids() == ["m0", "m1", "m3", "m4", "m5"]
+    assert history.is_like_a_replay()
+
+
+def test_a_byte_changed_in_place_is_seen(history):
+    data = bytearray(history.old.read_bytes())
+    data[data.index(b"text 1") + 5] ^= 1
+    history.old.write_bytes(data)
+    assert "rewritten" in history.catch_up().notes[0]
+    assert history.ids() == ["m0", "m2", "m3", "m4", "m5"]
+    assert history.is_like_a_replay()
+
+
+def test_a_segment_that_is_gone_takes_its_rows_with_it(history):
+    history.old.unlink()
+    assert "is gone" in history.catch_up().notes[0]
+    assert history.ids() == ["m3", "m4", "m5"]
+    assert history.is_like_a_replay()
+
+
+def test_a_chat_that_is_gone_takes_its_rows_with_it(history):
+    shutil.rmtree(history.folder)
+    history.catch_up()
+    assert history.ids() == []
+    assert history.is_like_a_replay()
+
+
+def test_the_same_bytes_under_another_inode_are_no_change(history):
+    copy = history.old.with_name("copy")
+    shutil.copyfile(history.old, copy)
+    copy.replace(history.old)
+    found = history.catch_up()
+    assert (found.events, found.notes) == (0, [])
+
+
+def test_a_touch_is_no_change(history):
+    os.utime(history.old, ns=(1, 1))
+    assert history.catch_up().notes == []
+
+
+def test_a_late_line_in_an_older_segment_is_read_on(history):
+    with history.old.open("ab") as file:
+        file.write(b'{"id":"late","role":"user","content":"late"}\n')
+    found = history.catch_up()
+    assert (found.events, found.notes) == (1, [])
+    assert history.is_like_a_replay()
+
+
+def test_a_late_line_that_repeats_a_later_id_has_its_stream_replayed(history):
+    with history.old.open("ab") as file:
+        file.write(b'{"id":"m4","role":"user","content":"the earlier position wins"}\n')
+    assert "a late line repeats the id m4" in history.catch_up().notes[0]
+    assert history.is_like_a_replay()
+
+
+def test_a_torn_last_line_waits_and_is_read_when_it_is_whole(history):
+    line = b'{"id":"slow","role":"user","content":"written in two pieces"}\n'
+    with history.new.open("ab") as file:
+        file.write(line[:20])
+        file.flush()
+        assert history.catch_up().quarantined == 0
+        file.write(line[20:])
+    assert history.catch_up().events == 1
+    assert history.is_like_a_replay()
+
+
+def test_a_segment_that_gets_a_successor_gives_up_its_tail(history):
+    with history.new.open("ab") as file:
+        file.write(b'{"id":"whole","role":"user","content":"no newline"}')
+    assert history.catch_up().events == 0
+    (history.folder / "9999-01-01.jsonl").write_bytes(b"")
+    assert history.catch_up().events == 1
+    assert history.is_like_a_replay()
+
+
+def test_what_is_no_segment_is_named_and_not_read(history):
+    (history.folder / "notes.txt").write_text("not a segment")
+    (history.folder / "2026-13-45.jsonl").write_text("no such day")
+    (history.folder / "2026-02-25.jsonl").symlink_to("/etc/passwd")
+    os.mkfifo(history.folder / "2026-02-26.jsonl")
+    notes = history.catch_up().notes
+    assert len(notes) == 4
+    assert all("is no segment: not read" in note for note in notes)
+    assert len(history.ids()) == 6

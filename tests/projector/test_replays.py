@@ -1,0 +1,46 @@
+"""Each folder of fixtures/ is a log; its snapshot is the canonical dump of its replay."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from memlog.projector.digest import digest, dump
+from memlog.projector.projector import Projector
+from memlog.projector.verify import verify
+
+FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
+LOGS = sorted(path.parent.name for path in FIXTURES.glob("*/log"))
+
+
+def test_there_are_fixtures():
+    assert "week" in LOGS
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_replay_gives_the_rows_of_the_snapshot(name, fixture_store, snapshot):
+    projector = Projector(fixture_store(name))
+    projector.catch_up()
+    assert "\n".join(dump(projector.live())) == snapshot
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_reading_on_file_by_file_gives_the_digest_of_one_replay(name, fixture_store, tmp_path):
+    whole = Projector(fixture_store(name))
+    whole.catch_up()
+    pieces = Projector(tmp_path / "pieces")
+    for path in sorted((whole.log).rglob("*.jsonl"), key=lambda path: path.name):
+        target = pieces.store / path.relative_to(whole.store)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+        pieces.catch_up()
+    assert digest(pieces.live()) == digest(whole.live())
+    assert verify(pieces.live(), pieces.log, pieces.sizes).digest == digest(whole.live())
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_replay_touches_no_file_of_the_log(name, fixture_store):
+    store = fixture_store(name)
+    Projector(store).catch_up()
+    for path in (FIXTURES / name / "log").rglob("*.jsonl"):
+        assert (store / path.relative_to(FIXTURES / name)).read_bytes() == path.read_bytes()

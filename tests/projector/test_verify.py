@@ -1,0 +1,104 @@
+"""`verify` finds what is planted, and passes what is clean."""
+
+import sqlite3
+
+import pytest
+
+from memlog.projector.projector import Projector
+from memlog.projector.sqlite import connect
+from memlog.projector.verify import verify
+
+DAMAGE = {
+    "a message changed": "UPDATE messages SET content = 'other' WHERE id = 'w-010'",
+    "a message gone": "DELETE FROM messages WHERE type = 'session_break' AND rowid < 20",
+    "an event gone": "DELETE FROM events WHERE id = 'w-010'",
+    "a memory's importance changed": "UPDATE memories SET importance = 0.123",
+    "a core value changed": "UPDATE core_memory SET value = 'Elsewhere' WHERE key = 'location'",
+    "a chunk moved": "UPDATE memory_chunks SET start_char = 1 WHERE chunk_no = 1",
+    "a word added to the full text": "INSERT INTO messages_fts (rowid, content) VALUES (1, 'planted')",
+    "a wrong delete in the full text": (
+        "INSERT INTO messages_fts (messages_fts, rowid, content) VALUES ('delete', 2, 'never there')"
+    ),
+    "a row that nobody wrote": (
+        "INSERT INTO quarantine VALUES ('memory', '2026-02-24.jsonl', 0, 1, 1, 'torn', NULL)"
+    ),
+    "a passage that waits for no vector": "DELETE FROM embed_queue WHERE chunk_no = 3",
+    "a vector gone": "DELETE FROM vec_memory WHERE rowid = 3",
+}
+
+
+@pytest.fixture
+def projected(fixture_store, embedder):
+    projector = Projector(fixture_store("week"))
+    projector.catch_up()
+    yield projector
+    projector.close()
+
+
+def checked(projector):
+    return verify(projector.live(), projector.log, projector.sizes)
+
+
+def test_a_clean_store_is_clean(projected):
+    found = checked(projected)
+    assert (found.ok, found.is_spotless, found.problems) == (True, True, [])
+    assert found.digest == found.replayed
+
+
+@pytest.mark.parametrize("planted", DAMAGE)
+def test_planted_damage_is_found(projected, embedder, planted):
+    if "vector" in planted:
+        projected.embed(embedder, limit=64)
+    assert checked(projected).ok
+    damage = connect(projected.generations.current(), "write")
+    damage.execute("PRAGMA foreign_keys = OFF")
+    if planted == "a passage that waits for no vector":
+        damage.execute("DELETE FROM vec_memory WHERE rowid = 3")
+    damage.execute(DAMAGE[planted])
+    damage.close()
+    assert not checked(projected).ok
+
+
+@pytest.mark.parametrize(
+    ("name", "ok", "counted"),
+    [
+        ("bad-lines", False, {"bad_crc": 1, "missing_crc": 1}),
+        ("torn-tail", True, {"torn": 2}),
+        ("duplicates", True, {}),
+        ("foreign", True, {"invalid": 1}),
+    ],
+)
+def test_lines_that_changed_since_memlog_wrote_them_fail_and_odd_ones_are_counted(
+    fixture_store, name, ok, counted
+):
+    projector = Projector(fixture_store(name))
+    projector.catch_up()
+    found = checked(projector)
+    assert found.ok is ok
+    assert found.quarantined.items() >= counted.items()
+    assert not found.is_spotless
+
+
+def test_a_log_that_grows_meanwhile_is_compared_as_far_as_it_was_read(projected):
+    with (projected.log / "core" / "2026-02-26.jsonl").open("ab") as file:
+        file.write(b'{"type":"core_memory_updated","section":"user","key":"new","value":"unread"}\n')
+    assert checked(projected).ok
+
+
+def test_the_schema_is_as_promised(projected):
+    db = projected.live()
+    assert db.execute("PRAGMA foreign_keys").fetchone() == (1,)
+    assert db.execute("PRAGMA busy_timeout").fetchone() == (5000,)
+    assert db.execute("PRAGMA foreign_key_check").fetchall() == []
+    for bad in (
+        "UPDATE messages SET role = 'robot' WHERE type = 'message'",
+        "UPDATE memories SET salience = 1.1",
+        "UPDATE memories SET importance = -0.1",
+        "UPDATE memory_chunks SET memory_id = 'also' WHERE message_id IS NOT NULL",
+    ):
+        with pytest.raises((sqlite3.Error, Exception), match="CHECK constraint"):
+            db.execute(bad)
+    db.execute("BEGIN")
+    db.execute("DELETE FROM memories")
+    assert db.execute("SELECT count(*) FROM memory_chunks WHERE memory_id IS NOT NULL").fetchone() == (0,)
+    db.execute("ROLLBACK")
