@@ -9,9 +9,9 @@ from memlog.projector.sqlite import connect
 from memlog.projector.verify import verify
 
 DAMAGE = {
-    "a message changed": "UPDATE messages SET content = 'other' WHERE id = 'w-010'",
+    "a message changed": "UPDATE messages SET content = 'other' WHERE id = 'w-004'",
     "a message gone": "DELETE FROM messages WHERE type = 'session_break' AND rowid < 20",
-    "an event gone": "DELETE FROM events WHERE id = 'w-010'",
+    "an event gone": "DELETE FROM events WHERE id = 'w-004'",
     "a memory's importance changed": "UPDATE memories SET importance = 0.123",
     "a core value changed": "UPDATE core_memory SET value = 'Elsewhere' WHERE key = 'location'",
     "a chunk moved": "UPDATE memory_chunks SET start_char = 1 WHERE chunk_no = 1",

@@ -1,0 +1,249 @@
+"""Search over messages and memories: BEHAVIOUR C1, C2, C3 and C4, and the four languages of the week."""
+
+import pytest
+
+import memlog
+from memlog.eventlog.events import MemorySaved, Message
+from memlog.query.candidates import Candidate
+from memlog.query.fusion import best_possible, fused
+from memlog.query.question import parse
+
+
+@pytest.fixture
+def store(tmp_path, embedder):
+    """An empty store, with the model that is loaded already."""
+    with memlog.open(tmp_path / "store") as opened:
+        opened._embedder = embedder
+        yield opened
+
+
+@pytest.fixture
+def week(fixture_store, embedder):
+    with memlog.open(fixture_store("week")) as opened:
+        opened._embedder = embedder
+        opened.project()
+        yield opened
+
+
+def said(content, *, chat="1", role="user", **more):
+    return Message(channel="cli", chat_id=chat, role=role, content=content, **more)
+
+
+def contents(result):
+    return [hit.content for hit in result.hits]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("E1234 short write backup", "w-004"),
+        ("What hung up the nightly backup?", "pi-backup-e1234"),
+        ("поезд в Казань", "dmitry-kazan-train"),
+        ("书法", "lilei-calligraphy-evening"),
+        ("kiuas kivet", "mokin-kiuas-kivet"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["text", "hybrid"])
+def test_a_question_finds_its_answer_in_each_language(week, mode, question, expected):
+    assert expected in [hit.id for hit in week.search(question, mode=mode, k=3).hits]
+
+
+def test_vectors_find_what_shares_no_word(store):
+    store.append([said("The kettle is on the stove."), said("Interest rates rose again.")])
+    result = store.search("boiling water for tea", mode="vector")
+    assert contents(result)[0] == "The kettle is on the stove."
+    assert store.search("boiling water for tea", mode="text").hits == []
+
+
+def test_the_speaker_is_part_of_what_is_searched(store):
+    store.append([said("I was in Oulu.", name="Aino"), said("I was in Turku.", name="Pekka")])
+    assert contents(store.search("Pekka", mode="text")) == ["I was in Turku."]
+    assert contents(store.search("Pekka", mode="vector"))[0] == "I was in Turku."
+
+
+def test_words_match_their_english_stems_and_what_begins_with_them(store):
+    store.append([said("He was running late"), said("Raspberries are ripe"), said("Поезда опаздывают")])
+    assert contents(store.search("runs", mode="text")) == ["He was running late"]
+    assert contents(store.search("rasp", mode="text")) == ["Raspberries are ripe"]
+    assert contents(store.search("поезд", mode="text")) == ["Поезда опаздывают"]
+
+
+def test_two_letters_are_no_prefix(store):
+    store.append([said("raspberry")])
+    assert store.search("ra", mode="text").hits == []
+
+
+@pytest.mark.parametrize("question", ["茶", "绿茶", "喝绿", "喝", "我喜欢喝绿茶"])
+def test_chinese_is_found_by_any_of_its_characters(store, question):
+    store.append([said("我喜欢喝绿茶"), said("今天下雨")])
+    assert contents(store.search(question, mode="text")) == ["我喜欢喝绿茶"]
+
+
+def test_double_quotes_make_a_phrase(store):
+    store.append(
+        [said("green tea with milk"), said("tea that is green"), said("绿茶很好喝"), said("喝很绿茶")]
+    )
+    assert contents(store.search('"green tea"', mode="text")) == ["green tea with milk"]
+    assert contents(store.search('"茶很好"', mode="text")) == ["绿茶很好喝"]
+
+
+def test_stop_words_are_left_out_where_something_remains():
+    assert parse("What did the cat do?").words == ("cat",)
+    assert parse("to be or not to be").words == ("to", "be", "or", "not")
+
+
+def test_k_counts_messages_and_memories_never_chunks(store):
+    long = "\n\n".join(f"Paragraph {number} about the tea harvest. " * 30 for number in range(12))
+    store.append([MemorySaved(content=long, memory_id="long"), *[said(f"tea {n}") for n in range(5)]])
+    store.project()
+    for mode in ("text", "vector", "hybrid"):
+        ids = [hit.id for hit in store.search("tea harvest", mode=mode, k=4).hits]
+        assert len(ids) == len(set(ids)) == 4
+
+
+def test_more_than_the_default_depth_can_be_asked_for(store):
+    store.append([said(f"tea number {number}") for number in range(60)])
+    store.project()
+    for mode in ("text", "vector", "hybrid"):
+        assert len(store.search("tea", mode=mode, k=60).hits) == 60
+
+
+def test_scores_are_between_0_and_1_and_similarity_is_null_where_only_text_found_it(store):
+    store.append([said("The tea is green."), said("xyzzy tea")])
+    store.project()
+    both = store.search("tea", mode="hybrid").hits
+    assert all(0 < hit.score <= 1 for hit in both)
+    assert all(0 <= hit.similarity <= 1 for hit in both)
+    assert [hit.similarity for hit in store.search("tea", mode="text").hits] == [None, None]
+
+
+def test_what_is_first_on_both_sides_has_score_1(store):
+    store.append([said("The kettle boils."), said("Rates rose.")])
+    store.project()
+    assert store.search("kettle", mode="hybrid").hits[0].score == 1
+
+
+@pytest.fixture
+def mixed(store):
+    store.append(
+        [
+            said("tea one", chat="1", role="user", ts="2026-02-24T08:00:00Z", id="a"),
+            said("tea two", chat="1", role="assistant", ts="2026-02-25T08:00:00Z", id="b"),
+            said("tea three", chat="2", role="user", ts="2026-02-26T08:00:00Z", id="c"),
+            MemorySaved(content="tea four", memory_id="m1", category="event", ts="2026-02-25T08:00:00Z"),
+            MemorySaved(
+                content="tea five", memory_id="m2", chat_id="cli:1", ts="2026-02-26T08:00:00Z", id="e"
+            ),
+        ]
+    )
+    store.project()
+    return store
+
+
+@pytest.mark.parametrize("mode", ["text", "vector", "hybrid"])
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({}, {"a", "b", "c", "m1", "m2"}),
+        ({"kinds": frozenset({"message"})}, {"a", "b", "c"}),
+        ({"kinds": frozenset({"memory"})}, {"m1", "m2"}),
+        ({"chat": ("cli", "1")}, {"a", "b", "m2"}),
+        ({"role": "user"}, {"a", "c"}),
+        ({"category": "event"}, {"m1"}),
+        ({"since": "2026-02-25T08:00:00.000Z"}, {"b", "c", "m1", "m2"}),
+        ({"until": "2026-02-25T08:00:00.000Z"}, {"a"}),
+        ({"exclude": frozenset({"a", "m1", "e"})}, {"b", "c"}),
+        ({"role": "user", "category": "event"}, set()),
+    ],
+)
+def test_filters_leave_in_what_they_say(mixed, mode, filters, expected):
+    result = mixed.search("tea", mode=mode, filters=memlog.Filters(**filters))
+    assert {hit.id for hit in result.hits} == expected
+
+
+@pytest.mark.parametrize("mode", ["text", "vector"])
+def test_filters_apply_before_the_cut(store, mode):
+    store.append([said("tea " * 5, chat="loud") for _ in range(200)])
+    store.append([said(f"some tea, number {number}, and other things", chat="quiet") for number in range(12)])
+    store.project()
+    result = store.search("tea", mode=mode, k=12, filters=memlog.Filters(chat=("cli", "quiet")))
+    assert len(result.hits) == 12
+
+
+def test_equal_scores_are_ordered_newer_first_and_the_same_each_time(store):
+    store.append([said("same words", ts=f"2026-02-24T08:00:{n:02d}Z", id=f"m{n}") for n in range(45)])
+    first = [hit.id for hit in store.search("same words", mode="text", k=5).hits]
+    assert first == ["m44", "m43", "m42", "m41", "m40"]
+    store.project(from_scratch=True, embed=False)
+    assert [hit.id for hit in store.search("same words", mode="text", k=5).hits] == first
+
+
+def test_min_similarity_leaves_out_what_only_meaning_finds_below_it(store):
+    store.append([said("The kettle is on the stove."), said("Interest rates rose again.")])
+    store.project()
+    assert len(store.search("kettle", mode="vector").hits) == 2
+    assert len(store.search("kettle", mode="vector", min_similarity=0.3).hits) == 1
+
+
+def test_a_query_finds_what_was_appended_before_it_and_embeds_16(store):
+    store.append([said(f"tea {number}") for number in range(20)])
+    result = store.search("tea", k=20)
+    assert len(result.hits) == 20
+    assert result.synced is True
+    assert result.silent == {"pending": "4 passages have no vector yet: memlog project"}
+    assert store.search("tea").silent == {}
+
+
+def test_vectors_of_two_models_never_meet(store, embedder):
+    store.append([said("The kettle is on the stove.")])
+    store.project()
+
+    class Other:
+        id = "other/f32/000000000000/mean/512"
+        dimension = 3
+
+        def embed(self, texts):
+            import numpy as np
+
+            return np.eye(3, dtype=np.float32)[:1].repeat(len(texts), axis=0)
+
+    store._embedder = Other()
+    unsynced = store.search("kettle", mode="vector", sync=False)
+    assert unsynced.hits == []
+    assert "the vectors are of all-MiniLM" in unsynced.silent["vector"]
+    assert [hit.similarity for hit in store.search("kettle", mode="vector").hits] == [1.0]
+    store._embedder = embedder
+    assert store.project().vectors_cached == 1
+
+
+def test_a_snippet_has_at_most_200_characters_around_the_first_word(store):
+    content = "Nothing to see here. " * 40 + "The kettle boils. " + "Nothing more. " * 40
+    store.append([said(content), said("short kettle")])
+    short, long = sorted((hit.snippet for hit in store.search("kettle", mode="text").hits), key=len)
+    assert short == "short kettle"
+    assert "The kettle boils." in long
+    assert len(long) <= 200
+    assert long.startswith("…")
+    assert long.endswith("…")
+
+
+def test_rank_fusion_is_the_sum_of_reciprocal_ranks():
+    a, b, c = (Candidate("message", ("s", name), 0.0, "2026") for name in "abc")
+    scores = {candidate.key[1]: score for candidate, score in fused([[a, b], [b, c]])}
+    assert scores == {"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62}
+    assert best_possible(2) == 2 / 61
+
+
+def test_a_memory_without_a_word_of_its_title_is_found_by_its_title(store):
+    store.append([MemorySaved(content="Use the blue box.", title="Allergy kit", memory_id="kit")])
+    (hit,) = store.search("allergy", mode="text").hits
+    assert (hit.kind, hit.id, hit.title, hit.source) == ("memory", "kit", "Allergy kit", "manual")
+
+
+def test_a_memory_saved_again_is_found_by_its_new_words_alone(store):
+    store.append([MemorySaved(content="likes green tea", memory_id="drink")])
+    store.project()
+    store.append([MemorySaved(content="likes black coffee", memory_id="drink")])
+    assert contents(store.search("coffee", mode="hybrid")) == ["likes black coffee"]
+    assert store.search("tea", mode="text").hits == []
+    assert store.verify().ok

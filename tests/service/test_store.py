@@ -1,0 +1,171 @@
+"""The store as a Python program uses it."""
+
+import threading
+
+import pytest
+
+import memlog
+
+
+@pytest.fixture
+def store(tmp_path):
+    with memlog.open(tmp_path / "store") as opened:
+        yield opened
+
+
+def said(content, **more):
+    return memlog.Message(channel="cli", chat_id="1", role="user", content=content, **more)
+
+
+def test_append_takes_structs_dicts_and_lines(store):
+    positions = store.append(
+        [
+            said("a struct", id="a"),
+            {
+                "type": "message",
+                "id": "b",
+                "channel": "cli",
+                "chat_id": "1",
+                "role": "user",
+                "content": "a dict",
+            },
+            b'{"type":"message","id":"c","channel":"cli","chat_id":"1","role":"user","content":"a line"}',
+        ]
+    )
+    assert [position.id for position in positions] == ["a", "b", "c"]
+    assert [message.content for message in store.window("cli", "1").messages] == [
+        "a struct",
+        "a dict",
+        "a line",
+    ]
+
+
+def test_of_a_list_with_one_bad_event_nothing_is_written(store):
+    with pytest.raises(memlog.BadInput, match="role"):
+        store.append(
+            [said("good"), {"type": "message", "channel": "cli", "chat_id": "1", "content": "no role"}]
+        )
+    assert store.status().events == 0
+
+
+def test_get_gives_the_line_behind_an_event_and_behind_a_memory(store):
+    (message, memory) = store.append(
+        [said("hello", id="a"), memlog.MemorySaved(content="likes tea", memory_id="m", id="e")]
+    )
+    event = store.get("a")
+    assert '"content":"hello"' in event.raw
+    assert (event.position.stream, event.position.offset, event.position.line) == (
+        message.stream,
+        message.offset,
+        1,
+    )
+    assert store.get("m").id == store.get("e").id == memory.id
+    assert store.get("unknown") is None
+
+
+def test_an_id_in_two_streams_must_be_named_with_its_stream(store):
+    store.append([said("one", id="same"), memlog.MemorySaved(content="two", id="same")])
+    with pytest.raises(memlog.BadInput, match="several streams"):
+        store.get("same")
+    assert store.get("same", stream="memory").type == "memory_saved"
+
+
+def test_core_memory_is_set_read_and_deleted(store):
+    store.set_core_memory("user", "name", "Anna")
+    store.set_core_memory("agent", "rule", "be brief")
+    assert store.core_memory() == memlog.CoreMemory(user={"name": "Anna"}, agent={"rule": "be brief"})
+    assert store.delete_core_memory("user", "name") is not None
+    assert store.delete_core_memory("user", "name") is None
+    assert store.core_memory().user == {}
+
+
+def test_a_project_report_counts_what_was_read_now(store):
+    store.append([said("one", id="a"), said("one", id="a"), said("other", id="a")])
+    first = store.project(embed=False)
+    assert (first.events, first.rows, first.duplicates, first.conflicts, first.vectors_pending) == (
+        1,
+        1,
+        1,
+        1,
+        1,
+    )
+    again = store.project(embed=False)
+    assert (again.events, again.rows, again.duplicates, again.conflicts) == (0, 1, 0, 0)
+
+
+def test_vectors_survive_a_rebuild_through_the_cache(store):
+    store.append([said(f"text {number}") for number in range(20)])
+    assert store.project().vectors_computed == 20
+    rebuilt = store.project(from_scratch=True)
+    assert (rebuilt.vectors_computed, rebuilt.vectors_cached, rebuilt.vectors_pending) == (0, 20, 0)
+
+
+def test_a_damaged_cache_is_begun_anew(store):
+    store.append([said("text")])
+    store.project()
+    store.close()
+    for path in (store.path / "cache").iterdir():
+        path.write_bytes(b"no database at all" * 1000)
+    assert store.project(from_scratch=True).vectors_computed == 1
+
+
+def test_without_a_model_all_but_vectors_works_and_says_so(tmp_path):
+    with memlog.open(tmp_path / "store", model=tmp_path / "nowhere") as store:
+        store.append([said("green tea")])
+        report = store.project()
+        assert "model.onnx" in report.silent["vector"]
+        result = store.search("tea")
+        assert [hit.content for hit in result.hits] == ["green tea"]
+        assert "model.onnx" in result.silent["vector"]
+        assert store.search("tea", mode="vector").hits == []
+
+
+def test_reads_of_an_empty_store_are_empty(store):
+    assert store.search("tea", mode="text").hits == []
+    assert store.window("cli", "1").messages == []
+    assert store.core_memory() == memlog.CoreMemory(user={}, agent={})
+    assert store.quarantine() == []
+    assert store.get("x") is None
+    assert store.verify().ok
+
+
+def test_what_a_person_should_know_is_told(fixture_store):
+    told = []
+    with memlog.open(fixture_store("week"), notify=told.append) as store:
+        store.window("telegram", "123456")
+    assert told == ["there was no read model: built one from the log (68 events)"]
+
+
+def test_a_store_may_be_used_from_several_threads(store):
+    failures = []
+
+    def work(number):
+        try:
+            for turn in range(15):
+                store.append([said(f"thread {number} turn {turn}")])
+                assert store.search(f"thread {number}", mode="text").hits
+                store.window("cli", "1", last=3)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert store.status().events == 60
+    assert store.verify().ok
+
+
+def test_a_query_that_cannot_catch_up_in_time_says_that_it_may_be_behind(store):
+    from memlog.eventlog.locks import locked
+
+    store.append([said("before")])
+    store.search("before", mode="text")
+    store.append([said("after")])
+    with locked(store.path / "projector.lock", "a test", 1.0):
+        behind = store.search("after before", mode="text")
+    assert behind.synced is False
+    assert [hit.content for hit in behind.hits] == ["before"]
+    assert len(store.search("after before", mode="text").hits) == 2
