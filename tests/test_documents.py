@@ -1,0 +1,73 @@
+"""What the pages say in bytes, shapes and commands is what the code does."""
+
+import re
+import zlib
+from pathlib import Path
+from typing import get_args
+
+import memlog
+from memlog.eventlog.events import TYPES
+from memlog.eventlog.line import HINTS, Reason, decode
+from memlog.eventlog.streams import SegmentName, conversation_stream
+from memlog.eventlog.upcast import Place
+
+ROOT = Path(__file__).parent.parent
+FORMAT = (ROOT / "docs/storage/jsonl-format.md").read_text()
+SHAPES = (ROOT / "docs/json-output.md").read_text()
+
+
+def examples():
+    return re.findall(r"```json\n(.*)\n```", FORMAT)
+
+
+def test_the_worked_example_is_a_line_that_memlog_reads():
+    line = examples()[0].encode()
+    assert len(line) + 1 == 223
+    body, _, crc = line.rpartition(b',"crc":"')
+    assert crc == b'fea2511c"}' == b'%08x"}' % zlib.crc32(body)
+    event = decode(line, Place("conversations/telegram_7", SegmentName("2026-02-24"), 0))
+    assert event.content == "Is there any green tea left?"
+
+
+def test_the_foreign_example_is_read_too():
+    event = decode(examples()[1].encode(), Place("conversations/telegram_7", SegmentName("2026-02-24"), 0))
+    assert (event.ts, event.chat_id) == ("2026-02-24T06:00:00.000Z", "7")
+
+
+def test_the_folder_of_the_example_is_the_one_that_is_made():
+    assert conversation_stream("telegram", "../../etc").endswith("/telegram_..%2f..%2fetc")
+
+
+def test_every_event_type_and_its_members_stand_in_the_table():
+    for name, kind in TYPES.items():
+        (row,) = re.findall(rf"^\| `{name}` \|.*$", FORMAT, re.MULTILINE)
+        members = set(kind.__struct_fields__) - set(memlog.Event.__struct_fields__)
+        assert members <= set(re.findall(r"\w+", row)), name
+
+
+def test_every_reason_of_the_quarantine_is_explained():
+    for reason in get_args(Reason):
+        assert f"`{reason}`" in FORMAT
+        assert HINTS[reason]
+
+
+def test_the_shapes_of_the_page_are_those_of_the_results():
+    for result in (
+        memlog.Hit,
+        memlog.SearchResult,
+        memlog.Window,
+        memlog.Position,
+        memlog.Stored,
+        memlog.QuarantinedLine,
+        memlog.Status,
+        memlog.ProjectReport,
+        memlog.Verification,
+    ):
+        for member in result.__struct_fields__:
+            assert f'"{member}"' in SHAPES, f"{result.__name__}.{member}"
+
+
+def test_every_link_between_pages_leads_somewhere():
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page}: {target}"
