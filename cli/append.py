@@ -46,12 +46,14 @@ def append(ctx: click.Context, durability: Any, as_json: bool) -> int:  # noqa: 
     log = Log(_place(ctx).store, durability=durability)
     worst = 0
     for batch in _batches(sys.stdin.fileno()):
+        answers: list[Any] = []
         for number, outcome in _appended(log, batch):
             if isinstance(outcome, MemlogError):
-                print_json({"line": number, "error": failure_of(outcome)})
+                answers.append({"line": number, "error": failure_of(outcome)})
                 worst = max(worst, exit_code_of(outcome))
             else:
-                print_json(outcome)
+                answers.append(outcome)
+        print_json(*answers)
     return worst
 
 

@@ -35,6 +35,8 @@ _CANNOT_CREATE = 73
 _INTERRUPTED = 130
 _INTERNAL = 70
 _IO = 74
+OUTPUT_CLOSED = _IO
+"""Nobody reads the output any more: `memlog query … | head -1`."""
 
 
 class Failure(msgspec.Struct):

@@ -1,5 +1,6 @@
 """The command `memlog`: its options, its commands (each imported when called), its one error handler."""
 
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import NoReturn
 import click
 
 import memlog
-from memlog.cli.failures import EXIT_CODES_HELP, exit_code_of, print_error
+from memlog.cli.failures import EXIT_CODES_HELP, OUTPUT_CLOSED, exit_code_of, print_error
 from memlog.cli.types import TEXT
 
 _COMMANDS = {
@@ -108,6 +109,10 @@ def main() -> NoReturn:
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         sys.exit(2)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; what Python would still flush has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(OUTPUT_CLOSED)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the edge: nothing goes past it
         print_error(error, as_json=as_json)
         sys.exit(exit_code_of(error))

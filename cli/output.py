@@ -15,9 +15,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 """The option that every command has."""
 
 
-def print_json(value: Any) -> None:  # noqa: ANN401 - whatever msgspec can encode
-    """Print one JSON document on one line, as UTF-8 whatever the locale."""
-    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+def print_json(*values: Any) -> None:  # noqa: ANN401 - whatever msgspec can encode
+    """Print JSON documents, one a line, as UTF-8 whatever the locale."""
+    sys.stdout.buffer.write(b"".join(msgspec.json.encode(value) + b"\n" for value in values))
     sys.stdout.buffer.flush()
 
 

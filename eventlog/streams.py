@@ -25,7 +25,7 @@ from memlog.eventlog.events import (
 CONVERSATIONS = "conversations"
 _FOLDER_LIMIT = 120
 _FOLDER_HEAD = 80
-_SEGMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.(\d{4}))?\.jsonl")
+_SEGMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.(\d{4}))?\.jsonl", re.ASCII)
 _SHORTENED = re.compile(rf".{{{_FOLDER_HEAD}}}~[0-9a-f]{{16}}")
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-.")
 

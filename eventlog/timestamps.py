@@ -7,7 +7,7 @@ import re
 import time
 from datetime import UTC, datetime
 
-_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 _MINUTES_REQUIRED = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
 
 

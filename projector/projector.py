@@ -4,7 +4,7 @@ Each call may be killed at any moment; the next one goes on where it stopped.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -26,7 +26,7 @@ _EMBED_BATCH = 256
 
 
 class Embedded(msgspec.Struct):
-    """How many passages were given vectors: `computed` by the model, `cached` from the cache."""
+    """How many texts the model `computed` vectors for, and how many passages had one `cached`."""
 
     computed: int = 0
     cached: int = 0
@@ -131,33 +131,16 @@ class Projector:
             EmbeddingError: the model failed; what was written before stays.
             Busy, DatabaseError: as `catch_up`.
         """
-        db = self.live()
+        done = Embedded()
         if why_no_vectors() is not None:
-            return Embedded()
-        with self._turn(self._lock_timeout):
-            vectors.use_model(db, embedder)
-        done, after, total = Embedded(), 0, vectors.count_pending(db)
-        if not total:
             return done
-        cache = VectorCache(self.store, embedder.id)
-        try:
-            while batch := vectors.pending(db, after, _EMBED_BATCH):
-                room = None if limit is None else limit - done.computed
-                known = cache.find([item.text for item in batch])
-                missing = list(dict.fromkeys(item.text for item in batch if item.text not in known))[:room]
-                fresh = _computed(embedder, missing, cache)
-                ready = [item for item in batch if item.text in known or item.text in fresh]
-                with self._turn(self._lock_timeout):
-                    vectors.store(db, [(item.chunk_no, (known | fresh)[item.text]) for item in ready])
-                done.computed += len(fresh)
-                done.cached += sum(item.text in known for item in ready)
-                if len(ready) < len(batch):
-                    break
-                after = batch[-1].chunk_no
-                if progress:
-                    progress("vectors", done.computed + done.cached, total)
-        finally:
-            cache.close()
+        for _ in range(_ATTEMPTS):
+            try:
+                with wrapped("the read model"):
+                    self._embed(embedder, limit, progress, done)
+                break
+            except _GenerationChanged:
+                continue
         return done
 
     def live(self, *, read_only: bool = False) -> Connection:
@@ -196,6 +179,32 @@ class Projector:
             self._live[1].close()
             self._live = None
 
+    def _embed(
+        self, embedder: Embedder, limit: int | None, progress: Progress | None, done: Embedded
+    ) -> None:
+        db, after = self.live(), 0
+        with self._turn(self._lock_timeout):
+            vectors.use_model(db, embedder)
+        total = vectors.count_pending(db)
+        if not total:
+            return
+        with closing(VectorCache(self.store, embedder.id)) as cache:
+            while batch := vectors.pending(db, after, _EMBED_BATCH):
+                room = None if limit is None else max(0, limit - done.computed)
+                known = cache.find([item.text for item in batch])
+                missing = list(dict.fromkeys(item.text for item in batch if item.text not in known))[:room]
+                fresh = _computed(embedder, missing, cache)
+                ready = [item for item in batch if item.text in known or item.text in fresh]
+                with self._turn(self._lock_timeout):
+                    vectors.store(db, [(item.chunk_no, (known | fresh)[item.text]) for item in ready])
+                done.computed += len(fresh)
+                done.cached += len(ready) - len(fresh)
+                if len(ready) < len(batch):
+                    return
+                after = batch[-1].chunk_no
+                if progress:
+                    progress("vectors", done.computed + done.cached, total)
+
     def _read_on(self, lock_timeout: float, progress: Progress | None) -> CatchUp:
         with wrapped("the read model"):
             return catchup.catch_up(
@@ -232,19 +241,14 @@ class Projector:
     def _take_cached_vectors(self, db: Connection, embedder: Embedder | None) -> int:
         if embedder is None or why_no_vectors() is not None:
             return 0
-        taken = 0
-        cache = VectorCache(self.store, embedder.id)
-        try:
-            with transaction(db):
-                vectors.use_model(db, embedder)
-                after = 0
-                while batch := vectors.pending(db, after, _EMBED_BATCH):
-                    known = cache.find([item.text for item in batch])
-                    found = [(item.chunk_no, known[item.text]) for item in batch if item.text in known]
-                    taken += vectors.store(db, found)
-                    after = batch[-1].chunk_no
-        finally:
-            cache.close()
+        taken = after = 0
+        with closing(VectorCache(self.store, embedder.id)) as cache, transaction(db):
+            vectors.use_model(db, embedder)
+            while batch := vectors.pending(db, after, _EMBED_BATCH):
+                known = cache.find([item.text for item in batch])
+                found = [(item.chunk_no, known[item.text]) for item in batch if item.text in known]
+                taken += vectors.store(db, found)
+                after = batch[-1].chunk_no
         return taken
 
 

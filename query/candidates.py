@@ -37,7 +37,8 @@ def message_matches(db: Connection, expression: str, filters: Filters, depth: in
     def fetch(limit: int) -> _Fetched:
         rows = db.execute(
             "SELECT m.stream, m.id, bm25(messages_fts), m.created_at FROM messages_fts"
-            " JOIN messages m ON m.message_no = messages_fts.rowid"
+            # CROSS JOIN: the full text is asked once, not once for each row that the filters leave.
+            " CROSS JOIN messages m ON m.message_no = messages_fts.rowid"
             # Ordering by bm25() was measured 1.3 to 3 times as fast as ordering by rank.
             f" WHERE messages_fts MATCH ? AND {condition[0]} ORDER BY bm25(messages_fts) LIMIT ?",
             [expression, *condition[1], limit],
@@ -60,7 +61,7 @@ def memory_matches(db: Connection, expression: str, filters: Filters, depth: int
     def fetch(limit: int) -> _Fetched:
         rows = db.execute(
             "SELECT y.stream, y.memory_id, bm25(memory_chunks_fts), y.updated_at, c.start_char, c.end_char"
-            " FROM memory_chunks_fts JOIN memory_chunks c ON c.chunk_no = memory_chunks_fts.rowid"
+            " FROM memory_chunks_fts CROSS JOIN memory_chunks c ON c.chunk_no = memory_chunks_fts.rowid"
             " JOIN memories y ON y.memory_id = c.memory_id"
             f" WHERE memory_chunks_fts MATCH ? AND {condition[0]} ORDER BY bm25(memory_chunks_fts) LIMIT ?",
             [expression, *condition[1], limit],
