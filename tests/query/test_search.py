@@ -1,5 +1,8 @@
 """Search over messages and memories: BEHAVIOUR C1, C2, C3 and C4, and the four languages of the week."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 import memlog
@@ -8,19 +11,21 @@ from memlog.query.candidates import Candidate
 from memlog.query.fusion import best_possible, fused
 from memlog.query.question import parse
 
+FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
+
 
 @pytest.fixture
-def store(tmp_path, embedder):
-    """An empty store, with the model that is loaded already."""
+def store(tmp_path):
+    """An empty store."""
     with memlog.open(tmp_path / "store") as opened:
-        opened._embedder = embedder
         yield opened
 
 
-@pytest.fixture
-def week(fixture_store, embedder):
-    with memlog.open(fixture_store("week")) as opened:
-        opened._embedder = embedder
+@pytest.fixture(scope="module")
+def week(tmp_path_factory):
+    store = tmp_path_factory.mktemp("week")
+    shutil.copytree(FIXTURES / "week" / "log", store / "log")
+    with memlog.open(store) as opened:
         opened.project()
         yield opened
 
