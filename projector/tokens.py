@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
-"""Of data/vocab.txt; part of the projection id."""
+"""Of vocab.txt; part of the projection id."""
 
 
 def new_tokenizer() -> "Tokenizer":
@@ -22,7 +22,7 @@ def new_tokenizer() -> "Tokenizer":
     from tokenizers.pre_tokenizers import BertPreTokenizer
     from tokenizers.processors import TemplateProcessing
 
-    words = (files("memlog.projector") / "data" / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    words = (files("memlog.projector") / "vocab.txt").read_text(encoding="utf-8").split("\n")
     vocabulary = {word: number for number, word in enumerate(words) if word}
     made = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106 - a token of text
     made.normalizer = BertNormalizer(lowercase=True)

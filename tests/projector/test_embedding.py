@@ -95,7 +95,7 @@ def test_the_vocabulary_is_the_one_that_the_projection_id_names():
     from hashlib import sha256
     from importlib.resources import files
 
-    shipped = (files("memlog.projector") / "data" / "vocab.txt").read_bytes()
+    shipped = (files("memlog.projector") / "vocab.txt").read_bytes()
     assert sha256(shipped).hexdigest() == VOCABULARY_SHA256
 
 
