@@ -92,8 +92,13 @@ class CoreMemoryDeleted(Event, tag="core_memory_deleted"):
 
 AnyEvent = Message | SessionBreak | MemorySaved | CoreMemoryUpdated | CoreMemoryDeleted
 
+
+def tag_of(event: Event | type[Event]) -> str:
+    """The event's type, as the log writes it."""
+    return str(event.__struct_config__.tag)
+
+
 TYPES: dict[str, type[Event]] = {
-    str(kind.__struct_config__.tag): kind
-    for kind in (Message, SessionBreak, MemorySaved, CoreMemoryUpdated, CoreMemoryDeleted)
+    tag_of(kind): kind for kind in (Message, SessionBreak, MemorySaved, CoreMemoryUpdated, CoreMemoryDeleted)
 }
 """Every event type by its name in the log."""

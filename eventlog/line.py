@@ -3,9 +3,11 @@
 docs/storage/jsonl-format.md has a worked example in real bytes.
 """
 
+import json
 import re
 import zlib
-from copy import copy
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal
@@ -14,20 +16,30 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import TYPES, AnyEvent, Event
+from memlog.eventlog.events import TYPES, AnyEvent, Event, tag_of
 from memlog.eventlog.ids import new_id
 from memlog.eventlog.streams import belongs_in, stream_of
 from memlog.eventlog.upcast import Place, upcast
 
+VERSION = 1
+"""Changes with any change to which lines are accepted, or to what `content_hash` covers; part of the
+projection id."""
+
 MAX_LINE = 16 * 1024 * 1024
 """The longest line in bytes, without its newline: read, appended or quarantined unread."""
+
+MAX_DEPTH = 64
+"""Of objects and lists within each other. A limit of memlog's own: a parser's depends on the caller's stack,
+and a rebuild could quarantine what a catch-up did not."""
 
 _BOM = b"\xef\xbb\xbf"
 _TRAILER = re.compile(rb',"crc":"([0-9a-f]{8})"\}')
 _TRAILER_LENGTH = len(b',"crc":"00000000"}')
 _ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
-_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|["{}\[\]]', re.DOTALL)
+_ESCAPE = re.compile(rb"\\u([0-9a-fA-F]{4})|\\.", re.DOTALL)
+# Possessive: a string that is not closed would cost a backtracking point for each of its bytes.
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["{}\[\]]', re.DOTALL)
+_MEMBER_AT_FAULT = re.compile(r"at `\$\.(\w+)")
 
 _event = msgspec.json.Decoder(AnyEvent)
 _members = msgspec.json.Decoder(dict[str, Any])
@@ -121,7 +133,8 @@ def decode(line: bytes, place: Place) -> Event:
     if place.offset == 0:
         line = line.removeprefix(_BOM)
     _check_utf8(line)
-    has_crc = _check_trailer(line)
+    _check_depth(line)
+    has_crc = ends_with_crc(line)
     event = (_native(line) if has_crc else None) or _foreign(line, place, has_crc=has_crc)
     if not belongs_in(event, place.stream):
         raise BadLine("wrong_stream", f"belongs in {stream_of(event)}")
@@ -138,13 +151,25 @@ def content_hash(event: Event) -> bytes:
 
     Two lines with one id are the same event, appended twice, where this is equal.
     """
-    said = copy(event)
-    said.id = said.ts = said.at = None
-    said.v = 1
+    said = {name: getattr(event, name) for name in event.__struct_fields__ if name not in _ENVELOPE}
     try:
-        return sha256(_canonical.encode(said)).digest()
+        return sha256(_canonical.encode(said | {"type": tag_of(event)})).digest()
     except OverflowError as error:
         raise BadLine("invalid", "an integer is outside 64 bits") from error
+
+
+def ends_with_crc(line: bytes) -> bool:
+    """Whether `line` ends with a crc.
+
+    Raises:
+        BadLine: it does, and its bytes are not those that the crc was made of.
+    """
+    trailer = _TRAILER.fullmatch(line, len(line) - _TRAILER_LENGTH)
+    if trailer is None:
+        return False
+    if int(trailer[1], 16) != zlib.crc32(line[:-_TRAILER_LENGTH]):
+        raise BadLine("bad_crc")
+    return True
 
 
 def _native(line: bytes) -> Event | None:
@@ -179,29 +204,34 @@ def _checked_input(source: bytes) -> Event:
     """The event of an input line, which may carry the `at` and `crc` of another log."""
     _check_length(len(source))
     _check_utf8(source)
-    has_crc = _check_trailer(source.rstrip())
+    _check_depth(source)
+    has_crc = ends_with_crc(source.rstrip())
     members = _object(source)
     if "crc" in members and not has_crc:
         raise BadLine("bad_crc", "crc is not the last member, directly before the closing brace")
     if not isinstance(members.get("type"), str):
         raise BadLine("invalid", "type is missing" if "type" not in members else f"type {members['type']!r}")
-    try:
-        if members.get("ts") is not None:
-            members["ts"] = timestamps.normalised(members["ts"], naive_is_utc=False)
-        if members.get("at") is not None:
-            timestamps.normalised(members["at"], naive_is_utc=False)
-    except (TypeError, ValueError) as error:
-        raise BadLine("invalid", f"ts or at: {error}") from error
+    for name in ("ts", "at"):
+        if members.get(name) is not None:
+            members[name] = _input_time(name, members[name])
     event = _converted(members)
     content_hash(event)
     return event
 
 
+def _input_time(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise BadLine("invalid", f"{name} is {value!r}, not a time such as 2026-02-24T10:15:00Z")
+    try:
+        return timestamps.normalised(value, naive_is_utc=False)
+    except ValueError as error:
+        raise BadLine("invalid", f"{name}: {error}") from error
+
+
 def _drafted(event: Event, source: bytes) -> Draft:
     members = _raw_members.decode(source)
     event_id = event.id or new_id()
-    kind = str(event.__struct_config__.tag)
-    head = {"type": kind, "id": event_id, "ts": event.ts or timestamps.now()}
+    head = {"type": tag_of(event), "id": event_id, "ts": event.ts or timestamps.now()}
     tail = {"v": event.v} | {name: raw for name, raw in members.items() if name not in _ENVELOPE}
     made = Draft(
         id=event_id,
@@ -232,7 +262,16 @@ def _converted(members: dict[str, Any]) -> Event:
     try:
         return msgspec.convert(members, TYPES[kind])
     except msgspec.ValidationError as error:
-        raise BadLine("invalid", str(error)) from error
+        raise BadLine("invalid", _fault(error, members)) from error
+
+
+def _fault(error: msgspec.ValidationError, members: dict[str, Any]) -> str:
+    """What is wrong, with the value that is: msgspec names the member alone."""
+    member = _MEMBER_AT_FAULT.search(str(error))
+    if member is None or member[1] not in members:
+        return str(error)
+    value = repr(members[member[1]])
+    return f"{member[1]} is {value if len(value) <= 80 else value[:80] + '…'}: {error}"
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -245,9 +284,9 @@ def _object(line: bytes) -> dict[str, Any]:
     except msgspec.DecodeError as error:
         if _is_torn(line):
             raise BadLine("torn", "the line ends inside an object") from error
-        surrogate = _SURROGATE.search(line)
-        if surrogate:
-            raise BadLine("lone_surrogate", surrogate[0].decode()) from error
+        surrogate = _lone_surrogate(line)
+        if surrogate is not None:
+            raise BadLine("lone_surrogate", surrogate) from error
         raise BadLine("not_json", str(error)) from error
 
 
@@ -261,33 +300,56 @@ def _check_utf8(line: bytes) -> None:
         raise BadLine("not_utf8", f"byte {error.start}: {error.reason}") from error
 
 
-def _check_trailer(line: bytes) -> bool:
-    """Whether `line` ends with a crc; raises BadLine where that does not match."""
-    trailer = _TRAILER.fullmatch(line, len(line) - _TRAILER_LENGTH)
-    if trailer is None:
-        return False
-    if int(trailer[1], 16) != zlib.crc32(line[:-_TRAILER_LENGTH]):
-        raise BadLine("bad_crc")
-    return True
+def _check_depth(line: bytes) -> None:
+    if line.count(b"{") + line.count(b"[") > MAX_DEPTH and max(_depths(line)) > MAX_DEPTH:
+        raise BadLine("too_deep", f"more than {MAX_DEPTH} objects and lists within each other")
 
 
 def _is_torn(line: bytes) -> bool:
     """Whether `line` is the beginning of an object: a proper prefix of one is never whole itself."""
     if not line.startswith(b"{"):
         return False
+    (last,) = deque(_depths(line), maxlen=1) or (0,)
+    return last > 0
+
+
+def _depths(line: bytes) -> Iterator[int]:
+    """How many objects and lists are open behind each bracket; one more behind a string that never ends."""
     depth = 0
     for token in _STRING_OR_BRACKET.finditer(line):
-        text = token[0]
-        if text == b'"':
-            return True
-        depth += (text in b"{[") - (text in b"}]") if len(text) == 1 else 0
-    return depth > 0
+        match token[0]:
+            case b"{" | b"[":
+                depth += 1
+            case b"}" | b"]":
+                depth -= 1
+            case b'"':
+                yield depth + 1
+                return
+            case _:
+                continue
+        yield depth
+
+
+def _lone_surrogate(line: bytes) -> str | None:
+    """The first escape that is half of a pair without the other half."""
+    high: re.Match[bytes] | None = None
+    for escape in _ESCAPE.finditer(line):
+        code = int(escape[1], 16) if escape[1] else 0
+        is_low = 0xDC00 <= code <= 0xDFFF
+        if high is not None and not (is_low and escape.start() == high.end()):
+            return high[0].decode()
+        if high is None and is_low:
+            return escape[0].decode()
+        high = escape if 0xD800 <= code <= 0xDBFF else None
+    return None if high is None else high[0].decode()
 
 
 def _encoded(event: "Event | dict[str, Any]") -> bytes:
     try:
-        return msgspec.json.encode(event)
-    except (TypeError, UnicodeEncodeError, OverflowError, RecursionError) as error:
+        # Not msgspec's encoder, which writes NaN and infinity as null: another event than was given.
+        members = msgspec.to_builtins(event)
+        return json.dumps(members, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadInput(
             f"the event cannot be written as JSON: {error}", hint="give an event struct or a dict"
         ) from error

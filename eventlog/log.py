@@ -5,6 +5,7 @@ The steps and their reasons are in docs/storage/jsonl-format.md, "How memlog app
 
 import errno
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +18,7 @@ import msgspec
 from memlog.eventlog import locks, timestamps
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.events import Event
-from memlog.eventlog.line import Draft, draft
+from memlog.eventlog.line import BadLine, Draft, draft, ends_with_crc
 from memlog.eventlog.streams import SegmentName, newest_segment
 
 Durability = Literal["fsync", "os"]
@@ -61,7 +62,7 @@ class Log:
         self.path = store / "log"
         self.durability: Durability = durability
         self._lock_timeout = lock_timeout
-        self._synced: set[Path] = set()
+        self._synced: set[tuple[int, int]] = set()
         self._last_at: dict[tuple[int, int], tuple[int, str]] = {}
 
     def append(self, events: Iterable[Event | dict[str, Any] | bytes]) -> list[Position]:
@@ -123,16 +124,18 @@ class Log:
         """The stream's newest segment, open and locked, with room for more."""
         folder = self.path / stream
         _make_folders(folder)
+        _check_no_links(folder, self.path)
         deadline = time.monotonic() + self._lock_timeout
         while True:
             today = timestamps.now()[:10]
             segment = newest_segment(folder) or SegmentName(today)
-            fd = os.open(folder / segment.filename, _OPEN | os.O_CREAT, 0o600)
+            fd = os.open(folder / segment.filename, _OPEN | os.O_CREAT | os.O_NONBLOCK, 0o600)
             try:
+                _check_regular(fd)
                 locks.acquire(fd, f"{stream}/{segment.filename}", max(0, deadline - time.monotonic()))
                 if _is_still_newest(fd, folder, segment):
                     if segment.day >= today and os.fstat(fd).st_size < SEGMENT_BYTES:
-                        self._sync_names(folder / segment.filename)
+                        self._sync_names(folder, fd)
                         yield fd, segment
                         return
                     successor = folder / segment.successor(today).filename
@@ -140,11 +143,13 @@ class Log:
             finally:
                 os.close(fd)
 
-    def _sync_names(self, segment: Path) -> None:
+    def _sync_names(self, folder: Path, fd: int) -> None:
         """Before this process's first bytes in a segment its name must be durable, whoever made it."""
-        if self.durability == "os" or segment in self._synced:
+        segment = _identity(fd)
+        # An empty file is a new one, even where it was given the inode of one that is gone.
+        is_known = segment in self._synced and os.fstat(fd).st_size > 0
+        if self.durability == "os" or is_known:
             return
-        folder = segment.parent
         while folder != self.store.parent:
             _sync_folder(folder)
             folder = folder.parent
@@ -152,9 +157,12 @@ class Log:
 
     def _next_at(self, fd: int) -> str:
         """Now, but never lower than the last `at` of the segment (clocks go back)."""
-        size, last = self._last_at.get(_identity(fd), (0, ""))
-        if os.fstat(fd).st_size != size:
-            last = max(last, _last_at(fd, size))
+        known, last = self._last_at.get(_identity(fd), (0, ""))
+        size = os.fstat(fd).st_size
+        if size < known:  # an older copy was put back
+            known, last = 0, ""
+        if size > known:
+            last = max(last, _last_at(fd, known, size))
         return max(timestamps.now(), last)
 
 
@@ -179,6 +187,12 @@ def _is_still_newest(fd: int, folder: Path, segment: SegmentName) -> bool:
     except FileNotFoundError:
         return False
     return (standing.st_dev, standing.st_ino) == _identity(fd) and newest_segment(folder) == segment
+
+
+def _check_regular(fd: int) -> None:
+    """A pipe or device under a segment's name would block, or swallow what is written to it."""
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        raise FileExistsError(errno.EEXIST, "something that is no regular file has the segment's name")
 
 
 def _write_lines(fd: int, lines: list[bytes]) -> list[int]:
@@ -213,9 +227,8 @@ class _Stamp(msgspec.Struct):
     at: str | None = None
 
 
-def _last_at(fd: int, start: int) -> str:
-    """The `at` of the last line behind `start`, where a line begins; "" where none has one."""
-    end = os.fstat(fd).st_size
+def _last_at(fd: int, start: int, end: int) -> str:
+    """The `at` of the last line of memlog's from `start`, where a line begins, to `end`; "" where none is."""
     begin = max(start, end - _TAIL_BLOCK)
     while True:
         lines = os.pread(fd, end - begin, begin).split(b"\n")
@@ -229,11 +242,10 @@ def _last_at(fd: int, start: int) -> str:
 
 
 def _at_of(line: bytes) -> str:
-    if b'"at":"' not in line:
-        return ""
+    """Of a damaged or foreign line none: it could date all that follows to the year 9999."""
     try:
-        at = msgspec.json.decode(line, type=_Stamp).at
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        at = msgspec.json.decode(line, type=_Stamp).at if ends_with_crc(line) else None
+    except (BadLine, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""
     return at if at is not None and timestamps.is_written_form(at) else ""
 
@@ -249,6 +261,14 @@ def _make_folders(folder: Path) -> None:
     _make_folders(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
     _sync_folder(folder.parent)
+
+
+def _check_no_links(folder: Path, log: Path) -> None:
+    """The log is not read through links, so nothing may be appended through one."""
+    while folder != log.parent:
+        if folder.is_symlink():
+            raise OSError(errno.ELOOP, f"{folder.name} is a link, which memlog does not follow")
+        folder = folder.parent
 
 
 def _sync_folder(folder: Path) -> None:

@@ -93,7 +93,7 @@ class SegmentName:
     def parse(cls, filename: str) -> "SegmentName | None":
         """The name that a file carries; None where the file is no segment."""
         match = _SEGMENT.fullmatch(filename)
-        if match is None or not _is_day(match[1]):
+        if match is None or match[2] == "0000" or not _is_day(match[1]):
             return None
         return cls(match[1], int(match[2] or 0))
 
@@ -139,7 +139,7 @@ def newest_segment(folder: Path) -> SegmentName | None:
 def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
     """All segments below `log`, by stream and in order; and what stands there and is no part of the log.
 
-    Links, devices and files of other names are never read: they are the second list.
+    Links, devices and files of other names are never read: they are the second list, without hidden ones.
     """
     segments: list[Segment] = []
     folders, strangers = _stream_folders(log)
@@ -157,7 +157,7 @@ def _segment_names(folder: Path) -> tuple[list[SegmentName], list[Path]]:
             name = SegmentName.parse(entry.name)
             if name is not None and entry.is_file(follow_symlinks=False):
                 names.append(name)
-            else:
+            elif not entry.name.startswith("."):
                 others.append(Path(entry.path))
     return sorted(names), others
 
@@ -179,6 +179,9 @@ def _subfolders(parent: Path) -> tuple[list[Path], list[Path]]:
     others: list[Path] = []
     with os.scandir(parent) as entries:
         for entry in entries:
+            # .git and the like are nobody's stream; the chat of a channel `.x` is.
+            if entry.name.startswith(".") and "_" not in entry.name:
+                continue
             is_folder = entry.is_dir(follow_symlinks=False) and _is_utf8(entry.name)
             (folders if is_folder else others).append(Path(entry.path))
     return folders, others

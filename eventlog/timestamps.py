@@ -33,7 +33,7 @@ def normalised(text: str, *, naive_is_utc: bool) -> str:
     """
     if not _MINUTES_REQUIRED.match(text):
         raise ValueError(f"{text!r} is not a time such as 2026-02-24T10:15:00Z")
-    moment = datetime.fromisoformat(text)
+    moment = datetime.fromisoformat(text.upper())
     if moment.tzinfo is None:
         if not naive_is_utc:
             raise ValueError(f"{text!r} has no offset; add Z for UTC")

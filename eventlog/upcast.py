@@ -57,13 +57,14 @@ def _fill_chat(line: dict[str, Any], stream: str) -> None:
     given = meta if isinstance(meta, dict) else {}
     channel, chat_id = chat_of_stream(stream) or (None, None)
     for name, of_folder in (("channel", channel), ("chat_id", chat_id)):
-        value = line.get(name, _as_text(given.get(name, of_folder)))
+        in_meta = _as_text(given.get(name))
+        value = line.get(name, of_folder if in_meta is None else in_meta)
         if value is not None:
             line[name] = value
-    if line["type"] == "session_break" and "model" in given:
+    if line["type"] == "session_break" and given.get("model") is not None:
         line.setdefault("model", given["model"])
 
 
 def _as_text(value: object) -> object:
     """Chat ids are numbers in many foreign logs."""
-    return str(value) if isinstance(value, int) else value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value

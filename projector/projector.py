@@ -115,12 +115,18 @@ class Projector:
             try:
                 read, cached = self._build(path, embedder, progress)
             except BaseException:
-                discard(path)
+                if self.generations.current() != path:
+                    discard(path)
                 raise
         return Projection(read, rebuilt=why, vectors_cached=cached)
 
     def embed(
-        self, embedder: Embedder, *, limit: int | None = None, progress: Progress | None = None
+        self,
+        embedder: Embedder,
+        *,
+        limit: int | None = None,
+        lock_timeout: float | None = None,
+        progress: Progress | None = None,
     ) -> Embedded:
         """Give passages that have no vector one: from the cache, or computed, at most `limit` of these.
 
@@ -132,12 +138,13 @@ class Projector:
             Busy, DatabaseError: as `catch_up`.
         """
         done = Embedded()
+        timeout = self._lock_timeout if lock_timeout is None else lock_timeout
         if why_no_vectors() is not None:
             return done
         for _ in range(_ATTEMPTS):
             try:
                 with wrapped("the read model"):
-                    self._embed(embedder, limit, progress, done)
+                    self._embed(embedder, limit, timeout, progress, done)
                 break
             except _GenerationChanged:
                 continue
@@ -180,10 +187,15 @@ class Projector:
             self._live = None
 
     def _embed(
-        self, embedder: Embedder, limit: int | None, progress: Progress | None, done: Embedded
+        self,
+        embedder: Embedder,
+        limit: int | None,
+        lock_timeout: float,
+        progress: Progress | None,
+        done: Embedded,
     ) -> None:
         db, after = self.live(), 0
-        with self._turn(self._lock_timeout):
+        with self._turn(lock_timeout):
             vectors.use_model(db, embedder)
         total = vectors.count_pending(db)
         if not total:
@@ -195,7 +207,7 @@ class Projector:
                 missing = list(dict.fromkeys(item.text for item in batch if item.text not in known))[:room]
                 fresh = _computed(embedder, missing, cache)
                 ready = [item for item in batch if item.text in known or item.text in fresh]
-                with self._turn(self._lock_timeout):
+                with self._turn(lock_timeout):
                     vectors.store(db, [(item.chunk_no, (known | fresh)[item.text]) for item in ready])
                 done.computed += len(fresh)
                 done.cached += len(ready) - len(fresh)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import chain
 
+from memlog.eventlog.events import tag_of
 from memlog.eventlog.line import BadLine, content_hash, decode, is_blank
 from memlog.eventlog.segment import Line, opened, read_lines
 from memlog.eventlog.streams import Segment
@@ -158,7 +159,7 @@ def _record(db: Connection, segment: Segment, outcome: _Outcome) -> None:
         "INSERT INTO events (stream, id, type, ts, at, segment, segment_no, offset, length, line,"
         " content_sha256) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            (stream, placed.id, str(placed.event.__struct_config__.tag), placed.event.ts, placed.event.at)
+            (stream, placed.id, tag_of(placed.event), placed.event.ts, placed.event.at)
             + (name.filename, name.order, placed.line.offset, placed.line.length, placed.line.number)
             + (placed.content_sha256,)
             for placed in outcome.accepted

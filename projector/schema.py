@@ -4,7 +4,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
-from memlog.eventlog import upcast
+from memlog.eventlog import line, upcast
 from memlog.projector import analysis, chunking, handlers
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection
@@ -21,7 +21,8 @@ def projection_id(sizes: ChunkSizes) -> str:
     """A hash over all that shapes rows beside the log, 16 hex digits. Another one is another read model."""
     shapes = (
         schema(),
-        f"handlers {handlers.VERSION}, upcast {upcast.VERSION}, analyzer {analysis.VERSION}",
+        f"line {line.VERSION}, upcast {upcast.VERSION}, handlers {handlers.VERSION}",
+        f"analyzer {analysis.VERSION}",
         f"chunker {chunking.VERSION}, {sizes.window} tokens, {sizes.overlap} overlap",
         f"vocabulary {VOCABULARY_SHA256}",
     )
@@ -50,7 +51,7 @@ def stored_projection_id(db: Connection) -> str | None:
 
 
 def _statements() -> list[str]:
-    code = "\n".join(line.partition("--")[0] for line in schema().splitlines())
+    code = "\n".join(row.partition("--")[0] for row in schema().splitlines())
     return [statement.strip() for statement in code.split(";") if statement.strip()]
 
 

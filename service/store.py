@@ -315,7 +315,12 @@ class Store:
                 self._notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
             for note in done.read.notes:
                 self._notify(note)
-            self._embedded(embedder, {} if silent is None else silent, limit=_QUERY_EMBEDDINGS)
+            self._embedded(
+                embedder,
+                {} if silent is None else silent,
+                limit=_QUERY_EMBEDDINGS,
+                lock_timeout=_QUERY_LOCK_TIMEOUT,
+            )
         except Busy:
             if self._projector.why_unusable() is not None:
                 raise
@@ -328,13 +333,14 @@ class Store:
         silent: dict[str, str],
         *,
         limit: int | None = None,
+        lock_timeout: float | None = None,
         progress: Progress | None = None,
     ) -> Embedded:
         """Passages without a vector get one, where a model works; where it fails, `silent` says so."""
         if embedder is None:
             return Embedded()
         try:
-            return self._projector.embed(embedder, limit=limit, progress=progress)
+            return self._projector.embed(embedder, limit=limit, lock_timeout=lock_timeout, progress=progress)
         except EmbeddingError as error:
             silent["vector"] = error.message
             return Embedded()

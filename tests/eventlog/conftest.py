@@ -1,0 +1,164 @@
+"""A log on disk with verbs for what happens to it, a clock that can be set, and an `os` that can fail."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memlog.eventlog import log as log_module
+from memlog.eventlog import timestamps
+from memlog.eventlog.events import MemorySaved
+from memlog.eventlog.line import BadLine, decode, is_blank
+from memlog.eventlog.log import Log, Position
+from memlog.eventlog.segment import opened, read_lines
+from memlog.eventlog.streams import SegmentName, newest_segment
+from memlog.eventlog.upcast import Place
+
+
+class LogOnDisk:
+    """The stream `memory` of a store. What is done to bytes is done to its newest segment."""
+
+    def __init__(self, store: Path) -> None:
+        self.store = store
+        self.folder = store / "log" / "memory"
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Go on as another process would: with nothing remembered."""
+        self.writer = Log(self.store, durability="os", lock_timeout=0.3)
+
+    def append(self, *contents: str) -> list[Position]:
+        """Append memories of these contents."""
+        return self.writer.append([MemorySaved(content=content) for content in contents])
+
+    @property
+    def segment(self) -> Path:
+        """The newest one."""
+        newest = newest_segment(self.folder)
+        assert newest is not None
+        return self.folder / newest.filename
+
+    @property
+    def segments(self) -> list[str]:
+        """The file names, in the order of the segments."""
+        names = [SegmentName.parse(path.name) for path in self.folder.iterdir()]
+        return [name.filename for name in sorted(name for name in names if name is not None)]
+
+    def write_segment(self, filename: str, data: bytes) -> Path:
+        """Make a segment by hand."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / filename
+        path.write_bytes(data)
+        return path
+
+    def shrink(self, count: int) -> None:
+        """Cut the last `count` bytes off, as a crash does; who appends next remembers nothing."""
+        os.truncate(self.segment, self.segment.stat().st_size - count)
+        self.start_again()
+
+    def flip_byte(self, offset: int) -> None:
+        """Change every bit of one byte."""
+        data = bytearray(self.segment.read_bytes())
+        data[offset] ^= 0xFF
+        self.segment.write_bytes(data)
+
+    def add_raw(self, data: bytes) -> None:
+        """Append bytes as a foreign writer does: without a look at the lock."""
+        with self.segment.open("ab") as file:
+            file.write(data)
+
+    def read(self) -> list[str]:
+        """What each line of each segment says, or why it says nothing; blank lines are left out."""
+        return [said for filename in self.segments for said in self._read(filename)]
+
+    def _read(self, filename: str) -> Iterator[str]:
+        name = SegmentName.parse(filename)
+        assert name is not None
+        with opened(self.folder / filename) as fd:
+            for line in read_lines(fd, tail_is_a_line=True):
+                if line.data is None or not is_blank(line.data):
+                    yield _said(line.data, Place("memory", name, line.offset))
+
+
+def _said(line: bytes | None, place: Place) -> str:
+    if line is None:
+        return "too_long"
+    try:
+        event = decode(line, place)
+    except BadLine as bad:
+        return bad.reason
+    assert isinstance(event, MemorySaved)
+    return event.content
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> LogOnDisk:
+    """An empty log."""
+    return LogOnDisk(tmp_path / "store")
+
+
+class Clock:
+    """Stands until it is set."""
+
+    def __init__(self) -> None:
+        self.now = "2026-02-24T10:15:00.000Z"
+
+    def set(self, now: str) -> None:
+        """Forwards or back."""
+        self.now = now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock that appending looks at."""
+    made = Clock()
+    monkeypatch.setattr(timestamps, "now", lambda: made.now)
+    return made
+
+
+class FaultyOs:
+    """The module `os` as appending sees it. A function that is set on it stands in for the real one."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(os, name)
+
+
+@pytest.fixture
+def faulty_os(monkeypatch: pytest.MonkeyPatch) -> FaultyOs:
+    """What appending calls for files. Everything else goes on with the real `os`."""
+    made = FaultyOs()
+    monkeypatch.setattr(log_module, "os", made)
+    return made
+
+
+_HOLD_THE_LOCK = """
+import fcntl, sys
+file = open(sys.argv[1], "ab")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def hold_lock() -> Iterator[Callable[[Path], subprocess.Popen[bytes]]]:
+    """Starts another process that holds the lock of a file until it ends."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def hold(path: Path) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _HOLD_THE_LOCK, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        started.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"locked\n"
+        return process
+
+    yield hold
+    for process in started:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,324 @@
+"""Names: the folder of a conversation, what a folder made by hand names, and the names of segments."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from memlog.eventlog.events import (
+    CoreMemoryDeleted,
+    CoreMemoryUpdated,
+    Event,
+    MemorySaved,
+    Message,
+    SessionBreak,
+)
+from memlog.eventlog.streams import (
+    SegmentName,
+    belongs_in,
+    chat_of_stream,
+    conversation_stream,
+    encoded_name,
+    newest_segment,
+    segments_of,
+    stream_of,
+)
+
+FOLDER_LIMIT = 120
+
+
+def message(channel: str, chat_id: str) -> Message:
+    return Message(channel=channel, chat_id=chat_id, role="user", content="x")
+
+
+@pytest.mark.parametrize(
+    ("channel", "chat_id", "folder"),
+    [
+        ("telegram", "123456", "telegram_123456"),
+        ("telegram", "-100.5", "telegram_-100.5"),
+        ("telegram", "../../etc", "telegram_..%2f..%2fetc"),
+        ("..", "..", ".._.."),
+        ("/", "/etc/passwd", "%2f_%2fetc%2fpasswd"),
+        ("Telegram", "ABC", "%54elegram_%41%42%43"),
+        ("a_b", "c_d", "a%5fb_c%5fd"),
+        ("caf\u00e9", "\u8336", "caf%c3%a9_%e8%8c%b6"),
+        ("cafe\u0301", "1", "cafe%cc%81_1"),
+        ("x", "a:b", "x_a%3ab"),
+        ("x", "a b\nc\td", "x_a%20b%0ac%09d"),
+        ("x", "a\x00b", "x_a%00b"),
+        ("x", "100%", "x_100%25"),
+        ("x", "~", "x_%7e"),
+        ("x", "\u202eabc", "x_%e2%80%aeabc"),
+    ],
+)
+def test_a_conversations_folder(channel: str, chat_id: str, folder: str) -> None:
+    assert conversation_stream(channel, chat_id) == f"conversations/{folder}"
+    assert chat_of_stream(f"conversations/{folder}") == (channel, chat_id)
+
+
+def folder_of(channel: str, chat_id: str) -> str:
+    return conversation_stream(channel, chat_id).removeprefix("conversations/")
+
+
+def test_a_folder_of_120_bytes_is_written_out() -> None:
+    folder = folder_of("telegram", "a" * (FOLDER_LIMIT - len("telegram_")))
+    assert folder == "telegram_" + "a" * 111
+
+
+def test_a_longer_one_is_cut_and_ends_with_a_hash() -> None:
+    folder = folder_of("telegram", "a" * 112)
+    assert folder == "telegram_" + "a" * 71 + "~ac482617b87b603d"
+    assert chat_of_stream(f"conversations/{folder}") is None
+
+
+def test_long_names_that_begin_alike_have_folders_of_their_own() -> None:
+    folders = {folder_of("telegram", "a" * 300 + str(number)) for number in range(100)}
+    assert len(folders) == 100
+    assert all(len(folder) <= FOLDER_LIMIT for folder in folders)
+
+
+def test_a_long_channel_leaves_the_event_in_its_stream() -> None:
+    event = message("c" * 300, "1")
+    assert belongs_in(event, stream_of(event))
+
+
+_names = st.text(min_size=1, max_size=400)
+
+
+@given(channel=_names, chat_id=_names)
+@example("..", "..")
+@example(".", "/")
+@example("\x00", "\n")
+@example("." * 300, "x")
+def test_everything_stays_below_the_log(channel: str, chat_id: str) -> None:
+    conversations = Path("/store/log/conversations")
+    stream = conversation_stream(channel, chat_id)
+    folder = stream.removeprefix("conversations/")
+    resolved = (conversations.parent / stream).resolve()
+    assert resolved.parent == conversations
+    assert len(folder.encode()) <= FOLDER_LIMIT
+    assert set(folder) <= set("abcdefghijklmnopqrstuvwxyz0123456789-.%~_")
+
+
+@given(channel=_names, chat_id=_names)
+def test_a_folder_that_is_not_cut_names_its_chat(channel: str, chat_id: str) -> None:
+    stream = conversation_stream(channel, chat_id)
+    assert chat_of_stream(stream) in ((channel, chat_id), None)
+    assert belongs_in(message(channel, chat_id), stream)
+
+
+@given(one=st.tuples(_names, _names), other=st.tuples(_names, _names))
+@example(("a_b", "c"), ("a", "b_c"))
+@example(("a", "%5f"), ("a", "_"))
+@example(("a", "A"), ("a", "a"))
+def test_two_chats_never_share_a_folder(one: tuple[str, str], other: tuple[str, str]) -> None:
+    assert (conversation_stream(*one) == conversation_stream(*other)) == (one == other)
+
+
+@given(st.text(max_size=100))
+def test_an_encoded_name_is_plain(name: str) -> None:
+    assert set(encoded_name(name)) <= set("abcdefghijklmnopqrstuvwxyz0123456789-.%")
+
+
+@pytest.mark.parametrize(
+    ("folder", "chat"),
+    [
+        ("telegram_7", ("telegram", "7")),
+        ("telegram_a_b", ("telegram", "a_b")),
+        ("telegram_a%5fb", ("telegram", "a_b")),
+        ("telegram_a%5Fb", ("telegram", "a_b")),
+        ("Telegram_Ann", ("Telegram", "Ann")),
+        ("t\u00e9l\u00e9_\u8336", ("t\u00e9l\u00e9", "\u8336")),
+        ("telegram_100%", ("telegram", "100%")),
+        ("telegram_%zz", ("telegram", "%zz")),
+        ("a_..", ("a", "..")),
+        ("telegram", None),
+        ("telegram_%ff", None),
+        ("telegram_" + "a" * 71 + "~0123456789abcdef", None),
+        ("telegram_" + "a" * 70 + "~0123456789abcdef", ("telegram", "a" * 70 + "~0123456789abcdef")),
+    ],
+)
+def test_what_a_folder_made_by_hand_names(folder: str, chat: tuple[str, str] | None) -> None:
+    assert chat_of_stream(f"conversations/{folder}") == chat
+
+
+@pytest.mark.parametrize("stream", ["memory", "core_memory", "other/telegram_7", "telegram_7"])
+def test_only_a_conversations_folder_names_a_chat(stream: str) -> None:
+    assert chat_of_stream(stream) is None
+
+
+@pytest.mark.parametrize(
+    ("event", "stream"),
+    [
+        (message("telegram", "7"), "conversations/telegram_7"),
+        (SessionBreak(channel="telegram", chat_id="7"), "conversations/telegram_7"),
+        (MemorySaved(content="x", chat_id="telegram:7"), "memory"),
+        (CoreMemoryUpdated(section="user", key="k", value="v"), "core"),
+        (CoreMemoryDeleted(section="user", key="k"), "core"),
+    ],
+)
+def test_the_type_decides_the_stream(event: Event, stream: str) -> None:
+    assert stream_of(event) == stream
+
+
+def test_every_event_type_has_a_stream() -> None:
+    class Stranger(Event):
+        pass
+
+    with pytest.raises(TypeError, match="Stranger has no stream"):
+        stream_of(Stranger())
+
+
+def test_a_folder_made_by_hand_is_right_for_the_chat_that_it_names() -> None:
+    event = message("telegram", "a_b")
+    assert belongs_in(event, "conversations/telegram_a%5fb")
+    assert belongs_in(event, "conversations/telegram_a_b")
+    assert not belongs_in(event, "conversations/telegram_ab")
+    assert not belongs_in(event, "memory")
+
+
+def test_a_memory_belongs_in_no_conversation() -> None:
+    event = MemorySaved(content="x", chat_id="telegram:7")
+    assert belongs_in(event, "memory")
+    assert not belongs_in(event, "conversations/telegram_7")
+
+
+@pytest.mark.parametrize(
+    ("filename", "name"),
+    [
+        ("2026-02-24.jsonl", SegmentName("2026-02-24", 0)),
+        ("2026-02-24.0001.jsonl", SegmentName("2026-02-24", 1)),
+        ("2024-02-29.9999.jsonl", SegmentName("2024-02-29", 9999)),
+        ("0001-01-01.jsonl", SegmentName("0001-01-01", 0)),
+    ],
+)
+def test_a_segments_name_is_its_day_and_number(filename: str, name: SegmentName) -> None:
+    assert SegmentName.parse(filename) == name
+    assert name.filename == filename
+
+
+@pytest.mark.parametrize(
+    "filename",
+    [
+        "2026-02-30.jsonl",
+        "2026-13-01.jsonl",
+        "2025-02-29.jsonl",
+        "0000-01-01.jsonl",
+        "20260224.jsonl",
+        "2026-2-24.jsonl",
+        "2026-02-24.json",
+        "2026-02-24.jsonl.gz",
+        "2026-02-24.jsonl\n",
+        "2026-02-24.1.jsonl",
+        "2026-02-24.00001.jsonl",
+        "2026-02-24.-001.jsonl",
+        " 2026-02-24.jsonl",
+        ".2026-02-24.jsonl.Ab3dEf",
+        "2026-02-24.jsonl~",
+        "notes.txt",
+        "2026-02-24.\u0660\u0660\u0660\u0661.jsonl",
+        "\uff12026-02-24.jsonl",
+        "",
+    ],
+)
+def test_a_file_of_another_name_is_no_segment(filename: str) -> None:
+    assert SegmentName.parse(filename) is None
+
+
+def test_a_number_0_that_is_written_out_is_no_segment() -> None:
+    """2026-02-24.0000.jsonl would be a second name of 2026-02-24.jsonl."""
+    assert SegmentName.parse("2026-02-24.0000.jsonl") is None
+
+
+def test_segments_stand_in_the_order_of_day_and_number() -> None:
+    names = [
+        SegmentName("2025-12-31"),
+        SegmentName("2026-02-24"),
+        SegmentName("2026-02-24", 1),
+        SegmentName("2026-02-24", 2),
+        SegmentName("2026-02-24", 10),
+        SegmentName("2026-02-25"),
+    ]
+    assert all(one < other for one, other in pairwise(names))
+    assert [name.order for name in names] == sorted(name.order for name in names)
+    assert SegmentName("2026-02-24", 1).order == 202602240001
+
+
+@pytest.mark.parametrize(
+    ("name", "today", "successor"),
+    [
+        (SegmentName("2026-02-24"), "2026-02-25", SegmentName("2026-02-25")),
+        (SegmentName("2026-02-24", 3), "2026-02-25", SegmentName("2026-02-25")),
+        (SegmentName("2026-02-24"), "2026-02-24", SegmentName("2026-02-24", 1)),
+        (SegmentName("2026-02-24", 9), "2026-02-24", SegmentName("2026-02-24", 10)),
+        (SegmentName("2026-02-24"), "2026-02-23", SegmentName("2026-02-24", 1)),
+    ],
+)
+def test_a_successor_is_later_and_its_day_never_lower(
+    name: SegmentName, today: str, successor: SegmentName
+) -> None:
+    assert name.successor(today) == successor
+    assert successor > name
+
+
+def _touch(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return path
+
+
+def test_the_log_is_listed_by_stream_and_in_order(tmp_path: Path) -> None:
+    for name in ("memory/2026-02-25", "memory/2026-02-24.0001", "memory/2026-02-24", "core/2026-02-24"):
+        _touch(tmp_path / f"{name}.jsonl")
+    _touch(tmp_path / "conversations/telegram_7/2026-02-24.jsonl")
+    segments, strangers = segments_of(tmp_path)
+    assert [(segment.stream, segment.name.filename, segment.is_newest) for segment in segments] == [
+        ("conversations/telegram_7", "2026-02-24.jsonl", True),
+        ("core", "2026-02-24.jsonl", True),
+        ("memory", "2026-02-24.jsonl", False),
+        ("memory", "2026-02-24.0001.jsonl", False),
+        ("memory", "2026-02-25.jsonl", True),
+    ]
+    assert all(segment.path.is_file() for segment in segments)
+    assert strangers == []
+    assert newest_segment(tmp_path / "memory") == SegmentName("2026-02-25")
+
+
+def test_what_is_no_part_of_the_log_is_listed_apart(tmp_path: Path) -> None:
+    segment = _touch(tmp_path / "memory/2026-02-24.jsonl")
+    strangers = [
+        _touch(tmp_path / "notes.txt"),
+        _touch(tmp_path / "memory/2026-02-24.jsonl.bak"),
+        _touch(tmp_path / "conversations/loose.jsonl"),
+    ]
+    folder = tmp_path / "memory/2026-02-25.jsonl"
+    folder.mkdir()
+    link = tmp_path / "memory/2026-02-26.jsonl"
+    link.symlink_to(segment)
+    linked_folder = tmp_path / "core"
+    linked_folder.symlink_to(tmp_path / "memory")
+    segments, found = segments_of(tmp_path)
+    assert [each.path for each in segments] == [segment]
+    assert found == sorted([*strangers, folder, link, linked_folder])
+
+
+def test_a_folder_whose_name_is_not_utf_8_is_no_stream(tmp_path: Path) -> None:
+    folder = tmp_path / "caf\udce9"
+    try:
+        _touch(folder / "2026-02-24.jsonl")
+    except OSError:
+        pytest.skip("this file system takes only UTF-8")
+    assert segments_of(tmp_path) == ([], [folder])
+
+
+def test_a_log_that_is_not_there_has_nothing(tmp_path: Path) -> None:
+    assert segments_of(tmp_path / "log") == ([], [])
+
+
+def test_the_repository_of_a_log_under_git_is_no_stream(tmp_path: Path) -> None:
+    """A log is made to be kept with git and copied with rsync."""
+    _touch(tmp_path / "memory/2026-02-24.jsonl")
+    _touch(tmp_path / ".git/HEAD")
+    assert segments_of(tmp_path)[1] == []
