@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
@@ -13,22 +13,23 @@ from memlog.cli.output import json_option, print_json
 from memlog.cli.types import CHAT, JSON_OBJECT, TEXT
 from memlog.eventlog.errors import BadInput, MemlogError
 from memlog.eventlog.events import Event, Message, SessionBreak
-from memlog.eventlog.line import MAX_LINE, Draft, draft
+from memlog.eventlog.line import BOM, HINTS, MAX_LINE, Draft, draft
 from memlog.eventlog.log import Log, Position
 
+_TOO_LONG = BadInput("too long", hint=HINTS["too_long"], code="too_long")
 _READ = 1024 * 1024
 _COMMIT_LINES = 256
+
+_DURABILITY = "memlog.durability"
 
 _durability = click.option(
     "--durability",
     type=click.Choice(["fsync", "os"]),
-    default="fsync",
-    show_default=True,
-    help="fsync: an acknowledged event survives a power cut; os: it survives the process only.",
+    help="fsync (the default): an acknowledged event survives a power cut; os: it survives the process only.",
 )
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, subcommand_metavar="[TYPE [OPTIONS]]")
 @_durability
 @json_option
 @click.pass_context
@@ -42,10 +43,11 @@ def append(ctx: click.Context, durability: Any, as_json: bool) -> int:  # noqa: 
     With a TYPE, one event is made of options.
     """
     if ctx.invoked_subcommand is not None:
+        ctx.meta[_DURABILITY] = durability
         return 0
-    log = Log(_place(ctx).store, durability=durability)
+    log = Log(_place(ctx).store, durability=durability or "fsync")
     worst = 0
-    for batch in _batches(sys.stdin.fileno()):
+    for batch in _batches(_stdin().fileno()):
         answers: list[Any] = []
         for number, outcome in _appended(log, batch):
             if isinstance(outcome, MemlogError):
@@ -73,9 +75,14 @@ def _event_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@append.command()
+@append.command("message")
 @_event_options
-@click.option("--role", type=click.Choice(["user", "assistant", "system", "tool"]), required=True)
+@click.option(
+    "--role",
+    type=click.Choice(["user", "assistant", "system", "tool"]),
+    required=True,
+    help="Whose turn it is.",
+)
 @click.option("--content", type=TEXT, required=True, help="The text; - reads it from stdin.")
 @click.option("--name", type=TEXT, help="Of the speaker; it is searched, too.")
 @click.option("--kind", type=click.Choice(["subagent_result"]), help="What else than a turn it is.")
@@ -109,7 +116,7 @@ def message(
     _append_one(ctx, event, durability)
 
 
-@append.command()
+@append.command("session_break")
 @_event_options
 @click.option("--model", type=TEXT, help="The model that the new session talks to.")
 @click.pass_context
@@ -128,6 +135,7 @@ def session_break(
 
 
 def _append_one(ctx: click.Context, event: Event, durability: Any) -> None:  # noqa: ANN401
+    durability = durability or ctx.meta.get(_DURABILITY) or "fsync"
     (position,) = Log(_place(ctx).store, durability=durability).append([event])
     print_json(position)
 
@@ -136,9 +144,18 @@ def _place(ctx: click.Context) -> Place:
     return ctx.ensure_object(Place)
 
 
+def _stdin() -> BinaryIO:
+    # Python has none where it was started with it closed.
+    if sys.stdin is None:
+        raise BadInput("stdin is closed", hint="give events on stdin, or an event by options")
+    return sys.stdin.buffer
+
+
 def _stdin_text() -> str:
     """What stdin holds, without the newline that `echo` adds."""
-    data = sys.stdin.buffer.read(MAX_LINE + 1)
+    data = _stdin().read(MAX_LINE + 1)
+    if len(data) > MAX_LINE:
+        raise _TOO_LONG
     try:
         return data.decode().removesuffix("\n")
     except UnicodeDecodeError as error:
@@ -159,7 +176,7 @@ def _appended(log: Log, batch: list[_NumberedLine]) -> Iterator[tuple[int, Posit
 
 def _checked(line: bytes | None) -> Draft | MemlogError:
     if line is None:
-        return BadInput("too long", hint="an event has at most 16 MiB; split it", code="too_long")
+        return _TOO_LONG
     try:
         return draft(line)
     except BadInput as error:
@@ -173,8 +190,12 @@ def _batches(fd: int) -> Iterator[list[_NumberedLine]]:
     shares its syncs.
     """
     number, rest, too_long = 0, b"", False
+    is_start = True
     while data := os.read(fd, _READ):
         *lines, rest = (rest + data).split(b"\n")
+        if is_start and lines:
+            lines[0] = lines[0].removeprefix(BOM)
+            is_start = False
         batch: list[_NumberedLine] = []
         for line in lines:
             number += 1

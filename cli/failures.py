@@ -95,7 +95,12 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
         traceback.print_exception(error)
     failure = failure_of(error)
     if as_json:
-        click.echo(msgspec.json.encode({"error": failure}).decode(), err=True)
+        # A name that is not UTF-8 may stand in a message.
+        safe = {
+            name: value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+            for name, value in msgspec.structs.asdict(failure).items()
+        }
+        click.echo(msgspec.json.encode({"error": safe}).decode(), err=True)
         return
     click.echo(f"memlog: {printable(failure.message)}", err=True)
     if failure.hint:

@@ -9,7 +9,9 @@ import click
 import msgspec
 
 # C0 but tab and newline, DEL, C1, and the marks that reverse or hide text (CWE-150).
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 """The option that every command has."""

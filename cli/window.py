@@ -3,7 +3,7 @@
 import click
 
 from memlog.cli.opening import open_store
-from memlog.cli.output import json_option, note, print_json, printable
+from memlog.cli.output import json_option, note, one_line, print_json, printable
 from memlog.cli.types import CHAT
 
 
@@ -25,9 +25,8 @@ def window(
         print_json(found)
         return
     for message in found.messages:
-        click.echo(
-            f"[{message.ts[:16].replace('T', ' ')}] {printable(message.name or message.role)}: ", nl=False
-        )
-        click.echo(printable(message.content))
+        head = one_line(f"[{message.ts[:16].replace('T', ' ')}] {message.name or message.role}:")
+        # Further lines are set in, so that no content can pass for another turn.
+        click.echo(f"{head} {printable(message.content)}".replace("\n", "\n    "))
     if not found.messages:
         note("nothing said yet in this session")

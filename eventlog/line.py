@@ -32,7 +32,8 @@ MAX_DEPTH = 64
 """Of objects and lists within each other. A limit of memlog's own: a parser's depends on the caller's stack,
 and a rebuild could quarantine what a catch-up did not."""
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark with which some programs begin a file."""
 _TRAILER = re.compile(rb',"crc":"([0-9a-f]{8})"\}')
 _TRAILER_LENGTH = len(b',"crc":"00000000"}')
 _ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
@@ -131,7 +132,7 @@ def decode(line: bytes, place: Place) -> Event:
     """
     line = line.removesuffix(b"\r")
     if place.offset == 0:
-        line = line.removeprefix(_BOM)
+        line = line.removeprefix(BOM)
     _check_utf8(line)
     _check_depth(line)
     has_crc = ends_with_crc(line)
@@ -143,7 +144,7 @@ def decode(line: bytes, place: Place) -> Event:
 
 def is_blank(line: bytes) -> bool:
     """Whether a line holds nothing: legal, and no event."""
-    return not line or line.isspace() or line == _BOM
+    return not line or line.isspace() or line == BOM
 
 
 def content_hash(event: Event) -> bytes:
@@ -301,7 +302,7 @@ def _check_utf8(line: bytes) -> None:
 
 
 def _check_depth(line: bytes) -> None:
-    if line.count(b"{") + line.count(b"[") > MAX_DEPTH and max(_depths(line)) > MAX_DEPTH:
+    if line.count(b"{") + line.count(b"[") > MAX_DEPTH and max(_depths(line), default=0) > MAX_DEPTH:
         raise BadLine("too_deep", f"more than {MAX_DEPTH} objects and lists within each other")
 
 

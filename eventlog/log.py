@@ -264,8 +264,8 @@ def _make_folders(folder: Path) -> None:
 
 
 def _check_no_links(folder: Path, log: Path) -> None:
-    """The log is not read through links, so nothing may be appended through one."""
-    while folder != log.parent:
+    """Nothing below `log` is read through links, so nothing may be appended through one."""
+    while folder != log:
         if folder.is_symlink():
             raise OSError(errno.ELOOP, f"{folder.name} is a link, which memlog does not follow")
         folder = folder.parent

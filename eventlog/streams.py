@@ -150,6 +150,11 @@ def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
     return segments, sorted(strangers)
 
 
+def shown(path: Path) -> str:
+    """`path` as text that can be written as UTF-8, whatever bytes its name is made of."""
+    return str(path).encode(errors="backslashreplace").decode()
+
+
 def _segment_names(folder: Path) -> tuple[list[SegmentName], list[Path]]:
     names, others = [], []
     with os.scandir(folder) as entries:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog.streams import Segment, SegmentName, segments_of
+from memlog.eventlog.streams import Segment, SegmentName, segments_of, shown
 from memlog.projector import checkpoints
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, Hints
 from memlog.projector.chunking import ChunkSizes
@@ -67,7 +67,9 @@ def catch_up(
         Busy: a turn was not to be had in time. What was done so far stays.
     """
     segments, strangers = segments_of(log)
-    report = CatchUp(notes=[f"{path.relative_to(log.parent)} is no segment: not read" for path in strangers])
+    report = CatchUp(
+        notes=[f"{shown(path.relative_to(log.parent))} is no segment: not read" for path in strangers]
+    )
     work = _unread(db, log, segments, bounds)
     for number, stream in enumerate(sorted(work), start=1):
         try:

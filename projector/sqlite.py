@@ -20,7 +20,7 @@ from memlog.eventlog.errors import DatabaseError
 Connection = sqlite3.Connection
 """A connection; pysqlite3's and sqlean's have the same methods as the standard library's."""
 
-Mode = Literal["bulk", "write", "read", "immutable"]
+Mode = Literal["bulk", "write", "immutable"]
 """`bulk`: a new file that nobody else sees yet. `immutable`: a file in a folder that cannot be written."""
 
 _MINIMUM = (3, 40)
@@ -39,8 +39,7 @@ _PRAGMAS: dict[Mode, tuple[str, ...]] = {
     # NORMAL: after a power cut the read model may be some events behind its log, never inconsistent,
     # and the next catch-up reads them again.
     "write": ("synchronous = NORMAL", "foreign_keys = ON"),
-    "read": ("query_only = ON",),
-    "immutable": ("query_only = ON",),
+    "immutable": (),
 }
 
 

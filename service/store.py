@@ -15,6 +15,7 @@ import msgspec
 from memlog.eventlog.errors import Busy, EmbeddingError, LogError
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event
 from memlog.eventlog.log import Durability, Log, Position
+from memlog.eventlog.streams import shown
 from memlog.projector import catchup, schema, vectors
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding import Embedder, load_embedder
@@ -268,7 +269,7 @@ class Store:
             current = self._projector.generations.current()
             with wrapped("the read model"):
                 return Status(
-                    store=str(self.path),
+                    store=shown(self.path),
                     generation=current.name if current else None,
                     projection_id=schema.projection_id(self._projector.sizes),
                     unread_bytes=catchup.unread_bytes(db, self._log.path),
@@ -288,7 +289,7 @@ class Store:
     def verify(self) -> Verification:
         """Catch up, then compare the read model with a replay of the log."""
         with self._reading() as db:
-            return verify(db, self._log.path, self._projector.sizes)
+            return verify(db, self._log.path, self._projector.sizes, read_only=self._is_read_only())
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -303,8 +304,8 @@ class Store:
         silent: dict[str, str] | None = None,
     ) -> tuple[Connection, bool]:
         """The live generation, and whether it has come up to the log. Builds one where none can be read."""
-        if self.path.is_dir() and not os.access(self.path, os.W_OK):
-            self._notify(f"{self.path} cannot be written: the read model stays as it is")
+        if self._is_read_only() and self._projector.generations.current() is not None:
+            self._notify(f"{shown(self.path)} cannot be written: the read model stays as it is")
             return self._projector.live(read_only=True), False
         self._make_folder()
         if not sync and self._projector.why_unusable() is None:
@@ -360,11 +361,19 @@ class Store:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise LogError(
-                f"{self.path}: {error.strerror}",
-                hint="--store names a folder that can be written",
-                code="cannot_create",
-            ) from error
+            raise self._cannot_create(error.strerror) from error
+        if self._is_read_only():
+            raise self._cannot_create("the folder cannot be written")
+
+    def _is_read_only(self) -> bool:
+        return self.path.is_dir() and not os.access(self.path, os.W_OK)
+
+    def _cannot_create(self, why: str | None) -> LogError:
+        return LogError(
+            f"{shown(self.path)}: {why}",
+            hint="name a folder that can be written with --store",
+            code="cannot_create",
+        )
 
 
 def open(

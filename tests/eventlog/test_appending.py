@@ -32,7 +32,9 @@ def line_of(log: Any, position: Position) -> dict[str, Any]:
     """The line at a position, which must be whole."""
     data = (log.store / "log" / position.stream / position.segment).read_bytes()
     assert position.offset == 0 or data[position.offset - 1 : position.offset] == b"\n"
-    members: dict[str, Any] = msgspec.json.decode(data[position.offset :].partition(b"\n")[0])
+    line, newline, _ = data[position.offset :].partition(b"\n")
+    members: dict[str, Any] = msgspec.json.decode(line)
+    assert newline
     assert members["id"] == position.id
     return members
 
@@ -602,6 +604,18 @@ def test_a_new_segment_has_its_name_made_durable(log: Any, clock: Any, faulty_os
 
 
 @_linux_only
+def test_a_segment_that_was_replaced_has_its_name_made_durable(
+    log: Any, clock: Any, faulty_os: Any, tmp_path: Path
+) -> None:
+    writer = Log(log.store)
+    writer.append([MemorySaved(content="one")])
+    log.segment.rename(tmp_path / "kept")
+    calls = _recorded(faulty_os)
+    writer.append([MemorySaved(content="two")])
+    assert calls.index("fsync memory") < calls.index("write 2026-02-24.jsonl")
+
+
+@_linux_only
 def test_a_segment_that_was_removed_and_made_again_has_its_name_made_durable(
     log: Any, clock: Any, faulty_os: Any
 ) -> None:
@@ -702,6 +716,20 @@ def test_what_is_acknowledged_stands_where_the_log_is_read(log: Any, tmp_path: P
         return
     segments, _ = segments_of(log.store / "log")
     assert position.stream in [segment.stream for segment in segments]
+
+
+def test_a_log_that_is_a_link_is_read_and_appended_to_alike(log: Any, tmp_path: Path) -> None:
+    """A log on another disk."""
+    (tmp_path / "other disk").mkdir()
+    log.store.mkdir()
+    (log.store / "log").symlink_to(tmp_path / "other disk")
+    log.write_segment("2026-02-24.jsonl", b'{"type":"memory_saved","content":"one"}\n')
+    is_read = segments_of(log.store / "log")[0] != []
+    try:
+        is_appended_to = bool(log.append("two"))
+    except LogError:
+        is_appended_to = False
+    assert is_read == is_appended_to
 
 
 # Locks

@@ -25,9 +25,9 @@ from memlog.eventlog.ids import new_id
 from memlog.eventlog.line import (
     DAMAGE,
     HINTS,
+    MAX_DEPTH,
     MAX_LINE,
     BadLine,
-    Draft,
     content_hash,
     decode,
     draft,
@@ -400,6 +400,7 @@ REASONS: dict[str, tuple[bytes, str]] = {
     "half a string": (b'{"type":"memory_saved","content":"a', "torn"),
     "half an escape": (b'{"type":"memory_saved","content":"a\\', "torn"),
     "half a character": (b'{"type":"memory_saved","content":"\xc3', "torn"),
+    "half an object with a bad byte in it": (b'{"type":"memory_saved","content":"\xff and', "not_utf8"),
     "an empty content": (b'{"type":"memory_saved","content":""}', "invalid"),
     "a content of another type": (b'{"type":"memory_saved","content":5}', "invalid"),
     "an importance above 1": (b'{"type":"memory_saved","content":"a","importance":1.5}', "invalid"),
@@ -470,21 +471,40 @@ def test_a_long_torn_line_is_told_apart_in_little_memory() -> None:
     assert peak < 16 * len(line)
 
 
+def _nested(depth: int) -> bytes:
+    """A line of so many objects and lists within each other."""
+    inner = depth - 1
+    return b'{"type":"memory_saved","content":"tea","x":' + b"[" * inner + b"]" * inner + b"}"
+
+
 def _deeper(frames: int, call: Callable[[], Any]) -> Any:
     return call() if frames == 0 else _deeper(frames - 1, call)
 
 
-def _accepted(depth: int) -> Draft | None:
-    try:
-        return draft(b'{"type":"memory_saved","content":"tea","x":' + b"[" * depth + b"]" * depth + b"}")
-    except BadInput:
-        return None
+def test_how_deep_a_line_may_be_nested_is_a_constant() -> None:
+    """Python's own limit depends on its caller's stack: a rebuild would have other rows than a catch-up."""
+    assert MAX_DEPTH == 64
+    line = written(_nested(64))
+    assert _deeper(500, lambda: read(line)).content == "tea"
+    assert reason_of(_nested(65)) == "too_deep"
+    with pytest.raises(BadInput, match="64") as refused:
+        draft(_nested(65))
+    assert refused.value.code == "too_deep"
 
 
-def test_what_was_accepted_is_read_by_whoever_calls() -> None:
-    deepest = next(made for depth in range(1000, 0, -1) if (made := _accepted(depth)))
-    line = deepest.line(AT)[:-1]
-    assert _deeper(50, lambda: read(line)).content == "tea"
+@pytest.mark.parametrize("shut", [b"", b"]", b"]" * 100, b"]}" * 100])
+def test_a_line_too_deep_is_told_so_whole_or_torn(shut: bytes) -> None:
+    assert reason_of(b'{"x":' + b"[" * 100 + shut) == "too_deep"
+
+
+def test_brackets_within_a_text_are_no_nesting() -> None:
+    text = '{["\\' * 200
+    assert read(written(MemorySaved(content=text))).content == text
+
+
+@pytest.mark.parametrize("line", [b'"' + b"{" * 65 + b'"', b'"[" ' * 65], ids=["one text", "many texts"])
+def test_brackets_within_a_line_that_is_no_object_are_a_bad_line(line: bytes) -> None:
+    assert reason_of(line) in ("invalid", "not_json")
 
 
 def test_a_carriage_return_before_the_newline_is_no_part_of_a_line() -> None:

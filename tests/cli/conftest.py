@@ -1,0 +1,216 @@
+"""The installed `memlog` as a process, and a store to try it on."""
+
+import ctypes
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+MEMLOG = Path(sys.executable).parent / "memlog"
+_TIMEOUT = 60
+
+
+class Finished(NamedTuple):
+    """How a process ended, and what it said."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+    @property
+    def json(self) -> Any:
+        """Its output, which must be one JSON document on one line."""
+        (document,) = self.lines
+        return document
+
+    @property
+    def lines(self) -> list[Any]:
+        """Its output, which must be JSON documents, one a line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """The error on stderr, which must be one JSON document behind the notes."""
+        assert self.out == b""
+        notes = [line for line in self.err.splitlines() if not line.startswith(b"memlog: ")]
+        (document,) = [json.loads(line) for line in notes]
+        assert list(document) == ["error"]
+        error: dict[str, Any] = document["error"]
+        return error
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Where the store is to be; nothing stands there yet."""
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def environment(store: Path, tmp_path: Path) -> dict[str, str]:
+    """What the processes of a test see: this store, and nothing of whoever runs the tests."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMLOG_", "XDG_"))}
+    return kept | {"MEMLOG_STORE": str(store), "HOME": str(tmp_path)}
+
+
+@pytest.fixture
+def memlog(environment: dict[str, str]) -> Callable[..., Finished]:
+    """Runs `memlog` with arguments and waits for its end."""
+
+    def run(
+        *args: str | bytes | Path,
+        input: bytes = b"",
+        env: dict[str, str] | None = None,
+        **options: Any,
+    ) -> Finished:
+        done = subprocess.run(
+            [MEMLOG, *args],
+            input=input,
+            env=environment | (env or {}),
+            capture_output=True,
+            timeout=_TIMEOUT,
+            check=False,
+            **options,
+        )
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+class Pipe:
+    """`memlog append` that reads a pipe which stays open."""
+
+    def __init__(self, env: dict[str, str], *args: str) -> None:
+        self.process = subprocess.Popen(
+            [MEMLOG, "append", *args],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=env,
+            bufsize=0,
+            # Who runs the tests in the background hands down an ignored SIGINT, and Python keeps to it.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._stdin, self._stdout = self.process.stdin, self.process.stdout
+        self._heard = b""
+
+    def say(self, data: bytes) -> None:
+        """Write into the pipe."""
+        self._stdin.write(data)
+
+    def hear(self) -> Any:
+        """The next line of the answer."""
+        while b"\n" not in self._heard:
+            ready, _, _ = select.select([self._stdout], [], [], _TIMEOUT)
+            assert ready, "no answer came"
+            data = os.read(self._stdout.fileno(), 65536)
+            assert data, "the process has ended"
+            self._heard += data
+        line, _, self._heard = self._heard.partition(b"\n")
+        return json.loads(line)
+
+    def is_silent(self, seconds: float) -> bool:
+        """Whether nothing more is said for a while."""
+        ready, _, _ = select.select([self._stdout], [], [], seconds)
+        return not ready and not self._heard
+
+    def end(self) -> Finished:
+        """Close the pipe and wait."""
+        out, err = self.process.communicate(timeout=_TIMEOUT)
+        return Finished(self.process.returncode, self._heard + out, err)
+
+    def kill(self) -> None:
+        """Leave nothing of it behind."""
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+@pytest.fixture
+def open_pipe(environment: dict[str, str]) -> Iterator[Callable[..., Pipe]]:
+    """Starts `memlog append` with arguments."""
+    pipes: list[Pipe] = []
+
+    def start(*args: str) -> Pipe:
+        pipes.append(Pipe(environment, *args))
+        return pipes[-1]
+
+    yield start
+    for pipe in pipes:
+        pipe.kill()
+
+
+@pytest.fixture
+def segment(store: Path) -> Callable[..., Path]:
+    """Makes a segment of the log by hand."""
+
+    def write(stream: str, data: bytes, filename: str = "2026-02-24.jsonl") -> Path:
+        path = store / "log" / stream / filename
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def without_model(tmp_path: Path) -> dict[str, str]:
+    """An environment in which no embedding model is found."""
+    folder = tmp_path / "no-model"
+    folder.mkdir()
+    return {"MEMLOG_MODEL": str(folder)}
+
+
+_PR_CAPBSET_DROP = 24
+_FILE_CAPABILITIES = (1, 2)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+
+
+@pytest.fixture
+def bound_by_modes() -> dict[str, Any]:
+    """Options for `memlog` under which file modes count, for root too.
+
+    Root gives up the capabilities that let it write everywhere. Another uid would do as well, but could not
+    read a Python that is installed below root's home folder.
+    """
+    if os.geteuid() != 0:
+        return {}
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is None:
+        pytest.skip("root is bound by no mode here")
+
+    def give_up() -> None:
+        for capability in _FILE_CAPABILITIES:
+            if prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+                raise OSError("the capability cannot be given up")
+
+    try:
+        subprocess.run(["/bin/true"], preexec_fn=give_up, check=True)
+    except subprocess.SubprocessError:
+        pytest.skip("root cannot give up what lets it write everywhere")
+    return {"preexec_fn": give_up}
+
+
+@pytest.fixture
+def read_only(store: Path) -> Iterator[Callable[[], None]]:
+    """Takes the right to write in the store's folders, until the test ends."""
+    folders: list[Path] = []
+
+    def take() -> None:
+        store.mkdir(exist_ok=True)
+        folders.extend(path for path in (store, *store.rglob("*")) if path.is_dir())
+        for folder in folders:
+            folder.chmod(0o500)
+
+    yield take
+    for folder in folders:
+        folder.chmod(0o700)

@@ -1,0 +1,485 @@
+"""Bad input, by name: never fatal, never silent, never touched."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from memlog import open as opened
+
+Run = Callable[..., Any]
+
+
+def memory(content: str) -> bytes:
+    return json.dumps({"type": "memory_saved", "content": content}).encode()
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def found(store: Path, text: str = "neighbour") -> set[str]:
+    """The contents of all hits."""
+    with opened(store) as read:
+        return {hit.content for hit in read.search(text, k=100, mode="text").hits}
+
+
+def quarantined(store: Path) -> list[dict[str, Any]]:
+    with opened(store) as read:
+        return [msgspec.structs.asdict(line) for line in read.quarantine()]
+
+
+BEFORE, AFTER = memory("a neighbour before"), memory("a neighbour after")
+NEIGHBOURS = {"a neighbour before", "a neighbour after"}
+
+# What a line is called; its bytes; the code of the refusal and the reason of the quarantine; what is named.
+BAD: dict[str, tuple[bytes, str, str]] = {
+    "invalid UTF-8": (b'{"type":"memory_saved","content":"caf\xe9"}', "not_utf8", "byte 37"),
+    "a surrogate in UTF-8": (b'{"type":"memory_saved","content":"\xed\xa0\xbd"}', "not_utf8", "byte 34"),
+    "a lone surrogate": (rb'{"type":"memory_saved","content":"\ud83d"}', "lone_surrogate", r"\ud83d"),
+    "a NUL byte": (b'{"type":"memory_saved","content":"a\x00b"}', "not_json", "byte 35"),
+    "NUL bytes alone": (b"\x00" * 4096, "not_json", "byte 0"),
+    "NaN": (b'{"type":"memory_saved","content":"a","importance":NaN}', "not_json", "byte 50"),
+    "a number out of range": (b'{"type":"memory_saved","content":"a","x":1e999}', "invalid", "out of range"),
+    "missing members": (b'{"type":"memory_saved","title":"a"}', "invalid", "`content`"),
+    "a member of the wrong type": (b'{"type":"memory_saved","content":["a"]}', "invalid", "`$.content`"),
+    "an unknown type": (b'{"type":"memory_dreamt","content":"a"}', "unknown_type", "'memory_dreamt'"),
+    "a newer version": (b'{"type":"memory_saved","v":9,"content":"a"}', "newer_version", "version 9"),
+    "a wrong crc": (b'{"type":"memory_saved","content":"a","crc":"00000000"}', "bad_crc", "bad crc"),
+    "no object": (b'["memory_saved"]', "invalid", "array"),
+    "plain text": (b"remember the milk", "not_json", "byte 0"),
+    "a torn line": (b'{"type":"memory_saved","content":"a nei', "torn", "ends inside"),
+    "a nested bomb": (b'{"type":"memory_saved","x":' + b"[" * 20_000, "too_deep", "too deep"),
+    "a BOM within a file": (b"\xef\xbb\xbf" + memory("bom"), "not_json", "byte 0"),
+}
+
+
+@pytest.mark.parametrize(("line", "code", "named"), BAD.values(), ids=BAD)
+def test_a_bad_line_in_a_pipe_is_refused_and_its_neighbours_are_stored(
+    memlog: Run, store: Path, line: bytes, code: str, named: str
+) -> None:
+    done = memlog("append", input=b"\n".join([BEFORE, line, AFTER, b""]))
+    assert (done.code, done.err) == (65, b"")
+    first, refusal, last = done.lines
+    assert "id" in first
+    assert "id" in last
+    assert list(refusal) == ["line", "error"]
+    assert list(refusal["error"]) == ["code", "message", "hint", "retryable"]
+    assert (refusal["line"], refusal["error"]["code"], refusal["error"]["retryable"]) == (2, code, False)
+    assert named in refusal["error"]["message"]
+    assert refusal["error"]["hint"]
+    assert found(store) == NEIGHBOURS
+    assert quarantined(store) == []
+
+
+@pytest.mark.parametrize(("line", "reason"), [each[:2] for each in BAD.values()], ids=BAD)
+def test_a_bad_line_in_the_log_is_quarantined_and_its_neighbours_are_projected(
+    memlog: Run, segment: Run, store: Path, line: bytes, reason: str
+) -> None:
+    path = segment("memory", b"\n".join([BEFORE, line, AFTER, b""]))
+    before = sha256(path)
+    done = memlog("query", "neighbour", "--mode", "text", "--json")
+    assert done.code == 0
+    assert {hit["content"] for hit in done.json["hits"]} == NEIGHBOURS
+    assert quarantined(store) == [
+        {
+            "stream": "memory",
+            "segment": "2026-02-24.jsonl",
+            "offset": len(BEFORE) + 1,
+            "reason": reason,
+            "bytes": len(line),
+        }
+    ]
+    assert sha256(path) == before
+
+
+def test_the_quarantine_tells_a_person_where_a_line_is_and_what_to_do(memlog: Run, segment: Run) -> None:
+    segment("memory", b"\n".join([BEFORE, b'{"type":"memory_dreamt"}', b'{"type":"memory_saved"}', b""]))
+    done = memlog("quarantine")
+    offset = len(BEFORE) + 1
+    assert done.out.decode().splitlines() == [
+        f"memory/2026-02-24.jsonl byte {offset}, 24 bytes: unknown_type",
+        "    type 'memory_dreamt'; known types: message, session_break, memory_saved,"
+        " core_memory_updated, core_memory_deleted",
+        f"memory/2026-02-24.jsonl byte {offset + 25}, 23 bytes: invalid",
+        "    Object missing required field `content`;"
+        " docs/storage/jsonl-format.md lists the members of each type",
+    ]
+
+
+def test_a_line_that_is_one_text_full_of_braces_is_like_any_other_bad_line(
+    memlog: Run, segment: Run, store: Path
+) -> None:
+    line = b'"' + b"{" * 100 + b'"'
+    assert memlog("append", input=b"\n".join([BEFORE, line, AFTER, b""])).code == 65
+    segment("core", line + b"\n")
+    assert memlog("query", "neighbour", "--mode", "text").code == 0
+    assert found(store) == NEIGHBOURS
+
+
+def test_an_event_in_another_folder_is_quarantined(store: Path, segment: Run) -> None:
+    said = b'{"type":"message","channel":"x","chat_id":"1","role":"user","content":"a neighbour"}\n'
+    segment("conversations/x_1", said)
+    segment("conversations/x_2", said)
+    segment("core", said)
+    assert found(store) == {"a neighbour"}
+    assert [(line["stream"], line["reason"]) for line in quarantined(store)] == [
+        ("conversations/x_2", "wrong_stream"),
+        ("core", "wrong_stream"),
+    ]
+
+
+def test_empty_lines_are_left_out(store: Path, segment: Run) -> None:
+    path = segment("memory", b"\n\n".join([b"", BEFORE, b"  ", b"\r", AFTER, b""]))
+    before = sha256(path)
+    assert found(store) == NEIGHBOURS
+    assert quarantined(store) == []
+    assert sha256(path) == before
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\n"])
+def test_lines_may_end_with_crlf(memlog: Run, store: Path, segment: Run, end: bytes) -> None:
+    segment("memory", BEFORE + end, "2026-02-24.jsonl")
+    assert memlog("append", input=AFTER + end).code == 0
+    assert found(store) == NEIGHBOURS
+    assert quarantined(store) == []
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(store: Path, segment: Run) -> None:
+    segment("memory", b"\xef\xbb\xbf" + BEFORE + b"\n" + AFTER + b"\n")
+    assert found(store) == NEIGHBOURS
+    assert quarantined(store) == []
+
+
+def test_an_input_may_begin_with_a_byte_order_mark(memlog: Run) -> None:
+    """What is legal in a segment, as Windows programs write it, is legal as an input."""
+    assert memlog("append", input=b"\xef\xbb\xbf" + BEFORE + b"\n").code == 0
+
+
+def test_a_nul_that_is_escaped_is_a_character_like_any_other(memlog: Run) -> None:
+    said = {
+        "type": "message",
+        "channel": "x\0",
+        "chat_id": "1\0",
+        "role": "user",
+        "content": "a\0neighbour\0x",
+    }
+    done = memlog("append", input=json.dumps(said).encode() + b"\n")
+    assert done.json["stream"] == "conversations/x%00_1%00"
+    (hit,) = memlog("query", "neighbour", "--mode", "text", "--json").json["hits"]
+    assert (hit["content"], hit["chat"]) == ("a\0neighbour\0x", "x\0:1\0")
+
+
+def test_what_splits_lines_elsewhere_splits_none_here(memlog: Run, segment: Run, store: Path) -> None:
+    texts = [f"neighbour {number}\u2028\u2029\x85|" for number in "12"]
+    by_hand, piped = (f'{{"type":"memory_saved","content":"{text}"}}\n'.encode() for text in texts)
+    segment("memory", by_hand)
+    assert memlog("append", input=piped).code == 0
+    assert found(store) == set(texts)
+
+
+def test_an_event_over_16_mib_in_a_pipe_is_refused(memlog: Run, store: Path) -> None:
+    done = memlog("append", input=b"\n".join([BEFORE, memory("x" * (17 << 20)), AFTER, b""]))
+    assert done.code == 65
+    first, refusal, last = done.lines
+    assert (refusal["line"], refusal["error"]["code"]) == (2, "too_long")
+    assert "16 MiB" in refusal["error"]["hint"]
+    size = (store / "log/memory" / last["segment"]).stat().st_size
+    assert size < 1000
+    assert first["offset"] < last["offset"] < size
+    assert found(store) == NEIGHBOURS
+
+
+def test_an_event_over_16_mib_in_the_log_is_quarantined(store: Path, segment: Run) -> None:
+    long = memory("x" * (17 << 20))
+    path = segment("memory", b"\n".join([BEFORE, long, AFTER, b""]))
+    before = sha256(path)
+    assert found(store) == NEIGHBOURS
+    (line,) = quarantined(store)
+    assert (line["offset"], line["reason"], line["bytes"]) == (len(BEFORE) + 1, "too_long", len(long))
+    assert sha256(path) == before
+
+
+def test_an_unterminated_line_in_a_pipe_is_stored_where_it_is_whole(memlog: Run, store: Path) -> None:
+    assert memlog("append", input=BEFORE + b"\n" + AFTER).code == 0
+    assert found(store) == NEIGHBOURS
+
+
+def test_an_unterminated_line_in_a_pipe_is_refused_where_it_is_torn(memlog: Run, store: Path) -> None:
+    done = memlog("append", input=BEFORE + b"\n" + AFTER[:-3])
+    assert done.code == 65
+    assert done.lines[1]["error"]["code"] == "torn"
+    assert found(store) == {"a neighbour before"}
+
+
+@pytest.mark.parametrize("tail", [AFTER, AFTER[:-3]], ids=["whole", "torn"])
+def test_an_unterminated_tail_of_the_newest_segment_is_pending(
+    memlog: Run, store: Path, segment: Run, tail: bytes, without_model: dict[str, str]
+) -> None:
+    """A writer may still be at it."""
+    path = segment("memory", BEFORE + b"\n" + tail)
+    before = sha256(path)
+    assert found(store) == {"a neighbour before"}
+    assert quarantined(store) == []
+    assert memlog("status", "--json", env=without_model).json["unread_bytes"] == len(tail)
+    assert sha256(path) == before
+
+
+def test_a_pending_tail_is_found_when_it_is_ended(store: Path, segment: Run) -> None:
+    path = segment("memory", BEFORE + b"\n" + AFTER[:-3])
+    assert found(store) == {"a neighbour before"}
+    with path.open("ab") as file:
+        file.write(AFTER[-3:] + b"\n")
+    assert found(store) == NEIGHBOURS
+
+
+def test_a_torn_tail_is_quarantined_when_something_follows(memlog: Run, store: Path, segment: Run) -> None:
+    path = segment("memory", BEFORE + b"\n" + AFTER[:-3], "9999-12-31.jsonl")
+    before = path.read_bytes()
+    memlog("append", input=memory("a third neighbour"))
+    assert found(store) == {"a neighbour before", "a third neighbour"}
+    (line,) = quarantined(store)
+    assert (line["offset"], line["reason"], line["bytes"]) == (len(BEFORE) + 1, "torn", len(AFTER) - 3)
+    assert path.read_bytes().startswith(before + b"\n{")
+
+
+def test_the_tail_of_an_older_segment_is_a_line_like_any_other(store: Path, segment: Run) -> None:
+    segment("memory", BEFORE, "2026-02-22.jsonl")
+    torn = segment("memory", memory("torn")[:-3], "2026-02-23.jsonl")
+    before = sha256(torn)
+    segment("memory", AFTER + b"\n", "2026-02-24.jsonl")
+    assert found(store) == NEIGHBOURS
+    (line,) = quarantined(store)
+    assert (line["segment"], line["offset"], line["reason"]) == ("2026-02-23.jsonl", 0, "torn")
+    assert sha256(torn) == before
+
+
+def test_a_line_glued_to_a_torn_one_is_quarantined_whole(store: Path, segment: Run) -> None:
+    glued = BEFORE[:20] + BEFORE
+    segment("memory", glued + b"\n" + AFTER + b"\n")
+    assert found(store) == {"a neighbour after"}
+    assert [line["bytes"] for line in quarantined(store)] == [len(glued)]
+
+
+def test_whatever_nesting_was_acknowledged_is_found(memlog: Run) -> None:
+    said = b'{"type":"message","channel":"x","chat_id":"1","role":"user","content":"deep","x":'
+    lines = [said + b"[" * depth + b"]" * depth + b"}\n" for depth in [*range(50, 80), *range(940, 1010)]]
+    done = memlog("append", input=b"".join(lines))
+    acknowledged = {answer["id"] for answer in done.lines if "id" in answer}
+    assert 0 < len(acknowledged) < len(lines)
+    window = memlog("window", "--chat", "x:1", "--last", "1000", "--json").json
+    assert {message["id"] for message in window["messages"]} == acknowledged
+
+
+def test_a_chat_id_cannot_leave_the_log(memlog: Run, store: Path, tmp_path: Path) -> None:
+    done = memlog("append", "message", "--chat", "x:../../etc", "--role", "user", "--content", "a neighbour")
+    assert done.code == 0
+    assert done.json["stream"] == "conversations/x_..%2f..%2fetc"
+    assert found(store) == {"a neighbour"}
+    assert (store / "log/conversations/x_..%2f..%2fetc").is_dir()
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+    window = memlog("window", "--chat", "x:../../etc", "--json").json
+    assert [message["content"] for message in window["messages"]] == ["a neighbour"]
+
+
+@pytest.mark.parametrize(
+    "chat_id", ["/etc/passwd", ".", "..", "a\nb", "a\x00b", "~root", "CON", "x" * 300, "喝茶" * 100, "%2e%2e"]
+)
+def test_whatever_a_chat_is_called_it_has_a_folder_and_is_found(
+    memlog: Run, store: Path, tmp_path: Path, chat_id: str
+) -> None:
+    said = {"type": "message", "channel": "x", "chat_id": chat_id, "role": "user", "content": "a neighbour"}
+    assert memlog("append", input=json.dumps(said).encode()).code == 0
+    (hit,) = memlog("query", "neighbour", "--mode", "text", "--json").json["hits"]
+    assert hit["chat"] == f"x:{chat_id}"
+    files = [path for path in tmp_path.rglob("*.jsonl") if path.is_file()]
+    assert [path.parent.parent for path in files] == [store / "log/conversations"]
+
+
+def test_a_file_that_is_almost_a_segment_stops_no_read(memlog: Run, segment: Run) -> None:
+    segment("memory", BEFORE + b"\n", "2026-02-24.0000.jsonl")
+    segment("core", AFTER + b"\n")
+    assert memlog("query", "neighbour", "--mode", "text").code == 0
+
+
+def test_a_file_that_is_no_segment_is_named_and_left_alone(memlog: Run, segment: Run) -> None:
+    segment("memory", BEFORE + b"\n")
+    segment("memory", b"buy milk\n", "notes.txt")
+    done = memlog("query", "neighbour", "--mode", "text")
+    assert done.code == 0
+    assert b"log/memory/notes.txt is no segment: not read" in done.err
+
+
+def test_a_file_name_that_is_not_utf_8_stops_no_project(
+    memlog: Run, segment: Run, without_model: dict[str, str]
+) -> None:
+    segment("memory", BEFORE + b"\n")
+    segment("memory", b"", "caf\udce9.txt")
+    assert memlog("project", "--json", env=without_model).code == 0
+
+
+def test_a_store_whose_name_is_not_utf_8_has_a_status(
+    memlog: Run, tmp_path: Path, without_model: dict[str, str]
+) -> None:
+    done = memlog("--store", tmp_path / "caf\udce9", "status", "--json", env=without_model)
+    assert done.code == 0
+
+
+# Folders that cannot be written
+
+
+def test_a_read_only_folder_cannot_be_appended_to(
+    memlog: Run, read_only: Run, bound_by_modes: dict[str, Any], store: Path
+) -> None:
+    read_only()
+    piped = memlog("append", input=BEFORE + b"\n", **bound_by_modes)
+    one = memlog(
+        *("append", "message", "--chat", "x:1", "--role", "user", "--content", "x", "--json"),
+        **bound_by_modes,
+    )
+    core = memlog("core", "set", "user", "name", "Ann", "--json", **bound_by_modes)
+    assert (piped.code, one.code, core.code) == (73, 73, 73)
+    for error in (piped.json["error"], one.error, core.error):
+        assert error["code"] == "cannot_create"
+        assert "Permission denied" in error["message"]
+        assert "not known to be stored" in error["message"]
+        assert error["hint"] == "make the store's folder writable"
+    assert list(store.iterdir()) == []
+
+
+def test_a_store_cannot_be_made_in_a_read_only_folder(
+    memlog: Run, read_only: Run, bound_by_modes: dict[str, Any], store: Path
+) -> None:
+    read_only()
+    done = memlog("--store", store / "new", "query", "x", "--mode", "text", "--json", **bound_by_modes)
+    assert (done.code, done.error["code"]) == (73, "cannot_create")
+    assert str(store / "new") in done.error["message"]
+
+
+def test_a_read_only_store_is_read_as_it_stands(
+    memlog: Run, store: Path, read_only: Run, bound_by_modes: dict[str, Any]
+) -> None:
+    memlog("append", input=BEFORE + b"\n")
+    assert found(store) == {"a neighbour before"}
+    memlog("append", input=AFTER + b"\n")
+    read_only()
+    done = memlog("query", "neighbour", "--mode", "text", "--json", **bound_by_modes)
+    assert done.code == 0
+    assert [hit["content"] for hit in done.json["hits"]] == ["a neighbour before"]
+    assert done.json["synced"] is False
+    assert b"cannot be written: the read model stays as it is" in done.err
+
+
+def test_a_read_only_store_can_be_verified(
+    memlog: Run, store: Path, read_only: Run, bound_by_modes: dict[str, Any]
+) -> None:
+    memlog("append", input=BEFORE + b"\n")
+    assert found(store) == {"a neighbour before"}
+    read_only()
+    assert memlog("verify", "--json", **bound_by_modes).code == 0
+
+
+def test_a_read_only_store_cannot_be_projected(
+    memlog: Run, read_only: Run, bound_by_modes: dict[str, Any], without_model: dict[str, str]
+) -> None:
+    read_only()
+    done = memlog("project", "--json", env=without_model, **bound_by_modes)
+    assert (done.code, done.error["code"]) == (73, "cannot_create")
+
+
+def test_a_read_only_folder_without_a_read_model_says_why_it_has_none(
+    memlog: Run, read_only: Run, bound_by_modes: dict[str, Any]
+) -> None:
+    read_only()
+    done = memlog("query", "x", "--mode", "text", "--json", **bound_by_modes)
+    assert done.code in (0, 73)
+
+
+# Queries
+
+
+@pytest.fixture
+def tea(segment: Run) -> None:
+    """One memory about tea."""
+    segment("memory", memory("green tea and -x near it") + b"\n")
+
+
+@pytest.mark.usefixtures("tea")
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ('"', False),
+        ('""', False),
+        ('"tea', True),
+        ('tea"', True),
+        ('"green tea"', True),
+        ('"tea green"', False),
+        ("AND", True),
+        ("tea AND nothing", True),
+        ("*", False),
+        ("tea*", True),
+        ("NEAR(", True),
+        ("NEAR(tea green, 5)", True),
+        ("content:tea", True),
+        ("tea) OR (1=1", True),
+        ("😀", False),
+        ("tea😀", True),
+        ("'; DROP TABLE events; --", False),
+        ("\x01\x1b[31m", False),
+        ("%_", False),
+        ("^tea", True),
+        ("{tea}", True),
+        ("word " * 9_999 + "tea", True),
+        ("tea " + " ".join(f"word{number}" for number in range(9_999)), True),
+        (" ".join(f"word{number}" for number in range(9_999)) + " tea", False),
+    ],
+    ids=lambda value: value[:20] if isinstance(value, str) else None,
+)
+def test_a_query_is_never_syntax(memlog: Run, text: str, is_found: bool) -> None:
+    done = memlog("query", text, "--mode", "text", "--json")
+    assert (done.code, bool(done.json["hits"])) == (0, is_found)
+    assert b"Traceback" not in done.err
+
+
+@pytest.mark.usefixtures("tea")
+def test_a_query_that_looks_like_an_option_stands_behind_two_dashes(memlog: Run) -> None:
+    assert memlog("query", "--mode", "text", "--json", "--", "-x").json["hits"]
+    refused = memlog("query", "-x", "--mode", "text", "--json")
+    assert (refused.code, refused.error["code"]) == (2, "usage")
+    assert "'-x'" in refused.error["message"]
+
+
+@pytest.mark.usefixtures("tea")
+def test_a_query_of_too_many_words_says_which_counted(memlog: Run) -> None:
+    words = " ".join(f"word{number}" for number in range(10_000))
+    done = memlog("query", words, "--mode", "text", "--json")
+    assert done.json["silent"] == {"text": "only the first 64 of the question's words were looked up"}
+
+
+@pytest.mark.usefixtures("tea")
+def test_a_query_without_a_word_says_so(memlog: Run) -> None:
+    done = memlog("query", "?!", "--mode", "text")
+    assert (done.code, done.out) == (0, b"")
+    assert b"memlog: nothing found\n" in done.err
+    assert b"memlog: text: the question has no word to look for\n" in done.err
+
+
+@pytest.mark.parametrize("text", ["", " ", "\t\n"])
+def test_a_query_of_nothing_is_wrong_usage(memlog: Run, text: str) -> None:
+    done = memlog("query", text, "--json")
+    assert (done.code, done.error["code"]) == (2, "usage")
+    assert "empty" in done.error["message"]
+
+
+def test_a_query_without_its_text_is_wrong_usage(memlog: Run) -> None:
+    assert memlog("query").code == 2
+
+
+def test_a_query_that_is_not_utf_8_is_wrong_usage(memlog: Run) -> None:
+    done = memlog("query", b"caf\xe9", "--json")
+    assert (done.code, done.error["code"]) == (2, "usage")
+    assert "not UTF-8" in done.error["message"]

@@ -1,0 +1,260 @@
+"""The members of what `--json` prints, and that a position is where the event's bytes are."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+POSITION = ["id", "stream", "segment", "offset", "durability"]
+LINE_POSITION = ["stream", "segment", "offset", "line"]
+HIT = [
+    *("kind", "id", "event_id", "score", "similarity", "snippet", "content", "chat", "role", "name"),
+    *("title", "category", "source", "ts", "position"),
+]
+
+
+@pytest.fixture
+def append(memlog: Run) -> Callable[..., Any]:
+    """Appends events through the pipe and returns the answers."""
+
+    def run(*events: dict[str, Any]) -> list[Any]:
+        answers: list[Any] = memlog(
+            "append", input=b"".join(json.dumps(each).encode() + b"\n" for each in events)
+        ).lines
+        return answers
+
+    return run
+
+
+def message(content: str, **members: Any) -> dict[str, Any]:
+    return {"type": "message", "channel": "x", "chat_id": "1", "role": "user", "content": content} | members
+
+
+def test_append(append: Run) -> None:
+    (answer,) = append(message("tea"))
+    assert list(answer) == POSITION
+    assert (answer["stream"], answer["offset"]) == ("conversations/x_1", 0)
+
+
+def test_append_of_one_event(memlog: Run) -> None:
+    said = ("append", "message", "--chat", "x:1", "--role", "user", "--content", "tea")
+    assert list(memlog(*said).json) == list(memlog(*said, "--json").json) == POSITION
+    assert list(memlog("append", "session_break", "--chat", "x:1").json) == POSITION
+
+
+def test_append_of_a_bad_line(append: Run) -> None:
+    (answer,) = append({"type": "memory_saved"})
+    assert list(answer) == ["line", "error"]
+    assert list(answer["error"]) == ["code", "message", "hint", "retryable"]
+
+
+def test_query(memlog: Run, append: Run) -> None:
+    append(message("green tea", id="m1", name="Ann", ts="2026-02-24T10:15:00Z"))
+    result = memlog("query", "tea", "--mode", "text", "--json").json
+    assert list(result) == ["hits", "mode", "synced", "silent", "took_ms"]
+    (hit,) = result["hits"]
+    assert list(hit) == HIT
+    assert list(hit["position"]) == LINE_POSITION
+    del hit["position"]
+    assert hit == {
+        "kind": "message",
+        "id": "m1",
+        "event_id": "m1",
+        "score": 1.0,
+        "similarity": None,
+        "snippet": "green tea",
+        "content": "green tea",
+        "chat": "x:1",
+        "role": "user",
+        "name": "Ann",
+        "title": None,
+        "category": None,
+        "source": "conversation",
+        "ts": "2026-02-24T10:15:00.000Z",
+    }
+    assert (result["mode"], result["synced"], result["silent"]) == ("text", True, {})
+
+
+def test_query_of_a_memory(memlog: Run, append: Run) -> None:
+    saved = {"type": "memory_saved", "id": "y1", "memory_id": "tea", "content": "likes tea", "title": "Tea"}
+    append(saved | {"category": "preferences", "chat_id": "x:1"})
+    (hit,) = memlog("query", "tea", "--mode", "text", "--json").json["hits"]
+    assert list(hit) == HIT
+    assert {name: hit[name] for name in ("kind", "id", "event_id", "chat", "role", "name", "title")} == {
+        "kind": "memory",
+        "id": "tea",
+        "event_id": "y1",
+        "chat": "x:1",
+        "role": None,
+        "name": None,
+        "title": "Tea",
+    }
+    assert (hit["category"], hit["source"]) == ("preferences", "manual")
+
+
+def test_query_with_the_model(memlog: Run, append: Run) -> None:
+    append(message("green tea"), message("the train to Tampere is late"))
+    result = memlog("query", "a hot drink", "-k", "1", "--json").json
+    (hit,) = result["hits"]
+    assert (result["mode"], result["synced"], result["silent"]) == ("hybrid", True, {})
+    assert hit["content"] == "green tea"
+    assert 0 < hit["score"] <= 1
+    assert 0 < hit["similarity"] <= 1
+
+
+def test_query_that_finds_nothing(memlog: Run) -> None:
+    result = memlog("query", "tea", "--mode", "text", "--json").json
+    assert result["hits"] == []
+
+
+def test_window(memlog: Run, append: Run) -> None:
+    append(
+        message("before", id="m0"),
+        {"type": "session_break", "channel": "x", "chat_id": "1"},
+        message(
+            "green tea", id="m1", ts="2030-01-01T00:00:00Z", name="Ann", meta={"model": "m", "n": [1, 2.5]}
+        ),
+        message("{}", id="m2", ts="2030-01-01T00:00:01Z", role="tool", kind="subagent_result"),
+    )
+    assert memlog("window", "--chat", "x:1", "--json").json == {
+        "chat": "x:1",
+        "session_start": "m1",
+        "messages": [
+            {
+                "id": "m1",
+                "role": "user",
+                "name": "Ann",
+                "content": "green tea",
+                "ts": "2030-01-01T00:00:00.000Z",
+                "type": "message",
+                "meta": {"model": "m", "n": [1, 2.5]},
+            },
+            {
+                "id": "m2",
+                "role": "tool",
+                "name": None,
+                "content": "{}",
+                "ts": "2030-01-01T00:00:01.000Z",
+                "type": "subagent_result",
+                "meta": None,
+            },
+        ],
+    }
+
+
+def test_window_of_a_chat_that_is_to_come(memlog: Run) -> None:
+    empty = {"chat": "x:1", "session_start": None, "messages": []}
+    assert memlog("window", "--chat", "x:1", "--json").json == empty
+
+
+def test_core(memlog: Run) -> None:
+    assert memlog("core", "get", "--json").json == {"user": {}, "agent": {}}
+    assert list(memlog("core", "set", "user", "name", "Ann", "--json").json) == POSITION
+    memlog("core", "set", "agent", "rules", "be kind")
+    assert memlog("core", "get", "--json").json == {"user": {"name": "Ann"}, "agent": {"rules": "be kind"}}
+    assert memlog("core", "get", "user", "--json").json == {"user": {"name": "Ann"}}
+    one = memlog("core", "get", "user", "name", "--json").json
+    assert one == {"section": "user", "key": "name", "value": "Ann"}
+    assert list(memlog("core", "delete", "user", "name", "--json").json) == POSITION
+    assert memlog("core", "get", "user", "--json").json == {"user": {}}
+
+
+def test_quarantine(memlog: Run, segment: Run) -> None:
+    assert memlog("quarantine", "--json").json == {"lines": []}
+    segment("memory", b"\nhello\n")
+    (line,) = memlog("quarantine", "--json").json["lines"]
+    assert line == {
+        "stream": "memory",
+        "segment": "2026-02-24.jsonl",
+        "offset": 1,
+        "reason": "not_json",
+        "bytes": 5,
+    }
+
+
+def test_show(memlog: Run, segment: Run) -> None:
+    raw = '{"type":"memory_saved","id":"y1","memory_id":"tea","content":"likes tea","x": 1.0}'
+    segment("memory", f"\n{raw}\n".encode())
+    expected = {
+        "id": "y1",
+        "type": "memory_saved",
+        "ts": "2026-02-24T00:00:00.000Z",
+        "at": None,
+        "raw": raw,
+        "position": {"stream": "memory", "segment": "2026-02-24.jsonl", "offset": 1, "line": 2},
+    }
+    assert memlog("show", "y1", "--json").json == expected
+    assert memlog("show", "tea", "--json").json == expected
+
+
+def test_project(memlog: Run, append: Run, without_model: dict[str, str]) -> None:
+    append(message("tea"))
+    assert list(memlog("project", "--json", env=without_model).json) == [
+        *("events", "rows", "duplicates", "conflicts", "quarantined", "vectors_computed", "vectors_cached"),
+        *("vectors_pending", "rebuilt", "notes", "silent", "seconds"),
+    ]
+
+
+def test_status(memlog: Run, append: Run, store: Path, without_model: dict[str, str]) -> None:
+    append(message("tea"), {"type": "memory_saved", "content": "likes tea"})
+    status = memlog("status", "--json", env=without_model).json
+    assert list(status) == [
+        *("store", "generation", "projection_id", "unread_bytes", "events", "messages", "memories"),
+        *("streams", "quarantined", "duplicates", "conflicts", "vectors_pending", "vector_model"),
+        *("sqlite", "silent"),
+    ]
+    assert status["store"] == str(store)
+    assert (status["events"], status["messages"], status["memories"], status["streams"]) == (2, 1, 1, 2)
+
+
+def test_verify(memlog: Run, append: Run) -> None:
+    append(message("tea"))
+    found = memlog("verify", "--json").json
+    assert list(found) == [
+        *("digest", "replayed", "events", "duplicates", "conflicts", "quarantined", "damaged", "vectors"),
+        *("missing_vectors", "problems"),
+    ]
+    assert found["digest"] == found["replayed"]
+    assert found["problems"] == []
+
+
+def test_every_position_of_a_query_is_where_the_events_bytes_are(
+    memlog: Run, append: Run, segment: Run, store: Path
+) -> None:
+    """Behind a byte order mark, behind CRLF, blank, bad and long lines; in several segments and streams."""
+    chat = b'{"role":"user","content":"needle %d \xe5\x96\x9d\xe8\x8c\xb6"}'
+    segment(
+        "conversations/x_1",
+        b"\xef\xbb\xbf" + chat % 1 + b"\r\n\n" + chat % 2 + b"\nnot JSON\n" + chat % 3,
+        "2026-02-23.jsonl",
+    )
+    segment("conversations/x_1", b"\n" * 1000 + chat % 4 + b"\n", "2026-02-24.jsonl")
+    segment("conversations/x_1", b"x" * 2_000_000 + b"\n" + chat % 5 + b"\n", "2026-02-24.0001.jsonl")
+    segment("memory", b'{"type":"memory_saved","content":"needle 6"}\n' + b"\x00\n", "2026-02-24.jsonl")
+    append(message("needle 7"), {"type": "memory_saved", "content": "needle 8"}, message("needle 9 \n 喝茶"))
+    hits = memlog("query", "needle", "--mode", "text", "-k", "50", "--json").json["hits"]
+    assert len(hits) == 9
+    for hit in hits:
+        place = hit["position"]
+        data = (store / "log" / place["stream"] / place["segment"]).read_bytes()
+        line = data[place["offset"] :].partition(b"\n")[0].removeprefix(b"\xef\xbb\xbf")
+        assert json.loads(line)["content"] == hit["content"]
+        assert place["line"] == data[: place["offset"]].count(b"\n") + 1
+        assert place["offset"] == 0 or data[place["offset"] - 1 : place["offset"]] == b"\n"
+        shown = memlog("show", hit["event_id"], "--stream", place["stream"], "--json").json
+        assert shown["position"] == place
+        assert json.loads(shown["raw"].removeprefix("\ufeff"))["content"] == hit["content"]
+
+
+def test_the_position_of_an_append_is_that_of_the_query(memlog: Run, append: Run) -> None:
+    answers = append(*[message(f"needle {number}") for number in range(5)])
+    hits = memlog("query", "needle", "--mode", "text", "--json").json["hits"]
+    appended = {(each["id"], each["stream"], each["segment"], each["offset"]) for each in answers}
+    assert {
+        (hit["id"], hit["position"]["stream"], hit["position"]["segment"], hit["position"]["offset"])
+        for hit in hits
+    } == appended
