@@ -160,6 +160,11 @@ def test_an_input_may_begin_with_a_byte_order_mark(memlog: Run) -> None:
     assert memlog("append", input=b"\xef\xbb\xbf" + BEFORE + b"\n").code == 0
 
 
+@pytest.mark.xfail(strict=True, reason="the mark is taken off whole lines alone")
+def test_an_input_of_one_unterminated_line_may_begin_with_a_byte_order_mark(memlog: Run) -> None:
+    assert memlog("append", input=b"\xef\xbb\xbf" + BEFORE).code == 0
+
+
 def test_a_nul_that_is_escaped_is_a_character_like_any_other(memlog: Run) -> None:
     said = {
         "type": "message",
@@ -212,7 +217,7 @@ def test_an_unterminated_line_in_a_pipe_is_stored_where_it_is_whole(memlog: Run,
 def test_an_unterminated_line_in_a_pipe_is_refused_where_it_is_torn(memlog: Run, store: Path) -> None:
     done = memlog("append", input=BEFORE + b"\n" + AFTER[:-3])
     assert done.code == 65
-    assert done.lines[1]["error"]["code"] == "torn"
+    assert (done.lines[1]["line"], done.lines[1]["error"]["code"]) == (2, "torn")
     assert found(store) == {"a neighbour before"}
 
 

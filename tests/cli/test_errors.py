@@ -202,7 +202,8 @@ def test_control_characters_and_bidi_marks_are_escaped_for_people(
     segment("conversations/x_1%1b", json.dumps(said, ensure_ascii=False).encode() + b"\n")
     core = {"type": "core_memory_updated", "section": "user", "key": "key\x9b", "value": HOSTILE}
     segment("core", json.dumps(core).encode() + b"\n")
-    segment("memory", b'{"type":"\\u001b[31m\\u202e"}\n{"type":"memory_saved","kind":"\\u001b[31m"}\n')
+    unknown = b'{"type":"\\u001b[31m\\u202e"}\n'
+    segment("memory", unknown + b'{"type":"memory_saved","content":"x","kind":"\\u001b[31m"}\n')
     done = memlog(*args)
     assert done.code == 0
     assert _is_harmless(done.out)
