@@ -11,9 +11,11 @@ from memlog.cli.failures import exit_code_of, failure_of
 from memlog.cli.main import Place
 from memlog.cli.output import json_option, print_json
 from memlog.cli.types import CHAT, JSON_OBJECT, TEXT
+from memlog.eventlog.damage import HINTS, MAX_LINE
+from memlog.eventlog.draft import Draft, draft
 from memlog.eventlog.errors import BadInput, MemlogError
 from memlog.eventlog.events import Event, Message, SessionBreak
-from memlog.eventlog.line import BOM, HINTS, MAX_LINE, Draft, draft
+from memlog.eventlog.line import BOM
 from memlog.eventlog.log import Log, Position
 
 _TOO_LONG = BadInput("too long", hint=HINTS["too_long"], code="too_long")

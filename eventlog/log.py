@@ -16,9 +16,11 @@ from typing import Any, Literal
 import msgspec
 
 from memlog.eventlog import locks, timestamps
+from memlog.eventlog.damage import BadLine
+from memlog.eventlog.draft import Draft, draft
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.events import Event
-from memlog.eventlog.line import BadLine, Draft, draft, ends_with_crc
+from memlog.eventlog.line import ends_with_crc
 from memlog.eventlog.streams import SegmentName, newest_segment
 
 Durability = Literal["fsync", "os"]

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from memlog.eventlog.line import MAX_LINE
+from memlog.eventlog.damage import MAX_LINE
 
 _READ_BLOCK = 1024 * 1024
 _CHAIN_BLOCK = 64 * 1024

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import chain
 
+from memlog.eventlog.damage import BadLine
 from memlog.eventlog.events import tag_of
-from memlog.eventlog.line import BadLine, content_hash, decode, is_blank
+from memlog.eventlog.line import content_hash, decode, is_blank
 from memlog.eventlog.segment import Line, opened, read_lines
 from memlog.eventlog.streams import Segment
 from memlog.eventlog.upcast import Place

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog.line import DAMAGE
+from memlog.eventlog.damage import DAMAGE
 from memlog.projector import checkpoints, vectors
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.digest import digest, fulltext_digest

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import msgspec
 
+from memlog.eventlog.damage import HINTS, BadLine, Reason
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.line import HINTS, BadLine, Reason, decode
+from memlog.eventlog.line import decode
 from memlog.eventlog.segment import line_at
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import get_args
 
 import memlog
+from memlog.eventlog.damage import HINTS, Reason
 from memlog.eventlog.events import TYPES
-from memlog.eventlog.line import HINTS, Reason, decode
+from memlog.eventlog.line import decode
 from memlog.eventlog.streams import SegmentName, conversation_stream
 from memlog.eventlog.upcast import Place
 

@@ -11,8 +11,9 @@ import pytest
 
 from memlog.eventlog import log as log_module
 from memlog.eventlog import timestamps
+from memlog.eventlog.damage import BadLine
 from memlog.eventlog.events import MemorySaved
-from memlog.eventlog.line import BadLine, decode, is_blank
+from memlog.eventlog.line import decode, is_blank
 from memlog.eventlog.log import Log, Position
 from memlog.eventlog.segment import opened, read_lines
 from memlog.eventlog.streams import SegmentName, newest_segment

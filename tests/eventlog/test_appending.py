@@ -17,9 +17,9 @@ import pytest
 
 from memlog.eventlog import locks
 from memlog.eventlog import log as log_module
+from memlog.eventlog.draft import draft
 from memlog.eventlog.errors import BadInput, Busy, LogError
 from memlog.eventlog.events import CoreMemoryUpdated, MemorySaved, Message
-from memlog.eventlog.line import draft
 from memlog.eventlog.log import Log, Position
 from memlog.eventlog.streams import segments_of
 

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memlog.eventlog.damage import DAMAGE, HINTS, MAX_DEPTH, MAX_LINE, BadLine
+from memlog.eventlog.draft import draft
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import (
     CoreMemoryDeleted,
@@ -22,17 +24,7 @@ from memlog.eventlog.events import (
     SessionBreak,
 )
 from memlog.eventlog.ids import new_id
-from memlog.eventlog.line import (
-    DAMAGE,
-    HINTS,
-    MAX_DEPTH,
-    MAX_LINE,
-    BadLine,
-    content_hash,
-    decode,
-    draft,
-    is_blank,
-)
+from memlog.eventlog.line import content_hash, decode, is_blank
 from memlog.eventlog.streams import SegmentName, stream_of
 from memlog.eventlog.upcast import Place
 

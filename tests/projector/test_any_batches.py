@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memlog
-from memlog.eventlog.line import draft
+from memlog.eventlog.draft import draft
 from memlog.projector.digest import digest, fulltext_digest
 from memlog.projector.projector import Projector
 

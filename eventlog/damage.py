@@ -1,0 +1,138 @@
+"""What is wrong with a line that cannot be read: the reasons, and how each is told apart."""
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from typing import Literal
+
+from memlog.eventlog.events import TYPES
+
+MAX_LINE = 16 * 1024 * 1024
+"""The longest line in bytes, without its newline: read, appended or quarantined unread."""
+
+MAX_DEPTH = 64
+"""Of objects and lists within each other. A limit of memlog's own: a parser's depends on the caller's stack,
+and a rebuild could quarantine what a catch-up did not."""
+
+Reason = Literal[
+    "bad_crc",  # the line has a crc that does not match its bytes
+    "missing_crc",  # the line has `at`, so memlog wrote it, but no crc
+    "torn",  # the beginning of an object: a writer was killed
+    "not_json",
+    "not_utf8",
+    "lone_surrogate",  # an escape such as \ud800 that is no character
+    "too_long",
+    "too_deep",
+    "invalid",  # JSON, but members are missing or of the wrong type
+    "unknown_type",  # of a newer memlog or another tool; no damage
+    "newer_version",  # of a newer memlog; no damage
+    "wrong_stream",
+]
+"""Why a line is quarantined."""
+
+DAMAGE: tuple[Reason, ...] = ("bad_crc", "missing_crc")
+"""The reasons that say that bytes which memlog wrote have changed."""
+
+HINTS: dict[Reason, str] = {
+    "bad_crc": "the bytes are not those that were written; in an input, leave `at` and `crc` out",
+    "torn": "a line is one whole JSON object",
+    "not_json": "a line is one JSON object (https://jsonlines.org)",
+    "not_utf8": "text is UTF-8",
+    "lone_surrogate": "write the character itself, or both halves of the pair",
+    "too_long": "an event has at most 16 MiB; split it",
+    "too_deep": "nest less deeply",
+    "invalid": "docs/storage/jsonl-format.md lists the members of each type",
+    "unknown_type": f"known types: {', '.join(TYPES)}",
+    "newer_version": "this line needs a newer memlog",
+    "missing_crc": "the line was edited: memlog writes `at` only together with `crc`",
+    "wrong_stream": "the event names another chat or type than its folder",
+}
+"""What a person can do about a line of each reason."""
+
+
+class BadLine(Exception):
+    """A line that cannot be projected. `detail` is for people, and differs between library versions."""
+
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        super().__init__(detail or reason)
+        self.reason: Reason = reason
+        self.detail = detail
+
+
+_ESCAPE = re.compile(rb"\\u([0-9a-fA-F]{4})|\\.", re.DOTALL)
+# Possessive: a string that is not closed would cost a backtracking point for each of its bytes.
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["{}\[\]]', re.DOTALL)
+
+
+def check_length(length: int) -> None:
+    """Refuse a line of more than 16 MiB."""
+    if length > MAX_LINE:
+        raise BadLine("too_long", f"{length:,} bytes")
+
+
+def check_text(line: bytes) -> None:
+    """Refuse what no JSON parser should be given: other bytes than UTF-8, and nesting without end."""
+    _check_utf8(line)
+    _check_depth(line)
+
+
+def why_not_json(line: bytes, parser_says: str) -> BadLine:
+    """The reason for a line that a JSON parser refused."""
+    if _is_torn(line):
+        return BadLine("torn", "the line ends inside an object")
+    surrogate = _lone_surrogate(line)
+    return BadLine("not_json", parser_says) if surrogate is None else BadLine("lone_surrogate", surrogate)
+
+
+def _check_utf8(line: bytes) -> None:
+    """msgspec does not look into members that it skips, so this does."""
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        if _is_torn(line) and error.end == len(line):
+            raise BadLine("torn", "the line ends inside a character") from error
+        raise BadLine("not_utf8", f"byte {error.start}: {error.reason}") from error
+
+
+def _check_depth(line: bytes) -> None:
+    if line.count(b"{") + line.count(b"[") > MAX_DEPTH and max(_depths(line), default=0) > MAX_DEPTH:
+        raise BadLine("too_deep", f"more than {MAX_DEPTH} objects and lists within each other")
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether `line` is the beginning of an object: a proper prefix of one is never whole itself."""
+    if not line.startswith(b"{"):
+        return False
+    (last,) = deque(_depths(line), maxlen=1) or (0,)
+    return last > 0
+
+
+def _depths(line: bytes) -> Iterator[int]:
+    """How many objects and lists are open behind each bracket; one more behind a string that never ends."""
+    depth = 0
+    for token in _STRING_OR_BRACKET.finditer(line):
+        match token[0]:
+            case b"{" | b"[":
+                depth += 1
+            case b"}" | b"]":
+                depth -= 1
+            case b'"':
+                yield depth + 1
+                return
+            case _:
+                continue
+        yield depth
+
+
+def _lone_surrogate(line: bytes) -> str | None:
+    """The first escape that is half of a pair without the other half."""
+    high: re.Match[bytes] | None = None
+    for escape in _ESCAPE.finditer(line):
+        code = int(escape[1], 16) if escape[1] else 0
+        is_low = 0xDC00 <= code <= 0xDFFF
+        if high is not None and not (is_low and escape.start() == high.end()):
+            return high[0].decode()
+        if high is None and is_low:
+            return escape[0].decode()
+        high = escape if 0xD800 <= code <= 0xDBFF else None
+    return None if high is None else high[0].decode()

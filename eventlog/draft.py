@@ -1,0 +1,109 @@
+"""An event → a line of the log: checked, and ready to be written."""
+
+import json
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.damage import HINTS, BadLine, check_length, check_text
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.events import Event, tag_of
+from memlog.eventlog.ids import new_id
+from memlog.eventlog.line import (
+    ENVELOPE,
+    check_crc_is_last,
+    content_hash,
+    ends_with_crc,
+    event_of,
+    members_of,
+)
+from memlog.eventlog.streams import stream_of
+
+_raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An event ready to be written: all of its line but `at` and `crc`, which are set under the lock."""
+
+    id: str
+    stream: str
+    head: bytes
+    tail: bytes
+
+    def line(self, at: str) -> bytes:
+        """The whole line with its newline."""
+        body = self.head + b',"at":"' + at.encode() + b'"' + self.tail
+        return body + b',"crc":"%08x"}\n' % zlib.crc32(body)
+
+
+def draft(event: "Event | dict[str, Any] | bytes") -> Draft:
+    """Check `event` (a struct, its members, or a line of JSON) and make it ready to be written.
+
+    Unknown members are kept, byte for byte where a line is given.
+
+    Raises:
+        BadInput: the event is not whole, of an unknown type or version, or over 16 MiB.
+    """
+    source = event if isinstance(event, bytes) else _encoded(event)
+    try:
+        return _drafted(_checked_input(source), source)
+    except BadLine as bad:
+        message = bad.reason.replace("_", " ") + (f": {bad.detail}" if bad.detail else "")
+        raise BadInput(message, hint=HINTS[bad.reason], code=bad.reason) from bad
+
+
+def _checked_input(source: bytes) -> Event:
+    """The event of an input line, which may carry the `at` and `crc` of another log."""
+    check_length(len(source))
+    check_text(source)
+    has_crc = ends_with_crc(source.rstrip())
+    members = members_of(source)
+    check_crc_is_last(members, has_crc=has_crc)
+    if not isinstance(members.get("type"), str):
+        raise BadLine("invalid", "type is missing" if "type" not in members else f"type {members['type']!r}")
+    for name in ("ts", "at"):
+        if members.get(name) is not None:
+            members[name] = _input_time(name, members[name])
+    event = event_of(members)
+    content_hash(event)
+    return event
+
+
+def _input_time(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise BadLine("invalid", f"{name} is {value!r}, not a time such as 2026-02-24T10:15:00Z")
+    try:
+        return timestamps.normalised(value, naive_is_utc=False)
+    except ValueError as error:
+        raise BadLine("invalid", f"{name}: {error}") from error
+
+
+def _drafted(event: Event, source: bytes) -> Draft:
+    members = _raw_members.decode(source)
+    event_id = event.id or new_id()
+    head = {"type": tag_of(event), "id": event_id, "ts": event.ts or timestamps.now()}
+    tail = {"v": event.v} | {name: raw for name, raw in members.items() if name not in ENVELOPE}
+    made = Draft(
+        id=event_id,
+        stream=stream_of(event),
+        head=msgspec.json.encode(head).removesuffix(b"}"),
+        # A line holds no newline, but white space between the members of an input may.
+        tail=b"," + b" ".join(msgspec.json.encode(tail).splitlines())[1:-1],
+    )
+    check_length(len(made.line(timestamps.now())) - 1)
+    return made
+
+
+def _encoded(event: "Event | dict[str, Any]") -> bytes:
+    try:
+        # Not msgspec's encoder, which writes NaN and infinity as null: another event than was given.
+        members = msgspec.to_builtins(event)
+        return json.dumps(members, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise BadInput(
+            f"the event cannot be written as JSON: {error}", hint="give an event struct or a dict"
+        ) from error
