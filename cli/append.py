@@ -192,12 +192,10 @@ def _batches(fd: int) -> Iterator[list[_NumberedLine]]:
     shares its syncs.
     """
     number, rest, too_long = 0, b"", False
-    is_start = True
     while data := os.read(fd, _READ):
         *lines, rest = (rest + data).split(b"\n")
-        if is_start and lines:
+        if number == 0 and lines:
             lines[0] = lines[0].removeprefix(BOM)
-            is_start = False
         batch: list[_NumberedLine] = []
         for line in lines:
             number += 1
@@ -208,5 +206,6 @@ def _batches(fd: int) -> Iterator[list[_NumberedLine]]:
             rest, too_long = b"", True
         for start in range(0, len(batch), _COMMIT_LINES):
             yield batch[start : start + _COMMIT_LINES]
+    rest = rest.removeprefix(BOM) if number == 0 else rest
     if rest.strip() or too_long:
         yield [(number + 1, None if too_long else rest)]

@@ -160,7 +160,6 @@ def test_an_input_may_begin_with_a_byte_order_mark(memlog: Run) -> None:
     assert memlog("append", input=b"\xef\xbb\xbf" + BEFORE + b"\n").code == 0
 
 
-@pytest.mark.xfail(strict=True, reason="the mark is taken off whole lines alone")
 def test_an_input_of_one_unterminated_line_may_begin_with_a_byte_order_mark(memlog: Run) -> None:
     assert memlog("append", input=b"\xef\xbb\xbf" + BEFORE).code == 0
 
