@@ -1,0 +1,256 @@
+"""A kill -9 storm: writers, projectors and a reader at one store, killed at random moments.
+
+    python tests/storm/kill.py --seconds 60 [--seed 7] [--kills 200]
+
+Whatever is killed: every acknowledged event is there exactly once, nothing is there that was never
+submitted, the read model is equal to a replay, and the next run is clean.
+
+The seed fixes what is written and who is killed; which instruction a kill hits is up to the machine.
+"""
+
+import argparse
+import json
+import random
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from itertools import count
+from pathlib import Path
+
+from storm_checks import problems_of, read_log, rebuild_problems
+from storm_workers import (
+    CommandProjector,
+    ForkedProjector,
+    ForkedWriter,
+    LongLinesWriter,
+    PipeWriter,
+    Reader,
+    Worker,
+    event_of,
+    load_what_children_need,
+)
+from storm_workload import Ack, Failed
+
+WORKERS = (PipeWriter, ForkedWriter, ForkedWriter, LongLinesWriter, CommandProjector, ForkedProjector)
+"""Who is at work at any time. Each is killed as often as the others."""
+
+ROUND = 25
+"""Kills between two checks."""
+
+ROUNDS_A_STORE = 2
+"""Then a new store: its beginning is a thing to kill, too, and a check does not grow without end."""
+
+_LONGEST_PAUSE = 0.15
+_TICK = 0.01
+
+
+@dataclass
+class Report:
+    """What a storm did.
+
+    kills: by what was killed.
+    projections: that were killed between their beginning and their end, as far as is known.
+    unanswered: events whose writer was killed before it acknowledged them.
+    torn: lines of the logs that a kill cut short.
+    doubled_lines: of events that were stored, not acknowledged, and so submitted again.
+    problems: what should not have happened. Then the stores are left in `folder`.
+    """
+
+    seed: int
+    kills: dict[str, int] = field(default_factory=lambda: dict.fromkeys((kind.kind for kind in WORKERS), 0))
+    projections: int = 0
+    submitted: int = 0
+    acknowledged: int = 0
+    unanswered: int = 0
+    torn: int = 0
+    doubled_lines: int = 0
+    queries: int = 0
+    checks: int = 0
+    seconds: float = 0.0
+    problems: list[str] = field(default_factory=list)
+    folder: str | None = None
+
+    @property
+    def total_kills(self) -> int:
+        return sum(self.kills.values())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Kill writers and projectors, and check what they leave.")
+    parser.add_argument("--seconds", type=float, required=True, help="begin no kill after so many")
+    parser.add_argument("--kills", type=int, default=sys.maxsize, help="end after so many")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    parser.add_argument("--json", action="store_true", help="print the report for programs")
+    arguments = parser.parse_args()
+    report = storm(arguments.seconds, arguments.seed, arguments.kills)
+    if arguments.json:
+        print(json.dumps(asdict(report)))
+    else:
+        _print(report)
+    return 1 if report.problems else 0
+
+
+def storm(seconds: float, seed: int, kills: int) -> Report:
+    """Kill for `seconds`, or so many times; the first problem ends it."""
+    report, started = Report(seed), time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="memlog-storm-"))
+    load_what_children_need()
+
+    def goes_on() -> bool:
+        is_over = time.monotonic() > started + seconds or report.total_kills >= kills
+        return not is_over and not report.problems
+
+    while goes_on():
+        store = _Store(folder / f"store-{report.checks}", f"{seed} {report.checks}", report)
+        for _ in range(ROUNDS_A_STORE):
+            if goes_on():
+                store.round(min(ROUND, kills - report.total_kills), goes_on)
+        store.count_lines()
+        if not report.problems:
+            shutil.rmtree(store.path)
+    if report.problems:
+        report.folder = str(folder)
+    else:
+        folder.rmdir()
+    report.seconds = round(time.monotonic() - started, 1)
+    return report
+
+
+class _Store:
+    """One store, those who work at it, and what they have acknowledged over all rounds."""
+
+    def __init__(self, path: Path, seed: str, report: Report) -> None:
+        self.path = path
+        self._seed = seed
+        self._rng = random.Random(seed)
+        self._report = report
+        self._lives = count()
+        self._workers: dict[int, Worker] = {}
+        self._submitted: set[str] = set()
+        self._acknowledged: list[Ack] = []
+        self._retries: list[str] = []
+
+    def round(self, kills: int, goes_on: Callable[[], bool]) -> None:
+        """Make `kills`, the last of them all at once, and check the store."""
+        self._workers = {slot: self._new(slot) for slot in range(len(WORKERS))}
+        self._reader = Reader(self.path, self._newest_acknowledged)
+        try:
+            for slot in self._victims(kills - len(WORKERS)):
+                if goes_on():
+                    self._strike(slot)
+                    self._workers[slot] = self._new(slot)
+            self._work(self._rng.random() * _LONGEST_PAUSE)
+            for slot in list(self._workers):
+                self._kill(slot)
+            self._reader.finish()
+            self._check()
+        except Failed as failure:
+            self._report.problems.append(str(failure))
+        except Exception:
+            # Whatever it is: the folder is to be kept, and the seed printed.
+            self._report.problems.append(traceback.format_exc())
+        finally:
+            self._end_all()
+
+    def count_lines(self) -> None:
+        log = read_log(self.path)
+        self._report.torn += log.broken
+        self._report.doubled_lines += log.ids.total() - len(log.ids)
+
+    def _new(self, slot: int) -> Worker:
+        kind, life = WORKERS[slot], next(self._lives)
+        if issubclass(kind, ForkedWriter | PipeWriter):
+            retries, self._retries = self._retries, []
+            return kind(self.path, self._seed, life, retries)
+        return kind(self.path, self._seed, life)
+
+    def _victims(self, kills: int) -> Iterator[int]:
+        """Slots in random order, each as often as the others."""
+        deck: list[int] = []
+        for _ in range(kills):
+            deck = deck or self._rng.sample(range(len(WORKERS)), len(WORKERS))
+            yield deck.pop()
+
+    def _strike(self, slot: int) -> None:
+        """Kill at a random moment, or shortly after the victim has begun something."""
+        victim = self._workers[slot]
+        self._work(self._rng.random() * _LONGEST_PAUSE)
+        if self._rng.random() < victim.aimed:
+            self._work(0.5, until=lambda: victim.is_busy)
+            victim.wait_for_the_moment(self._rng)
+        self._kill(slot)
+
+    def _work(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+        """Let all work for so long."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not until():
+            talking = [pipe for worker in self._workers.values() for pipe in worker.talking()]
+            select.select(talking, [], [], _TICK)
+            for worker in self._workers.values():
+                worker.turn()
+            self._reader.turn()
+
+    def _kill(self, slot: int) -> None:
+        victim = self._workers.pop(slot)
+        code = victim.kill()
+        if code not in (-signal.SIGKILL, 0):
+            raise Failed(f"{victim.kind}: ended with {code} before it was killed")
+        self._report.kills[victim.kind] += code == -signal.SIGKILL
+        self._report.projections += isinstance(victim, ForkedProjector) and victim.is_busy
+        self._take_over(victim)
+
+    def _take_over(self, victim: Worker) -> None:
+        answered = {ack.id for ack in victim.acknowledged}
+        unanswered = [name for name in victim.submitted if name not in answered]
+        self._acknowledged += victim.acknowledged
+        self._submitted.update(victim.submitted)
+        self._report.acknowledged += len(answered)
+        self._report.submitted += len(victim.submitted)
+        self._report.unanswered += len(unanswered)
+        # As agents do: it is not known whether these are stored, so some are tried again.
+        if self._rng.random() < 0.5:
+            self._retries += unanswered
+
+    def _check(self) -> None:
+        submitted = {name: event_of(self._seed, name) for name in self._submitted}
+        self._report.checks += 1
+        self._report.queries += self._reader.answered
+        self._report.problems += problems_of(self.path, submitted, self._acknowledged)
+        self._report.problems += rebuild_problems(self.path)
+
+    def _end_all(self) -> None:
+        for worker in self._workers.values():
+            with suppress(Failed):
+                worker.kill()
+        self._workers = {}
+        self._reader.kill()
+
+    def _newest_acknowledged(self) -> str | None:
+        """A message that was acknowledged not long ago."""
+        acknowledged = [ack.id for worker in self._workers.values() for ack in worker.acknowledged[-8:]]
+        self._rng.shuffle(acknowledged)
+        return next((name for name in acknowledged if event_of(self._seed, name)["type"] == "message"), None)
+
+
+def _print(report: Report) -> None:
+    for name, value in asdict(report).items():
+        shown = ", ".join(f"{value[what]} {what}" for what in value) if name == "kills" else value
+        if name not in ("problems", "folder"):
+            print(f"{name:14} {shown}")
+    for problem in report.problems:
+        print(f"problem: {problem}")
+    if report.problems:
+        print(f"kept {report.folder}; again with --seed {report.seed}")
+    else:
+        print("none lost, none doubled, every next run clean")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
