@@ -70,7 +70,11 @@ def _event_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--id", "event_id", type=TEXT, help="The event's id; a retry with the same id is harmless."
         ),
         click.option(
-            "--chat", type=CHAT, required=True, metavar="CHANNEL:CHAT_ID", help="Split at the first colon."
+            "--chat",
+            type=CHAT,
+            required=True,
+            metavar="CHANNEL:CHAT_ID",
+            help="The conversation, split at the first colon.",
         ),
     ):
         command = option(command)
@@ -170,10 +174,19 @@ _NumberedLine = tuple[int, bytes | None]
 
 def _appended(log: Log, batch: list[_NumberedLine]) -> Iterator[tuple[int, Position | MemlogError]]:
     """What became of each line, in order, once all that can be stored are durable."""
-    checked: list[tuple[int, Draft | MemlogError]] = [(number, _checked(line)) for number, line in batch]
+    checked: list[tuple[int, Draft | MemlogError]] = [
+        (number, _checked(line)) for number, line in _without_blank(batch)
+    ]
     stored = iter(log.append_each([item for _, item in checked if isinstance(item, Draft)]))
     for number, item in checked:
         yield number, next(stored) if isinstance(item, Draft) else item
+
+
+def _without_blank(batch: list[_NumberedLine]) -> Iterator[_NumberedLine]:
+    for number, line in batch:
+        whole = line.removeprefix(BOM) if line is not None and number == 1 else line
+        if whole is None or whole.strip():
+            yield number, whole
 
 
 def _checked(line: bytes | None) -> Draft | MemlogError:
@@ -186,26 +199,23 @@ def _checked(line: bytes | None) -> Draft | MemlogError:
 
 
 def _batches(fd: int) -> Iterator[list[_NumberedLine]]:
-    """The lines that have come, as they come, at most 256 at a time; blank ones are left out.
+    """The lines that have come, as they come, at most 256 at a time.
 
     What arrives while one batch is synced is the next: a lone line is acknowledged at once, and a flood
     shares its syncs.
     """
-    number, rest, too_long = 0, b"", False
+    number, rest, too_long = 0, bytearray(), False
     while data := os.read(fd, _READ):
-        *lines, rest = (rest + data).split(b"\n")
-        if number == 0 and lines:
-            lines[0] = lines[0].removeprefix(BOM)
+        first, *others = data.split(b"\n")
+        rest += first
         batch: list[_NumberedLine] = []
-        for line in lines:
+        for other in others:
             number += 1
-            if too_long or line.strip():
-                batch.append((number, None if too_long else line))
-            too_long = False
+            batch.append((number, None if too_long else bytes(rest)))
+            rest, too_long = bytearray(other), False
         if len(rest) > MAX_LINE:
-            rest, too_long = b"", True
+            rest, too_long = bytearray(), True
         for start in range(0, len(batch), _COMMIT_LINES):
             yield batch[start : start + _COMMIT_LINES]
-    rest = rest.removeprefix(BOM) if number == 0 else rest
-    if rest.strip() or too_long:
-        yield [(number + 1, None if too_long else rest)]
+    if rest or too_long:
+        yield [(number + 1, None if too_long else bytes(rest))]

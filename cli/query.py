@@ -26,7 +26,7 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory"}
 @click.option(
     "--in", "kinds", type=click.Choice(list(_KINDS)), multiple=True, help="Only these; both by default."
 )
-@click.option("--chat", type=CHAT, metavar="CHANNEL:CHAT_ID", help="Only of this chat.")
+@click.option("--chat", type=CHAT, metavar="CHANNEL:CHAT_ID", help="Only of this conversation.")
 @click.option(
     "--role", type=click.Choice(["user", "assistant", "system", "tool"]), help="Only messages of this role."
 )
@@ -61,8 +61,9 @@ def query(
 ) -> None:
     """Search messages and memories for TEXT.
 
-    Words match themselves, their English stems and what begins with them; "double quotes" make a phrase.
-    More of them rank higher. What was appended before is found: the query first catches up with the log.
+    Words match themselves, their English stems and what begins with them; "double quotes" make a phrase;
+    what has more of them ranks higher. What was appended before is found: the query first catches up with
+    the log.
     """
     if not text.strip():
         raise click.BadParameter("it is empty", param_hint="TEXT")

@@ -1,6 +1,7 @@
 """memlog verify."""
 
 import click
+import msgspec
 
 from memlog.cli.opening import open_store
 from memlog.cli.output import json_option, note, print_json
@@ -20,7 +21,7 @@ def verify(ctx: click.Context, strict: bool, as_json: bool) -> int:
     with open_store(ctx) as store:
         found = store.verify()
     if as_json:
-        print_json(found)
+        print_json({"ok": found.ok} | msgspec.structs.asdict(found))
     else:
         click.echo(f"digest       {found.digest}")
         click.echo(f"replayed     {found.replayed}")

@@ -8,7 +8,13 @@ from memlog.cli.types import CHAT
 
 
 @click.command()
-@click.option("--chat", type=CHAT, metavar="CHANNEL:CHAT_ID", required=True, help="Split at the first colon.")
+@click.option(
+    "--chat",
+    type=CHAT,
+    metavar="CHANNEL:CHAT_ID",
+    required=True,
+    help="The conversation, split at the first colon.",
+)
 @click.option("--last", type=click.IntRange(min=1), help="At most so many messages; 50 without --tokens.")
 @click.option(
     "--tokens", type=click.IntRange(min=1), help="Only whole messages that fit into so many tokens."

@@ -16,12 +16,16 @@ class MemlogError(Exception):
     code = "error"
     retryable = False
 
-    def __init__(self, message: str, *, hint: str = "", code: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, hint: str = "", code: str | None = None, retryable: bool | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
         if code is not None:
             self.code = code
+        if retryable is not None:
+            self.retryable = retryable
 
 
 class BadInput(MemlogError):

@@ -35,6 +35,7 @@ _CANNOT_CREATE = (
     errno.EROFS,
     errno.ENOTDIR,
     errno.EEXIST,
+    errno.EISDIR,
     errno.ENOENT,
     errno.ELOOP,
 )
@@ -144,6 +145,8 @@ class Log:
                     os.close(os.open(successor, _OPEN | os.O_CREAT | os.O_EXCL, 0o600))
             finally:
                 os.close(fd)
+            if time.monotonic() > deadline:
+                raise Busy(f"{stream} changed again and again", hint="try again")
 
     def _sync_names(self, folder: Path, fd: int) -> None:
         """Before this process's first bytes in a segment its name must be durable, whoever made it."""
@@ -292,9 +295,8 @@ def _sync_data(fd: int) -> None:
 
 
 def _not_stored(error: OSError, item: Draft) -> LogError:
-    cannot_create = error.errno in _CANNOT_CREATE
-    return LogError(
-        f"{item.stream}: {error.strerror or error}: event {item.id} is not known to be stored",
-        hint="make the store's folder writable" if cannot_create else f"try again with the same id {item.id}",
-        code="cannot_create" if cannot_create else "log_io",
-    )
+    message = f"{item.stream}: {error.strerror or error}: event {item.id} is not known to be stored"
+    if error.errno in _CANNOT_CREATE:
+        hint = "make the store's folder writable, and free of what stands in the way of its log"
+        return LogError(message, hint=hint, code="cannot_create", retryable=False)
+    return LogError(message, hint=f"try again with the same id {item.id}")

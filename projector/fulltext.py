@@ -8,7 +8,7 @@ https://www.sqlite.org/fts5.html#the_delete_command
 
 from collections.abc import Iterable
 
-from memlog.projector.analysis import analysed, memory_label, passage
+from memlog.projector.analysis import analysed, passage
 from memlog.projector.sqlite import Connection
 
 TABLES = ("messages_fts", "memory_chunks_fts")
@@ -51,12 +51,5 @@ def remove_memory(db: Connection, memory_id: str) -> None:
 
 
 def _memory_entries(db: Connection, memory_id: str) -> list[Entry]:
-    rows = db.execute(
-        "SELECT chunk_no, title, m.content, c.content FROM memory_chunks c JOIN memories m USING (memory_id)"
-        " WHERE memory_id = ?",
-        (memory_id,),
-    )
-    return [
-        (chunk_no, analysed(passage(memory_label(title, whole), part)))
-        for chunk_no, title, whole, part in rows
-    ]
+    rows = db.execute("SELECT chunk_no, label, content FROM memory_chunks WHERE memory_id = ?", (memory_id,))
+    return [(chunk_no, analysed(passage(label, content))) for chunk_no, label, content in rows]

@@ -23,6 +23,7 @@ from memlog.eventlog.events import (
 from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import SegmentName
 from memlog.projector import fulltext, vectors
+from memlog.projector.analysis import memory_label
 from memlog.projector.chunking import ChunkSizes, chunks
 from memlog.projector.sqlite import Connection
 
@@ -98,6 +99,7 @@ def _add_messages(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -
             said.content,
             sizes,
             stream=placed.stream,
+            label=said.name,
             message_id=said.id,
             source="conversation",
             chat_id=chat,
@@ -171,6 +173,7 @@ def _replace_memory(
         said.content,
         sizes,
         stream=placed.stream,
+        label=memory_label(str(values["title"]), said.content),
         memory_id=memory_id,
         source=said.source,
         chat_id=said.chat_id,
@@ -212,6 +215,7 @@ def _chunk_rows(
     stream: str,
     source: str,
     chat_id: str | None,
+    label: str | None,
     ts: str,
     message_id: str | None = None,
     memory_id: str | None = None,
@@ -225,6 +229,7 @@ def _chunk_rows(
             "source": source,
             "chat_id": chat_id,
             "section": chunk.section,
+            "label": label,
             "content": content[chunk.start : chunk.end],
             "start_char": chunk.start,
             "end_char": chunk.end,

@@ -134,6 +134,7 @@ CREATE TABLE memory_chunks (
     source       TEXT NOT NULL,
     chat_id      TEXT,              -- channel:chat_id
     section      TEXT,              -- the Markdown headings above it, joined by ` > `
+    label        TEXT,              -- indexed and embedded with it: the speaker, or the memory's own title
     content      TEXT NOT NULL,
     start_char   INTEGER NOT NULL,  -- in the content of its memory or message, in code points
     end_char     INTEGER NOT NULL,

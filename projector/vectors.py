@@ -7,7 +7,7 @@ with another model does not look into it.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from memlog.projector.analysis import memory_label, passage
+from memlog.projector.analysis import passage
 from memlog.projector.embedding import Embedder
 from memlog.projector.sqlite import Connection, why_no_vectors
 
@@ -41,16 +41,11 @@ def use_model(db: Connection, embedder: Embedder) -> None:
 def pending(db: Connection, after: int, limit: int) -> list[Pending]:
     """Up to `limit` passages without a vector, in the order of their numbers, behind number `after`."""
     rows = db.execute(
-        "SELECT chunk_no, c.content, m.name, y.title, y.content"
-        " FROM embed_queue JOIN memory_chunks c USING (chunk_no)"
-        " LEFT JOIN messages m ON m.stream = c.stream AND m.id = c.message_id"
-        " LEFT JOIN memories y ON y.memory_id = c.memory_id WHERE chunk_no > ? ORDER BY chunk_no LIMIT ?",
+        "SELECT chunk_no, label, content FROM embed_queue JOIN memory_chunks USING (chunk_no)"
+        " WHERE chunk_no > ? ORDER BY chunk_no LIMIT ?",
         (after, limit),
     )
-    return [
-        Pending(chunk_no, passage(name if title is None else memory_label(title, whole), content))
-        for chunk_no, content, name, title, whole in rows
-    ]
+    return [Pending(chunk_no, passage(label, content)) for chunk_no, label, content in rows]
 
 
 def count_pending(db: Connection) -> int:

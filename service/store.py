@@ -373,6 +373,7 @@ class Store:
             f"{shown(self.path)}: {why}",
             hint="name a folder that can be written with --store",
             code="cannot_create",
+            retryable=False,
         )
 
 

@@ -215,7 +215,17 @@ def test_verify(memlog: Run, append: Run) -> None:
     append(message("tea"))
     found = memlog("verify", "--json").json
     assert list(found) == [
-        *("digest", "replayed", "events", "duplicates", "conflicts", "quarantined", "damaged", "vectors"),
+        *(
+            "ok",
+            "digest",
+            "replayed",
+            "events",
+            "duplicates",
+            "conflicts",
+            "quarantined",
+            "damaged",
+            "vectors",
+        ),
         *("missing_vectors", "problems"),
     ]
     assert found["digest"] == found["replayed"]
