@@ -10,18 +10,32 @@ from pathlib import Path
 
 import msgspec
 
+from memlog.eventlog.errors import Busy
 from memlog.eventlog.streams import Segment, SegmentName, segments_of, shown
 from memlog.projector import checkpoints
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, Hints
 from memlog.projector.chunking import ChunkSizes
-from memlog.projector.replay import Bounds, HistoryChanged, Tally, replay_segment, replay_stream
+from memlog.projector.replay import (
+    HistoryChanged,
+    Stretch,
+    Tally,
+    as_it_stands,
+    replay_segment,
+    replay_stream,
+)
 from memlog.projector.sqlite import Connection
+
+Bounds = dict[tuple[str, str], int]
+"""How far to read in each (stream, segment), in bytes."""
 
 Turn = Callable[[], AbstractContextManager[None]]
 """Makes the context of one write: the lock and a transaction, or nothing for a file that nobody sees."""
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
+
+
+_ATTEMPTS = 3
 
 
 class CatchUp(msgspec.Struct):
@@ -61,10 +75,11 @@ def catch_up(
     bounds: Bounds | None = None,
     progress: Progress | None = None,
 ) -> CatchUp:
-    """Bring the read model in `db` up to `log`, or up to `bounds`, each batch within a `turn`.
+    """Bring the read model in `db` up to what stands in `log` now, or to `bounds`, each batch in a `turn`.
 
     Raises:
-        Busy: a turn was not to be had in time. What was done so far stays.
+        Busy: a turn was not to be had in time, or the log was rewritten again and again. What was done so
+            far stays.
     """
     segments, strangers = segments_of(log)
     report = CatchUp(
@@ -73,13 +88,11 @@ def catch_up(
     work = _unread(db, log, segments, bounds)
     for number, stream in enumerate(sorted(work), start=1):
         try:
-            for segment in work[stream]:
-                _read_on(db, segment, sizes, turn, bounds, report)
+            for stretch in work[stream]:
+                _read_on(db, stretch, sizes, turn, report)
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change.why}; the stream was replayed")
-            with turn():
-                standing = [segment for segment in segments_of(log)[0] if segment.stream == stream]
-                report.count(replay_stream(db, standing, stream, sizes))
+            report.count(_replayed(db, log, stream, sizes, turn))
         if progress:
             progress("streams", number, len(work))
     return report
@@ -94,15 +107,8 @@ def unread_bytes(db: Connection, log: Path) -> int:
     )
 
 
-def _read_on(
-    db: Connection,
-    segment: Segment,
-    sizes: ChunkSizes,
-    turn: Turn,
-    bounds: Bounds | None,
-    report: CatchUp,
-) -> None:
-    batches = replay_segment(db, segment, sizes, bounds)
+def _read_on(db: Connection, stretch: Stretch, sizes: ChunkSizes, turn: Turn, report: CatchUp) -> None:
+    batches = replay_segment(db, stretch, sizes)
     while True:
         with turn():
             tally = next(batches, None)
@@ -111,32 +117,49 @@ def _read_on(
         report.count(tally)
 
 
+def _replayed(db: Connection, log: Path, stream: str, sizes: ChunkSizes, turn: Turn) -> Tally:
+    for _ in range(_ATTEMPTS):
+        try:
+            with turn():
+                standing = [segment for segment in segments_of(log)[0] if segment.stream == stream]
+                return replay_stream(db, stream, standing, sizes)
+        except (HistoryChanged, FileNotFoundError):
+            continue
+    raise Busy(f"{stream} is being rewritten", hint="try again when it no longer changes")
+
+
 def _unread(
     db: Connection, log: Path, segments: list[Segment], bounds: Bounds | None
-) -> dict[str, list[Segment]]:
-    """The segments that have something new, or are gone, by stream."""
+) -> dict[str, list[Stretch]]:
+    """What is new, or gone, by stream."""
     known = checkpoints.load_all(db)
-    work: defaultdict[str, list[Segment]] = defaultdict(list)
+    work: defaultdict[str, list[Stretch]] = defaultdict(list)
     for segment in segments:
-        checkpoint = known.pop(_key(segment), NOTHING_READ)
-        if _has_something_new(segment, checkpoint, bounds):
-            work[segment.stream].append(segment)
+        stretch = _new_in(segment, known.pop(_key(segment), NOTHING_READ), bounds)
+        if stretch is not None:
+            work[segment.stream].append(stretch)
     for stream, filename in known:
-        # Reading it finds that it is gone, and has the stream replayed.
         name = SegmentName.parse(filename)
         if name is not None:
-            work[stream].insert(0, Segment(stream, name, log / stream / filename, is_newest=False))
+            work[stream].insert(0, _gone(Segment(stream, name, log / stream / filename, is_newest=False)))
     return work
 
 
-def _has_something_new(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> bool:
+def _new_in(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> Stretch | None:
+    """What is to be read of a segment; None where a look at its status shows that nothing is."""
     if bounds is not None:
-        return checkpoint.offset < bounds.get(_key(segment), 0)
+        end = bounds.get(_key(segment), 0)
+        return Stretch(segment, end, True) if checkpoint.offset < end else None
     try:
         hints = Hints.of(segment.path.stat(follow_symlinks=False))
     except FileNotFoundError:
-        return True  # replay_segment says so
-    return not checkpoint.has_nothing_new(segment, hints)
+        return _gone(segment)
+    return None if checkpoint.has_nothing_new(segment, hints) else as_it_stands(segment, hints.size)
+
+
+def _gone(segment: Segment) -> Stretch:
+    """Reading it finds that it is gone, and has its stream replayed."""
+    return Stretch(segment, None, True)
 
 
 def _key(segment: Segment) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """How far the read model has come in each segment, and whether what it read still stands there."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memlog.eventlog.segment import UNREAD, Fingerprint
 from memlog.eventlog.streams import Segment
@@ -20,6 +20,10 @@ class Hints:
     def of(cls, status: os.stat_result) -> "Hints":
         """Those of a file."""
         return cls(status.st_size, status.st_ino, status.st_mtime_ns)
+
+    def up_to(self, end: int | None) -> "Hints":
+        """Those of a file of which nothing behind `end` was looked at: the rest is seen as growth."""
+        return self if end is None or end >= self.size else replace(self, size=end)
 
 
 @dataclass(frozen=True)

@@ -17,18 +17,27 @@ class Generations:
 
     @property
     def build_lock(self) -> Path:
-        """Held while a generation is built: one at a time, so that what else lies here is a leftover."""
+        """Held while a generation is built: one at a time. What else lies here then is a leftover."""
         return self.folder / "build.lock"
 
     def current(self) -> Path | None:
         """The live generation; None where there is none."""
+        named = self._named()
+        while named is not None and not named.is_file():
+            # Two others may have taken its place since its name was read.
+            before, named = named, self._named()
+            if named == before:
+                return None
+        return named
+
+    def _named(self) -> Path | None:
+        """The file that CURRENT names, standing or not; None where it names no generation."""
         try:
             name = self._current.read_text(encoding="utf-8").strip()
         except (FileNotFoundError, NotADirectoryError, UnicodeDecodeError):
             return None
         path = self.folder / name
-        is_ours = path.parent == self.folder and path.suffix == ".db"
-        return path if is_ours and path.is_file() else None
+        return path if path.parent == self.folder and path.suffix == ".db" else None
 
     def make_folder(self) -> None:
         """Make the folder where it does not stand."""

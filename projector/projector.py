@@ -13,11 +13,10 @@ from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.locks import locked
 from memlog.projector import catchup, schema, vectors
 from memlog.projector.cache import VectorCache
-from memlog.projector.catchup import CatchUp, Progress
+from memlog.projector.catchup import Bounds, CatchUp, Progress
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.embedding import Embedder
 from memlog.projector.generations import Generations, discard
-from memlog.projector.replay import Bounds
 from memlog.projector.sqlite import Connection, connect, transaction, why_no_vectors, wrapped
 
 _ATTEMPTS = 3
@@ -110,7 +109,6 @@ class Projector:
         with locked(self.generations.build_lock, "the rebuild", _BUILD_TIMEOUT):
             if only_if_unusable and self.why_unusable() is None:
                 return Projection(self._read_on(self._lock_timeout, progress))
-            self.generations.remove_others({self.generations.current()})
             path = self.generations.new_file()
             try:
                 read, cached = self._build(path, embedder, progress)
@@ -156,13 +154,19 @@ class Projector:
         Raises:
             DatabaseError: there is none.
         """
-        path = self.generations.current()
-        if path is None:
-            raise DatabaseError("there is no read model", hint="memlog project")
-        if self._live is None or self._live[0] != path:
+        while True:
+            path = self.generations.current()
+            if path is None:
+                raise DatabaseError("there is no read model", hint="memlog project")
+            if self._live is not None and self._live[0] == path:
+                return self._live[1]
             self.close()
-            self._live = (path, connect(path, "immutable" if read_only else "write"))
-        return self._live[1]
+            try:
+                self._live = (path, connect(path, "immutable" if read_only else "write"))
+            except DatabaseError:
+                # It may have been removed between the two looks, where two others took its place.
+                if self.generations.current() == path:
+                    raise
 
     def why_unusable(self) -> str | None:
         """Why the live generation cannot be read on; None where it can."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import chain
+from typing import NamedTuple
 
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.events import tag_of
@@ -23,8 +23,26 @@ from memlog.projector.sqlite import Connection
 _BATCH_LINES = 4096
 _BATCH_BYTES = 8 * 1024 * 1024
 
-Bounds = dict[tuple[str, str], int]
-"""Where to stop in each (stream, segment), in bytes."""
+
+class Stretch(NamedTuple):
+    """What is to be read of a segment.
+
+    end: in bytes, and no further; None for all that stands there.
+    tail_is_a_line: whether bytes behind the last newline are one; elsewhere a writer may still be at them.
+    """
+
+    segment: Segment
+    end: int | None
+    tail_is_a_line: bool
+
+
+def as_it_stands(segment: Segment, size: int) -> Stretch:
+    """What a segment of `size` bytes holds now.
+
+    No more of the newest: a reader that followed its writers would end after them. An older one is read to
+    its end, since only there a tail without newline is a line.
+    """
+    return Stretch(segment, size, False) if segment.is_newest else Stretch(segment, None, True)
 
 
 class HistoryChanged(Exception):
@@ -53,18 +71,13 @@ class Tally:
         self.quarantined += other.quarantined
 
 
-def replay_segment(
-    db: Connection, segment: Segment, sizes: ChunkSizes, bounds: Bounds | None = None
-) -> Iterator[Tally]:
+def replay_segment(db: Connection, stretch: Stretch, sizes: ChunkSizes) -> Iterator[Tally]:
     """Read on from the segment's checkpoint, a batch at a time; each batch leaves a checkpoint.
-
-    With `bounds`, up to there and no further. An unterminated tail is a line in every segment but the
-    newest, where a writer may still be at it.
 
     Raises:
         HistoryChanged: what was read before no longer stands there.
     """
-    end = None if bounds is None else bounds.get((segment.stream, segment.name.filename), 0)
+    segment = stretch.segment
     with _opened(segment) as fd:
         while True:
             checkpoint = checkpoints.load(db, segment)
@@ -74,24 +87,25 @@ def replay_segment(
             lines = read_lines(
                 fd,
                 checkpoint.offset,
-                end=end,
+                end=stretch.end,
                 number=checkpoint.lines + 1,
-                tail_is_a_line=bounds is not None or not segment.is_newest,
+                tail_is_a_line=stretch.tail_is_a_line,
             )
             batch = _batch(lines)
             tally = _fold(db, segment, batch, sizes)
-            checkpoints.save(db, segment, _advanced(checkpoint, batch, fd, hints))
+            checkpoints.save(db, segment, _advanced(checkpoint, batch, fd, hints.up_to(stretch.end)))
             yield tally
             if not batch:
                 return
 
 
-def replay_stream(db: Connection, segments: list[Segment], stream: str, sizes: ChunkSizes) -> Tally:
+def replay_stream(db: Connection, stream: str, segments: list[Segment], sizes: ChunkSizes) -> Tally:
     """Forget all rows of `stream` and project its segments anew, within the caller's transaction."""
     handlers.clear_stream(db, stream)
     tally = Tally()
-    for part in chain.from_iterable(replay_segment(db, segment, sizes) for segment in segments):
-        tally.add(part)
+    for segment in segments:
+        for part in replay_segment(db, as_it_stands(segment, segment.path.stat().st_size), sizes):
+            tally.add(part)
     return tally
 
 
