@@ -84,16 +84,18 @@ def replay_segment(db: Connection, stretch: Stretch, sizes: ChunkSizes) -> Itera
             hints = Hints.of(os.fstat(fd))
             if not checkpoint.still_holds(fd, hints):
                 raise HistoryChanged(segment.stream, f"{segment.name.filename} was rewritten")
+            # Another projector may have come further since the stretch was measured.
+            end = None if stretch.end is None else max(stretch.end, checkpoint.offset)
             lines = read_lines(
                 fd,
                 checkpoint.offset,
-                end=stretch.end,
+                end=end,
                 number=checkpoint.lines + 1,
                 tail_is_a_line=stretch.tail_is_a_line,
             )
             batch = _batch(lines)
             tally = _fold(db, segment, batch, sizes)
-            checkpoints.save(db, segment, _advanced(checkpoint, batch, fd, hints.up_to(stretch.end)))
+            checkpoints.save(db, segment, _advanced(checkpoint, batch, fd, hints.up_to(end)))
             yield tally
             if not batch:
                 return

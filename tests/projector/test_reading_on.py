@@ -7,8 +7,10 @@ import pytest
 
 import memlog
 from memlog.eventlog.log import Log
+from memlog.eventlog.streams import segments_of
 from memlog.projector.digest import digest
 from memlog.projector.projector import Projector
+from memlog.projector.replay import Tally, as_it_stands, replay_segment
 
 
 class History:
@@ -151,3 +153,16 @@ def test_what_is_no_segment_is_named_and_not_read(history):
     assert len(notes) == 4
     assert all("is no segment: not read" in note for note in notes)
     assert len(history.ids()) == 6
+
+
+def test_a_projector_that_another_has_overtaken_reads_nothing(history):
+    """It measured the log, waited for its turn, and finds that the checkpoint is further on."""
+    (segment,) = [each for each in segments_of(history.projector.log)[0] if each.is_newest]
+    measured = as_it_stands(segment, history.new.stat().st_size)
+    history.log.append([message(6)])
+    history.catch_up()
+    tallies = list(replay_segment(history.projector.live(), measured, history.projector.sizes))
+    assert tallies == [Tally()]
+    history.log.append([message(7)])
+    assert history.catch_up().events == 1
+    assert history.is_like_a_replay()
