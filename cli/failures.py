@@ -16,6 +16,7 @@ from memlog.eventlog.errors import (
     MemlogError,
     NotFound,
 )
+from memlog.eventlog.streams import shown
 
 EXIT_CODES_HELP = (
     "Exit codes: 0 done; 1 a check failed, or nothing of that id; 2 wrong usage; 3 loss or tampering;"
@@ -97,7 +98,7 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
     if as_json:
         # A name that is not UTF-8 may stand in a message.
         safe = {
-            name: value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+            name: shown(value) if isinstance(value, str) else value
             for name, value in msgspec.structs.asdict(failure).items()
         }
         click.echo(msgspec.json.encode({"error": safe}).decode(), err=True)

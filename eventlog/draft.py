@@ -40,6 +40,10 @@ class Draft:
         return body + b',"crc":"%08x"}\n' % zlib.crc32(body)
 
 
+_STAMPS = len(Draft("", "", b"", b"").line("2026-02-24T10:15:00.000Z")) - len(b"\n")
+"""What `at` and `crc` add to a line, in bytes."""
+
+
 def draft(event: "Event | dict[str, Any] | bytes") -> Draft:
     """Check `event` (a struct, its members, or a line of JSON) and make it ready to be written.
 
@@ -94,7 +98,7 @@ def _drafted(event: Event, source: bytes) -> Draft:
         # A line holds no newline, but white space between the members of an input may.
         tail=b"," + b" ".join(msgspec.json.encode(tail).splitlines())[1:-1],
     )
-    check_length(len(made.line(timestamps.now())) - 1)
+    check_length(len(made.head) + len(made.tail) + _STAMPS)
     return made
 
 

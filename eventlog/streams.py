@@ -150,9 +150,9 @@ def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
     return segments, sorted(strangers)
 
 
-def shown(path: Path) -> str:
-    """`path` as text that can be written as UTF-8, whatever bytes its name is made of."""
-    return str(path).encode(errors="backslashreplace").decode()
+def shown(name: Path | str) -> str:
+    """`name`, or a text with one in it, as it can be written as UTF-8, whatever bytes it is made of."""
+    return str(name).encode(errors="backslashreplace").decode()
 
 
 def _segment_names(folder: Path) -> tuple[list[SegmentName], list[Path]]:

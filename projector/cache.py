@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from memlog.eventlog.errors import DatabaseError
-from memlog.projector.sqlite import Connection, connect, transaction, wrapped
+from memlog.projector.sqlite import Connection, connect, remove_database, transaction, wrapped
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS models (model_no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
@@ -30,8 +30,7 @@ class VectorCache:
             self._db = _opened(path)
         except DatabaseError:
             # It holds nothing that cannot be computed again.
-            for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
-                path.with_name(name).unlink(missing_ok=True)
+            remove_database(path)
             self._db = _opened(path)
         with wrapped(path), transaction(self._db):
             self._db.execute("INSERT OR IGNORE INTO models (id) VALUES (?)", (model_id,))

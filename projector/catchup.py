@@ -6,9 +6,8 @@ A rebuild is the same on an empty file, so that both give the same rows.
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
-
-import msgspec
 
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.streams import Segment, SegmentName, segments_of, shown
@@ -38,32 +37,14 @@ Progress = Callable[[str, int, int], None]
 _ATTEMPTS = 3
 
 
-class CatchUp(msgspec.Struct):
-    """What a catch-up read.
+@dataclass
+class CatchUp(Tally):
+    """What became of the lines that a catch-up read.
 
-    events, duplicates, conflicts, quarantined: lines, by what became of them.
     notes: what a person should know: streams whose history was rewritten, files that are no segments.
     """
 
-    events: int = 0
-    duplicates: int = 0
-    conflicts: int = 0
-    quarantined: int = 0
-    notes: list[str] = []
-
-    def count(self, tally: Tally) -> None:
-        """Add what became of some lines."""
-        self.events += tally.events
-        self.duplicates += tally.duplicates
-        self.conflicts += tally.conflicts
-        self.quarantined += tally.quarantined
-
-    def add(self, later: "CatchUp") -> None:
-        """Add what a second look read; its notes repeat the first's."""
-        self.events += later.events
-        self.duplicates += later.duplicates
-        self.conflicts += later.conflicts
-        self.quarantined += later.quarantined
+    notes: list[str] = field(default_factory=list)
 
 
 def catch_up(
@@ -92,7 +73,7 @@ def catch_up(
                 _read_on(db, stretch, sizes, turn, report)
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change.why}; the stream was replayed")
-            report.count(_replayed(db, log, stream, sizes, turn))
+            report.add(_replayed(db, log, stream, sizes, turn))
         if progress:
             progress("streams", number, len(work))
     return report
@@ -114,7 +95,7 @@ def _read_on(db: Connection, stretch: Stretch, sizes: ChunkSizes, turn: Turn, re
             tally = next(batches, None)
         if tally is None:
             return
-        report.count(tally)
+        report.add(tally)
 
 
 def _replayed(db: Connection, log: Path, stream: str, sizes: ChunkSizes, turn: Turn) -> Tally:

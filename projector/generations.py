@@ -5,8 +5,6 @@ import secrets
 import time
 from pathlib import Path
 
-_SIDE_FILES = ("", "-wal", "-shm", "-journal")
-
 
 class Generations:
     """The files below `model/` of the store at `store`."""
@@ -81,12 +79,6 @@ class Generations:
             database = path.with_name(path.name.partition(".db")[0] + ".db")
             if database not in kept:
                 path.unlink(missing_ok=True)
-
-
-def discard(path: Path) -> None:
-    """Remove a generation that was never published."""
-    for side in _SIDE_FILES:
-        path.with_name(path.name + side).unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:

@@ -16,8 +16,8 @@ from memlog.projector.cache import VectorCache
 from memlog.projector.catchup import Bounds, CatchUp, Progress
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.embedding import Embedder
-from memlog.projector.generations import Generations, discard
-from memlog.projector.sqlite import Connection, connect, transaction, why_no_vectors, wrapped
+from memlog.projector.generations import Generations
+from memlog.projector.sqlite import Connection, connect, remove_database, transaction, why_no_vectors, wrapped
 
 _ATTEMPTS = 3
 _BUILD_TIMEOUT = 600.0
@@ -114,7 +114,7 @@ class Projector:
                 read, cached = self._build(path, embedder, progress)
             except BaseException:
                 if self.generations.current() != path:
-                    discard(path)
+                    remove_database(path)
                 raise
         return Projection(read, rebuilt=why, vectors_cached=cached)
 

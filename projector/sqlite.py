@@ -106,6 +106,18 @@ def wrapped(path: Path | str) -> Iterator[None]:
         ) from error
 
 
+def count_rows(db: Connection, rows: str) -> int:
+    """How many rows a table has; `rows` may go on with a condition."""
+    (count,) = db.execute(f"SELECT count(*) FROM {rows}").fetchone()
+    return int(count)
+
+
+def remove_database(path: Path) -> None:
+    """Remove a database file that nobody has open, and what SQLite keeps beside it."""
+    for side in ("", "-wal", "-shm", "-journal"):
+        path.with_name(path.name + side).unlink(missing_ok=True)
+
+
 @contextmanager
 def transaction(db: Connection, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE") -> Iterator[None]:
     """One transaction: committed at the end, rolled back on any error."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from memlog.projector.analysis import passage
 from memlog.projector.embedding import Embedder
-from memlog.projector.sqlite import Connection, why_no_vectors
+from memlog.projector.sqlite import Connection, count_rows, why_no_vectors
 
 
 class Pending(NamedTuple):
@@ -50,8 +50,7 @@ def pending(db: Connection, after: int, limit: int) -> list[Pending]:
 
 def count_pending(db: Connection) -> int:
     """How many passages have no vector yet."""
-    (count,) = db.execute("SELECT count(*) FROM embed_queue").fetchone()
-    return int(count)
+    return count_rows(db, "embed_queue")
 
 
 def store(db: Connection, vectors: Sequence[tuple[int, bytes]]) -> int:

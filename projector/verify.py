@@ -11,7 +11,15 @@ from memlog.projector.chunking import ChunkSizes
 from memlog.projector.digest import digest, fulltext_digest
 from memlog.projector.fulltext import TABLES
 from memlog.projector.projector import build
-from memlog.projector.sqlite import Connection, connect, error_types, transaction, why_no_vectors, wrapped
+from memlog.projector.sqlite import (
+    Connection,
+    connect,
+    count_rows,
+    error_types,
+    transaction,
+    why_no_vectors,
+    wrapped,
+)
 
 
 class Verification(msgspec.Struct):
@@ -76,12 +84,12 @@ def _described(db: Connection) -> Verification:
     return Verification(
         digest=digest(db),
         replayed="",
-        events=_count(db, "events"),
-        duplicates=_count(db, "duplicates"),
-        conflicts=_count(db, "conflicts"),
+        events=count_rows(db, "events"),
+        duplicates=count_rows(db, "duplicates"),
+        conflicts=count_rows(db, "conflicts"),
         quarantined=quarantined,
         damaged=sum(quarantined.get(reason, 0) for reason in DAMAGE),
-        vectors=0 if vectors.model_of(db) is None or why_no_vectors() else _count(db, "vec_memory"),
+        vectors=0 if vectors.model_of(db) is None or why_no_vectors() else count_rows(db, "vec_memory"),
         missing_vectors=vectors.count_pending(db),
         problems=[],
     )
@@ -105,7 +113,7 @@ def _vector_problems(db: Connection, found: Verification) -> list[str]:
     if vectors.model_of(db) is None or why_no_vectors() is not None:
         return []
     problems = []
-    if found.vectors + found.missing_vectors != _count(db, "memory_chunks"):
+    if found.vectors + found.missing_vectors != count_rows(db, "memory_chunks"):
         problems.append("passages and vectors do not match in number")
     probe = db.execute("SELECT rowid, embedding FROM vec_memory LIMIT 1").fetchone()
     if probe:
@@ -126,8 +134,3 @@ def _fulltext_problems(db: Connection) -> list[str]:
         except error_types() as error:
             problems.append(f"{table}: {error}")
     return problems
-
-
-def _count(db: Connection, table: str) -> int:
-    (count,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
-    return int(count)

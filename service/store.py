@@ -20,7 +20,7 @@ from memlog.projector import catchup, schema, vectors
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding import Embedder, load_embedder
 from memlog.projector.projector import Embedded, Projector
-from memlog.projector.sqlite import Connection, binding, why_no_vectors, wrapped
+from memlog.projector.sqlite import Connection, binding, count_rows, why_no_vectors, wrapped
 from memlog.projector.verify import Verification, verify
 from memlog.query import core, provenance
 from memlog.query.core import CoreMemory
@@ -161,7 +161,7 @@ class Store:
             db = self._projector.live()
             return ProjectReport(
                 events=done.read.events,
-                rows=_count(db, "events"),
+                rows=count_rows(db, "events"),
                 duplicates=done.read.duplicates,
                 conflicts=done.read.conflicts,
                 quarantined=done.read.quarantined,
@@ -273,13 +273,13 @@ class Store:
                     generation=current.name if current else None,
                     projection_id=schema.projection_id(self._projector.sizes),
                     unread_bytes=catchup.unread_bytes(db, self._log.path),
-                    events=_count(db, "events"),
-                    messages=_count(db, "messages WHERE type <> 'session_break'"),
-                    memories=_count(db, "memories"),
-                    streams=_count(db, "(SELECT DISTINCT stream FROM checkpoints)"),
-                    quarantined=_count(db, "quarantine"),
-                    duplicates=_count(db, "duplicates"),
-                    conflicts=_count(db, "conflicts"),
+                    events=count_rows(db, "events"),
+                    messages=count_rows(db, "messages WHERE type <> 'session_break'"),
+                    memories=count_rows(db, "memories"),
+                    streams=count_rows(db, "(SELECT DISTINCT stream FROM checkpoints)"),
+                    quarantined=count_rows(db, "quarantine"),
+                    duplicates=count_rows(db, "duplicates"),
+                    conflicts=count_rows(db, "conflicts"),
                     vectors_pending=vectors.count_pending(db),
                     vector_model=vectors.model_of(db),
                     sqlite=f"{binding().__name__} {binding().sqlite_version}",
@@ -399,8 +399,3 @@ def open(
 def _bundled_embedder() -> Embedder:
     """One for all stores of a process: each takes 0.2 s to load and 260 MB."""
     return load_embedder()
-
-
-def _count(db: Connection, rows: str) -> int:
-    (count,) = db.execute(f"SELECT count(*) FROM {rows}").fetchone()
-    return int(count)

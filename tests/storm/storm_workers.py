@@ -174,7 +174,28 @@ def _heard(lines: list[bytes]) -> list[Any]:
     return values
 
 
-class ForkedWriter(Worker):
+class ForkedWorker(Worker):
+    """Is a child of this process."""
+
+    _child: Child
+
+    def talking(self) -> list[Talking]:
+        return [self._child]
+
+    def turn(self) -> None:
+        self._note(self._child.heard())
+
+    def kill(self) -> int:
+        code, heard = self._child.kill()
+        self._note(heard)
+        return code
+
+    def _note(self, heard: list[Any]) -> None:
+        """Take what the child has said."""
+        raise NotImplementedError
+
+
+class ForkedWriter(ForkedWorker):
     """Says what it will append, appends it by the library, and says where it stands."""
 
     kind = "forked writer"
@@ -192,17 +213,6 @@ class ForkedWriter(Worker):
         self._names = _names(self.first_letter, life)
         self._rng = random.Random(f"{seed} {life}")
         self._child = Child(lambda say: self._append(say, retries))
-
-    def talking(self) -> list[Talking]:
-        return [self._child]
-
-    def turn(self) -> None:
-        self._note(self._child.heard())
-
-    def kill(self) -> int:
-        code, heard = self._child.kill()
-        self._note(heard)
-        return code
 
     def _append(self, say: Say, batch: list[str]) -> None:
         """What the child does."""
@@ -300,7 +310,7 @@ class PipeWriter(Worker):
             raise Failed(f"memlog append: {self._pipe.refused[0]}")
 
 
-class ForkedProjector(Worker):
+class ForkedProjector(ForkedWorker):
     """Catches up by the library, again and again, and now and then builds a generation from scratch."""
 
     kind = "forked projector"
@@ -314,17 +324,6 @@ class ForkedProjector(Worker):
     @property
     def is_busy(self) -> bool:
         return self._is_busy
-
-    def talking(self) -> list[Talking]:
-        return [self._child]
-
-    def turn(self) -> None:
-        self._note(self._child.heard())
-
-    def kill(self) -> int:
-        code, heard = self._child.kill()
-        self._note(heard)
-        return code
 
     def _note(self, heard: list[Any]) -> None:
         for value in heard:
