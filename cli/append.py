@@ -1,20 +1,22 @@
 """memlog append: one event from options, or JSON Lines from stdin."""
 
+import inspect
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import click
+import msgspec
 
 from memlog.cli.failures import exit_code_of, failure_of
 from memlog.cli.main import Place
 from memlog.cli.output import json_option, print_json
-from memlog.cli.types import CHAT, JSON_OBJECT, TEXT
 from memlog.eventlog.damage import HINTS, MAX_LINE
 from memlog.eventlog.draft import Draft, draft
 from memlog.eventlog.errors import BadInput, MemlogError
-from memlog.eventlog.events import Event, Message, SessionBreak
+from memlog.eventlog.events import TYPES, Event, Redacted
 from memlog.eventlog.line import BOM
 from memlog.eventlog.log import Log, Position
 
@@ -22,6 +24,7 @@ _TOO_LONG = BadInput("too long", hint=HINTS["too_long"], code="too_long")
 _READ = 1024 * 1024
 _COMMIT_LINES = 256
 
+_MEMBERS = re.compile(r"\w+(, \w+)*: ")
 _DURABILITY = "memlog.durability"
 
 _durability = click.option(
@@ -31,7 +34,18 @@ _durability = click.option(
 )
 
 
-@click.group(invoke_without_command=True, subcommand_metavar="[TYPE [OPTIONS]]")
+class _Types(click.Group):
+    """A command for each event type, made when it is called: most calls need one of them, or none."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(TYPES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        kind = TYPES.get(cmd_name)
+        return None if kind is None else _command(cmd_name, kind)
+
+
+@click.group(cls=_Types, invoke_without_command=True, subcommand_metavar="[TYPE [OPTIONS]]")
 @_durability
 @json_option
 @click.pass_context
@@ -51,7 +65,7 @@ def append(ctx: click.Context, durability: Any, as_json: bool) -> int:  # noqa: 
     worst = 0
     for batch in _batches(_stdin().fileno()):
         answers: list[Any] = []
-        for number, outcome in _appended(log, batch):
+        for number, outcome in _appended(log, batch, ctx):
             if isinstance(outcome, MemlogError):
                 answers.append({"line": number, "error": failure_of(outcome)})
                 worst = max(worst, exit_code_of(outcome))
@@ -61,89 +75,35 @@ def append(ctx: click.Context, durability: Any, as_json: bool) -> int:  # noqa: 
     return worst
 
 
-def _event_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        json_option,
-        _durability,
-        click.option("--ts", type=TEXT, help="When it happened (RFC 3339); now where not given."),
-        click.option(
-            "--id", "event_id", type=TEXT, help="The event's id; a retry with the same id is harmless."
-        ),
-        click.option(
-            "--chat",
-            type=CHAT,
-            required=True,
-            metavar="CHANNEL:CHAT_ID",
-            help="The conversation, split at the first colon.",
-        ),
-    ):
-        command = option(command)
-    return command
+def _command(name: str, kind: type[Event]) -> click.Command:
+    from memlog.cli.event_options import members_of_options, options_of
+
+    @click.pass_context
+    def append_one(ctx: click.Context, /, durability: Any, as_json: bool, **given: Any) -> None:  # noqa: ANN401, ARG001
+        event = members_of_options(kind, given)
+        if event.get("content") == "-":
+            event["content"] = _stdin_text()
+        if kind is Redacted and "stream" not in event:
+            event["stream"] = _stream_with(event["target_id"], ctx)
+        log = Log(_place(ctx).store, durability=durability or ctx.meta.get(_DURABILITY) or "fsync")
+        print_json(*log.append([event]))
+
+    command = click.Command(name, callback=append_one, params=options_of(kind), help=_help_of(kind))
+    return json_option(_durability(command))
 
 
-@append.command("message")
-@_event_options
-@click.option(
-    "--role",
-    type=click.Choice(["user", "assistant", "system", "tool"]),
-    required=True,
-    help="Whose turn it is.",
-)
-@click.option("--content", type=TEXT, required=True, help="The text; - reads it from stdin.")
-@click.option("--name", type=TEXT, help="Of the speaker; it is searched, too.")
-@click.option("--kind", type=click.Choice(["subagent_result"]), help="What else than a turn it is.")
-@click.option("--meta", type=JSON_OBJECT, help="A JSON object to keep with it, such as the model's name.")
-@click.pass_context
-def message(
-    ctx: click.Context,
-    chat: tuple[str, str],
-    role: Any,  # noqa: ANN401 - click has checked it
-    content: str,
-    name: str | None,
-    kind: Any,  # noqa: ANN401
-    meta: dict[str, Any] | None,
-    event_id: str | None,
-    ts: str | None,
-    durability: Any,  # noqa: ANN401
-    as_json: bool,  # noqa: ARG001
-) -> None:
-    """Append one turn of a conversation."""
-    event = Message(
-        id=event_id,
-        ts=ts,
-        channel=chat[0],
-        chat_id=chat[1],
-        role=role,
-        content=_stdin_text() if content == "-" else content,
-        name=name,
-        kind=kind,
-        meta=meta,
-    )
-    _append_one(ctx, event, durability)
+def _help_of(kind: type[Event]) -> str:
+    """What the struct's docstring says, without its list of members."""
+    paragraphs = inspect.cleandoc(kind.__doc__ or "").split("\n\n")
+    return "\n\n".join(text for text in paragraphs if not _MEMBERS.match(text))
 
 
-@append.command("session_break")
-@_event_options
-@click.option("--model", type=TEXT, help="The model that the new session talks to.")
-@click.pass_context
-def session_break(
-    ctx: click.Context,
-    chat: tuple[str, str],
-    model: str | None,
-    event_id: str | None,
-    ts: str | None,
-    durability: Any,  # noqa: ANN401
-    as_json: bool,  # noqa: ARG001
-) -> None:
-    """End a session: what follows in the chat is a new one."""
-    event = SessionBreak(id=event_id, ts=ts, channel=chat[0], chat_id=chat[1], model=model)
-    _append_one(ctx, event, durability)
+def _stream_with(target_id: str, ctx: click.Context) -> str:
+    """Where a redaction goes: the one event that is appended with a look into the read model."""
+    from memlog.cli.opening import open_store
 
-
-def _append_one(ctx: click.Context, event: Event, durability: Any) -> None:  # noqa: ANN401
-    durability = durability or ctx.meta.get(_DURABILITY) or "fsync"
-    (position,) = Log(_place(ctx).store, durability=durability).append([event])
-    print_json(position)
+    with open_store(ctx) as store:
+        return store.stream_with(target_id)
 
 
 def _place(ctx: click.Context) -> Place:
@@ -172,10 +132,12 @@ _NumberedLine = tuple[int, bytes | None]
 """A line's number, from 1, and its bytes; None where it was too long to be kept."""
 
 
-def _appended(log: Log, batch: list[_NumberedLine]) -> Iterator[tuple[int, Position | MemlogError]]:
+def _appended(
+    log: Log, batch: list[_NumberedLine], ctx: click.Context
+) -> Iterator[tuple[int, Position | MemlogError]]:
     """What became of each line, in order, once all that can be stored are durable."""
     checked: list[tuple[int, Draft | MemlogError]] = [
-        (number, _checked(line)) for number, line in _without_blank(batch)
+        (number, _checked(line, ctx)) for number, line in _without_blank(batch)
     ]
     stored = iter(log.append_each([item for _, item in checked if isinstance(item, Draft)]))
     for number, item in checked:
@@ -189,13 +151,25 @@ def _without_blank(batch: list[_NumberedLine]) -> Iterator[_NumberedLine]:
             yield number, whole
 
 
-def _checked(line: bytes | None) -> Draft | MemlogError:
+def _checked(line: bytes | None, ctx: click.Context) -> Draft | MemlogError:
     if line is None:
         return _TOO_LONG
     try:
-        return draft(line)
-    except BadInput as error:
+        return draft(_line_with_stream(line, ctx) if b'"redacted"' in line else line)
+    except MemlogError as error:
         return error
+
+
+def _line_with_stream(line: bytes, ctx: click.Context) -> bytes:
+    try:
+        event = msgspec.json.decode(line, type=Redacted)
+        members = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+    except msgspec.MsgspecError:
+        return line
+    if event.stream is not None:
+        return line
+    stream = msgspec.Raw(msgspec.json.encode(_stream_with(event.target_id, ctx)))
+    return msgspec.json.encode(members | {"stream": stream})
 
 
 def _batches(fd: int) -> Iterator[list[_NumberedLine]]:

@@ -74,7 +74,15 @@ def _checked_input(source: bytes) -> Event:
             members[name] = _input_time(name, members[name])
     event = event_of(members)
     content_hash(event)
+    _check_stream(event)
     return event
+
+
+def _check_stream(event: Event) -> None:
+    try:
+        stream_of(event)
+    except ValueError as error:
+        raise BadLine("invalid", str(error)) from error
 
 
 def _input_time(name: str, value: object) -> str:

@@ -4,7 +4,7 @@ Members that a struct does not know stay in the log and are ignored. A type or m
 its effect in `memlog.projector.handlers`. The table of all types is in docs/storage/jsonl-format.md.
 """
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import msgspec
 
@@ -17,10 +17,25 @@ Id = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f]+\Z", max_length=51
 Channel = Annotated[str, msgspec.Meta(pattern=r"\A[^:]+\Z")]
 """A channel's name: no `:`, since a chat is named `<channel>:<chat_id>` and split at its first `:`."""
 
+Topic = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
+"""The key that facts of one subject share: `favorite_colors`."""
+
+SourceId = Annotated[str, msgspec.Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\Z", max_length=255)]
+"""A source's name. No `/`, since a document is named `<source_id>/<file>`."""
+
+Day = Annotated[str, msgspec.Meta(pattern=r"\A\d{4}-\d\d-\d\d\Z")]
+"""A date: 2026-02-24."""
+
+Ids = Annotated[list[Text], msgspec.Meta(min_length=1)]
+"""What names one thing or several."""
+
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1."""
 
 Role = Literal["user", "assistant", "system", "tool"]
+MemoryKind = Literal["fact", "preference", "insight"]
+FactKind = Literal["ranked", "single"]
+SourceKind = Literal["memory", "docs"]
 
 
 class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
@@ -60,19 +75,111 @@ class SessionBreak(Event, tag="session_break"):
     model: str | None = None
 
 
+class SummaryWritten(Event, tag="summary_written"):
+    """What a stretch of a conversation said, in short. Written by agents; adds a summary, which is searched.
+
+    from_message_id, to_message_id: the ids of the first and the last message that it is about.
+    """
+
+    channel: Channel
+    chat_id: Text
+    content: Text
+    from_message_id: str | None = None
+    to_message_id: str | None = None
+
+
+class ExtractionCompleted(Event, tag="extraction_completed"):
+    """A conversation's messages up to `through_message_id` are distilled into memories; those after it are
+    the buffer. Written by whoever distils them; moves the buffer's beginning."""
+
+    channel: Channel
+    chat_id: Text
+    through_message_id: Text
+
+
 class MemorySaved(Event, tag="memory_saved"):
-    """Something worth keeping. Written by agents and people; adds a memory or replaces its content."""
+    """Something worth keeping. Written by agents and people; adds a memory or replaces all that it says.
+
+    memory_id: derived from chat and content where not given.
+    chat_id: `<channel>:<chat_id>`; None for the store's own scope. So in all events but a conversation's.
+    """
 
     content: Text
     memory_id: Text | None = None
     title: str | None = None
     category: Text = "other"
-    kind: Literal["fact", "preference", "insight"] = "fact"
+    kind: MemoryKind = "fact"
     importance: Unit = 0.5
     source: Text = "manual"
     topic: str | None = None
     chat_id: str | None = None
     tags: list[str] | None = None
+
+
+class MemoryUpdated(Event, tag="memory_updated"):
+    """Written by agents and people; sets those fields of a memory that are not None, and no others."""
+
+    memory_id: Text
+    content: Text | None = None
+    title: str | None = None
+    category: Text | None = None
+    kind: MemoryKind | None = None
+    importance: Unit | None = None
+    salience: Unit | None = None
+    source: Text | None = None
+    topic: str | None = None
+    chat_id: str | None = None
+    tags: list[str] | None = None
+
+
+class MemoryArchived(Event, tag="memory_archived"):
+    """Written by agents, people and pruning; the memory is kept, and no longer searched."""
+
+    memory_id: Text
+
+
+class MemoryDeleted(Event, tag="memory_deleted"):
+    """Written by agents and people; the memory is gone, until a later `memory_saved` says it again."""
+
+    memory_id: Text
+
+
+class MemoryAccessed(Event, tag="memory_accessed"):
+    """Memories were given to an agent. Written when that happens; counts once for each of them."""
+
+    memory_ids: Ids
+
+
+class SalienceDecayed(Event, tag="salience_decayed"):
+    """Time has passed. Written once a day; multiplies the salience of all older memories of each category.
+
+    rates: factors from 0 to 1 by category; other categories stay as they are.
+    """
+
+    rates: dict[str, Unit]
+
+
+class DailyEventRecorded(Event, tag="daily_event_recorded"):
+    """Something that happened on a day. Written by agents; adds a daily event.
+
+    event_date: the day of `ts` where not given. raw_tokens: the length of what `summary` sums up.
+    """
+
+    event_date: Day | None = None
+    channel: str | None = None
+    sender_id: str | None = None
+    summary: str = ""
+    raw_tokens: Annotated[int, msgspec.Meta(ge=0)] | None = None
+
+
+class DailyEventsCompressed(Event, tag="daily_events_compressed"):
+    """Daily events were distilled. Written by whoever distils them; marks each with the memories it is in.
+
+    ids: of the `daily_event_recorded` events.
+    """
+
+    ids: Ids
+    memory_ids: list[Text] = []
 
 
 class CoreMemoryUpdated(Event, tag="core_memory_updated"):
@@ -90,7 +197,111 @@ class CoreMemoryDeleted(Event, tag="core_memory_deleted"):
     key: Text
 
 
-AnyEvent = Message | SessionBreak | MemorySaved | CoreMemoryUpdated | CoreMemoryDeleted
+class FactStored(Event, tag="fact_stored"):
+    """One value of a subject. Written by agents; sets what (chat_id, topic_key, kind, rank) is.
+
+    rank: from 1 in a ranked list; 0 for a single value.
+    """
+
+    topic_key: Topic
+    value: Text
+    kind: FactKind = "single"
+    rank: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
+    chat_id: str | None = None
+    source_message_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.kind == "ranked") != (self.rank > 0):
+            raise ValueError("a ranked fact has a rank from 1, a single one has rank 0")
+
+
+class FactRemoved(Event, tag="fact_removed"):
+    """Written by agents; removes a chat's facts of a subject: all, or those of one kind, or one rank."""
+
+    topic_key: Topic
+    kind: FactKind | None = None
+    rank: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] | None = None
+    chat_id: str | None = None
+
+
+class SourceRegistered(Event, tag="source_registered"):
+    """A folder of documents is to be indexed. Written by `docs add`; adds a source, or says it anew.
+
+    kind: `memory` for files that are searched as memories, `docs` for others.
+    include, exclude: glob patterns below `root`.
+    """
+
+    source_id: SourceId
+    kind: SourceKind = "docs"
+    root: str | None = None
+    include: list[str] = []
+    exclude: list[str] = []
+
+
+class SourceRemoved(Event, tag="source_removed"):
+    """Written by `docs remove`; the source is gone, and all its documents that were indexed before."""
+
+    source_id: SourceId
+
+
+class DocumentIndexed(Event, tag="document_indexed"):
+    """A file as it was read. Written by `docs add`; adds a document or replaces its content.
+
+    file: its path below the source's root, with `/`. version: sha256 of its bytes, in hex. size: in bytes.
+    mtime: RFC 3339, or seconds since 1970.
+    """
+
+    source_id: SourceId
+    file: Text
+    filetype: str | None = None
+    mtime: str | float | None = None
+    size: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    version: str | None = None
+    content: str = ""
+
+
+class DocumentRemoved(Event, tag="document_removed"):
+    """Written by `docs add` and `docs remove`; the document is gone until it is indexed again."""
+
+    source_id: SourceId
+    file: Text
+
+
+class Redacted(Event, tag="redacted"):
+    """A person wants an event gone. Written where that event stands; no line of its id is projected any
+    more, wherever in that stream it stands and whenever it comes.
+
+    stream: where to write it; needed on appending alone.
+    """
+
+    target_id: Id
+    reason: str | None = None
+    stream: str | None = None
+
+
+AnyEvent = (
+    Message
+    | SessionBreak
+    | SummaryWritten
+    | ExtractionCompleted
+    | MemorySaved
+    | MemoryUpdated
+    | MemoryArchived
+    | MemoryDeleted
+    | MemoryAccessed
+    | SalienceDecayed
+    | DailyEventRecorded
+    | DailyEventsCompressed
+    | CoreMemoryUpdated
+    | CoreMemoryDeleted
+    | FactStored
+    | FactRemoved
+    | SourceRegistered
+    | SourceRemoved
+    | DocumentIndexed
+    | DocumentRemoved
+    | Redacted
+)
 
 
 def tag_of(event: Event | type[Event]) -> str:
@@ -98,7 +309,8 @@ def tag_of(event: Event | type[Event]) -> str:
     return str(event.__struct_config__.tag)
 
 
-TYPES: dict[str, type[Event]] = {
-    tag_of(kind): kind for kind in (Message, SessionBreak, MemorySaved, CoreMemoryUpdated, CoreMemoryDeleted)
-}
+TYPES: dict[str, type[Event]] = {tag_of(kind): kind for kind in get_args(AnyEvent)}
 """Every event type by its name in the log."""
+
+ConversationEvent = Message | SessionBreak | SummaryWritten | ExtractionCompleted
+"""What stands in a conversation's stream and names its channel and chat_id."""

@@ -48,8 +48,15 @@ def decode(line: bytes, place: Place) -> Event:
     has_crc = ends_with_crc(line)
     event = (_native(line) if has_crc else None) or _foreign(line, place, has_crc=has_crc)
     if not belongs_in(event, place.stream):
-        raise BadLine("wrong_stream", f"belongs in {stream_of(event)}")
+        raise BadLine("wrong_stream", f"belongs in {_home_of(event)}")
     return event
+
+
+def _home_of(event: Event) -> str:
+    try:
+        return stream_of(event)
+    except ValueError as error:
+        return f"no stream: {error}"
 
 
 def is_blank(line: bytes) -> bool:

@@ -13,19 +13,14 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
-from memlog.eventlog.events import (
-    CoreMemoryDeleted,
-    CoreMemoryUpdated,
-    Event,
-    MemorySaved,
-    Message,
-    SessionBreak,
-)
+from memlog.eventlog import events
+from memlog.eventlog.events import ConversationEvent, Event, Redacted
 
 CONVERSATIONS = "conversations"
 _FOLDER_LIMIT = 120
 _FOLDER_HEAD = 80
 _SEGMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.(\d{4}))?\.jsonl", re.ASCII)
+_CONVERSATION = re.compile(rf"{CONVERSATIONS}/[^/\x00-\x1f\x7f]*_[^/\x00-\x1f\x7f]*")
 _SHORTENED = re.compile(rf".{{{_FOLDER_HEAD}}}~[0-9a-f]{{16}}")
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-.")
 
@@ -60,26 +55,56 @@ def chat_of_stream(stream: str) -> tuple[str, str] | None:
         return None
 
 
+_STREAMS: dict[str, tuple[type[Event], ...]] = {
+    "memory": (
+        events.MemorySaved,
+        events.MemoryUpdated,
+        events.MemoryArchived,
+        events.MemoryDeleted,
+        events.MemoryAccessed,
+        events.SalienceDecayed,
+        events.DailyEventRecorded,
+        events.DailyEventsCompressed,
+    ),
+    "core": (events.CoreMemoryUpdated, events.CoreMemoryDeleted),
+    "facts": (events.FactStored, events.FactRemoved),
+    "documents": (
+        events.SourceRegistered,
+        events.SourceRemoved,
+        events.DocumentIndexed,
+        events.DocumentRemoved,
+    ),
+}
+_STREAM_OF_TYPE = {kind: stream for stream, kinds in _STREAMS.items() for kind in kinds}
+
+
 def stream_of(event: Event) -> str:
-    """The stream that memlog appends `event` to: its type decides."""
-    match event:
-        case Message() | SessionBreak():
-            return conversation_stream(event.channel, event.chat_id)
-        case MemorySaved():
-            return "memory"
-        case CoreMemoryUpdated() | CoreMemoryDeleted():
-            return "core"
-    raise TypeError(f"{type(event).__name__} has no stream")
+    """The stream that memlog appends `event` to: its type decides, and of `redacted` the event itself.
+
+    Raises:
+        ValueError: a `redacted` names no stream.
+    """
+    if isinstance(event, ConversationEvent):
+        return conversation_stream(event.channel, event.chat_id)
+    if isinstance(event, Redacted):
+        if event.stream is None or not is_stream(event.stream):
+            raise ValueError(f"stream is {event.stream!r}, not that of the event to redact")
+        return event.stream
+    return _STREAM_OF_TYPE[type(event)]
+
+
+def is_stream(name: str) -> bool:
+    """Whether a folder of this name below `log/` can be a stream of memlog's."""
+    return name in _STREAMS or _CONVERSATION.fullmatch(name) is not None
 
 
 def belongs_in(event: Event, stream: str) -> bool:
     """Whether `event` may stand in `stream`: in its own, or in a hand-made folder that names its chat."""
+    if isinstance(event, Redacted):
+        return event.stream in (None, stream)
     if stream == stream_of(event):
         return True
-    return isinstance(event, Message | SessionBreak) and chat_of_stream(stream) == (
-        event.channel,
-        event.chat_id,
-    )
+    return isinstance(event, ConversationEvent) and chat_of_stream(stream) == (event.channel, event.chat_id)
 
 
 @dataclass(frozen=True, order=True)

@@ -5,13 +5,17 @@ The one foreign shape is what many agents write:
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.events import ConversationEvent, tag_of
 from memlog.eventlog.streams import SegmentName, chat_of_stream
 
-VERSION = 1
+VERSION = 2
 """Changes with any change to what this module makes of a line; part of the projection id."""
+
+
+_OF_CONVERSATIONS = tuple(map(tag_of, get_args(ConversationEvent)))
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
         line["type"] = "message"
     line.setdefault("id", f"{place.segment.filename}:{place.offset}")
     line["ts"] = _time(line.get("ts"), place.segment.day)
-    if line["type"] in ("message", "session_break"):
+    if line["type"] in _OF_CONVERSATIONS:
         _fill_chat(line, place.stream)
     return line
 

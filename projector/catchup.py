@@ -14,12 +14,12 @@ from memlog.eventlog.streams import Segment, SegmentName, segments_of, shown
 from memlog.projector import checkpoints
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, Hints
 from memlog.projector.chunking import ChunkSizes
-from memlog.projector.replay import (
+from memlog.projector.fold import (
     HistoryChanged,
     Stretch,
     Tally,
     as_it_stands,
-    replay_segment,
+    fold_segment,
     replay_stream,
 )
 from memlog.projector.sqlite import Connection
@@ -73,7 +73,7 @@ def catch_up(
                 _read_on(db, stretch, sizes, turn, report)
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change.why}; the stream was replayed")
-            report.add(_replayed(db, log, stream, sizes, turn))
+            report.add(_replayed(db, log, stream, sizes, turn, bounds))
         if progress:
             progress("streams", number, len(work))
     return report
@@ -89,7 +89,7 @@ def unread_bytes(db: Connection, log: Path) -> int:
 
 
 def _read_on(db: Connection, stretch: Stretch, sizes: ChunkSizes, turn: Turn, report: CatchUp) -> None:
-    batches = replay_segment(db, stretch, sizes)
+    batches = fold_segment(db, stretch, sizes)
     while True:
         with turn():
             tally = next(batches, None)
@@ -98,15 +98,24 @@ def _read_on(db: Connection, stretch: Stretch, sizes: ChunkSizes, turn: Turn, re
         report.add(tally)
 
 
-def _replayed(db: Connection, log: Path, stream: str, sizes: ChunkSizes, turn: Turn) -> Tally:
+def _replayed(
+    db: Connection, log: Path, stream: str, sizes: ChunkSizes, turn: Turn, bounds: Bounds | None
+) -> Tally:
     for _ in range(_ATTEMPTS):
         try:
             with turn():
                 standing = [segment for segment in segments_of(log)[0] if segment.stream == stream]
-                return replay_stream(db, stream, standing, sizes)
+                return replay_stream(db, stream, [_whole(segment, bounds) for segment in standing], sizes)
         except (HistoryChanged, FileNotFoundError):
             continue
     raise Busy(f"{stream} is being rewritten", hint="try again when it no longer changes")
+
+
+def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
+    """All that is to be read of a segment."""
+    if bounds is not None:
+        return Stretch(segment, bounds.get(_key(segment), 0), True)
+    return as_it_stands(segment, segment.path.stat().st_size)
 
 
 def _unread(
@@ -129,8 +138,8 @@ def _unread(
 def _new_in(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> Stretch | None:
     """What is to be read of a segment; None where a look at its status shows that nothing is."""
     if bounds is not None:
-        end = bounds.get(_key(segment), 0)
-        return Stretch(segment, end, True) if checkpoint.offset < end else None
+        stretch = _whole(segment, bounds)
+        return stretch if checkpoint.offset < (stretch.end or 0) else None
     try:
         hints = Hints.of(segment.path.stat(follow_symlinks=False))
     except FileNotFoundError:

@@ -15,11 +15,24 @@ _TABLES = {
     "events": "stream, segment_no, offset",
     "conflicts": "stream, segment, offset",
     "duplicates": "stream, segment, offset",
+    "redactions": "stream, target_id, segment, offset",
     "quarantine": "stream, segment, offset",
     "messages": "channel, chat_id, created_at, segment_no, offset, stream",
+    "summaries": "stream, id",
+    "extractions": "stream, id",
+    "versions": "stream, memory_id, field",
+    "tombstones": "stream, thing",
+    "decays": "stream, id",
+    "memory_events": "memory_id, stream, event_id",
     "memories": "memory_id",
-    "memory_chunks": "stream, memory_id, message_id, chunk_index",
+    "daily_events": "stream, id",
+    "daily_compressions": "stream, daily_event_id, event_id",
     "core_memory": "section, key",
+    "facts": "chat_id, topic_key, kind, rank",
+    "sources": "source_id",
+    "documents": "document_id",
+    "memory_chunks": "stream, memory_id, message_id, summary_id, document_id, chunk_index",
+    "doc_chunks": "document_id, chunk_index",
 }
 """Each table of the dump and the order of its rows."""
 
@@ -47,8 +60,10 @@ def digest(db: Connection) -> str:
 
 _ENTRIES = {
     "messages_fts": "SELECT message_no AS no, stream, messages.id AS owner, 0 AS part FROM messages",
-    "memory_chunks_fts": "SELECT chunk_no AS no, stream, memory_id AS owner, chunk_index AS part"
-    " FROM memory_chunks",
+    "memory_chunks_fts": "SELECT chunk_no AS no, stream, chunk_index AS part,"
+    " coalesce(memory_id, summary_id, document_id) AS owner FROM memory_chunks",
+    "doc_chunks_fts": "SELECT chunk_no AS no, stream, chunk_index AS part, document_id AS owner"
+    " FROM doc_chunks",
 }
 """What each entry of a full-text table stands for."""
 
@@ -72,7 +87,8 @@ def fulltext_digest(db: Connection) -> str:
             f"SELECT stream, owner, part, sz FROM {table}_docsize LEFT JOIN ({entries}) ON no = id"
             " ORDER BY stream, owner, part"
         )
-        totals = f"SELECT block FROM {table}_data WHERE id = 1"
+        # A table that was emptied has zeros there, one that never held anything has nothing.
+        totals = f"SELECT block FROM {table}_data WHERE id = 1 AND EXISTS (SELECT 1 FROM {table}_docsize)"
         for sql in (words, lengths, totals):
             for row in db.execute(sql):
                 result.update(msgspec.json.encode([table, *map(_readable, row)]) + b"\n")

@@ -11,45 +11,31 @@ from collections.abc import Iterable
 from memlog.projector.analysis import analysed, passage
 from memlog.projector.sqlite import Connection
 
-TABLES = ("messages_fts", "memory_chunks_fts")
+MESSAGES = "messages_fts"
+
+TABLES = (MESSAGES, "memory_chunks_fts", "doc_chunks_fts")
 """The full-text tables."""
 
 Entry = tuple[int, str]
 """The rowid and the analysed text of an entry."""
 
 
-def message_entry(message_no: int, name: str | None, content: str) -> Entry | None:
-    """The entry of one message; None where it says nothing."""
-    return (message_no, analysed(passage(name, content))) if content.strip() else None
+def entry(rowid: int, label: str | None, content: str) -> Entry:
+    """What is indexed of a passage or message that says something."""
+    return rowid, analysed(passage(label, content))
 
 
-def add_messages(db: Connection, entries: Iterable[Entry]) -> None:
-    """Index messages."""
-    db.executemany("INSERT INTO messages_fts (rowid, content) VALUES (?, ?)", entries)
+def add(db: Connection, table: str, entries: Iterable[Entry]) -> None:
+    """Index entries."""
+    db.executemany(f"INSERT INTO {table} (rowid, content) VALUES (?, ?)", entries)
+
+
+def remove(db: Connection, table: str, entries: Iterable[Entry]) -> None:
+    """Take entries out of the index: they must be what was added."""
+    db.executemany(f"INSERT INTO {table} ({table}, rowid, content) VALUES ('delete', ?, ?)", entries)
 
 
 def remove_messages(db: Connection, stream: str) -> None:
     """Take all messages of `stream` out of the index, before their rows go."""
     rows = db.execute("SELECT message_no, name, content FROM messages WHERE stream = ?", (stream,)).fetchall()
-    entries = [entry for row in rows if (entry := message_entry(*row)) is not None]
-    db.executemany("INSERT INTO messages_fts (messages_fts, rowid, content) VALUES ('delete', ?, ?)", entries)
-
-
-def add_memory(db: Connection, memory_id: str) -> None:
-    """Index the chunks of a memory, after its rows were written."""
-    db.executemany(
-        "INSERT INTO memory_chunks_fts (rowid, content) VALUES (?, ?)", _memory_entries(db, memory_id)
-    )
-
-
-def remove_memory(db: Connection, memory_id: str) -> None:
-    """Take the chunks of a memory out of the index, before its rows change."""
-    db.executemany(
-        "INSERT INTO memory_chunks_fts (memory_chunks_fts, rowid, content) VALUES ('delete', ?, ?)",
-        _memory_entries(db, memory_id),
-    )
-
-
-def _memory_entries(db: Connection, memory_id: str) -> list[Entry]:
-    rows = db.execute("SELECT chunk_no, label, content FROM memory_chunks WHERE memory_id = ?", (memory_id,))
-    return [(chunk_no, analysed(passage(label, content))) for chunk_no, label, content in rows]
+    remove(db, MESSAGES, [entry(*row) for row in rows if row[2].strip()])

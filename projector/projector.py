@@ -11,7 +11,7 @@ import msgspec
 
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.locks import locked
-from memlog.projector import catchup, schema, vectors
+from memlog.projector import catchup, passages, schema, vectors
 from memlog.projector.cache import VectorCache
 from memlog.projector.catchup import Bounds, CatchUp, Progress
 from memlog.projector.chunking import ChunkSizes
@@ -198,28 +198,34 @@ class Projector:
         progress: Progress | None,
         done: Embedded,
     ) -> None:
-        db, after = self.live(), 0
+        db = self.live()
         with self._turn(lock_timeout):
-            vectors.use_model(db, embedder)
-        total = vectors.count_pending(db)
+            if vectors.use_model(db, embedder):
+                passages.queue_all(db)
+        total = passages.count_pending(db)
         if not total:
             return
         with closing(VectorCache(self.store, embedder.id)) as cache:
-            while batch := vectors.pending(db, after, _EMBED_BATCH):
-                room = None if limit is None else max(0, limit - done.computed)
-                known = cache.find([item.text for item in batch])
-                missing = list(dict.fromkeys(item.text for item in batch if item.text not in known))[:room]
-                fresh = _computed(embedder, missing, cache)
-                ready = [item for item in batch if item.text in known or item.text in fresh]
-                with self._turn(lock_timeout):
-                    vectors.store(db, [(item.chunk_no, (known | fresh)[item.text]) for item in ready])
-                done.computed += len(fresh)
-                done.cached += len(ready) - len(fresh)
-                if len(ready) < len(batch):
-                    return
-                after = batch[-1].chunk_no
-                if progress:
-                    progress("vectors", done.computed + done.cached, total)
+            for shelf in passages.SHELVES:
+                after = 0
+                while batch := passages.pending(db, shelf, after, _EMBED_BATCH):
+                    room = None if limit is None else max(0, limit - done.computed)
+                    known = cache.find([item.text for item in batch])
+                    missing = list(dict.fromkeys(item.text for item in batch if item.text not in known))[
+                        :room
+                    ]
+                    fresh = _computed(embedder, missing, cache)
+                    ready = [item for item in batch if item.text in known or item.text in fresh]
+                    found = [(item.chunk_no, (known | fresh)[item.text]) for item in ready]
+                    with self._turn(lock_timeout):
+                        vectors.store(db, shelf.vectors, shelf.queue, found)
+                    done.computed += len(fresh)
+                    done.cached += len(ready) - len(fresh)
+                    if len(ready) < len(batch):
+                        return
+                    after = batch[-1].chunk_no
+                    if progress:
+                        progress("vectors", done.computed + done.cached, total)
 
     def _read_on(self, lock_timeout: float, progress: Progress | None) -> CatchUp:
         with wrapped("the read model"):
@@ -257,14 +263,17 @@ class Projector:
     def _take_cached_vectors(self, db: Connection, embedder: Embedder | None) -> int:
         if embedder is None or why_no_vectors() is not None:
             return 0
-        taken = after = 0
+        taken = 0
         with closing(VectorCache(self.store, embedder.id)) as cache, transaction(db):
-            vectors.use_model(db, embedder)
-            while batch := vectors.pending(db, after, _EMBED_BATCH):
-                known = cache.find([item.text for item in batch])
-                found = [(item.chunk_no, known[item.text]) for item in batch if item.text in known]
-                taken += vectors.store(db, found)
-                after = batch[-1].chunk_no
+            if vectors.use_model(db, embedder):
+                passages.queue_all(db)
+            for shelf in passages.SHELVES:
+                after = 0
+                while batch := passages.pending(db, shelf, after, _EMBED_BATCH):
+                    known = cache.find([item.text for item in batch])
+                    found = [(item.chunk_no, known[item.text]) for item in batch if item.text in known]
+                    taken += vectors.store(db, shelf.vectors, shelf.queue, found)
+                    after = batch[-1].chunk_no
         return taken
 
 

@@ -3,7 +3,8 @@
 --
 -- Every table carries the stream that its rows come from: a stream is what is replayed when its history
 -- was rewritten. "Order" columns (ts, segment_no, offset) decide which of two events wins, whatever the
--- order in which they arrived.
+-- order in which they arrived. `versions`, `tombstones` and `decays` are what the rows of other tables are
+-- made from when an event arrives late.
 
 -- A row per accepted event. Two lines of one stream with one id are one event.
 CREATE TABLE events (
@@ -40,6 +41,18 @@ CREATE TABLE duplicates (
     segment  TEXT NOT NULL,
     offset   INTEGER NOT NULL,
     PRIMARY KEY (stream, segment, offset)
+) WITHOUT ROWID;
+
+-- A row per line that asks for an event to be gone. No line of that id is projected in its stream.
+CREATE TABLE redactions (
+    stream     TEXT NOT NULL,
+    target_id  TEXT NOT NULL,
+    id         TEXT NOT NULL,     -- of the event that asks for it
+    reason     TEXT,
+    ts         TEXT NOT NULL,
+    segment    TEXT NOT NULL,
+    offset     INTEGER NOT NULL,
+    PRIMARY KEY (stream, target_id, segment, offset)
 ) WITHOUT ROWID;
 
 -- A row per line that could not be projected. Its bytes stay where they are.
@@ -96,33 +109,216 @@ CREATE TABLE messages (
 CREATE UNIQUE INDEX messages_by_id ON messages (stream, id);
 CREATE INDEX messages_by_chat ON messages (channel, chat_id, created_at DESC);
 
--- A row per memory: what its latest memory_saved says.
+-- A view with a row per session: the part of a chat between two session breaks.
+CREATE VIEW sessions AS
+WITH numbered AS (
+    SELECT channel, chat_id, id, type, created_at, metadata ->> '$.model' AS model,
+        row_number() OVER chat AS place,
+        sum(type = 'session_break') OVER chat AS session_no   -- 0 before the first break
+    FROM messages
+    WINDOW chat AS (
+        PARTITION BY channel, chat_id ORDER BY created_at, segment_no, offset, stream
+        ROWS UNBOUNDED PRECEDING
+    )
+),
+bounds AS (
+    SELECT channel, chat_id, session_no, min(created_at) AS created_at,
+        count(*) FILTER (WHERE type <> 'session_break') AS messages,
+        min(place) FILTER (WHERE type <> 'session_break') AS first_place,
+        -- The model that the break names, else that of the last message that names one.
+        coalesce(
+            min(place) FILTER (WHERE type = 'session_break' AND model IS NOT NULL),
+            max(place) FILTER (WHERE model IS NOT NULL)
+        ) AS model_place
+    FROM numbered
+    GROUP BY channel, chat_id, session_no
+)
+SELECT b.channel, b.chat_id, b.session_no, m.model,
+    f.id AS session_start,      -- of its first message; null where there is none yet
+    b.created_at, b.messages
+FROM bounds b
+LEFT JOIN numbered f ON (f.channel, f.chat_id, f.place) = (b.channel, b.chat_id, b.first_place)
+LEFT JOIN numbered m ON (m.channel, m.chat_id, m.place) = (b.channel, b.chat_id, b.model_place);
+
+-- A row per summary of a stretch of a conversation.
+CREATE TABLE summaries (
+    stream           TEXT NOT NULL,
+    id               TEXT NOT NULL,     -- of the event
+    channel          TEXT NOT NULL,
+    chat_id          TEXT NOT NULL,
+    from_message_id  TEXT,              -- the first message that it is about
+    to_message_id    TEXT,              -- the last one
+    content          TEXT NOT NULL,
+    position         TEXT NOT NULL,     -- of its line: 2026-02-24.jsonl:1042
+    created_at       TEXT NOT NULL,
+    segment_no       INTEGER NOT NULL,
+    offset           INTEGER NOT NULL,
+    PRIMARY KEY (stream, id)
+);
+CREATE INDEX summaries_by_chat ON summaries (channel, chat_id, created_at DESC);
+
+-- A row per time that a conversation was distilled: messages behind the latest are the buffer.
+CREATE TABLE extractions (
+    stream              TEXT NOT NULL,
+    id                  TEXT NOT NULL,
+    channel             TEXT NOT NULL,
+    chat_id             TEXT NOT NULL,
+    through_message_id  TEXT NOT NULL,
+    created_at          TEXT NOT NULL,
+    segment_no          INTEGER NOT NULL,
+    offset              INTEGER NOT NULL,
+    PRIMARY KEY (stream, id)
+) WITHOUT ROWID;
+
+-- A row per field of a memory that was ever set, with the greatest event that set it. The field `saved` is
+-- all that a memory_saved says at once.
+CREATE TABLE versions (
+    stream      TEXT NOT NULL,
+    memory_id   TEXT NOT NULL,
+    field       TEXT NOT NULL,
+    value       TEXT NOT NULL,     -- JSON
+    event_id    TEXT NOT NULL,
+    ts          TEXT NOT NULL,
+    segment_no  INTEGER NOT NULL,
+    offset      INTEGER NOT NULL,
+    PRIMARY KEY (stream, memory_id, field)
+) WITHOUT ROWID;
+
+-- A row per thing that was ever deleted, with the greatest event that did it: nothing older stands.
+-- thing: in `memory` a memory_id; in `core` and `facts` the key as a JSON list, with null for "all of them";
+-- in `documents` a source_id, or source_id/file.
+CREATE TABLE tombstones (
+    stream      TEXT NOT NULL,
+    thing       TEXT NOT NULL,
+    ts          TEXT NOT NULL,
+    segment_no  INTEGER NOT NULL,
+    offset      INTEGER NOT NULL,
+    PRIMARY KEY (stream, thing)
+) WITHOUT ROWID;
+
+-- A row per salience_decayed: it multiplies the salience of what is older than itself.
+CREATE TABLE decays (
+    stream      TEXT NOT NULL,
+    id          TEXT NOT NULL,
+    rates       TEXT NOT NULL,     -- JSON: factors by category
+    ts          TEXT NOT NULL,
+    segment_no  INTEGER NOT NULL,
+    offset      INTEGER NOT NULL,
+    PRIMARY KEY (stream, id)
+) WITHOUT ROWID;
+
+-- A row per memory and event that touched it.
+CREATE TABLE memory_events (
+    memory_id  TEXT NOT NULL,
+    stream     TEXT NOT NULL,
+    event_id   TEXT NOT NULL,
+    PRIMARY KEY (memory_id, stream, event_id)
+) WITHOUT ROWID;
+
+-- A row per memory that stands: what its latest memory_saved says, and what newer events changed.
 CREATE TABLE memories (
-    memory_id      TEXT PRIMARY KEY,
-    stream         TEXT NOT NULL,
-    event_id       TEXT NOT NULL,     -- of the event whose content stands here
-    title          TEXT NOT NULL,
-    content        TEXT NOT NULL,
-    category       TEXT NOT NULL,
-    kind           TEXT NOT NULL CHECK (kind IN ('fact', 'preference', 'insight')),
-    importance     REAL NOT NULL CHECK (importance BETWEEN 0 AND 1),
-    salience       REAL NOT NULL DEFAULT 1.0 CHECK (salience BETWEEN 0 AND 1),
-    access_count   INTEGER NOT NULL DEFAULT 0,
-    last_accessed  TEXT,
-    source         TEXT NOT NULL,
-    topic          TEXT,
-    chat_id        TEXT,              -- channel:chat_id; null for the store's own scope
-    tags           TEXT NOT NULL,     -- a JSON list
-    created_at     TEXT NOT NULL,     -- ts of the first memory_saved
-    updated_at     TEXT NOT NULL,     -- ts of the event whose content stands here
-    segment_no     INTEGER NOT NULL,
-    offset         INTEGER NOT NULL
+    memory_id            TEXT PRIMARY KEY,
+    stream               TEXT NOT NULL,
+    event_id             TEXT NOT NULL,     -- of the event whose content stands here
+    title                TEXT NOT NULL,
+    content              TEXT NOT NULL,
+    category             TEXT NOT NULL,
+    kind                 TEXT NOT NULL CHECK (kind IN ('fact', 'preference', 'insight')),
+    importance           REAL NOT NULL CHECK (importance BETWEEN 0 AND 1),
+    salience             REAL NOT NULL CHECK (salience BETWEEN 0 AND 1),
+    salience_set         REAL NOT NULL,     -- what decays multiply: 1, or what an update set
+    salience_ts          TEXT NOT NULL,     -- only decays behind this place in the order do
+    salience_segment_no  INTEGER NOT NULL,
+    salience_offset      INTEGER NOT NULL,
+    access_count         INTEGER NOT NULL,
+    last_accessed        TEXT,
+    source               TEXT NOT NULL,
+    topic                TEXT,
+    chat_id              TEXT,              -- channel:chat_id; null for the store's own scope
+    tags                 TEXT NOT NULL,     -- a JSON list
+    created_at           TEXT NOT NULL,     -- ts of the first memory_saved
+    updated_at           TEXT NOT NULL,     -- ts of the newest event that changed what it says
+    archived_at          TEXT               -- an archived memory has no chunks: it is not searched
 );
 CREATE INDEX memories_by_category ON memories (category);
 CREATE INDEX memories_by_salience ON memories (salience);
 CREATE INDEX memories_by_update ON memories (updated_at);
 
--- A row per passage that is embedded: of a message (source `conversation`) or of a memory.
+-- A row per daily event.
+CREATE TABLE daily_events (
+    stream      TEXT NOT NULL,
+    id          TEXT NOT NULL,     -- of the event
+    event_date  TEXT NOT NULL,     -- 2026-02-24
+    channel     TEXT,
+    sender_id   TEXT,
+    summary     TEXT NOT NULL,
+    raw_tokens  INTEGER,
+    created_at  TEXT NOT NULL,
+    PRIMARY KEY (stream, id)
+);
+CREATE INDEX daily_events_by_date ON daily_events (event_date);
+
+-- A row per daily event and event that says that it was distilled.
+CREATE TABLE daily_compressions (
+    stream          TEXT NOT NULL,
+    daily_event_id  TEXT NOT NULL,
+    event_id        TEXT NOT NULL,
+    memory_ids      TEXT NOT NULL,   -- a JSON list: the memories that it is in
+    ts              TEXT NOT NULL,
+    PRIMARY KEY (stream, daily_event_id, event_id)
+) WITHOUT ROWID;
+
+-- A row per fact that stands.
+CREATE TABLE facts (
+    chat_id            TEXT NOT NULL,     -- channel:chat_id; '' for the store's own scope: a key has no null
+    topic_key          TEXT NOT NULL,
+    kind               TEXT NOT NULL CHECK (kind IN ('ranked', 'single')),
+    rank               INTEGER NOT NULL CHECK ((rank = 0) = (kind = 'single')),
+    stream             TEXT NOT NULL,
+    event_id           TEXT NOT NULL,
+    value              TEXT NOT NULL,
+    source_message_id  TEXT,
+    updated_at         TEXT NOT NULL,
+    segment_no         INTEGER NOT NULL,
+    offset             INTEGER NOT NULL,
+    PRIMARY KEY (chat_id, topic_key, kind, rank)
+) WITHOUT ROWID;
+
+-- A row per source of documents that is registered.
+CREATE TABLE sources (
+    source_id   TEXT PRIMARY KEY,
+    stream      TEXT NOT NULL,
+    event_id    TEXT NOT NULL,
+    kind        TEXT NOT NULL CHECK (kind IN ('memory', 'docs')),
+    root        TEXT,
+    include     TEXT NOT NULL,     -- a JSON list of glob patterns
+    exclude     TEXT NOT NULL,
+    created_at  TEXT NOT NULL,     -- ts of the source_registered that stands here
+    segment_no  INTEGER NOT NULL,
+    offset      INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- A row per document that stands.
+CREATE TABLE documents (
+    document_id  TEXT PRIMARY KEY,  -- source_id/file
+    stream       TEXT NOT NULL,
+    event_id     TEXT NOT NULL,
+    source_id    TEXT NOT NULL,
+    file         TEXT NOT NULL,     -- below the source's root
+    kind         TEXT NOT NULL CHECK (kind IN ('memory', 'docs')),  -- of its source: which chunks are its own
+    filetype     TEXT,
+    mtime        TEXT,
+    size         INTEGER,           -- in bytes
+    version      TEXT NOT NULL,     -- sha256 of its bytes
+    content      TEXT NOT NULL,
+    indexed_at   TEXT NOT NULL,
+    segment_no   INTEGER NOT NULL,
+    offset       INTEGER NOT NULL
+);
+CREATE INDEX documents_by_source ON documents (source_id, file);
+
+-- A row per passage that is embedded and searched as a memory or message: of a message (source
+-- `conversation`), a memory, a summary (source `summary`), or a document of a source of kind `memory`.
 -- AUTOINCREMENT: a number is never used twice, so a vector that is computed while rows change cannot
 -- land on another passage.
 CREATE TABLE memory_chunks (
@@ -130,50 +326,85 @@ CREATE TABLE memory_chunks (
     stream       TEXT NOT NULL,
     memory_id    TEXT REFERENCES memories (memory_id) ON DELETE CASCADE,
     message_id   TEXT,
-    chunk_index  INTEGER NOT NULL,  -- 0 for the first passage of its memory or message
+    summary_id   TEXT,
+    document_id  TEXT REFERENCES documents (document_id) ON DELETE CASCADE,
+    chunk_index  INTEGER NOT NULL,  -- 0 for the first passage of its owner
     source       TEXT NOT NULL,
     chat_id      TEXT,              -- channel:chat_id
     section      TEXT,              -- the Markdown headings above it, joined by ` > `
     label        TEXT,              -- indexed and embedded with it: the speaker, or the memory's own title
     content      TEXT NOT NULL,
-    start_char   INTEGER NOT NULL,  -- in the content of its memory or message, in code points
+    start_char   INTEGER NOT NULL,  -- in the content of its owner, in code points
     end_char     INTEGER NOT NULL,
     created_at   TEXT NOT NULL,
     updated_at   TEXT NOT NULL,
-    CHECK ((memory_id IS NULL) <> (message_id IS NULL)),
-    FOREIGN KEY (stream, message_id) REFERENCES messages (stream, id) ON DELETE CASCADE
+    CHECK (
+        (memory_id IS NOT NULL) + (message_id IS NOT NULL) + (summary_id IS NOT NULL)
+        + (document_id IS NOT NULL) = 1
+    ),
+    FOREIGN KEY (stream, message_id) REFERENCES messages (stream, id) ON DELETE CASCADE,
+    FOREIGN KEY (stream, summary_id) REFERENCES summaries (stream, id) ON DELETE CASCADE
 );
 CREATE INDEX memory_chunks_by_memory ON memory_chunks (memory_id) WHERE memory_id IS NOT NULL;
-CREATE INDEX memory_chunks_by_message ON memory_chunks (stream, message_id);
+CREATE INDEX memory_chunks_by_message ON memory_chunks (stream, message_id) WHERE message_id IS NOT NULL;
+CREATE INDEX memory_chunks_by_summary ON memory_chunks (stream, summary_id) WHERE summary_id IS NOT NULL;
+CREATE INDEX memory_chunks_by_document ON memory_chunks (document_id) WHERE document_id IS NOT NULL;
+
+-- A row per passage of a document of a source of kind `docs`.
+CREATE TABLE doc_chunks (
+    chunk_no     INTEGER PRIMARY KEY AUTOINCREMENT,
+    stream       TEXT NOT NULL,
+    document_id  TEXT NOT NULL REFERENCES documents (document_id) ON DELETE CASCADE,
+    chunk_index  INTEGER NOT NULL,
+    file         TEXT NOT NULL,
+    section      TEXT,
+    label        TEXT,              -- indexed and embedded with it: the file
+    content      TEXT NOT NULL,
+    version      TEXT NOT NULL,     -- of the document
+    start_char   INTEGER NOT NULL,  -- in the document's content, in code points
+    end_char     INTEGER NOT NULL,
+    start_line   INTEGER NOT NULL,  -- from 1
+    end_line     INTEGER NOT NULL,
+    created_at   TEXT NOT NULL,
+    updated_at   TEXT NOT NULL
+);
+CREATE INDEX doc_chunks_by_document ON doc_chunks (document_id);
 
 -- A row per passage that has no vector yet. Not in the digest.
-CREATE TABLE embed_queue (
+CREATE TABLE memory_chunks_queue (
     chunk_no  INTEGER PRIMARY KEY REFERENCES memory_chunks (chunk_no) ON DELETE CASCADE
 );
+CREATE TABLE doc_chunks_queue (
+    chunk_no  INTEGER PRIMARY KEY REFERENCES doc_chunks (chunk_no) ON DELETE CASCADE
+);
 
--- A row per key that was ever set. A deleted one keeps its row, with no value, since an older value may
--- still arrive.
+-- A row per key of the core memory that is set.
 CREATE TABLE core_memory (
     section     TEXT NOT NULL CHECK (section IN ('user', 'agent')),
     key         TEXT NOT NULL,
     stream      TEXT NOT NULL,
-    value       TEXT,
+    event_id    TEXT NOT NULL,
+    value       TEXT NOT NULL,
     updated_at  TEXT NOT NULL,
     segment_no  INTEGER NOT NULL,
     offset      INTEGER NOT NULL,
     PRIMARY KEY (section, key)
 ) WITHOUT ROWID;
 
--- Full text, one table for whole messages and one for the chunks of memories. Contentless: the text
--- stands above. Fed with analysed text (memlog.projector.analysis); an entry is removed by FTS5's 'delete'
--- command with the values it was made from, so that ranking statistics stay those of a fresh index.
--- https://www.sqlite.org/fts5.html#contentless_tables
+-- Full text: one table for whole messages, one for memory_chunks but those of messages, one for doc_chunks.
+-- Contentless: the text stands above. Fed with analysed text (memlog.projector.analysis); an entry is removed
+-- by FTS5's 'delete' command with the values it was made from, so that ranking statistics stay those of a
+-- fresh index. https://www.sqlite.org/fts5.html#contentless_tables
 CREATE VIRTUAL TABLE messages_fts USING fts5 (
     content, content = '', tokenize = 'porter unicode61 remove_diacritics 2'
 );
 CREATE VIRTUAL TABLE memory_chunks_fts USING fts5 (
     content, content = '', tokenize = 'porter unicode61 remove_diacritics 2'
 );
+CREATE VIRTUAL TABLE doc_chunks_fts USING fts5 (
+    content, content = '', tokenize = 'porter unicode61 remove_diacritics 2'
+);
 
--- The vectors stand in `vec_memory`, a vec0 table that memlog.projector.vectors makes when an embedder is
--- there, since its dimension is the model's: rowid = chunk_no, embedding float[dimension].
+-- The vectors of both kinds of passages stand in `vec_memory` and `vec_docs`, vec0 tables that
+-- memlog.projector.vectors makes when an embedder is there, since their dimension is the model's:
+-- rowid = chunk_no, embedding float[dimension].

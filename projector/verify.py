@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog.damage import DAMAGE
-from memlog.projector import checkpoints, vectors
+from memlog.projector import checkpoints, passages, vectors
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.digest import digest, fulltext_digest
 from memlog.projector.fulltext import TABLES
@@ -71,7 +71,7 @@ def verify(db: Connection, log: Path, sizes: ChunkSizes, *, read_only: bool = Fa
             found.problems.append("the read model is unlike a replay of its log")
         if fulltext != replayed_fulltext:
             found.problems.append("the full text is unlike a replay of its log")
-        found.problems += _vector_problems(db, found)
+        found.problems += _vector_problems(db)
     if not read_only:
         found.problems += _fulltext_problems(db)
     if found.damaged:
@@ -89,8 +89,8 @@ def _described(db: Connection) -> Verification:
         conflicts=count_rows(db, "conflicts"),
         quarantined=quarantined,
         damaged=sum(quarantined.get(reason, 0) for reason in DAMAGE),
-        vectors=0 if vectors.model_of(db) is None or why_no_vectors() else count_rows(db, "vec_memory"),
-        missing_vectors=vectors.count_pending(db),
+        vectors=_count_vectors(db),
+        missing_vectors=passages.count_pending(db),
         problems=[],
     )
 
@@ -109,20 +109,31 @@ def _replayed(log: Path, sizes: ChunkSizes, bounds: dict[tuple[str, str], int]) 
             db.close()
 
 
-def _vector_problems(db: Connection, found: Verification) -> list[str]:
+def _count_vectors(db: Connection) -> int:
+    if vectors.model_of(db) is None or why_no_vectors() is not None:
+        return 0
+    return sum(count_rows(db, shelf.vectors) for shelf in passages.SHELVES)
+
+
+def _vector_problems(db: Connection) -> list[str]:
     if vectors.model_of(db) is None or why_no_vectors() is not None:
         return []
     problems = []
-    if found.vectors + found.missing_vectors != count_rows(db, "memory_chunks"):
-        problems.append("passages and vectors do not match in number")
-    probe = db.execute("SELECT rowid, embedding FROM vec_memory LIMIT 1").fetchone()
-    if probe:
-        nearest = db.execute(
-            "SELECT distance FROM vec_memory WHERE embedding MATCH ? AND k = 1", (probe[1],)
-        ).fetchone()
-        if nearest is None or abs(nearest[0]) > 1e-3:
-            problems.append("a vector does not find itself")
+    for shelf in passages.SHELVES:
+        counted = count_rows(db, shelf.vectors) + count_rows(db, shelf.queue)
+        if counted != count_rows(db, shelf.chunks):
+            problems.append(f"{shelf.chunks}: passages and vectors do not match in number")
+        probe = db.execute(f"SELECT rowid, embedding FROM {shelf.vectors} LIMIT 1").fetchone()
+        if probe and not _finds(db, shelf.vectors, probe[1]):
+            problems.append(f"{shelf.vectors}: a vector does not find itself")
     return problems
+
+
+def _finds(db: Connection, table: str, vector: bytes) -> bool:
+    nearest = db.execute(
+        f"SELECT distance FROM {table} WHERE embedding MATCH ? AND k = 1", (vector,)
+    ).fetchone()
+    return nearest is not None and abs(nearest[0]) <= 1e-3
 
 
 def _fulltext_problems(db: Connection) -> list[str]:

@@ -4,20 +4,32 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["message", "memory"]
+Kind = Literal["message", "memory", "document"]
 Sql = tuple[str, list[Any]]
 """A condition and its values."""
+
+MEMORY_CHUNKS = (
+    "memory_chunks c LEFT JOIN memories y ON y.memory_id = c.memory_id"
+    " LEFT JOIN documents d ON d.document_id = c.document_id"
+)
+"""What `Filters.of_memories` is a condition on, where c.message_id is null."""
+
+DOC_CHUNKS = "doc_chunks c JOIN documents d ON d.document_id = c.document_id"
+"""What `Filters.of_documents` is a condition on."""
+
+SUMMARIES = "summaries"
+"""The category that summaries are found under."""
 
 
 @dataclass(frozen=True)
 class Filters:
     """What hits must be. A kind that lacks what is asked for is left out: a memory has no role, a message
-    no category.
+    no category, a document neither of them and no chat.
 
     kinds: None for all.
     chat: (channel, chat_id).
     since, until: since <= ts < until, as the log writes times.
-    exclude: ids of events or memories.
+    exclude: ids of events, memories or documents.
     """
 
     kinds: frozenset[Kind] | None = None
@@ -42,24 +54,33 @@ class Filters:
             given.append(("m.channel = ? AND m.chat_id = ?", [*self.chat]))
         if self.role is not None:
             given.append(("m.role = ?", [self.role]))
-        if self.exclude:
-            given.append(("m.id NOT IN (SELECT value FROM json_each(?))", [json.dumps(sorted(self.exclude))]))
-        return _all(given + self._times("m.created_at"))
+        return _all(given + self._not_excluded("m.id") + self._times("m.created_at"))
 
     def of_memories(self) -> Sql | None:
-        """On `memories y`; None where no memory can be a hit."""
+        """On `MEMORY_CHUNKS`; None where no memory can be a hit."""
         if self.role is not None or not self._wants("memory"):
             return None
         given: list[Sql] = []
         if self.chat is not None:
-            given.append(("y.chat_id = ?", [":".join(self.chat)]))
+            given.append(("c.chat_id = ?", [":".join(self.chat)]))
         if self.category is not None:
-            given.append(("y.category = ?", [self.category]))
-        if self.exclude:
-            ids = json.dumps(sorted(self.exclude))
-            given.append(("y.memory_id NOT IN (SELECT value FROM json_each(?))", [ids]))
-            given.append(("y.event_id NOT IN (SELECT value FROM json_each(?))", [ids]))
-        return _all(given + self._times("y.updated_at"))
+            category = f"CASE WHEN c.summary_id IS NULL THEN y.category ELSE '{SUMMARIES}' END"
+            given.append((f"{category} = ?", [self.category]))
+        owner = "coalesce(c.memory_id, c.summary_id, c.document_id)"
+        given += self._not_excluded(owner, "coalesce(y.event_id, d.event_id, '')")
+        return _all(given + self._times("c.updated_at"))
+
+    def of_documents(self) -> Sql | None:
+        """On `DOC_CHUNKS`; None where no document can be a hit."""
+        if (self.role, self.category, self.chat) != (None, None, None) or not self._wants("document"):
+            return None
+        return _all(self._not_excluded("c.document_id", "d.event_id") + self._times("c.updated_at"))
+
+    def _not_excluded(self, *columns: str) -> list[Sql]:
+        if not self.exclude:
+            return []
+        ids = json.dumps(sorted(self.exclude))
+        return [(f"{column} NOT IN (SELECT value FROM json_each(?))", [ids]) for column in columns]
 
     def _wants(self, kind: Kind) -> bool:
         return self.kinds is None or kind in self.kinds

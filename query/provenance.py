@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog.damage import HINTS, BadLine, Reason
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.line import decode
 from memlog.eventlog.segment import line_at
 from memlog.eventlog.streams import SegmentName
@@ -58,6 +58,27 @@ def stored(db: Connection, log: Path, name: str, stream: str | None = None) -> S
     return Stored(
         event_id, kind, ts, at, raw.decode(errors="replace"), LinePosition(of_stream, segment, offset, line)
     )
+
+
+def stream_with(db: Connection, event_id: str) -> str:
+    """The one stream that has an event of this id.
+
+    Raises:
+        NotFound: none has. BadInput: several have.
+    """
+    streams = [
+        stream
+        for (stream,) in db.execute(
+            "SELECT stream FROM events WHERE id = ?1"
+            " UNION SELECT stream FROM redactions WHERE target_id = ?1",
+            (event_id,),
+        )
+    ]
+    if not streams:
+        raise NotFound(f"no event has the id {event_id}", hint="name the stream that it will stand in")
+    if len(streams) > 1:
+        raise BadInput(f"{event_id} stands in several streams: {', '.join(streams)}", hint="name one")
+    return str(streams[0])
 
 
 def quarantine(db: Connection) -> list[QuarantinedLine]:

@@ -34,15 +34,24 @@ class Question:
     phrases: what stood in double quotes.
     words: the rest, without stop words where anything remains.
     left_out: how many different words were too many.
+    fts5: an expression in FTS5's own syntax, as it was given.
     """
 
     phrases: tuple[str, ...]
     words: tuple[str, ...]
     left_out: int = 0
+    fts5: str | None = None
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether it was given in FTS5's own syntax."""
+        return self.fts5 is not None
 
     @property
     def expression(self) -> str | None:
         """In FTS5's syntax; None where there is no word to look for."""
+        if self.fts5 is not None:
+            return self.fts5
         phrases = [f'"{phrase}"' for phrase in self.phrases]
         return " OR ".join([*phrases, *(_term(word) for word in self.words)]) or None
 
@@ -58,6 +67,11 @@ def parse(text: str) -> Question:
         words=tuple(kept[:MAX_WORDS]),
         left_out=max(0, len(kept) - MAX_WORDS),
     )
+
+
+def raw(text: str) -> Question:
+    """`text` as FTS5's own syntax; its words serve to find the place of a snippet."""
+    return Question(phrases=(), words=parse(text).words, fts5=text)
 
 
 def _words(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Hybrid search over messages and memories: full text and vectors, fused by rank."""
+"""Hybrid search over messages, memories and documents: full text and vectors, fused by rank."""
 
 import time
 from collections.abc import Sequence
@@ -6,15 +6,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from memlog.eventlog.errors import EmbeddingError
+from memlog.eventlog.errors import BadInput, EmbeddingError
 from memlog.projector import vectors
 from memlog.projector.embedding import Embedder
-from memlog.projector.sqlite import Connection, transaction, why_no_vectors
-from memlog.query.candidates import Candidate, memory_matches, message_matches, nearest
-from memlog.query.filters import Filters, Kind
+from memlog.projector.sqlite import Connection, error_types, transaction, why_no_vectors
+from memlog.query.candidates import Candidate, Owner
+from memlog.query.filters import SUMMARIES, Filters, Kind
 from memlog.query.fusion import best_possible, fused
-from memlog.query.question import MAX_WORDS, Question, parse
+from memlog.query.question import MAX_WORDS, Question, parse, raw
 from memlog.query.snippet import snippet
+from memlog.query.text_side import matches
+from memlog.query.vector_side import nearest
 
 Mode = Literal["hybrid", "text", "vector"]
 
@@ -34,13 +36,28 @@ class LinePosition(msgspec.Struct, frozen=True):
     line: int
 
 
-class Hit(msgspec.Struct, kw_only=True):
-    """A message or memory that was found.
+class Evidence(msgspec.Struct, frozen=True):
+    """Why one side of a search found a hit.
 
-    id: of the message's event, or the memory_id.
+    rank: from 1, among the hits of that side; the full text ranks each kind apart.
+    score: as that side has it: bm25 (lower is better), or the cosine similarity.
+    """
+
+    rank: int
+    score: float
+
+
+class Hit(msgspec.Struct, kw_only=True):
+    """A message, memory or document that was found. Summaries are found as memories.
+
+    id: of the message's or summary's event, the memory_id, or `source_id/file` of a document.
     event_id: of the event whose content this is.
     score: 0 to 1: the fused score over the best possible of the sides that took part.
     similarity: cosine similarity of its best passage, 0 to 1; None where only the full text found it.
+    content: all that it says; of a document the passage.
+    source: `conversation`, `manual`, `summary` …; of a document its source.
+    file, section, start_line, end_line: of a document's passage; lines count from 1.
+    explain: by side (`text`, `vector`); None where it was not asked for.
     """
 
     kind: Kind
@@ -58,6 +75,11 @@ class Hit(msgspec.Struct, kw_only=True):
     source: str
     ts: str
     position: LinePosition
+    file: str | None = None
+    section: str | None = None
+    start_line: int | None = None
+    end_line: int | None = None
+    explain: dict[str, Evidence] | None = None
 
 
 class SearchResult(msgspec.Struct, kw_only=True):
@@ -84,17 +106,22 @@ def search(
     filters: Filters,
     embedder: Embedder | None,
     min_similarity: float = 0.0,
+    is_raw: bool = False,
+    explain: bool = False,
 ) -> SearchResult:
-    """The `k` distinct messages and memories that answer `text` best.
+    """The `k` distinct messages, memories and documents that answer `text` best.
 
     embedder: for the vector side; None where there is none, or none is wanted.
+    is_raw: the full text takes `text` as FTS5's own syntax.
+    explain: say of each hit which side found it, and how.
 
     Raises:
+        BadInput: `is_raw`, and FTS5 does not understand it.
         sqlite3.Error (of the binding): the read model cannot be read.
     """
     started = time.perf_counter()
     silent: dict[str, str] = {}
-    question = parse(text)
+    question = raw(text) if is_raw else parse(text)
     depth = max(_DEPTH, k)
     with transaction(db, "DEFERRED"):
         texts = _text_side(db, question, filters, depth, silent) if mode != "vector" else []
@@ -103,13 +130,13 @@ def search(
         if vector is not None:
             near = nearest(db, vector, filters, depth, min_similarity)
         sides = int(vector is not None) + int(mode != "vector" and question.expression is not None)
-        similarities = {(found.kind, found.key): max(0.0, 1 - found.cost) for found in near}
         hits = [
-            _hit(db, found, score / best_possible(sides), similarities.get((found.kind, found.key)), question)
+            _hit(db, found, score / best_possible(sides), question)
             for found, score in fused([*texts, near])[:k]
         ]
+    _add_evidence(hits, texts, near, explain=explain)
     return SearchResult(
-        hits=hits,
+        hits=[hit for _, hit in hits],
         mode=mode,
         synced=True,
         silent=silent,
@@ -120,17 +147,38 @@ def search(
 def _text_side(
     db: Connection, question: Question, filters: Filters, depth: int, silent: dict[str, str]
 ) -> list[list[Candidate]]:
-    """Two lists: bm25 of two tables cannot be compared, so messages and memories are ranked apart."""
     expression = question.expression
     if expression is None:
         silent["text"] = "the question has no word to look for"
         return []
     if question.left_out:
         silent["text"] = f"only the first {MAX_WORDS} of the question's words were looked up"
-    return [
-        message_matches(db, expression, filters, depth),
-        memory_matches(db, expression, filters, depth),
-    ]
+    try:
+        return matches(db, expression, filters, depth)
+    except error_types() as error:
+        if not question.is_raw:
+            raise
+        raise BadInput(
+            f"FTS5 does not understand {expression!r}: {error}",
+            hint="https://www.sqlite.org/fts5.html#full_text_query_syntax, or leave --raw out",
+        ) from error
+
+
+def _add_evidence(
+    hits: list[tuple[Candidate, Hit]], texts: list[list[Candidate]], near: list[Candidate], *, explain: bool
+) -> None:
+    """Say how near each hit is, and which side found it at which rank."""
+    by_text = {found.name: (rank, found.cost) for side in texts for rank, found in enumerate(side, start=1)}
+    by_vector = {found.name: (rank, 1 - found.cost) for rank, found in enumerate(near, start=1)}
+    for found, hit in hits:
+        if found.name in by_vector:
+            hit.similarity = round(max(0.0, by_vector[found.name][1]), 6)
+        if explain:
+            sides = {"text": by_text.get(found.name), "vector": by_vector.get(found.name)}
+            hit.explain = {
+                side: Evidence(rank, round(score, 6))
+                for side, (rank, score) in ((side, seen) for side, seen in sides.items() if seen is not None)
+            }
 
 
 def _embedded(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:
@@ -153,27 +201,30 @@ def _embedded(text: str, db: Connection, embedder: Embedder, silent: dict[str, s
 
 
 _EVENT = "e.id, e.stream, e.segment, e.offset, e.line"
-_MESSAGE = (
-    f"SELECT {_EVENT}, m.content, m.channel || ':' || m.chat_id, m.created_at, m.role, m.name,"
-    " NULL, NULL, 'conversation', m.id FROM messages m JOIN events e USING (stream, id)"
-    " WHERE m.stream = ? AND m.id = ?"
-)
-_MEMORY = (
-    f"SELECT {_EVENT}, y.content, y.chat_id, y.updated_at, NULL, NULL,"
-    " y.title, y.category, y.source, y.memory_id FROM memories y"
-    " JOIN events e ON e.stream = y.stream AND e.id = y.event_id WHERE y.stream = ? AND y.memory_id = ?"
-)
+_OF_EVENT = "JOIN events e ON e.stream = o.stream AND e.id ="
+_ROWS: dict[Owner, str] = {
+    "message": f"SELECT {_EVENT}, o.content, o.channel || ':' || o.chat_id, o.created_at, o.role, o.name,"
+    f" NULL, NULL, 'conversation' FROM messages o {_OF_EVENT} o.id WHERE o.stream = ? AND o.id = ?",
+    "memory": f"SELECT {_EVENT}, o.content, o.chat_id, o.updated_at, NULL, NULL,"
+    " o.title, o.category, o.source"
+    f" FROM memories o {_OF_EVENT} o.event_id WHERE o.stream = ? AND o.memory_id = ?",
+    "summary": f"SELECT {_EVENT}, o.content, o.channel || ':' || o.chat_id, o.created_at, NULL, NULL,"
+    f" NULL, '{SUMMARIES}', 'summary' FROM summaries o {_OF_EVENT} o.id WHERE o.stream = ? AND o.id = ?",
+    "document": f"SELECT {_EVENT}, o.content, NULL, o.indexed_at, NULL, NULL, o.file, NULL, o.source_id"
+    f" FROM documents o {_OF_EVENT} o.event_id WHERE o.stream = ? AND o.document_id = ?",
+}
+"""Of each owner, by (stream, id): its event, and what it says."""
 
 
-def _hit(db: Connection, found: Candidate, score: float, similarity: float | None, question: Question) -> Hit:
-    row: Sequence[Any] = db.execute(_MESSAGE if found.kind == "message" else _MEMORY, found.key).fetchone()
-    event_id, stream, segment, offset, line, content, chat, ts, role, name, title, category, source, key = row
-    return Hit(
+def _hit(db: Connection, found: Candidate, score: float, question: Question) -> tuple[Candidate, Hit]:
+    row: Sequence[Any] = db.execute(_ROWS[found.owner], found.key).fetchone()
+    event_id, stream, segment, offset, line, content, chat, ts, role, name, title, category, source = row
+    hit = Hit(
         kind=found.kind,
-        id=key,
+        id=found.key[1],
         event_id=event_id,
         score=round(score, 6),
-        similarity=None if similarity is None else round(similarity, 6),
+        similarity=None,
         snippet=snippet(content, [*question.words, *question.phrases], found.start, found.end),
         content=content,
         chat=chat,
@@ -185,3 +236,18 @@ def _hit(db: Connection, found: Candidate, score: float, similarity: float | Non
         ts=ts,
         position=LinePosition(stream, segment, offset, line),
     )
+    if found.owner == "document":
+        _say_passage(db, found, hit)
+    return found, hit
+
+
+def _say_passage(db: Connection, found: Candidate, hit: Hit) -> None:
+    """Of a document the passage alone, and where it is in the file."""
+    hit.file, hit.title = hit.title, None
+    if found.kind == "memory":
+        # A file of memories is found as one: its name is its source.
+        hit.source = hit.file or hit.source
+        return
+    hit.content, hit.section, hit.start_line, hit.end_line = db.execute(
+        "SELECT content, section, start_line, end_line FROM doc_chunks WHERE chunk_no = ?", (found.chunk_no,)
+    ).fetchone()

@@ -13,10 +13,10 @@ from typing import Any, Literal, Self
 import msgspec
 
 from memlog.eventlog.errors import Busy, EmbeddingError, LogError
-from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event
+from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event, Redacted
 from memlog.eventlog.log import Durability, Log, Position
 from memlog.eventlog.streams import shown
-from memlog.projector import catchup, schema, vectors
+from memlog.projector import catchup, passages, schema, vectors
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding import Embedder, load_embedder
 from memlog.projector.projector import Embedded, Projector
@@ -135,7 +135,22 @@ class Store:
             Busy: another writer held the stream for too long.
             LogError: the log could not be written. Safe to try again with the same ids.
         """
-        return self._log.append(events)
+        return self._log.append([self._with_stream(event) for event in events])
+
+    def stream_with(self, event_id: str) -> str:
+        """The one stream that has an event of this id.
+
+        Raises:
+            NotFound: none has. BadInput: several have.
+        """
+        with self._reading() as db:
+            return provenance.stream_with(db, event_id)
+
+    def _with_stream(self, event: Event | dict[str, Any] | bytes) -> Event | dict[str, Any] | bytes:
+        """A redaction goes where its target stands."""
+        if isinstance(event, Redacted) and event.stream is None:
+            return msgspec.structs.replace(event, stream=self.stream_with(event.target_id))
+        return event
 
     def project(
         self, *, from_scratch: bool = False, embed: bool = True, progress: Progress | None = None
@@ -167,7 +182,7 @@ class Store:
                 quarantined=done.read.quarantined,
                 vectors_computed=embedded.computed,
                 vectors_cached=embedded.cached + done.vectors_cached,
-                vectors_pending=vectors.count_pending(db),
+                vectors_pending=passages.count_pending(db),
                 rebuilt=done.rebuilt,
                 notes=done.read.notes,
                 silent=silent,
@@ -182,14 +197,19 @@ class Store:
         mode: Mode = "hybrid",
         filters: Filters | None = None,
         min_similarity: float = 0.0,
+        is_raw: bool = False,
+        explain: bool = False,
         sync: bool = True,
     ) -> SearchResult:
-        """The `k` messages and memories that answer `text` best.
+        """The `k` messages, memories and documents that answer `text` best.
 
+        is_raw: the full text takes `text` as FTS5's own syntax.
+        explain: say of each hit which side found it, and how.
         sync: first catch up with the log, waiting at most 250 ms for another projector, and embed at most
             16 new passages; what could not be done is named in the result.
 
         Raises:
+            BadInput: `is_raw`, and FTS5 does not understand it.
             DatabaseError: the read model cannot be read, nor made anew.
         """
         started = time.perf_counter()
@@ -197,7 +217,7 @@ class Store:
             embedder, silent = (None, {}) if mode == "text" else self._embedder_or_why()
             db, synced = self._reader(sync=sync, embedder=embedder, silent=silent)
             with wrapped("the read model"):
-                if embedder is not None and (pending := vectors.count_pending(db)):
+                if embedder is not None and (pending := passages.count_pending(db)):
                     silent["pending"] = f"{pending} passages have no vector yet: memlog project"
                 result = search(
                     db,
@@ -207,6 +227,8 @@ class Store:
                     filters=filters or Filters(),
                     embedder=embedder,
                     min_similarity=min_similarity,
+                    is_raw=is_raw,
+                    explain=explain,
                 )
         result.synced = synced
         result.silent |= silent
@@ -280,7 +302,7 @@ class Store:
                     quarantined=count_rows(db, "quarantine"),
                     duplicates=count_rows(db, "duplicates"),
                     conflicts=count_rows(db, "conflicts"),
-                    vectors_pending=vectors.count_pending(db),
+                    vectors_pending=passages.count_pending(db),
                     vector_model=vectors.model_of(db),
                     sqlite=f"{binding().__name__} {binding().sqlite_version}",
                     silent=silent,

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from memlog.eventlog.events import TYPES
+
 Run = Callable[..., Any]
 
 
@@ -223,8 +225,7 @@ def test_a_bad_line_is_answered_in_its_place_and_the_rest_is_stored(memlog: Run,
         "error": {
             "code": "unknown_type",
             "message": "unknown type: type 'memory_dreamt'",
-            "hint": "known types: message, session_break, memory_saved, core_memory_updated,"
-            " core_memory_deleted",
+            "hint": f"known types: {', '.join(TYPES)}",
             "retryable": False,
         },
     }

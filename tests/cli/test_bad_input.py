@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from memlog import open as opened
+from memlog.eventlog.events import TYPES
 
 Run = Callable[..., Any]
 
@@ -103,8 +104,7 @@ def test_the_quarantine_tells_a_person_where_a_line_is_and_what_to_do(memlog: Ru
     offset = len(BEFORE) + 1
     assert done.out.decode().splitlines() == [
         f"memory/2026-02-24.jsonl byte {offset}, 24 bytes: unknown_type",
-        "    type 'memory_dreamt'; known types: message, session_break, memory_saved,"
-        " core_memory_updated, core_memory_deleted",
+        f"    type 'memory_dreamt'; known types: {', '.join(TYPES)}",
         f"memory/2026-02-24.jsonl byte {offset + 25}, 23 bytes: invalid",
         "    Object missing required field `content`;"
         " docs/storage/jsonl-format.md lists the members of each type",

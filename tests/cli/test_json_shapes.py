@@ -13,8 +13,20 @@ POSITION = ["id", "stream", "segment", "offset", "durability"]
 LINE_POSITION = ["stream", "segment", "offset", "line"]
 HIT = [
     *("kind", "id", "event_id", "score", "similarity", "snippet", "content", "chat", "role", "name"),
-    *("title", "category", "source", "ts", "position"),
+    *(
+        "title",
+        "category",
+        "source",
+        "ts",
+        "position",
+        "file",
+        "section",
+        "start_line",
+        "end_line",
+        "explain",
+    ),
 ]
+OF_OTHERS = dict.fromkeys(("file", "section", "start_line", "end_line", "explain"))
 
 
 @pytest.fixture
@@ -75,6 +87,7 @@ def test_query(memlog: Run, append: Run) -> None:
         "category": None,
         "source": "conversation",
         "ts": "2026-02-24T10:15:00.000Z",
+        **OF_OTHERS,
     }
     assert (result["mode"], result["synced"], result["silent"]) == ("text", True, {})
 

@@ -7,13 +7,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from memlog.eventlog import streams
 from memlog.eventlog.events import (
+    TYPES,
     CoreMemoryDeleted,
     CoreMemoryUpdated,
     Event,
     MemorySaved,
     Message,
+    Redacted,
     SessionBreak,
+    tag_of,
 )
 from memlog.eventlog.streams import (
     SegmentName,
@@ -164,11 +168,29 @@ def test_the_type_decides_the_stream(event: Event, stream: str) -> None:
 
 
 def test_every_event_type_has_a_stream() -> None:
-    class Stranger(Event):
-        pass
+    of_chats = {"message", "session_break", "summary_written", "extraction_completed"}
+    elsewhere = {tag_of(kind) for kinds in streams._STREAMS.values() for kind in kinds}
+    assert of_chats | elsewhere | {"redacted"} == set(TYPES)
 
-    with pytest.raises(TypeError, match="Stranger has no stream"):
-        stream_of(Stranger())
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "other", "../memory", "memory/", "conversations", "conversations/x", "conversations/../a_b"]
+    + ["conversations/a_b/c", "conversations/a_\n", "/memory", "conversations//a_b"],
+)
+def test_a_redaction_leads_to_no_folder_that_is_no_stream(name: str) -> None:
+    with pytest.raises(ValueError, match="stream is"):
+        stream_of(Redacted(target_id="x", stream=name))
+
+
+@pytest.mark.parametrize("name", ["memory", "core", "facts", "documents", "conversations/telegram_a_b"])
+def test_a_redaction_goes_where_it_says(name: str) -> None:
+    assert stream_of(Redacted(target_id="x", stream=name)) == name
+
+
+def test_a_redaction_may_stand_in_every_stream() -> None:
+    assert belongs_in(Redacted(target_id="x"), "facts")
+    assert not belongs_in(Redacted(target_id="x", stream="memory"), "facts")
 
 
 def test_a_folder_made_by_hand_is_right_for_the_chat_that_it_names() -> None:

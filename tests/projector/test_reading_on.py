@@ -9,8 +9,8 @@ import memlog
 from memlog.eventlog.log import Log
 from memlog.eventlog.streams import segments_of
 from memlog.projector.digest import digest
+from memlog.projector.fold import Tally, as_it_stands, fold_segment
 from memlog.projector.projector import Projector
-from memlog.projector.replay import Tally, as_it_stands, replay_segment
 
 
 class History:
@@ -161,7 +161,7 @@ def test_a_projector_that_another_has_overtaken_reads_nothing(history):
     measured = as_it_stands(segment, history.new.stat().st_size)
     history.log.append([message(6)])
     history.catch_up()
-    tallies = list(replay_segment(history.projector.live(), measured, history.projector.sizes))
+    tallies = list(fold_segment(history.projector.live(), measured, history.projector.sizes))
     assert tallies == [Tally()]
     history.log.append([message(7)])
     assert history.catch_up().events == 1

@@ -10,7 +10,9 @@ from memlog.projector.verify import verify
 
 DAMAGE = {
     "a message changed": "UPDATE messages SET content = 'other' WHERE id = 'w-004'",
-    "a message gone": "DELETE FROM messages WHERE type = 'session_break' AND rowid < 20",
+    "a message gone": (
+        "DELETE FROM messages WHERE rowid = (SELECT min(rowid) FROM messages WHERE type = 'session_break')"
+    ),
     "an event gone": "DELETE FROM events WHERE id = 'w-004'",
     "a memory's importance changed": "UPDATE memories SET importance = 0.123",
     "a core value changed": "UPDATE core_memory SET value = 'Elsewhere' WHERE key = 'location'",
@@ -22,7 +24,7 @@ DAMAGE = {
     "a row that nobody wrote": (
         "INSERT INTO quarantine VALUES ('memory', '2026-02-24.jsonl', 0, 1, 1, 'torn', NULL)"
     ),
-    "a passage that waits for no vector": "DELETE FROM embed_queue WHERE chunk_no = 3",
+    "a passage that waits for no vector": "DELETE FROM memory_chunks_queue WHERE chunk_no = 3",
     "a vector gone": "DELETE FROM vec_memory WHERE rowid = 3",
 }
 

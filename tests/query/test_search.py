@@ -233,7 +233,7 @@ def test_a_snippet_has_at_most_200_characters_around_the_first_word(store):
 
 
 def test_rank_fusion_is_the_sum_of_reciprocal_ranks():
-    a, b, c = (Candidate("message", ("s", name), 0.0, "2026") for name in "abc")
+    a, b, c = (Candidate("message", "message", ("s", name), 0.0, "2026") for name in "abc")
     scores = {candidate.key[1]: score for candidate, score in fused([[a, b], [b, c]])}
     assert scores == {"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62}
     assert best_possible(2) == 2 / 61

@@ -2,14 +2,14 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple
 
 from memlog.eventlog.damage import BadLine
-from memlog.eventlog.events import tag_of
+from memlog.eventlog.events import Redacted, tag_of
 from memlog.eventlog.line import content_hash, decode, is_blank
 from memlog.eventlog.segment import Line, opened, read_lines
 from memlog.eventlog.streams import Segment
@@ -17,7 +17,7 @@ from memlog.eventlog.upcast import Place
 from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import Checkpoint, Hints
 from memlog.projector.chunking import ChunkSizes
-from memlog.projector.handlers import Placed
+from memlog.projector.handlers.placed import Placed
 from memlog.projector.sqlite import Connection
 
 _BATCH_LINES = 4096
@@ -71,7 +71,7 @@ class Tally:
         self.quarantined += other.quarantined
 
 
-def replay_segment(db: Connection, stretch: Stretch, sizes: ChunkSizes) -> Iterator[Tally]:
+def fold_segment(db: Connection, stretch: Stretch, sizes: ChunkSizes) -> Iterator[Tally]:
     """Read on from the segment's checkpoint, a batch at a time; each batch leaves a checkpoint.
 
     Raises:
@@ -101,14 +101,24 @@ def replay_segment(db: Connection, stretch: Stretch, sizes: ChunkSizes) -> Itera
                 return
 
 
-def replay_stream(db: Connection, stream: str, segments: list[Segment], sizes: ChunkSizes) -> Tally:
-    """Forget all rows of `stream` and project its segments anew, within the caller's transaction."""
+def replay_stream(db: Connection, stream: str, stretches: list[Stretch], sizes: ChunkSizes) -> Tally:
+    """Forget all rows of `stream` and project it anew, within the caller's transaction."""
     handlers.clear_stream(db, stream)
     tally = Tally()
-    for segment in segments:
-        for part in replay_segment(db, as_it_stands(segment, segment.path.stat().st_size), sizes):
+    for stretch in stretches:
+        _find_redactions(db, stretch)
+    for stretch in stretches:
+        for part in fold_segment(db, stretch, sizes):
             tally.add(part)
     return tally
+
+
+def _find_redactions(db: Connection, stretch: Stretch) -> None:
+    """Note what is to be left out before any of it is read: a redaction stands behind its target."""
+    segment = stretch.segment
+    with _opened(segment) as fd:
+        lines = read_lines(fd, end=stretch.end, tail_is_a_line=stretch.tail_is_a_line)
+        _record_redactions(db, [placed for placed in _decoded(segment, lines, []) if _is_redaction(placed)])
 
 
 @dataclass
@@ -121,20 +131,30 @@ class _Outcome:
 
 def _fold(db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes) -> Tally:
     outcome = _Outcome()
+    decoded = _decoded(segment, lines, outcome.quarantined)
+    redacted = _redacted(db, segment, decoded)
+    # A redaction itself is never left out.
+    kept = [placed for placed in decoded if placed.id not in redacted or _is_redaction(placed)]
+    _sort_out(db, segment, kept, outcome)
+    _record(db, segment, outcome)
+    _record_redactions(db, [placed for placed in decoded if _is_redaction(placed)])
+    handlers.handle(db, outcome.accepted, sizes)
+    return Tally(
+        len(outcome.accepted), len(outcome.duplicates), len(outcome.conflicts), len(outcome.quarantined)
+    )
+
+
+def _decoded(segment: Segment, lines: Iterable[Line], bad_lines: list[tuple[Line, BadLine]]) -> list[Placed]:
+    """The events of lines; those that hold none, and are not blank, become `bad_lines`."""
     decoded = []
     for line in lines:
         try:
             placed = _placed(segment, line)
         except BadLine as bad:
-            outcome.quarantined.append((line, bad))
+            bad_lines.append((line, bad))
         else:
             decoded += [placed] if placed else []
-    _sort_out(db, segment, decoded, outcome)
-    _record(db, segment, outcome)
-    handlers.handle(db, outcome.accepted, sizes)
-    return Tally(
-        len(outcome.accepted), len(outcome.duplicates), len(outcome.conflicts), len(outcome.quarantined)
-    )
+    return decoded
 
 
 def _placed(segment: Segment, line: Line) -> Placed | None:
@@ -145,6 +165,33 @@ def _placed(segment: Segment, line: Line) -> Placed | None:
         return None
     event = decode(line.data, Place(segment.stream, segment.name, line.offset))
     return Placed(event, segment.stream, segment.name, line, content_hash(event))
+
+
+def _is_redaction(placed: Placed) -> bool:
+    return isinstance(placed.event, Redacted)
+
+
+def _redacted(db: Connection, segment: Segment, decoded: list[Placed]) -> set[str]:
+    """The ids of the stream that are to be left out.
+
+    Raises:
+        HistoryChanged: what is to be left out was projected before.
+    """
+    known = {
+        target_id
+        for (target_id,) in db.execute("SELECT target_id FROM redactions WHERE stream = ?", (segment.stream,))
+    }
+    new = {placed.event.target_id for placed in decoded if isinstance(placed.event, Redacted)} - known
+    for target_id in sorted(new):
+        if db.execute(_PROJECTED, {"stream": segment.stream, "id": target_id}).fetchone():
+            raise HistoryChanged(segment.stream, f"{target_id} was redacted")
+    return known | new
+
+
+_PROJECTED = (
+    "SELECT 1 FROM events WHERE stream = :stream AND id = :id"
+    " UNION ALL SELECT 1 FROM conflicts WHERE stream = :stream AND id = :id"
+)
 
 
 def _sort_out(db: Connection, segment: Segment, decoded: list[Placed], outcome: _Outcome) -> None:
@@ -202,6 +249,20 @@ def _record(db: Connection, segment: Segment, outcome: _Outcome) -> None:
             (stream, name.filename, line.offset, line.length, line.number, bad.reason)
             + (None if line.data is None else sha256(line.data).digest(),)
             for line, bad in outcome.quarantined
+        ),
+    )
+
+
+def _record_redactions(db: Connection, redactions: list[Placed]) -> None:
+    """A row for each line, since also one that repeats or contradicts another counts."""
+    db.executemany(
+        "INSERT OR IGNORE INTO redactions (stream, target_id, id, reason, ts, segment, offset)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            (placed.stream, placed.event.target_id, placed.id, placed.event.reason, placed.event.ts)
+            + (placed.segment.filename, placed.line.offset)
+            for placed in redactions
+            if isinstance(placed.event, Redacted)
         ),
     )
 

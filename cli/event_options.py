@@ -1,0 +1,139 @@
+"""`memlog append TYPE`: the options of each event type, made from its struct."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import click
+import msgspec
+
+from memlog.cli.types import CHAT, JSON_OBJECT, TEXT
+from memlog.eventlog.events import Event, tag_of
+
+_ENVELOPE = ("id", "ts", "at", "v")
+
+_CHAT_HELP = "The conversation, CHANNEL:CHAT_ID, split at the first colon."
+
+_HELP = {
+    "category": "Such as decisions, context, event, other.",
+    "channel": "Where it came from.",
+    "content": "The text; - reads it from stdin.",
+    "event_date": "The day, as 2026-02-24; that of --ts where not given.",
+    "exclude": "A glob pattern of files to leave out; may be given several times.",
+    "file": "Its path below the source's root, with /.",
+    "filetype": "Such as markdown.",
+    "from_message_id": "The first message that it is about.",
+    "ids": "A daily event; may be given several times.",
+    "importance": "From 0 to 1.",
+    "include": "A glob pattern of files to index; may be given several times.",
+    "key": "What it says.",
+    "kind": "What kind it is.",
+    "memory_id": "The memory; for memory_saved derived from chat and content where not given.",
+    "memory_ids": "A memory; may be given several times.",
+    "meta": "A JSON object to keep with it, such as the model's name.",
+    "model": "The model that the new session talks to.",
+    "mtime": "When the file was changed (RFC 3339).",
+    "name": "Of the speaker; it is searched, too.",
+    "rank": "Its place in a ranked list, from 1.",
+    "rates": "Factors from 0 to 1 by category, as a JSON object.",
+    "raw_tokens": "How long what it sums up was.",
+    "reason": "Why, for those who read the log.",
+    "role": "Whose turn it is.",
+    "root": "The folder.",
+    "salience": "From 0 to 1; later decays go on from there.",
+    "section": "About the user, or about the agent.",
+    "sender_id": "Who it was.",
+    "size": "Of the file, in bytes.",
+    "source": "Where it comes from.",
+    "source_id": "The source's name.",
+    "source_message_id": "The message that said so.",
+    "stream": "Where the event to redact stands; needed where not exactly one stream has it.",
+    "summary": "What happened.",
+    "tags": "A tag; may be given several times.",
+    "target_id": "The event to redact.",
+    "through_message_id": "The last message that is distilled.",
+    "title": "A title; the content's first 80 characters where not given.",
+    "to_message_id": "The last message that it is about.",
+    "topic": "What it is about.",
+    "topic_key": "The subject, such as favorite_colors.",
+    "value": "The value.",
+    "version": "sha256 of the file's bytes, in hex.",
+}
+"""What an option of this name is for, whichever event has it."""
+
+
+def options_of(kind: type[Event]) -> list[click.Parameter]:
+    """The options of the command that appends one event of `kind`: one for each of its members."""
+    fields = {field.name: field for field in msgspec.structs.fields(kind) if field.name not in _ENVELOPE}
+    own: list[click.Parameter] = []
+    if "chat_id" in fields:
+        is_conversation = "channel" in fields
+        for name in ("channel", "chat_id"):
+            fields.pop(name, None)
+        own.append(click.Option(["--chat"], type=CHAT, required=is_conversation, help=_CHAT_HELP))
+    own += [_option(field) for field in fields.values()]
+    return own + [
+        click.Option(["--id", "id"], type=TEXT, help="The event's id; a retry with the same id is harmless."),
+        click.Option(["--ts"], type=TEXT, help="When it happened (RFC 3339); now where not given."),
+    ]
+
+
+def members_of_options(kind: type[Event], given: dict[str, Any]) -> dict[str, Any]:
+    """The members of the event that options say; whether they make one is not checked."""
+    members = {"type": tag_of(kind)} | dict(_members(kind, given))
+    if members.get("rank") and "kind" in kind.__struct_fields__:
+        members.setdefault("kind", "ranked")
+    return members
+
+
+def _members(kind: type[Event], given: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in given.items():
+        if value is None or value == ():
+            continue
+        if name == "chat":
+            if "channel" in kind.__struct_fields__:
+                yield from zip(("channel", "chat_id"), value, strict=True)
+            else:
+                yield "chat_id", ":".join(value)
+        else:
+            yield name, list(value) if isinstance(value, tuple) else value
+
+
+def _option(field: msgspec.structs.FieldInfo) -> click.Option:
+    several = _is_list(field.type)
+    name = field.name
+    return click.Option(
+        [f"--{_singular(name) if several else name}".replace("_", "-"), name],
+        type=_type_of(field.type),
+        multiple=several,
+        required=field.required,
+        help=_HELP[name],
+    )
+
+
+def _singular(name: str) -> str:
+    return name.removesuffix("s")
+
+
+def _is_list(hint: Any) -> bool:  # noqa: ANN401 - a type, or a union, or an annotated one
+    return any(get_origin(part) is list for part in _parts(hint))
+
+
+def _type_of(hint: Any) -> click.ParamType[Any]:  # noqa: ANN401
+    for part in _parts(hint):
+        if get_origin(part) is Literal:
+            return click.Choice(get_args(part))
+        if get_origin(part) is dict:
+            return JSON_OBJECT
+        if part is int:
+            return click.IntRange(min=0)
+        if part is float and str not in _parts(hint):
+            return click.FloatRange(0, 1)
+    return TEXT
+
+
+def _parts(hint: Any) -> list[Any]:  # noqa: ANN401
+    """What a type is made of: the members of a union, without their limits."""
+    if get_origin(hint) is Annotated:
+        return _parts(get_args(hint)[0])
+    is_plain = get_origin(hint) in (None, list, dict, Literal)
+    return [hint] if is_plain else [part for member in get_args(hint) for part in _parts(member)]

@@ -1,0 +1,113 @@
+"""What each event does to the read model.
+
+A handler is order-free: whatever the order in which events arrive, it leaves the same rows. Where two
+events set the same thing the greater (ts, segment, offset) wins. It looks at no other stream's rows and
+tolerates references to what does not exist. So events may be projected in batches of any size.
+"""
+
+from collections.abc import Callable, Sequence
+
+from memlog.eventlog.events import (
+    CoreMemoryDeleted,
+    CoreMemoryUpdated,
+    DailyEventRecorded,
+    DailyEventsCompressed,
+    DocumentIndexed,
+    DocumentRemoved,
+    Event,
+    ExtractionCompleted,
+    FactRemoved,
+    FactStored,
+    MemoryAccessed,
+    MemoryArchived,
+    MemoryDeleted,
+    MemorySaved,
+    MemoryUpdated,
+    Message,
+    Redacted,
+    SalienceDecayed,
+    SessionBreak,
+    SourceRegistered,
+    SourceRemoved,
+    SummaryWritten,
+)
+from memlog.projector import fulltext, passages
+from memlog.projector.chunking import ChunkSizes
+from memlog.projector.handlers import (
+    conversations,
+    core_memory,
+    daily_events,
+    documents,
+    facts,
+    memories,
+)
+from memlog.projector.handlers.placed import Placed
+from memlog.projector.sqlite import Connection
+
+VERSION = 2
+"""Changes with any change to the rows that a handler makes; part of the projection id."""
+
+Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]
+
+_HANDLERS: dict[Handler, tuple[type[Event], ...]] = {
+    conversations.fold: (Message, SessionBreak, SummaryWritten, ExtractionCompleted),
+    memories.fold: (
+        MemorySaved,
+        MemoryUpdated,
+        MemoryArchived,
+        MemoryDeleted,
+        MemoryAccessed,
+        SalienceDecayed,
+    ),
+    daily_events.fold: (DailyEventRecorded, DailyEventsCompressed),
+    core_memory.fold: (CoreMemoryUpdated, CoreMemoryDeleted),
+    facts.fold: (FactStored, FactRemoved),
+    documents.fold: (SourceRegistered, SourceRemoved, DocumentIndexed, DocumentRemoved),
+}
+_HANDLER_OF = {kind: handler for handler, kinds in _HANDLERS.items() for kind in kinds}
+
+
+def handle(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+    """Fold accepted events of one stream into the read model.
+
+    `redacted` has no handler: it acts on lines, before they are events.
+    """
+    by_handler: dict[Handler, list[Placed]] = {}
+    for placed in events:
+        if not isinstance(placed.event, Redacted):
+            by_handler.setdefault(_HANDLER_OF[type(placed.event)], []).append(placed)
+    for handler, its_events in by_handler.items():
+        handler(db, its_events, sizes)
+
+
+def clear_stream(db: Connection, stream: str) -> None:
+    """Remove every row that came from `stream`, so that it can be replayed."""
+    fulltext.remove_messages(db, stream)
+    for shelf in passages.SHELVES:
+        passages.remove(db, shelf, "stream = ?", (stream,))
+    for table in _STREAM_TABLES:
+        db.execute(f"DELETE FROM {table} WHERE stream = ?", (stream,))
+
+
+_STREAM_TABLES = (
+    "messages",
+    "summaries",
+    "extractions",
+    "versions",
+    "tombstones",
+    "decays",
+    "memory_events",
+    "memories",
+    "daily_events",
+    "daily_compressions",
+    "core_memory",
+    "facts",
+    "sources",
+    "documents",
+    "events",
+    "conflicts",
+    "duplicates",
+    "redactions",
+    "quarantine",
+    "checkpoints",
+)

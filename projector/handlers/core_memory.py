@@ -1,0 +1,39 @@
+"""The core memory: the greatest event that set or deleted a key decides."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated
+from memlog.projector.chunking import ChunkSizes
+from memlog.projector.handlers.placed import Placed, as_json, buried, bury
+from memlog.projector.rows import upsert
+from memlog.projector.sqlite import Connection
+
+
+def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
+    """Set and delete keys."""
+    for placed in events:
+        said = cast("CoreMemoryUpdated | CoreMemoryDeleted", placed.event)
+        thing = as_json([said.section, said.key])
+        if isinstance(said, CoreMemoryDeleted):
+            bury(db, thing, placed)
+            db.execute(
+                "DELETE FROM core_memory WHERE section = ? AND key = ?"
+                " AND (updated_at, segment_no, offset) < (?, ?, ?)",
+                (said.section, said.key, *placed.order),
+            )
+        elif placed.order > buried(db, placed.stream, thing):
+            row = {
+                "section": said.section,
+                "key": said.key,
+                "stream": placed.stream,
+                "event_id": said.id,
+                "value": said.value,
+            }
+            upsert(
+                db,
+                "core_memory",
+                ("section", "key"),
+                row | placed.order_as("updated_at"),
+                newer_by="updated_at",
+            )

@@ -1,0 +1,151 @@
+"""Sources and documents: of each the greatest event that added or removed it decides; the removal of a source
+removes the documents that were indexed before it."""
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Any
+
+from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, SourceRegistered, SourceRemoved
+from memlog.projector import passages
+from memlog.projector.chunking import Chunk, ChunkSizes, chunks
+from memlog.projector.handlers.placed import FIRST, Placed, as_json, buried, bury
+from memlog.projector.rows import upsert
+from memlog.projector.sqlite import Connection
+
+
+def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+    """Register, index and remove."""
+    for placed in events:
+        match placed.event:
+            case SourceRegistered():
+                _register(db, placed, placed.event, sizes)
+            case SourceRemoved():
+                _remove_source(db, placed, placed.event)
+            case DocumentIndexed():
+                _index(db, placed, placed.event, sizes)
+            case DocumentRemoved():
+                thing = document_id(placed.event.source_id, placed.event.file)
+                bury(db, thing, placed)
+                _remove_documents(db, placed, "document_id = ?", thing)
+
+
+def document_id(source_id: str, file: str) -> str:
+    """What a document is known by; a source_id has no `/`."""
+    return f"{source_id}/{file}"
+
+
+def _register(db: Connection, placed: Placed, said: SourceRegistered, sizes: ChunkSizes) -> None:
+    if placed.order < buried(db, placed.stream, said.source_id):
+        return
+    row = {
+        "source_id": said.source_id,
+        "stream": placed.stream,
+        "event_id": said.id,
+        "kind": said.kind,
+        "root": said.root,
+        "include": as_json(said.include),
+        "exclude": as_json(said.exclude),
+    }
+    upsert(db, "sources", ("source_id",), row | placed.order_as("created_at"), newer_by="created_at")
+    _put_on_shelf(db, said.source_id, sizes)
+
+
+def _remove_source(db: Connection, placed: Placed, said: SourceRemoved) -> None:
+    bury(db, said.source_id, placed)
+    db.execute(
+        "DELETE FROM sources WHERE source_id = ? AND (created_at, segment_no, offset) < (?, ?, ?)",
+        (said.source_id, *placed.order),
+    )
+    _remove_documents(db, placed, "source_id = ?", said.source_id)
+
+
+def _index(db: Connection, placed: Placed, said: DocumentIndexed, sizes: ChunkSizes) -> None:
+    thing = document_id(said.source_id, said.file)
+    standing = db.execute(
+        "SELECT indexed_at, segment_no, offset FROM documents WHERE document_id = ?", (thing,)
+    ).fetchone()
+    older_than = max(buried(db, placed.stream, said.source_id, thing), standing or FIRST)
+    if placed.order < older_than:
+        return
+    if standing:
+        _remove_passages(db, "document_id = ?", thing)
+    row = {
+        "document_id": thing,
+        "stream": placed.stream,
+        "event_id": said.id,
+        "source_id": said.source_id,
+        "file": said.file,
+        "kind": _kind(db, said.source_id),
+        "filetype": said.filetype,
+        "mtime": None if said.mtime is None else str(said.mtime),
+        "size": said.size,
+        "version": said.version or sha256(said.content.encode()).hexdigest(),
+        "content": said.content,
+    } | placed.order_as("indexed_at")
+    upsert(db, "documents", ("document_id",), row)
+    _add_passages(db, row, sizes)
+
+
+def _put_on_shelf(db: Connection, source_id: str, sizes: ChunkSizes) -> None:
+    """Move the passages of a source's documents to where its kind has them."""
+    kind = _kind(db, source_id)
+    columns = ("document_id", "stream", "file", "version", "content", "indexed_at")
+    moved = db.execute(
+        f"SELECT {', '.join(columns)} FROM documents WHERE source_id = ? AND kind <> ? ORDER BY document_id",
+        (source_id, kind),
+    ).fetchall()
+    for values in moved:
+        row = dict(zip(columns, values, strict=True)) | {"kind": kind}
+        _remove_passages(db, "document_id = ?", row["document_id"])
+        db.execute("UPDATE documents SET kind = ? WHERE document_id = ?", (kind, row["document_id"]))
+        _add_passages(db, row, sizes)
+
+
+def _kind(db: Connection, source_id: str) -> str:
+    row = db.execute("SELECT kind FROM sources WHERE source_id = ?", (source_id,)).fetchone()
+    return str(row[0]) if row else "docs"
+
+
+def _remove_documents(db: Connection, placed: Placed, where: str, value: str) -> None:
+    """Those of them that are older than `placed`."""
+    older = f"{where} AND (indexed_at, segment_no, offset) < (?, ?, ?)"
+    gone = db.execute(f"SELECT document_id FROM documents WHERE {older}", (value, *placed.order)).fetchall()
+    for (thing,) in gone:
+        _remove_passages(db, "document_id = ?", thing)
+        db.execute("DELETE FROM documents WHERE document_id = ?", (thing,))
+
+
+def _remove_passages(db: Connection, where: str, value: str) -> None:
+    for shelf in passages.SHELVES:
+        passages.remove(db, shelf, where, (value,))
+
+
+def _add_passages(db: Connection, row: dict[str, Any], sizes: ChunkSizes) -> None:
+    cut = chunks(row["content"], sizes)
+    if row["kind"] == "memory":
+        passages.add(db, passages.MEMORY, list(_as_memories(row, cut)))
+    else:
+        passages.add(db, passages.DOCS, list(_as_docs(row, cut)))
+
+
+def _as_memories(row: dict[str, Any], cut: list[Chunk]) -> Iterable[tuple[Any, ...]]:
+    for index, chunk in enumerate(cut):
+        yield (
+            (row["stream"], None, None, None, row["document_id"], row["file"], None, None)
+            + (row["indexed_at"], row["indexed_at"], index, chunk.section)
+            + (row["content"][chunk.start : chunk.end], chunk.start, chunk.end)
+        )
+
+
+def _as_docs(row: dict[str, Any], cut: list[Chunk]) -> Iterable[tuple[Any, ...]]:
+    line, counted = 1, 0
+    for index, chunk in enumerate(cut):
+        # Chunks overlap, so a start may lie before the end of the one before, but never before its start.
+        line += row["content"].count("\n", counted, chunk.start)
+        counted = chunk.start
+        last = line + row["content"].count("\n", chunk.start, max(chunk.start, chunk.end - 1))
+        yield (
+            (row["stream"], row["document_id"], row["file"], row["version"], row["file"])
+            + (row["indexed_at"], row["indexed_at"], index, chunk.section)
+            + (row["content"][chunk.start : chunk.end], chunk.start, chunk.end, line, last)
+        )

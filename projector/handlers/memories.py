@@ -1,0 +1,251 @@
+"""Memories: what they say, which of them stand, how often they were used, how far they have faded.
+
+A memory's row is made anew from `versions`, `tombstones`, `decays` and `memory_events` whenever one of them
+changes, so that it does not matter in which order events arrive.
+"""
+
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from hashlib import sha256
+from operator import mul
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memlog.eventlog.events import (
+    MemoryAccessed,
+    MemoryArchived,
+    MemoryDeleted,
+    MemorySaved,
+    MemoryUpdated,
+    SalienceDecayed,
+)
+from memlog.projector import passages
+from memlog.projector.analysis import memory_label
+from memlog.projector.chunking import ChunkSizes, chunks
+from memlog.projector.handlers.placed import Order, Placed, as_json, buried, bury
+from memlog.projector.rows import Row, insert, upsert
+from memlog.projector.sqlite import Connection
+
+STREAM = "memory"
+_TITLE_LENGTH = 80
+_FIELDS = ("content", "title", "category", "kind", "importance", "source", "topic", "chat_id", "tags")
+
+
+def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+    """Save, change, archive, delete, count and fade memories."""
+    touched = dict.fromkeys(memory_id for placed in events for memory_id in _record(db, placed))
+    decays = _Decays(db)
+    for memory_id in touched:
+        _refresh(db, memory_id, decays, sizes)
+    if any(isinstance(placed.event, SalienceDecayed) for placed in events):
+        _fade_all(db, decays)
+
+
+def derived_memory_id(chat_id: str | None, content: str) -> str:
+    """The id of a memory that names none: two processes that save one text in one chat name one memory.
+
+    The first 32 hex digits of sha256(chat_id, NUL, content in NFKC, case-folded, white space collapsed).
+    """
+    folded = " ".join(unicodedata.normalize("NFKC", content).casefold().split())
+    return sha256(f"{chat_id or ''}\0{folded}".encode()).hexdigest()[:32]
+
+
+def _record(db: Connection, placed: Placed) -> Iterable[str]:
+    """Keep what `placed` says, and return the memories that it touches."""
+    event = placed.event
+    match event:
+        case MemorySaved():
+            memory_ids = [event.memory_id or derived_memory_id(event.chat_id, event.content)]
+            _set(db, memory_ids[0], placed, saved={name: getattr(event, name) for name in _FIELDS})
+        case MemoryUpdated():
+            memory_ids = [event.memory_id]
+            given = {name: getattr(event, name) for name in (*_FIELDS, "salience")}
+            _set(db, event.memory_id, placed, **{k: v for k, v in given.items() if v is not None})
+        case MemoryArchived():
+            memory_ids = [event.memory_id]
+            _set(db, event.memory_id, placed, archived=True)
+        case MemoryDeleted():
+            memory_ids = [event.memory_id]
+            _delete(db, event.memory_id, placed)
+        case MemoryAccessed():
+            memory_ids = list(dict.fromkeys(event.memory_ids))
+        case SalienceDecayed():
+            memory_ids = []
+            row = (placed.stream, placed.id, as_json(event.rates), *placed.order)
+            insert(db, "decays", ("stream", "id", "rates", "ts", "segment_no", "offset"), [row])
+    insert(
+        db,
+        "memory_events",
+        ("memory_id", "stream", "event_id"),
+        [(memory_id, placed.stream, placed.id) for memory_id in memory_ids],
+    )
+    return memory_ids
+
+
+def _set(db: Connection, memory_id: str, placed: Placed, **fields: Any) -> None:  # noqa: ANN401
+    """Keep what `placed` sets, where nothing newer does, and the memory was not deleted since."""
+    if placed.order < buried(db, placed.stream, memory_id):
+        return
+    for field, value in fields.items():
+        row = {
+            "stream": placed.stream,
+            "memory_id": memory_id,
+            "field": field,
+            "value": as_json(value),
+            "event_id": placed.id,
+        }
+        key = ("stream", "memory_id", "field")
+        upsert(db, "versions", key, row | placed.order_as("ts"), newer_by="ts")
+
+
+def _delete(db: Connection, memory_id: str, placed: Placed) -> None:
+    bury(db, memory_id, placed)
+    db.execute(
+        "DELETE FROM versions WHERE stream = ? AND memory_id = ? AND (ts, segment_no, offset) < (?, ?, ?)",
+        (placed.stream, memory_id, *placed.order),
+    )
+
+
+class _Version(NamedTuple):
+    value: Any
+    event_id: str
+    order: Order
+
+
+class _Decays:
+    """All decays, in their order, as what they make of a salience."""
+
+    def __init__(self, db: Connection) -> None:
+        rows = db.execute(
+            "SELECT ts, segment_no, offset, rates FROM decays ORDER BY ts, segment_no, offset, stream, id"
+        )
+        self._orders: list[Order] = []
+        self._rates: list[dict[str, float]] = []
+        for *order, rates in rows:
+            self._orders.append((order[0], order[1], order[2]))
+            self._rates.append(msgspec.json.decode(rates))
+        self._known: dict[tuple[float, str, int], float] = {}
+
+    def applied(self, salience: float, since: Order, category: str) -> float:
+        """What a salience that was set at `since` has become by all that is newer."""
+        start = bisect_right(self._orders, since)
+        known = (salience, category, start)
+        if known not in self._known:
+            factors = (rates.get(category, 1.0) for rates in self._rates[start:])
+            self._known[known] = reduce(mul, factors, salience)
+        return self._known[known]
+
+
+def _refresh(db: Connection, memory_id: str, decays: _Decays, sizes: ChunkSizes) -> None:
+    """Make the row of a memory, and its passages, what its versions say."""
+    before = _cut_from(db, memory_id)
+    versions = _versions(db, memory_id)
+    row = _row(db, memory_id, versions, decays) if "saved" in versions else None
+    if row is not None:
+        upsert(db, "memories", ("memory_id",), row)
+        if _cut_from(db, memory_id) == before:
+            return
+    if before is not None:
+        passages.remove(db, passages.MEMORY, "memory_id = ?", (memory_id,))
+    if row is None:
+        db.execute("DELETE FROM memories WHERE memory_id = ?", (memory_id,))
+    elif row["archived_at"] is None:
+        passages.add(db, passages.MEMORY, _passages(row, sizes))
+
+
+def _cut_from(db: Connection, memory_id: str) -> tuple[Any, ...] | None:
+    """What the passages of a memory are made from; None where it does not stand."""
+    row: tuple[Any, ...] | None = db.execute(
+        "SELECT content, title, source, chat_id, created_at, updated_at, archived_at IS NULL FROM memories"
+        " WHERE memory_id = ?",
+        (memory_id,),
+    ).fetchone()
+    return row
+
+
+def _versions(db: Connection, memory_id: str) -> dict[str, _Version]:
+    rows = db.execute(
+        "SELECT field, value, event_id, ts, segment_no, offset FROM versions"
+        " WHERE stream = ? AND memory_id = ?",
+        (STREAM, memory_id),
+    )
+    return {
+        field: _Version(msgspec.json.decode(value), event_id, (ts, segment_no, offset))
+        for field, value, event_id, ts, segment_no, offset in rows
+    }
+
+
+def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: _Decays) -> Row:
+    """The row of a memory that was saved: what is newer than the save changes a field of it."""
+    saved = versions["saved"]
+    newer = {name: version for name, version in versions.items() if version.order > saved.order}
+    changes = {name: newer[name] for name in _FIELDS if name in newer}
+    said: Row = saved.value | {name: version.value for name, version in changes.items()}
+    first, access_count, last_accessed = _history(db, memory_id)
+    set_salience = versions.get("salience", _Version(1.0, "", first))
+    return said | {
+        "memory_id": memory_id,
+        "stream": STREAM,
+        "event_id": changes.get("content", saved).event_id,
+        "title": said["title"] or said["content"][:_TITLE_LENGTH],
+        "salience": decays.applied(set_salience.value, set_salience.order, said["category"]),
+        "salience_set": set_salience.value,
+        "salience_ts": set_salience.order[0],
+        "salience_segment_no": set_salience.order[1],
+        "salience_offset": set_salience.order[2],
+        "access_count": access_count,
+        "last_accessed": last_accessed,
+        "topic": said["topic"] or None,
+        "chat_id": said["chat_id"] or None,
+        "tags": as_json(said["tags"] or []),
+        "created_at": first[0],
+        "updated_at": max(version.order for version in (saved, *changes.values()))[0],
+        "archived_at": newer["archived"].order[0] if "archived" in newer else None,
+    }
+
+
+def _history(db: Connection, memory_id: str) -> tuple[Order, int, str | None]:
+    """When a memory was first saved, how often it was accessed, and when last: since it was last deleted."""
+    since = buried(db, STREAM, memory_id)
+    touches = (
+        " FROM memory_events t JOIN events e ON e.stream = t.stream AND e.id = t.event_id"
+        " WHERE t.memory_id = ? AND (e.ts, e.segment_no, e.offset) > (?, ?, ?) AND e.type = ?"
+    )
+    ts, segment_no, offset = db.execute(
+        f"SELECT e.ts, e.segment_no, e.offset {touches} ORDER BY e.ts, e.segment_no, e.offset LIMIT 1",
+        (memory_id, *since, "memory_saved"),
+    ).fetchone()
+    count, last = db.execute(
+        f"SELECT count(*), max(e.ts) {touches}", (memory_id, *since, "memory_accessed")
+    ).fetchone()
+    return (ts, segment_no, offset), count, last
+
+
+def _passages(row: Row, sizes: ChunkSizes) -> list[tuple[Any, ...]]:
+    content = row["content"]
+    owner = (STREAM, row["memory_id"], None, None, None, row["source"], row["chat_id"]) + (
+        memory_label(row["title"], content),
+        row["created_at"],
+        row["updated_at"],
+    )
+    return [
+        (*owner, index, chunk.section, content[chunk.start : chunk.end], chunk.start, chunk.end)
+        for index, chunk in enumerate(chunks(content, sizes))
+    ]
+
+
+def _fade_all(db: Connection, decays: _Decays) -> None:
+    rows = db.execute(
+        "SELECT memory_id, category, salience_set, salience_ts, salience_segment_no, salience_offset"
+        " FROM memories"
+    ).fetchall()
+    db.executemany(
+        "UPDATE memories SET salience = ? WHERE memory_id = ?",
+        (
+            (decays.applied(salience, (ts, segment_no, offset), category), memory_id)
+            for memory_id, category, salience, ts, segment_no, offset in rows
+        ),
+    )

@@ -1,0 +1,121 @@
+"""The vector side of a search: the passages nearest to a vector, by cosine distance."""
+
+import json
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from memlog.projector import passages
+from memlog.projector.passages import Shelf
+from memlog.projector.sqlite import Connection
+from memlog.query.candidates import (
+    DOC_PASSAGE,
+    MEMORY_PASSAGE,
+    Candidate,
+    Fetched,
+    as_document,
+    as_memory_passage,
+    best,
+)
+from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
+
+# sqlite-vec refuses a larger k.
+_NEAREST_LIMIT = 4096
+
+
+def nearest(
+    db: Connection, vector: bytes, filters: Filters, depth: int, min_similarity: float = 0.0
+) -> list[Candidate]:
+    """The `depth` messages, memories and documents that have the passages nearest to a vector.
+
+    vector: float32, little endian, of the dimension of the generation's model.
+    """
+    farthest = 1 - min_similarity
+
+    def fetch(limit: int) -> Fetched:
+        found: list[Candidate] = []
+        horizon = math.inf
+        for source in _SOURCES:
+            distances = _nearest_chunks(db, source.shelf, vector, source.allowed(filters), limit)
+            close = {number: distance for number, distance in distances.items() if distance <= farthest}
+            found += _candidates(db, source, close)
+            if len(close) == limit:
+                horizon = min(horizon, max(close.values()))
+        # Behind the horizon there may be nearer passages of the other kind that were not fetched.
+        within = [candidate for candidate in found if candidate.cost <= horizon]
+        return Fetched(sorted(within, key=lambda candidate: candidate.cost), is_all=horizon == math.inf)
+
+    return best(fetch, depth)
+
+
+def _allowed_memory_chunks(filters: Filters) -> Sql | None:
+    """A query for the numbers of the chunks that may be found; None where all may."""
+    if filters.is_empty:
+        return None
+    messages, memories = filters.of_messages(), filters.of_memories()
+    parts: list[Sql] = []
+    if messages is not None:
+        source = "messages m JOIN memory_chunks c ON c.stream = m.stream AND c.message_id = m.id"
+        parts.append((f"SELECT c.chunk_no FROM {source} WHERE {messages[0]}", messages[1]))
+    if memories is not None:
+        parts.append(
+            (
+                f"SELECT c.chunk_no FROM {MEMORY_CHUNKS} WHERE c.message_id IS NULL AND {memories[0]}",
+                memories[1],
+            )
+        )
+    sql = " UNION ALL ".join(part for part, _ in parts)
+    return sql or _NOTHING, [value for _, values in parts for value in values]
+
+
+def _allowed_doc_chunks(filters: Filters) -> Sql | None:
+    if filters.is_empty:
+        return None
+    documents = filters.of_documents()
+    if documents is None:
+        return _NOTHING, []
+    return f"SELECT c.chunk_no FROM {DOC_CHUNKS} WHERE {documents[0]}", documents[1]
+
+
+_NOTHING = "SELECT 0 WHERE 0"
+
+
+class _Source(NamedTuple):
+    """Passages with vectors, and what makes a candidate of one."""
+
+    shelf: Shelf
+    columns: str
+    candidate: Callable[..., Candidate]
+    allowed: Callable[[Filters], Sql | None]
+
+
+_SOURCES = (
+    _Source(passages.MEMORY, MEMORY_PASSAGE, as_memory_passage, _allowed_memory_chunks),
+    _Source(passages.DOCS, DOC_PASSAGE, as_document, _allowed_doc_chunks),
+)
+
+
+def _nearest_chunks(
+    db: Connection, shelf: Shelf, vector: bytes, allowed: Sql | None, limit: int
+) -> dict[int, float]:
+    """The numbers of the `limit` nearest chunks, nearest first, and their cosine distances."""
+    within, values = ("", []) if allowed is None else (f" AND rowid IN ({allowed[0]})", allowed[1])
+    if limit <= _NEAREST_LIMIT:
+        sql = f"SELECT rowid, distance FROM {shelf.vectors} WHERE embedding MATCH ? AND k = ?{within}"
+        return dict(db.execute(f"{sql} ORDER BY distance", [vector, limit, *values]).fetchall())
+    sql = f"SELECT rowid, vec_distance_cosine(embedding, ?) FROM {shelf.vectors} WHERE 1{within}"
+    return dict(db.execute(f"{sql} ORDER BY 2 LIMIT ?", [vector, *values, limit]).fetchall())
+
+
+def _candidates(db: Connection, source: _Source, distances: dict[int, float]) -> list[Candidate]:
+    rows = db.execute(
+        f"SELECT {source.columns}, c.chunk_no FROM {source.shelf.chunks} c"
+        " WHERE c.chunk_no IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(distances)),),
+    ).fetchall()
+    by_number = {chunk_no: values for *values, chunk_no in rows}
+    return [
+        source.candidate(*by_number[chunk_no], distance)
+        for chunk_no, distance in distances.items()
+        if chunk_no in by_number
+    ]
