@@ -11,8 +11,8 @@ import click
 import msgspec
 
 from memlog.cli.failures import exit_code_of, failure_of
-from memlog.cli.main import Place
 from memlog.cli.output import json_option, print_json
+from memlog.cli.settings import Settings
 from memlog.eventlog.damage import HINTS, MAX_LINE
 from memlog.eventlog.draft import Draft, draft
 from memlog.eventlog.errors import BadInput, MemlogError
@@ -49,7 +49,7 @@ class _Types(click.Group):
 @_durability
 @json_option
 @click.pass_context
-def append(ctx: click.Context, durability: Any, as_json: bool) -> int:  # noqa: ANN401, ARG001
+def append(ctx: click.Context, as_json: bool) -> int:  # noqa: ARG001
     """Append events to the log.
 
     Without a TYPE, events are read from stdin, one JSON object a line, until its end. Each line is answered
@@ -59,9 +59,8 @@ def append(ctx: click.Context, durability: Any, as_json: bool) -> int:  # noqa: 
     With a TYPE, one event is made of options.
     """
     if ctx.invoked_subcommand is not None:
-        ctx.meta[_DURABILITY] = durability
         return 0
-    log = Log(_place(ctx).store, durability=durability or "fsync")
+    log = _log(ctx)
     worst = 0
     for batch in _batches(_stdin().fileno()):
         answers: list[Any] = []
@@ -79,14 +78,13 @@ def _command(name: str, kind: type[Event]) -> click.Command:
     from memlog.cli.event_options import members_of_options, options_of
 
     @click.pass_context
-    def append_one(ctx: click.Context, /, durability: Any, as_json: bool, **given: Any) -> None:  # noqa: ANN401, ARG001
+    def append_one(ctx: click.Context, /, as_json: bool, **given: Any) -> None:  # noqa: ANN401, ARG001
         event = members_of_options(kind, given)
         if event.get("content") == "-":
             event["content"] = _stdin_text()
         if kind is Redacted and "stream" not in event:
             event["stream"] = _stream_with(event["target_id"], ctx)
-        log = Log(_place(ctx).store, durability=durability or ctx.meta.get(_DURABILITY) or "fsync")
-        print_json(*log.append([event]))
+        print_json(*_log(ctx).append([event]))
 
     command = click.Command(name, callback=append_one, params=options_of(kind), help=_help_of(kind))
     return json_option(_durability(command))
@@ -106,8 +104,13 @@ def _stream_with(target_id: str, ctx: click.Context) -> str:
         return store.stream_with(target_id)
 
 
-def _place(ctx: click.Context) -> Place:
-    return ctx.ensure_object(Place)
+def _log(ctx: click.Context) -> Log:
+    settings = ctx.ensure_object(Settings)
+    return Log(
+        settings.store,
+        durability=settings.value("durability"),
+        lock_timeout=settings.value("lock_timeout"),
+    )
 
 
 def _stdin() -> BinaryIO:

@@ -3,18 +3,20 @@
 import os
 import sys
 from importlib import import_module
-from pathlib import Path
 from typing import NoReturn
 
 import click
 
 import memlog
 from memlog.cli.failures import EXIT_CODES_HELP, OUTPUT_CLOSED, exit_code_of, print_error
-from memlog.cli.types import TEXT
+from memlog.cli.output import note
+from memlog.cli.settings import Settings, misspelt_variables, setting_option
 
 _COMMANDS = {
     "append": "Append events to the log.",
+    "config": "Show the settings, and where each comes from.",
     "core": "Read and change the core memory.",
+    "init": "Make a store with its settings file.",
     "project": "Bring the read model up to the log.",
     "quarantine": "List the lines that could not be projected.",
     "query": "Search messages and memories.",
@@ -23,29 +25,6 @@ _COMMANDS = {
     "verify": "Compare the read model with a replay of the log.",
     "window": "Show the newest messages of a chat's session.",
 }
-
-
-class Place:
-    """Where a command works: the store's folder and the model's."""
-
-    def __init__(self, store: Path | None, project: str, model: Path | None) -> None:
-        self._store = store
-        self._project = project
-        self.model = model
-
-    @property
-    def store(self) -> Path:
-        """--store, else the project's folder below the platform's user data."""
-        if self._store is not None:
-            return self._store
-        # Imported here: most programs name their store.
-        from platformdirs import user_data_path
-
-        from memlog.eventlog.streams import encoded_name
-
-        if self._project.strip(".") == "":
-            raise click.BadParameter(f"{self._project!r} is no name", param_hint="--project")
-        return user_data_path("memlog", appauthor=False) / encoded_name(self._project)
 
 
 class _Commands(click.Group):
@@ -67,38 +46,20 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, epilog=EXIT_CODES_HELP, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--store",
-    type=click.Path(path_type=Path),
-    envvar="MEMLOG_STORE",
-    show_envvar=True,
-    help="The store's folder. Without it, the project's folder below the platform's user data.",
-)
-@click.option(
-    "--project",
-    type=TEXT,
-    envvar="MEMLOG_PROJECT",
-    show_envvar=True,
-    default="default",
-    show_default=True,
-    help="The project whose store is used where no --store is given.",
-)
-@click.option(
-    "--model",
-    type=click.Path(path_type=Path),
-    envvar="MEMLOG_MODEL",
-    show_envvar=True,
-    help="A folder with model.onnx and tokenizer.json, instead of the model that memlog ships with.",
-)
+@setting_option("store", "--store")
+@setting_option("project", "--project")
+@setting_option("model", "--model")
 @click.version_option(memlog.__version__, prog_name="memlog")
 @click.pass_context
-def memlog_command(ctx: click.Context, store: Path | None, project: str, model: Path | None) -> None:
+def memlog_command(ctx: click.Context) -> None:
     """A memory for AI agents that is a folder of JSONL files.
 
     `append` writes events to the log, `project` replays the log into a searchable read model, `query`
     searches it. The log is the only truth: the folders model/ and cache/ can always be deleted.
     """
-    ctx.obj = Place(store, project, model)
+    ctx.ensure_object(Settings)
+    for variable, meant in misspelt_variables():
+        note(f"{variable} is no setting: is {meant} meant?")
 
 
 def main() -> NoReturn:

@@ -3,13 +3,22 @@
 import click
 
 import memlog
-from memlog.cli.main import Place
 from memlog.cli.output import note
+from memlog.cli.settings import Settings
 
 
 def open_store(ctx: click.Context) -> memlog.Store:
-    """The store of --store, --project and --model; its notes go to stderr."""
-    place = ctx.find_object(Place)
-    if place is None:
-        raise TypeError("a command of memlog was called without its group")
-    return memlog.open(place.store, model=place.model, notify=note)
+    """The store of this call's settings; its notes go to stderr.
+
+    Raises:
+        BadInput: a setting cannot be used.
+    """
+    settings = ctx.ensure_object(Settings)
+    return memlog.open(
+        settings.store,
+        model=settings.value("model"),
+        durability=settings.value("durability"),
+        lock_timeout=settings.value("lock_timeout"),
+        chunk_sizes=memlog.ChunkSizes(settings.value("chunk_tokens"), settings.value("chunk_overlap")),
+        notify=note,
+    )

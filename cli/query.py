@@ -1,11 +1,10 @@
 """memlog query."""
 
-from typing import Any
-
 import click
 
 from memlog.cli.opening import open_store
 from memlog.cli.output import json_option, note, one_line, print_json
+from memlog.cli.settings import Settings, setting_option
 from memlog.cli.types import CHAT, TEXT, TIME
 from memlog.query.filters import Filters, Kind
 from memlog.query.search import Hit
@@ -15,14 +14,8 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
 
 @click.command()
 @click.argument("text", type=TEXT)
-@click.option("-k", "k", type=click.IntRange(1, 1000), default=10, show_default=True, help="Hits at most.")
-@click.option(
-    "--mode",
-    type=click.Choice(["hybrid", "text", "vector"]),
-    default="hybrid",
-    show_default=True,
-    help="Words, meaning, or both fused by rank.",
-)
+@setting_option("search_limit", "-k")
+@setting_option("search_mode", "--mode")
 @click.option(
     "--in", "kinds", type=click.Choice(list(_KINDS)), multiple=True, help="Only these; all by default."
 )
@@ -50,8 +43,6 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
 def query(
     ctx: click.Context,
     text: str,
-    k: int,
-    mode: Any,  # noqa: ANN401 - click has checked it
     kinds: tuple[str, ...],
     chat: tuple[str, str] | None,
     role: str | None,
@@ -82,11 +73,13 @@ def query(
         until=until,
         exclude=frozenset(exclude),
     )
+    settings = ctx.ensure_object(Settings)
     with open_store(ctx) as store:
         result = store.search(
             text,
-            k=k,
-            mode=mode,
+            k=settings.value("search_limit"),
+            mode=settings.value("search_mode"),
+            depth=settings.value("search_depth"),
             filters=filters,
             min_similarity=min_similarity,
             is_raw=raw,

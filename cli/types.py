@@ -1,6 +1,8 @@
 """The kinds of values that options take."""
 
 import json
+import math
+from pathlib import Path
 from typing import Any
 
 import click
@@ -43,6 +45,15 @@ class _Time(_Text):
             self.fail(f"{value!r} is no time such as 2026-02-24 or 2026-02-24T10:15:00Z", param, ctx)
 
 
+class _Seconds(click.FloatRange):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401
+        seconds = float(super().convert(value, param, ctx))
+        # It is neither below nor above a limit, and a wait for so long would never end.
+        if math.isnan(seconds):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return seconds
+
+
 class _JsonObject(_Text):
     name = "json"
 
@@ -64,6 +75,12 @@ CHAT = _Chat()
 
 TIME = _Time()
 """A day, or an RFC 3339 time; as the log writes times."""
+
+FOLDER = click.Path(path_type=Path)
+"""A folder's path."""
+
+SECONDS = _Seconds(0, 3600)
+"""A time to wait, at most an hour."""
 
 JSON_OBJECT = _JsonObject()
 """A JSON object."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from memlog.eventlog.errors import BadInput
 from memlog.projector.tokens import Ruler, surely_within
 
 VERSION = 1
@@ -17,6 +18,8 @@ VERSION = 1
 
 ELEMENT_TOKENS = 510
 """What the model's 512 positions leave beside the marks of beginning and end."""
+
+_SMALLEST_WINDOW = 64
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
@@ -26,10 +29,26 @@ _SENTENCE_END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*\s+|[。！？]+[”�
 
 @dataclass(frozen=True)
 class ChunkSizes:
-    """In tokens of the shipped vocabulary; part of the projection id."""
+    """In tokens of the shipped vocabulary; part of the projection id.
+
+    Raises:
+        BadInput: the window is not from 64 to what the model takes at once, or the overlap is no part of it.
+    """
 
     window: int = 400
     overlap: int = 80
+
+    def __post_init__(self) -> None:
+        if not _SMALLEST_WINDOW <= self.window <= ELEMENT_TOKENS:
+            raise BadInput(
+                f"passages of {self.window} tokens: {_SMALLEST_WINDOW} to {ELEMENT_TOKENS} are possible",
+                hint="chunk_tokens sets their size",
+            )
+        if not 0 <= self.overlap < self.window:
+            raise BadInput(
+                f"passages of {self.window} tokens cannot overlap by {self.overlap}",
+                hint="set chunk_overlap to less than chunk_tokens",
+            )
 
 
 class Chunk(NamedTuple):

@@ -181,7 +181,7 @@ class Projector:
             return f"the read model could not be read ({error.message})"
         if standing != schema.projection_id(self.sizes):
             self.close()
-            return "the read model was made by a memlog that makes other rows"
+            return "the read model was made with other chunk sizes, or by another memlog"
         return None
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from memlog.query.vector_side import nearest
 
 Mode = Literal["hybrid", "text", "vector"]
 
-_DEPTH = 20
+DEPTH = 20
 """Candidates a side. Measured on LoCoMo: 100 finds less than 20 (R@10 .565 against .627)."""
 
 _EMBEDDED_CHARACTERS = 4000
@@ -108,9 +108,11 @@ def search(
     min_similarity: float = 0.0,
     is_raw: bool = False,
     explain: bool = False,
+    depth: int = DEPTH,
 ) -> SearchResult:
     """The `k` distinct messages, memories and documents that answer `text` best.
 
+    depth: candidates that each side gives, and never fewer than `k`.
     embedder: for the vector side; None where there is none, or none is wanted.
     is_raw: the full text takes `text` as FTS5's own syntax.
     explain: say of each hit which side found it, and how.
@@ -122,7 +124,7 @@ def search(
     started = time.perf_counter()
     silent: dict[str, str] = {}
     question = raw(text) if is_raw else parse(text)
-    depth = max(_DEPTH, k)
+    depth = max(depth, k)
     with transaction(db, "DEFERRED"):
         texts = _text_side(db, question, filters, depth, silent) if mode != "vector" else []
         near: list[Candidate] = []

@@ -18,6 +18,7 @@ from memlog.eventlog.log import Durability, Log, Position
 from memlog.eventlog.streams import shown
 from memlog.projector import catchup, passages, schema, vectors
 from memlog.projector.catchup import Progress
+from memlog.projector.chunking import ChunkSizes
 from memlog.projector.embedding import Embedder, load_embedder
 from memlog.projector.projector import Embedded, Projector
 from memlog.projector.sqlite import Connection, binding, count_rows, why_no_vectors, wrapped
@@ -26,7 +27,7 @@ from memlog.query import core, provenance
 from memlog.query.core import CoreMemory
 from memlog.query.filters import Filters
 from memlog.query.provenance import QuarantinedLine, Stored
-from memlog.query.search import Mode, SearchResult, search
+from memlog.query.search import DEPTH, Mode, SearchResult, search
 from memlog.query.window import Window, window
 
 _QUERY_LOCK_TIMEOUT = 0.25
@@ -93,6 +94,7 @@ class Store:
     model: a folder with `model.onnx` and `tokenizer.json`; None for the model that memlog ships with.
     durability: `fsync`, or `os`: an acknowledged event then survives the process but not a power cut.
     lock_timeout: seconds to wait for other writers and projectors.
+    chunk_sizes: of passages. Another one makes another read model; all that use a store should agree on it.
     notify: called with what a person should know, such as that the read model was built anew.
     """
 
@@ -103,11 +105,12 @@ class Store:
         model: Path | None = None,
         durability: Durability = "fsync",
         lock_timeout: float = 10.0,
+        chunk_sizes: ChunkSizes | None = None,
         notify: Callable[[str], None] = _ignore,
     ) -> None:
         self.path = path
         self._log = Log(path, durability=durability, lock_timeout=lock_timeout)
-        self._projector = Projector(path, lock_timeout=lock_timeout)
+        self._projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout)
         self._model = model
         self._notify = notify
         self._embedder: Embedder | None = None
@@ -199,12 +202,14 @@ class Store:
         min_similarity: float = 0.0,
         is_raw: bool = False,
         explain: bool = False,
+        depth: int = DEPTH,
         sync: bool = True,
     ) -> SearchResult:
         """The `k` messages, memories and documents that answer `text` best.
 
         is_raw: the full text takes `text` as FTS5's own syntax.
         explain: say of each hit which side found it, and how.
+        depth: candidates that each side gives, and never fewer than `k`.
         sync: first catch up with the log, waiting at most 250 ms for another projector, and embed at most
             16 new passages; what could not be done is named in the result.
 
@@ -229,6 +234,7 @@ class Store:
                     min_similarity=min_similarity,
                     is_raw=is_raw,
                     explain=explain,
+                    depth=depth,
                 )
         result.synced = synced
         result.silent |= silent
@@ -405,6 +411,7 @@ def open(
     model: str | Path | None = None,
     durability: Durability = "fsync",
     lock_timeout: float = 10.0,
+    chunk_sizes: ChunkSizes | None = None,
     notify: Callable[[str], None] = _ignore,
 ) -> Store:
     """The store in the folder `path`; see `Store`."""
@@ -413,6 +420,7 @@ def open(
         model=None if model is None else Path(model),
         durability=durability,
         lock_timeout=lock_timeout,
+        chunk_sizes=chunk_sizes,
         notify=notify,
     )
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         SessionBreak,
     )
     from memlog.eventlog.log import Position
+    from memlog.projector.chunking import ChunkSizes
     from memlog.projector.verify import Verification
     from memlog.query.core import CoreMemory
     from memlog.query.filters import Filters
@@ -47,6 +48,7 @@ _HOME = {
     "Store": "memlog.service.store",
     "Status": "memlog.service.store",
     "ProjectReport": "memlog.service.store",
+    "ChunkSizes": "memlog.projector.chunking",
     "Verification": "memlog.projector.verify",
     "CoreMemory": "memlog.query.core",
     "Filters": "memlog.query.filters",
@@ -75,6 +77,7 @@ _HOME = {
 __all__ = [
     "BadInput",
     "Busy",
+    "ChunkSizes",
     "CoreMemory",
     "CoreMemoryDeleted",
     "CoreMemoryUpdated",

@@ -8,18 +8,15 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from memlog.cli import append as append_module
 from memlog.cli import main as main_module
 from memlog.cli.failures import exit_code_of, failure_of
 from memlog.cli.main import memlog_command
-from memlog.eventlog.log import Log
 
 Run = Callable[..., Any]
 
@@ -134,7 +131,7 @@ def test_a_stream_that_another_holds_is_busy(
     capsysbinary: pytest.CaptureFixture[bytes],
 ) -> None:
     lock(segment("conversations/x_1", b"", "9999-12-31.jsonl"))
-    monkeypatch.setattr(append_module, "Log", partial(Log, lock_timeout=0.1))
+    monkeypatch.setenv("MEMLOG_LOCK_TIMEOUT", "0.1")
     code, out, err = _main(["--store", str(store), *SAID, "--json"], monkeypatch, capsysbinary)
     error = json.loads(err)["error"]
     assert (code, out) == (75, b"")
@@ -271,6 +268,7 @@ WORDS = [
     *("query", "show", "status", "verify", "window", "--json", "--chat", "--role", "--content", "--meta"),
     *("--id", "--ts", "-k", "--mode", "--in", "--since", "--until", "--exclude", "--min-similarity"),
     *("--no-sync", "--last", "--tokens", "--no-embed", "--strict", "--durability", "--stream", "--name"),
+    *("config", "init", "search_limit"),
     *("--kind", "--category", "--help", "--version", "--nonsense", "--", "-", "x:1", "x:", ":", "user"),
     *("agent", "text", "hybrid", "messages", "m1", "", " ", "-1", "0", "99999999999999999999", "1e9"),
     *("nan", "inf", "{}", "[]", "{", '"', "*", "NEAR(", "\x1b[31m", "\udcff", "\u202e", "x" * 5000),
@@ -279,7 +277,7 @@ WORDS = [
 BEGINNINGS = [
     *([], ["query"], ["query", "tea", "--mode", "text"], ["core"], ["core", "get"], ["show"], ["window"]),
     *(["window", "--chat", "x:1"], ["append", "message"], list(SAID), ["append", "session_break"]),
-    *(["verify"], ["quarantine"], ["status"], ["project", "--no-embed"]),
+    *(["verify"], ["quarantine"], ["status"], ["project", "--no-embed"], ["config"]),
 ]
 
 
@@ -288,7 +286,7 @@ def malformed(seed: int, count: int) -> list[list[str]]:
     chance = random.Random(seed)
     made = []
     while len(made) < count:
-        words = [chance.choice(WORDS) for _ in range(chance.randint(1, 4))]
+        words = [chance.choice(WORDS) for _ in range(chance.choice((1, 1, 1, 2, 3, 4)))]
         args = [*chance.choice(BEGINNINGS), *words]
         if args[0] != "append" or {"message", "session_break"} & set(args):
             made.append(args)
@@ -306,7 +304,7 @@ def test_malformed_invocations_have_a_documented_exit_code(
     segment("memory", b'{"type":"memory_saved","content":"tea"}\nhello\n')
     runner = CliRunner(env=environment | without_model)
     codes = []
-    for args in malformed(seed=2026, count=100):
+    for args in malformed(seed=2026, count=300):
         done = runner.invoke(memlog_command, args, standalone_mode=False)
         error = done.exception
         codes.append(0 if error is None else exit_code_of(error))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memlog.eventlog.errors import BadInput
 from memlog.projector.chunking import ELEMENT_TOKENS, ChunkSizes, chunks
 from memlog.projector.tokens import Ruler, count_tokens, surely_within
 
@@ -16,6 +17,24 @@ CODE = "```python\n" + "".join(f"line_{number} = {number}\n" for number in range
 
 def passages(text):
     return [text[chunk.start : chunk.end] for chunk in chunks(text, SIZES)]
+
+
+@pytest.mark.parametrize(("window", "overlap"), [(63, 0), (511, 0), (400, 400), (400, -1), (64, 80)])
+def test_sizes_that_no_chunk_can_have_are_refused(window, overlap):
+    with pytest.raises(BadInput, match=f"passages of {window} tokens"):
+        ChunkSizes(window, overlap)
+
+
+@pytest.mark.parametrize(
+    "sizes", [ChunkSizes(64, 0), ChunkSizes(64, 63), ChunkSizes(510, 0), ChunkSizes(510, 509)]
+)
+def test_the_extreme_sizes_leave_nothing_out(sizes):
+    text = f"# Tea\n\n{SENTENCES}\n\n{CODE}\n" + "word " * 700
+    ends = [(chunk.start, chunk.end) for chunk in chunks(text, sizes)]
+    assert ends[0][0] == 0
+    assert ends[-1][1] >= len(text.rstrip())
+    for (_, before), (after, _) in pairwise(ends):
+        assert text[before:after].strip() == ""
 
 
 def test_a_blank_text_has_no_chunk():

@@ -169,3 +169,18 @@ def test_a_query_that_cannot_catch_up_in_time_says_that_it_may_be_behind(store):
     assert behind.synced is False
     assert [hit.content for hit in behind.hits] == ["before"]
     assert len(store.search("after before", mode="text").hits) == 2
+
+
+def test_stores_of_other_chunk_sizes_have_other_passages(store):
+    store.append([said("A sentence about green tea. " * 100)])
+    assert store.project(embed=False).vectors_pending == 2
+    with memlog.open(store.path, chunk_sizes=memlog.ChunkSizes(window=64, overlap=0)) as other:
+        report = other.project(embed=False)
+        assert report.rebuilt == "the read model was made with other chunk sizes, or by another memlog"
+        assert report.vectors_pending > 5
+        assert other.verify().ok
+
+
+def test_the_depth_of_a_search_is_never_below_its_hits(store):
+    store.append([said("tea " * (number + 1), id=str(number)) for number in range(30)])
+    assert len(store.search("tea", k=30, depth=1, mode="text").hits) == 30

@@ -1,0 +1,311 @@
+"""A setting is an option's, else the environment's, else memlog.toml's, else the default."""
+
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from test_help import COMMANDS
+
+import memlog as package
+from memlog.cli.settings import BY_NAME, SETTINGS, SettingOption
+from memlog.query.search import search
+
+Run = Callable[..., Any]
+SAID = ("append", "message", "--chat", "x:1", "--role", "user", "--content")
+PAGE = (Path(__file__).parent.parent.parent / "docs/settings.md").read_text()
+
+
+@pytest.fixture
+def settings_file(store: Path) -> Callable[[str | bytes], Path]:
+    """Writes the store's memlog.toml."""
+
+    def write(text: str | bytes) -> Path:
+        store.mkdir(exist_ok=True)
+        path = store / "memlog.toml"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return write
+
+
+# The page
+
+
+def _options_of(command: click.Command) -> Iterator[SettingOption]:
+    return (option for option in command.params if isinstance(option, SettingOption))
+
+
+def test_the_page_has_a_row_for_each_setting_and_no_other() -> None:
+    options: dict[str, list[str]] = {setting.name: [] for setting in SETTINGS}
+    for path, command in COMMANDS.items():
+        # What can be given before a group's command can be given behind it, too; the page names the first.
+        for option in _options_of(command):
+            if len(path) < 2:
+                options[option.setting.name].append(" ".join(("memlog", *path, option.opts[0])))
+    expected = [
+        (
+            f"`{setting.name}`",
+            f"`{setting.variable}`",
+            ", ".join(f"`{option}`" for option in options[setting.name]),
+            setting.default_text,
+            setting.unit,
+            setting.meaning,
+        )
+        for setting in SETTINGS
+    ]
+    rows = [
+        tuple(cell.strip() for cell in row.split("|")[1:-1]) for row in PAGE.splitlines() if row[:1] == "|"
+    ]
+    assert rows[2:] == expected
+
+
+def test_no_option_reads_the_environment_by_itself() -> None:
+    for command in COMMANDS.values():
+        for option in command.params:
+            assert option.envvar is None or isinstance(option, SettingOption), option
+
+
+def test_each_default_is_that_of_the_library() -> None:
+    opened = inspect.signature(package.open).parameters
+    searched = inspect.signature(package.Store.search).parameters
+    sizes = package.ChunkSizes()
+    assert {setting.name: setting.default for setting in SETTINGS if setting.in_file} == {
+        "model": opened["model"].default,
+        "durability": opened["durability"].default,
+        "lock_timeout": opened["lock_timeout"].default,
+        "chunk_tokens": sizes.window,
+        "chunk_overlap": sizes.overlap,
+        "search_limit": searched["k"].default,
+        "search_mode": searched["mode"].default,
+        "search_depth": searched["depth"].default,
+    }
+    assert searched["depth"].default == inspect.signature(search).parameters["depth"].default
+
+
+# The order
+
+
+def _origin(memlog: Run, *args: str, name: str, **options: Any) -> tuple[Any, str]:
+    done = memlog(*args, "config", name, "--json", **options)
+    return done.json["value"], done.json["origin"]
+
+
+def test_an_option_goes_before_the_environment_before_the_file_before_the_default(
+    memlog: Run, settings_file: Run, store: Path, tmp_path: Path
+) -> None:
+    assert _origin(memlog, name="model") == (None, "default")
+    settings_file('model = "mine"')
+    assert _origin(memlog, name="model") == (str(store / "mine"), "memlog.toml")
+    env = {"MEMLOG_MODEL": "theirs"}
+    assert _origin(memlog, name="model", env=env) == ("theirs", "environment")
+    assert _origin(memlog, "--model", "given", name="model", env=env) == ("given", "option")
+
+
+def test_an_empty_variable_and_an_empty_text_are_none(memlog: Run, settings_file: Run) -> None:
+    settings_file('search_mode = "text"\nmodel = ""')
+    assert _origin(memlog, name="search_mode", env={"MEMLOG_SEARCH_MODE": ""}) == ("text", "memlog.toml")
+    assert _origin(memlog, name="model") == (None, "default")
+
+
+def _hits(memlog: Run, *args: str, **options: Any) -> Any:
+    return memlog("query", "tea", *args, "--json", **options).json
+
+
+def test_search_limit_and_search_mode_act_on_a_query(memlog: Run, settings_file: Run) -> None:
+    settings_file('search_limit = 2\nsearch_mode = "text"')
+    memlog(
+        "append", input=b"".join(b'{"type":"memory_saved","content":"tea %d"}\n' % each for each in range(5))
+    )
+    found = _hits(memlog)
+    assert (len(found["hits"]), found["mode"]) == (2, "text")
+    assert len(_hits(memlog, env={"MEMLOG_SEARCH_LIMIT": "3"})["hits"]) == 3
+    assert len(_hits(memlog, "-k", "4", env={"MEMLOG_SEARCH_LIMIT": "3"})["hits"]) == 4
+
+
+def test_search_depth_acts_on_a_query(memlog: Run) -> None:
+    """A memory that only words find takes part in a fused list only within the depth."""
+    lines = [b'{"type":"memory_saved","content":"tea %s"}\n' % (b"tea " * each) for each in range(30)]
+    memlog("append", input=b"".join(lines))
+    memlog("project")
+    sides = [
+        _hits(memlog, "-k", "1", env={"MEMLOG_SEARCH_DEPTH": depth})["hits"][0]["score"]
+        for depth in ("1", "50")
+    ]
+    assert sides[0] < sides[1]
+
+
+@pytest.mark.parametrize("args", [(), ("--durability", "fsync")], ids=["set", "overridden"])
+def test_durability_acts_on_an_append(memlog: Run, settings_file: Run, args: tuple[str, ...]) -> None:
+    settings_file('durability = "os"')
+    expected = "fsync" if args else "os"
+    assert memlog(*SAID, "tea", *args).json["durability"] == expected
+    (answer,) = memlog("append", *args, input=b'{"type":"memory_saved","content":"tea"}').lines
+    assert answer["durability"] == expected
+    if not args:
+        assert memlog("core", "set", "user", "name", "Ann").json["durability"] == "os"
+
+
+def test_durability_before_the_type_is_overridden_by_that_behind_it(memlog: Run) -> None:
+    before = memlog("append", "--durability", "os", *SAID[1:], "tea")
+    assert before.json["durability"] == "os"
+    both = memlog("append", "--durability", "os", *SAID[1:], "tea", "--durability", "fsync")
+    assert both.json["durability"] == "fsync"
+
+
+def test_other_chunk_sizes_make_another_read_model_and_status_says_so(
+    memlog: Run, settings_file: Run
+) -> None:
+    memlog(*SAID, "One sentence about tea. " * 100)
+    memlog("project", "--no-embed")
+    before = memlog("status", "--json").json
+    settings_file("chunk_tokens = 64\nchunk_overlap = 0")
+    done = memlog("status", "--json")
+    assert b"made with other chunk sizes" in done.err
+    assert done.json["projection_id"] != before["projection_id"]
+    assert done.json["generation"] != before["generation"]
+    assert done.json["vectors_pending"] > before["vectors_pending"]
+    again = memlog("status", "--json")
+    assert (again.err, again.json["generation"]) == (b"", done.json["generation"])
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "hinted"),
+    [
+        ("search_limits = 5", "there is no setting 'search_limits'", "search_limit"),
+        ("chunk_tokn = 5", "there is no setting 'chunk_tokn'", "chunk_tokens"),
+        ("[search]\nlimit = 5", "there is no setting 'search'", "search_"),
+        ('store = "x"', "'store' cannot stand here", "MEMLOG_STORE"),
+        ('project = "x"', "'project' cannot stand here", "MEMLOG_PROJECT"),
+        ('search_limit = "5"', "search_limit: '5' is not a whole number", "Hits"),
+        ("search_limit = true", "search_limit: True is not a whole number", "Hits"),
+        ("search_limit = 5.0", "search_limit: 5.0 is not a whole number", "Hits"),
+        ("search_limit = 0", "search_limit: 0 is not in the range 1<=x<=1000", "Hits"),
+        ("search_limit = [1]", "search_limit: [1] is not a whole number", "Hits"),
+        ("search_mode = 1", "search_mode: 1 is not text in quotes", "words"),
+        ('search_mode = "magic"', "search_mode: 'magic' is not one of 'hybrid', 'text', 'vector'", "words"),
+        ("model = 2026-02-24", "is not text in quotes", "model.onnx"),
+        ("lock_timeout = -1", "lock_timeout: -1.0 is not in the range 0<=x<=3600", "wait"),
+        ("lock_timeout = inf", "lock_timeout: inf is not in the range 0<=x<=3600", "wait"),
+        ("lock_timeout = nan", "lock_timeout: nan is not a number", "wait"),
+        ('lock_timeout = "1"', "lock_timeout: '1' is not a number", "wait"),
+        ("chunk_tokens = 511", "chunk_tokens: 511 is not in the range 64<=x<=510", "size"),
+        ("search_limit = 1\nsearch_limit = 2\n", "(at line 2", "toml.io"),
+        ("\nsearch_limit = \n", "(at line 2", "toml.io"),
+        (b'search_mode = "text"\nmodel = "\xff"', "not UTF-8 (at line 2)", "UTF-8"),
+        ("x = " + "[" * 100_000, "", ""),
+        ("x = " + "1" * 10_000, "", ""),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_a_settings_file_that_cannot_be_used_is_refused_with_its_place(
+    memlog: Run, settings_file: Run, text: str | bytes, said: str, hinted: str
+) -> None:
+    path = settings_file(text)
+    done = memlog("config", "--json")
+    assert (done.code, done.error["code"]) == (65, "bad_input")
+    assert done.error["message"].startswith(f"{path}: ")
+    assert said in done.error["message"]
+    assert hinted in done.error["hint"]
+    assert done.error["hint"]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [(*SAID, "tea"), ("query", "tea"), ("status",), ("project",), ("verify",)],
+    ids=lambda args: args[0],
+)
+def test_every_command_refuses_it_before_it_does_anything(
+    memlog: Run, settings_file: Run, store: Path, args: tuple[str, ...]
+) -> None:
+    settings_file("nonsense = 1")
+    assert memlog(*args).code == 65
+    assert [path.name for path in store.iterdir()] == ["memlog.toml"]
+
+
+def test_help_needs_no_settings(memlog: Run, settings_file: Run) -> None:
+    settings_file("nonsense = 1")
+    assert memlog("query", "--help").code == 0
+
+
+def test_a_settings_file_that_is_no_file_is_refused(memlog: Run, store: Path) -> None:
+    (store / "memlog.toml").mkdir(parents=True)
+    assert (memlog("config").code, memlog(*SAID, "tea").code) == (65, 65)
+
+
+def test_an_overlap_as_large_as_the_passage_is_refused(memlog: Run) -> None:
+    env = {"MEMLOG_CHUNK_TOKENS": "100", "MEMLOG_CHUNK_OVERLAP": "100"}
+    done = memlog("query", "tea", "--json", env=env)
+    assert (done.code, done.error["code"]) == (65, "bad_input")
+    assert done.error["message"] == "passages of 100 tokens cannot overlap by 100"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("MEMLOG_SEARCH_LIMIT", "many"),
+        ("MEMLOG_SEARCH_LIMIT", "0"),
+        ("MEMLOG_SEARCH_MODE", "magic"),
+        ("MEMLOG_LOCK_TIMEOUT", "nan"),
+        ("MEMLOG_CHUNK_TOKENS", "1e2"),
+        ("MEMLOG_DURABILITY", "none"),
+    ],
+)
+def test_a_variable_that_cannot_be_used_is_refused_by_its_name(
+    memlog: Run, variable: str, value: str
+) -> None:
+    done = memlog("config", "--json", env={variable: value})
+    assert (done.code, done.error["code"]) == (65, "bad_input")
+    assert done.error["message"].startswith(f"{variable}: ")
+    assert value in done.error["message"]
+
+
+def test_a_variable_that_is_almost_a_setting_is_told_and_does_nothing(memlog: Run) -> None:
+    done = memlog("config", "search_limit", env={"MEMLOG_SEARCH_LIMITS": "3"})
+    assert (done.code, done.out) == (0, b"10\n")
+    assert done.err == b"memlog: MEMLOG_SEARCH_LIMITS is no setting: is MEMLOG_SEARCH_LIMIT meant?\n"
+
+
+@pytest.mark.parametrize("variable", ["MEMLOG_DEBUG", "MEMLOG_EVAL_DATA", "MEMLOG_AGENT_NAME", "MEMLOG_"])
+def test_other_variables_are_left_alone(memlog: Run, variable: str) -> None:
+    assert memlog("config", env={variable: "1"}).err == b""
+
+
+# Start-up
+
+
+def _modules_of_an_append(environment: dict[str, str]) -> set[str]:
+    code = (
+        "import sys; sys.argv = ['memlog', 'append', 'session_break', '--chat', 'x:1']\n"
+        "import memlog.cli.main\n"
+        "try: memlog.cli.main.main()\n"
+        "finally: print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())
+
+
+def test_an_append_imports_a_toml_parser_only_where_there_is_a_file_for_it(
+    environment: dict[str, str], settings_file: Run
+) -> None:
+    without = _modules_of_an_append(environment)
+    assert "memlog.cli.settings" in without
+    assert not {"tomllib", "memlog.cli.settings_file", "platformdirs"} & without
+    settings_file('durability = "os"')
+    assert "tomllib" in _modules_of_an_append(environment)
+
+
+def test_the_meanings_are_sentences() -> None:
+    for setting in SETTINGS:
+        assert re.fullmatch(r"[A-Z].*\.", setting.meaning), setting.name
+    assert len(BY_NAME) == len(SETTINGS)
