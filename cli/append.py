@@ -3,8 +3,10 @@
 import inspect
 import os
 import re
+import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 import click
@@ -12,7 +14,8 @@ import msgspec
 
 from memlog.cli.failures import exit_code_of, failure_of
 from memlog.cli.output import json_option, print_json
-from memlog.cli.settings import Settings
+from memlog.cli.progress import progress_line
+from memlog.cli.settings import Settings, setting_option
 from memlog.eventlog.damage import HINTS, MAX_LINE
 from memlog.eventlog.draft import Draft, draft
 from memlog.eventlog.errors import BadInput, MemlogError
@@ -25,13 +28,8 @@ _READ = 1024 * 1024
 _COMMIT_LINES = 256
 
 _MEMBERS = re.compile(r"\w+(, \w+)*: ")
-_DURABILITY = "memlog.durability"
 
-_durability = click.option(
-    "--durability",
-    type=click.Choice(["fsync", "os"]),
-    help="fsync (the default): an acknowledged event survives a power cut; os: it survives the process only.",
-)
+_durability = setting_option("durability", "--durability")
 
 
 class _Types(click.Group):
@@ -60,17 +58,14 @@ def append(ctx: click.Context, as_json: bool) -> int:  # noqa: ARG001
     """
     if ctx.invoked_subcommand is not None:
         return 0
-    log = _log(ctx)
+    log, fd = _log(ctx), _stdin().fileno()
     worst = 0
-    for batch in _batches(_stdin().fileno()):
-        answers: list[Any] = []
-        for number, outcome in _appended(log, batch, ctx):
-            if isinstance(outcome, MemlogError):
-                answers.append({"line": number, "error": failure_of(outcome)})
-                worst = max(worst, exit_code_of(outcome))
-            else:
-                answers.append(outcome)
-        print_json(*answers)
+    with _progress_of(fd) as tell:
+        for batch in _batches(fd):
+            answers, code = _answered(log, batch, ctx)
+            worst = max(worst, code)
+            print_json(*answers)
+            tell()
     return worst
 
 
@@ -87,7 +82,8 @@ def _command(name: str, kind: type[Event]) -> click.Command:
         print_json(*_log(ctx).append([event]))
 
     command = click.Command(name, callback=append_one, params=options_of(kind), help=_help_of(kind))
-    return json_option(_durability(command))
+    with_options: click.Command = json_option(_durability(command))
+    return with_options
 
 
 def _help_of(kind: type[Event]) -> str:
@@ -135,6 +131,19 @@ _NumberedLine = tuple[int, bytes | None]
 """A line's number, from 1, and its bytes; None where it was too long to be kept."""
 
 
+def _answered(log: Log, batch: list[_NumberedLine], ctx: click.Context) -> tuple[list[Any], int]:
+    """What is to be said of each line once it is durable, and the exit code."""
+    answers: list[Any] = []
+    code = 0
+    for number, outcome in _appended(log, batch, ctx):
+        if isinstance(outcome, MemlogError):
+            answers.append({"line": number, "error": failure_of(outcome)})
+            code = max(code, exit_code_of(outcome))
+        else:
+            answers.append(outcome)
+    return answers, code
+
+
 def _appended(
     log: Log, batch: list[_NumberedLine], ctx: click.Context
 ) -> Iterator[tuple[int, Position | MemlogError]]:
@@ -173,6 +182,17 @@ def _line_with_stream(line: bytes, ctx: click.Context) -> bytes:
         return line
     stream = msgspec.Raw(msgspec.json.encode(_stream_with(event.target_id, ctx)))
     return msgspec.json.encode(members | {"stream": stream})
+
+
+@contextmanager
+def _progress_of(fd: int) -> Iterator[Callable[[], None]]:
+    """What shows how far a file has been read, where the answers go elsewhere than the terminal."""
+    status = os.fstat(fd)
+    with progress_line() as progress:
+        if progress is None or not stat.S_ISREG(status.st_mode) or sys.stdout.isatty():
+            yield lambda: None
+        else:
+            yield lambda: progress("bytes appended", os.lseek(fd, 0, os.SEEK_CUR), status.st_size)
 
 
 def _batches(fd: int) -> Iterator[list[_NumberedLine]]:

@@ -13,6 +13,9 @@ _ENVELOPE = ("id", "ts", "at", "v")
 
 _CHAT_HELP = "The conversation, CHANNEL:CHAT_ID, split at the first colon."
 
+_OPTIONS = {"ids": "--daily-event"}
+"""Options of another name than their member: --id is the event's own."""
+
 _HELP = {
     "category": "Such as decisions, context, event, other.",
     "channel": "Where it came from.",
@@ -102,7 +105,7 @@ def _option(field: msgspec.structs.FieldInfo) -> click.Option:
     several = _is_list(field.type)
     name = field.name
     return click.Option(
-        [f"--{_singular(name) if several else name}".replace("_", "-"), name],
+        [_OPTIONS.get(name) or f"--{_singular(name) if several else name}".replace("_", "-"), name],
         type=_type_of(field.type),
         multiple=several,
         required=field.required,

@@ -60,7 +60,7 @@ def failure_of(error: BaseException) -> Failure:
         case click.ClickException():
             return Failure("usage", error.format_message(), "memlog --help", False)
         case KeyboardInterrupt() | click.Abort():
-            return Failure("interrupted", "interrupted", "what was acknowledged is stored", True)
+            return Failure("interrupted", "interrupted", "what was done is kept", True)
         case OSError():
             return Failure(
                 "io", f"{error.filename or 'input or output'}: {error.strerror or error}", "", True

@@ -1,8 +1,7 @@
-"""Printing: JSON for programs, text for people; notes and progress on stderr."""
+"""Printing: JSON for programs, text for people; notes on stderr."""
 
 import re
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -36,14 +35,3 @@ def one_line(text: str) -> str:
 def note(text: str) -> None:
     """Say something beside the data, on stderr."""
     click.echo(f"memlog: {printable(text)}", err=True)
-
-
-def progress_line() -> Callable[[str, int, int], None] | None:
-    """Shows how far long work is, on a terminal only."""
-    if not sys.stderr.isatty():
-        return None
-
-    def show(what: str, done: int, total: int) -> None:
-        click.echo(f"\r{what}: {done} of {total} ", nl=done >= total, err=True)
-
-    return show

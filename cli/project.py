@@ -3,7 +3,8 @@
 import click
 
 from memlog.cli.opening import open_store
-from memlog.cli.output import json_option, note, print_json, progress_line
+from memlog.cli.output import json_option, note, print_json
+from memlog.cli.progress import progress_line
 
 
 @click.command()
@@ -19,8 +20,8 @@ def project(ctx: click.Context, from_scratch: bool, no_embed: bool, as_json: boo
     Interrupted at any moment, the next run goes on where it stopped. Queries catch up by themselves; this
     is for long logs, for rebuilding, and for computing all vectors.
     """
-    with open_store(ctx) as store:
-        report = store.project(from_scratch=from_scratch, embed=not no_embed, progress=progress_line())
+    with open_store(ctx) as store, progress_line() as progress:
+        report = store.project(from_scratch=from_scratch, embed=not no_embed, progress=progress)
     if as_json:
         print_json(report)
         return

@@ -5,6 +5,7 @@ import msgspec
 
 from memlog.cli.opening import open_store
 from memlog.cli.output import json_option, note, print_json
+from memlog.cli.progress import progress_line
 
 
 @click.command()
@@ -18,8 +19,8 @@ def verify(ctx: click.Context, strict: bool, as_json: bool) -> int:
 
     Exit 1 where they differ, or where bytes of the log are not those that memlog wrote.
     """
-    with open_store(ctx) as store:
-        found = store.verify()
+    with open_store(ctx) as store, progress_line() as progress:
+        found = store.verify(progress=progress)
     if as_json:
         print_json({"ok": found.ok} | msgspec.structs.asdict(found))
     else:

@@ -34,6 +34,7 @@ Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
 
+_READING = "bytes read"
 _ATTEMPTS = 3
 
 
@@ -67,15 +68,15 @@ def catch_up(
         notes=[f"{shown(path.relative_to(log.parent))} is no segment: not read" for path in strangers]
     )
     work = _unread(db, log, segments, bounds)
-    for number, stream in enumerate(sorted(work), start=1):
+    tell = _teller(progress, report, db, log, bounds)
+    for stream in sorted(work):
         try:
             for stretch in work[stream]:
-                _read_on(db, stretch, sizes, turn, report)
+                _read_on(db, stretch, sizes, turn, report, tell)
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change.why}; the stream was replayed")
             report.add(_replayed(db, log, stream, sizes, turn, bounds))
-        if progress:
-            progress("streams", number, len(work))
+            tell()
     return report
 
 
@@ -88,7 +89,25 @@ def unread_bytes(db: Connection, log: Path) -> int:
     )
 
 
-def _read_on(db: Connection, stretch: Stretch, sizes: ChunkSizes, turn: Turn, report: CatchUp) -> None:
+def _teller(
+    progress: Progress | None, report: CatchUp, db: Connection, log: Path, bounds: Bounds | None
+) -> Callable[[], None]:
+    """What tells `progress` how much has been read of what was there at the beginning."""
+    if progress is None:
+        return lambda: None
+    total = unread_bytes(db, log) if bounds is None else sum(bounds.values())
+    # A stream that is replayed is read twice.
+    return lambda: progress(_READING, min(report.bytes, total), total)
+
+
+def _read_on(
+    db: Connection,
+    stretch: Stretch,
+    sizes: ChunkSizes,
+    turn: Turn,
+    report: CatchUp,
+    tell: Callable[[], None],
+) -> None:
     batches = fold_segment(db, stretch, sizes)
     while True:
         with turn():
@@ -96,6 +115,7 @@ def _read_on(db: Connection, stretch: Stretch, sizes: ChunkSizes, turn: Turn, re
         if tally is None:
             return
         report.add(tally)
+        tell()
 
 
 def _replayed(

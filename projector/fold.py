@@ -62,6 +62,7 @@ class Tally:
     duplicates: int = 0
     conflicts: int = 0
     quarantined: int = 0
+    bytes: int = 0
 
     def add(self, other: "Tally") -> None:
         """Count what `other` counted."""
@@ -69,6 +70,7 @@ class Tally:
         self.duplicates += other.duplicates
         self.conflicts += other.conflicts
         self.quarantined += other.quarantined
+        self.bytes += other.bytes
 
 
 def fold_segment(db: Connection, stretch: Stretch, sizes: ChunkSizes) -> Iterator[Tally]:
@@ -140,7 +142,11 @@ def _fold(db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes
     _record_redactions(db, [placed for placed in decoded if _is_redaction(placed)])
     handlers.handle(db, outcome.accepted, sizes)
     return Tally(
-        len(outcome.accepted), len(outcome.duplicates), len(outcome.conflicts), len(outcome.quarantined)
+        events=len(outcome.accepted),
+        duplicates=len(outcome.duplicates),
+        conflicts=len(outcome.conflicts),
+        quarantined=len(outcome.quarantined),
+        bytes=sum(line.end - line.offset for line in lines),
     )
 
 

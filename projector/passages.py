@@ -1,7 +1,7 @@
 """The passages that are embedded and searched, and all that is kept in step with them: full text, vectors,
 and the queue of those that wait for a vector."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,14 +85,13 @@ def queue_all(db: Connection) -> None:
         db.execute(f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks}")
 
 
-def pending(db: Connection, shelf: Shelf, after: int, limit: int) -> list[Pending]:
-    """Up to `limit` passages without a vector, in the order of their numbers, behind number `after`."""
-    rows = db.execute(
-        f"SELECT chunk_no, label, content FROM {shelf.queue} JOIN {shelf.chunks} USING (chunk_no)"
-        " WHERE chunk_no > ? ORDER BY chunk_no LIMIT ?",
-        (after, limit),
-    )
-    return [Pending(chunk_no, passage(label, content)) for chunk_no, label, content in rows]
+def waiting(db: Connection, size: int) -> Iterator[tuple[Shelf, list[Pending]]]:
+    """The passages without a vector, in the order of their numbers, up to `size` at a time."""
+    for shelf in SHELVES:
+        after = 0
+        while batch := _pending(db, shelf, after, size):
+            yield shelf, batch
+            after = batch[-1].chunk_no
 
 
 def count_pending(db: Connection) -> int:
@@ -106,3 +105,12 @@ def _entries(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) 
         values,
     )
     return [fulltext.entry(chunk_no, label, content) for chunk_no, label, content in rows]
+
+
+def _pending(db: Connection, shelf: Shelf, after: int, limit: int) -> list[Pending]:
+    rows = db.execute(
+        f"SELECT chunk_no, label, content FROM {shelf.queue} JOIN {shelf.chunks} USING (chunk_no)"
+        " WHERE chunk_no > ? ORDER BY chunk_no LIMIT ?",
+        (after, limit),
+    )
+    return [Pending(chunk_no, passage(label, content)) for chunk_no, label, content in rows]

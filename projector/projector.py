@@ -21,7 +21,8 @@ from memlog.projector.sqlite import Connection, connect, remove_database, transa
 
 _ATTEMPTS = 3
 _BUILD_TIMEOUT = 600.0
-_EMBED_BATCH = 256
+EMBED_BATCH = 64
+"""Passages whose vectors are computed between two writes: what an interruption can cost."""
 
 
 class Embedded(msgspec.Struct):
@@ -123,13 +124,14 @@ class Projector:
         embedder: Embedder,
         *,
         limit: int | None = None,
+        batch: int = EMBED_BATCH,
         lock_timeout: float | None = None,
         progress: Progress | None = None,
     ) -> Embedded:
         """Give passages that have no vector one: from the cache, or computed, at most `limit` of these.
 
-        Vectors are computed outside the lock and written in short transactions, in the order in which the
-        passages came.
+        Vectors are computed outside the lock and written in short transactions of `batch` passages, in the
+        order in which the passages came.
 
         Raises:
             EmbeddingError: the model failed; what was written before stays.
@@ -142,7 +144,7 @@ class Projector:
         for _ in range(_ATTEMPTS):
             try:
                 with wrapped("the read model"):
-                    self._embed(embedder, limit, timeout, progress, done)
+                    self._embed(embedder, limit, batch, timeout, progress, done)
                 break
             except _GenerationChanged:
                 continue
@@ -194,6 +196,7 @@ class Projector:
         self,
         embedder: Embedder,
         limit: int | None,
+        batch_size: int,
         lock_timeout: float,
         progress: Progress | None,
         done: Embedded,
@@ -205,27 +208,24 @@ class Projector:
         total = passages.count_pending(db)
         if not total:
             return
+        if progress:
+            progress("vectors", 0, total)
         with closing(VectorCache(self.store, embedder.id)) as cache:
-            for shelf in passages.SHELVES:
-                after = 0
-                while batch := passages.pending(db, shelf, after, _EMBED_BATCH):
-                    room = None if limit is None else max(0, limit - done.computed)
-                    known = cache.find([item.text for item in batch])
-                    missing = list(dict.fromkeys(item.text for item in batch if item.text not in known))[
-                        :room
-                    ]
-                    fresh = _computed(embedder, missing, cache)
-                    ready = [item for item in batch if item.text in known or item.text in fresh]
-                    found = [(item.chunk_no, (known | fresh)[item.text]) for item in ready]
-                    with self._turn(lock_timeout):
-                        vectors.store(db, shelf.vectors, shelf.queue, found)
-                    done.computed += len(fresh)
-                    done.cached += len(ready) - len(fresh)
-                    if len(ready) < len(batch):
-                        return
-                    after = batch[-1].chunk_no
-                    if progress:
-                        progress("vectors", done.computed + done.cached, total)
+            for shelf, batch in passages.waiting(db, batch_size):
+                room = None if limit is None else max(0, limit - done.computed)
+                known = cache.find([item.text for item in batch])
+                missing = list(dict.fromkeys(item.text for item in batch if item.text not in known))[:room]
+                fresh = _computed(embedder, missing, cache)
+                ready = [item for item in batch if item.text in known or item.text in fresh]
+                found = [(item.chunk_no, (known | fresh)[item.text]) for item in ready]
+                with self._turn(lock_timeout):
+                    vectors.store(db, shelf.vectors, shelf.queue, found)
+                done.computed += len(fresh)
+                done.cached += len(ready) - len(fresh)
+                if len(ready) < len(batch):
+                    return
+                if progress:
+                    progress("vectors", done.computed + done.cached, total)
 
     def _read_on(self, lock_timeout: float, progress: Progress | None) -> CatchUp:
         with wrapped("the read model"):
@@ -267,13 +267,10 @@ class Projector:
         with closing(VectorCache(self.store, embedder.id)) as cache, transaction(db):
             if vectors.use_model(db, embedder):
                 passages.queue_all(db)
-            for shelf in passages.SHELVES:
-                after = 0
-                while batch := passages.pending(db, shelf, after, _EMBED_BATCH):
-                    known = cache.find([item.text for item in batch])
-                    found = [(item.chunk_no, known[item.text]) for item in batch if item.text in known]
-                    taken += vectors.store(db, shelf.vectors, shelf.queue, found)
-                    after = batch[-1].chunk_no
+            for shelf, batch in passages.waiting(db, EMBED_BATCH):
+                known = cache.find([item.text for item in batch])
+                found = [(item.chunk_no, known[item.text]) for item in batch if item.text in known]
+                taken += vectors.store(db, shelf.vectors, shelf.queue, found)
         return taken
 
 

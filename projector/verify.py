@@ -7,6 +7,7 @@ import msgspec
 
 from memlog.eventlog.damage import DAMAGE
 from memlog.projector import checkpoints, passages, vectors
+from memlog.projector.catchup import Bounds, Progress
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.digest import digest, fulltext_digest
 from memlog.projector.fulltext import TABLES
@@ -53,7 +54,14 @@ class Verification(msgspec.Struct):
         return self.ok and not (self.duplicates or self.conflicts or self.quarantined)
 
 
-def verify(db: Connection, log: Path, sizes: ChunkSizes, *, read_only: bool = False) -> Verification:
+def verify(
+    db: Connection,
+    log: Path,
+    sizes: ChunkSizes,
+    *,
+    read_only: bool = False,
+    progress: Progress | None = None,
+) -> Verification:
     """Replay `log` as far as the read model in `db` has come, and compare.
 
     read_only: leave out FTS5's own check, which writes nothing but is put as an INSERT; the comparison of all
@@ -66,7 +74,7 @@ def verify(db: Connection, log: Path, sizes: ChunkSizes, *, read_only: bool = Fa
         found = _described(db)
         fulltext = fulltext_digest(db)
         bounds = {place: checkpoint.offset for place, checkpoint in checkpoints.load_all(db).items()}
-        found.replayed, replayed_fulltext = _replayed(log, sizes, bounds)
+        found.replayed, replayed_fulltext = _replayed(log, sizes, bounds, progress)
         if found.digest != found.replayed:
             found.problems.append("the read model is unlike a replay of its log")
         if fulltext != replayed_fulltext:
@@ -95,7 +103,7 @@ def _described(db: Connection) -> Verification:
     )
 
 
-def _replayed(log: Path, sizes: ChunkSizes, bounds: dict[tuple[str, str], int]) -> tuple[str, str]:
+def _replayed(log: Path, sizes: ChunkSizes, bounds: Bounds, progress: Progress | None) -> tuple[str, str]:
     """The digests of rows and full text of a fresh replay."""
     with tempfile.TemporaryDirectory(prefix="memlog-verify-") as folder:
         path = Path(folder) / "replay.db"
@@ -103,7 +111,7 @@ def _replayed(log: Path, sizes: ChunkSizes, bounds: dict[tuple[str, str], int]) 
         db = connect(path, "bulk")
         try:
             with wrapped(path):
-                build(db, log, sizes, bounds=bounds)
+                build(db, log, sizes, bounds=bounds, progress=progress)
                 return digest(db), fulltext_digest(db)
         finally:
             db.close()

@@ -20,7 +20,7 @@ from memlog.projector import catchup, passages, schema, vectors
 from memlog.projector.catchup import Progress
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.embedding import Embedder, load_embedder
-from memlog.projector.projector import Embedded, Projector
+from memlog.projector.projector import EMBED_BATCH, Embedded, Projection, Projector
 from memlog.projector.sqlite import Connection, binding, count_rows, why_no_vectors, wrapped
 from memlog.projector.verify import Verification, verify
 from memlog.query import core, provenance
@@ -57,6 +57,16 @@ class ProjectReport(msgspec.Struct, kw_only=True):
     notes: list[str]
     silent: dict[str, str]
     seconds: float
+
+
+class EmbedReport(msgspec.Struct, kw_only=True):
+    """What became of passages without a vector: how many the model `computed` one for, the cache had one for
+    (`cached`), and still have none (`pending`).
+    """
+
+    computed: int
+    cached: int
+    pending: int
 
 
 class Status(msgspec.Struct, kw_only=True):
@@ -114,7 +124,7 @@ class Store:
         self._model = model
         self._notify = notify
         self._embedder: Embedder | None = None
-        self._why_no_embedder: str | None = None
+        self._no_embedder: EmbeddingError | None = None
         self._mutex = threading.RLock()
 
     def __enter__(self) -> Self:
@@ -190,6 +200,28 @@ class Store:
                 notes=done.read.notes,
                 silent=silent,
                 seconds=round(time.monotonic() - started, 3),
+            )
+
+    def embed(self, *, batch: int = EMBED_BATCH, progress: Progress | None = None) -> EmbedReport:
+        """Catch up with the log, then give passages that have no vector one, in the order of their numbers.
+
+        batch: how many passages are computed between two writes; what was written stays, whatever happens.
+
+        Raises:
+            EmbeddingError: no model works here, or it failed.
+            Busy, DatabaseError: as `project`.
+        """
+        with self._mutex, wrapped("the read model"):
+            embedder, silent = self._embedder_or_why()
+            if embedder is None:
+                raise self._no_embedder or EmbeddingError(silent["vector"])
+            self._make_folder()
+            caught_up = self._caught_up(embedder, progress=progress)
+            done = self._projector.embed(embedder, batch=batch, progress=progress)
+            return EmbedReport(
+                computed=done.computed,
+                cached=done.cached + caught_up.vectors_cached,
+                pending=passages.count_pending(self._projector.live()),
             )
 
     def search(
@@ -314,10 +346,12 @@ class Store:
                     silent=silent,
                 )
 
-    def verify(self) -> Verification:
+    def verify(self, *, progress: Progress | None = None) -> Verification:
         """Catch up, then compare the read model with a replay of the log."""
         with self._reading() as db:
-            return verify(db, self._log.path, self._projector.sizes, read_only=self._is_read_only())
+            return verify(
+                db, self._log.path, self._projector.sizes, read_only=self._is_read_only(), progress=progress
+            )
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -339,11 +373,7 @@ class Store:
         if not sync and self._projector.why_unusable() is None:
             return self._projector.live(), False
         try:
-            done = self._projector.catch_up(lock_timeout=_QUERY_LOCK_TIMEOUT, embedder=embedder)
-            if done.rebuilt:
-                self._notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
-            for note in done.read.notes:
-                self._notify(note)
+            self._caught_up(embedder, lock_timeout=_QUERY_LOCK_TIMEOUT)
             self._embedded(
                 embedder,
                 {} if silent is None else silent,
@@ -355,6 +385,21 @@ class Store:
                 raise
             return self._projector.live(), False
         return self._projector.live(), True
+
+    def _caught_up(
+        self,
+        embedder: Embedder | None,
+        *,
+        lock_timeout: float | None = None,
+        progress: Progress | None = None,
+    ) -> Projection:
+        """Catch up with the log, and tell what a person should know of it."""
+        done = self._projector.catch_up(lock_timeout=lock_timeout, embedder=embedder, progress=progress)
+        if done.rebuilt:
+            self._notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
+        for note in done.read.notes:
+            self._notify(note)
+        return done
 
     def _embedded(
         self,
@@ -381,8 +426,8 @@ class Store:
             try:
                 self._embedder = load_embedder(self._model) if self._model else _bundled_embedder()
             except EmbeddingError as error:
-                self._why_no_embedder = error.message
-        reason = reason or self._why_no_embedder
+                self._no_embedder = error
+        reason = reason or (self._no_embedder.message if self._no_embedder else None)
         return (None, {"vector": reason}) if reason else (self._embedder, {})
 
     def _make_folder(self) -> None:

@@ -62,6 +62,7 @@ def test_the_shapes_of_the_page_are_those_of_the_results():
         memlog.QuarantinedLine,
         memlog.Status,
         memlog.ProjectReport,
+        memlog.EmbedReport,
         memlog.Verification,
     ):
         for member in result.__struct_fields__:

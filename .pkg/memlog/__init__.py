@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from memlog.query.provenance import QuarantinedLine, Stored
     from memlog.query.search import Hit, SearchResult
     from memlog.query.window import Window
-    from memlog.service.store import ProjectReport, Status, Store, open
+    from memlog.service.store import EmbedReport, ProjectReport, Status, Store, open
 
 __version__ = "0.1.0"
 
@@ -48,6 +48,7 @@ _HOME = {
     "Store": "memlog.service.store",
     "Status": "memlog.service.store",
     "ProjectReport": "memlog.service.store",
+    "EmbedReport": "memlog.service.store",
     "ChunkSizes": "memlog.projector.chunking",
     "Verification": "memlog.projector.verify",
     "CoreMemory": "memlog.query.core",
@@ -82,6 +83,7 @@ __all__ = [
     "CoreMemoryDeleted",
     "CoreMemoryUpdated",
     "DatabaseError",
+    "EmbedReport",
     "EmbeddingError",
     "Event",
     "Filters",

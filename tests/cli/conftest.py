@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -214,3 +215,65 @@ def read_only(store: Path) -> Iterator[Callable[[], None]]:
     yield take
     for folder in folders:
         folder.chmod(0o700)
+
+
+class Terminal:
+    """A process whose stderr is a terminal."""
+
+    def __init__(self, env: dict[str, str], *args: str | Path, **options: Any) -> None:
+        self._terminal, other = os.openpty()
+        self._out = tempfile.TemporaryFile()  # noqa: SIM115 - `close` closes it
+        self.process = subprocess.Popen(
+            [MEMLOG, *args],
+            stdout=self._out,
+            stderr=other,
+            env=env,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            **options,
+        )
+        os.close(other)
+        self.shown = b""
+
+    def see(self, text: bytes) -> None:
+        """Look on until `text` has been shown."""
+        while text not in self.shown:
+            assert self._look(), f"it ended without {text!r}: {self.shown!r}"
+
+    def end(self) -> Finished:
+        """Look on until it has ended."""
+        while self._look():
+            pass
+        self.process.wait(timeout=_TIMEOUT)
+        self._out.seek(0)
+        return Finished(self.process.returncode, self._out.read(), self.shown)
+
+    def close(self) -> None:
+        """Leave nothing of it behind."""
+        self.process.kill()
+        self.process.wait()
+        self._out.close()
+        os.close(self._terminal)
+
+    def _look(self) -> bool:
+        ready, _, _ = select.select([self._terminal], [], [], _TIMEOUT)
+        assert ready, f"nothing more was shown after {self.shown!r}"
+        try:
+            data = os.read(self._terminal, 65536)
+        except OSError:  # on Linux the end of a terminal that nobody has open any more
+            return False
+        self.shown += data
+        return bool(data)
+
+
+@pytest.fixture
+def on_a_terminal(environment: dict[str, str]) -> Iterator[Callable[..., Terminal]]:
+    """Starts `memlog` with arguments, with a terminal as stderr."""
+    terminals: list[Terminal] = []
+
+    def start(*args: str | Path, **options: Any) -> Terminal:
+        terminals.append(Terminal(environment, *args, **options))
+        return terminals[-1]
+
+    yield start
+    for terminal in terminals:
+        terminal.close()

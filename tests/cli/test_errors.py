@@ -255,7 +255,7 @@ def test_ctrl_c_on_a_waiting_pipe_leaves_what_was_acknowledged(
     if json_option:
         assert json.loads(done.err)["error"]["code"] == "interrupted"
     else:
-        assert done.err.strip() == b"memlog: interrupted\nhint: what was acknowledged is stored"
+        assert done.err.strip() == b"memlog: interrupted\nhint: what was done is kept"
     lines = (store / "log/memory" / position["segment"]).read_bytes().splitlines()
     assert [json.loads(line)["id"] for line in lines] == [position["id"]]
 
@@ -268,7 +268,7 @@ WORDS = [
     *("query", "show", "status", "verify", "window", "--json", "--chat", "--role", "--content", "--meta"),
     *("--id", "--ts", "-k", "--mode", "--in", "--since", "--until", "--exclude", "--min-similarity"),
     *("--no-sync", "--last", "--tokens", "--no-embed", "--strict", "--durability", "--stream", "--name"),
-    *("config", "init", "search_limit"),
+    *("config", "init", "embed", "--batch", "search_limit"),
     *("--kind", "--category", "--help", "--version", "--nonsense", "--", "-", "x:1", "x:", ":", "user"),
     *("agent", "text", "hybrid", "messages", "m1", "", " ", "-1", "0", "99999999999999999999", "1e9"),
     *("nan", "inf", "{}", "[]", "{", '"', "*", "NEAR(", "\x1b[31m", "\udcff", "\u202e", "x" * 5000),
@@ -277,7 +277,7 @@ WORDS = [
 BEGINNINGS = [
     *([], ["query"], ["query", "tea", "--mode", "text"], ["core"], ["core", "get"], ["show"], ["window"]),
     *(["window", "--chat", "x:1"], ["append", "message"], list(SAID), ["append", "session_break"]),
-    *(["verify"], ["quarantine"], ["status"], ["project", "--no-embed"], ["config"]),
+    *(["verify"], ["quarantine"], ["status"], ["project", "--no-embed"], ["config"], ["embed"]),
 ]
 
 

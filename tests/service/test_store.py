@@ -171,6 +171,35 @@ def test_a_query_that_cannot_catch_up_in_time_says_that_it_may_be_behind(store):
     assert len(store.search("after before", mode="text").hits) == 2
 
 
+def test_embed_gives_what_a_projection_left_out_and_then_does_nothing(store):
+    store.append([said(f"text {number}") for number in range(5)])
+    store.project(embed=False)
+    shown = []
+    report = store.embed(batch=2, progress=lambda *step: shown.append(step))
+    assert (report.computed, report.cached, report.pending) == (5, 0, 0)
+    assert shown == [("vectors", done, 5) for done in (0, 2, 4, 5)]
+    assert store.embed() == memlog.EmbedReport(computed=0, cached=0, pending=0)
+
+
+def test_embed_without_a_model_raises_again_and_again(tmp_path):
+    with memlog.open(tmp_path / "store", model=tmp_path / "nowhere") as store:
+        for _ in range(2):
+            with pytest.raises(memlog.EmbeddingError, match=r"model\.onnx"):
+                store.embed()
+
+
+def test_progress_tells_bytes_of_the_log(store):
+    store.append([said("text")])
+    store.append([memlog.MemorySaved(content="tea")])
+    size = sum(path.stat().st_size for path in (store.path / "log").rglob("*.jsonl"))
+    shown = []
+    store.project(embed=False, progress=lambda *step: shown.append(step))
+    assert {(what, total) for what, _, total in shown} == {("bytes read", size)}
+    done = [done for _, done, _ in shown]
+    assert done == sorted(done)
+    assert done[-1] == size
+
+
 def test_stores_of_other_chunk_sizes_have_other_passages(store):
     store.append([said("A sentence about green tea. " * 100)])
     assert store.project(embed=False).vectors_pending == 2
