@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format eval storm
+.PHONY: help demo test snapshots lint format eval storm
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 16
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 18
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +20,9 @@ demo: $(INSTALLED)  ## install, project a fixture log with the real model, query
 
 test: $(INSTALLED)  ## all tests; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
 	$(BIN)/pytest
+
+snapshots: $(INSTALLED)  ## write docs/cli.md and the transcripts of tests/cli as they are now; read the difference
+	$(BIN)/pytest -q tests/cli/test_help.py --snapshot-update
 
 lint: $(INSTALLED)  ## formatting, lint, strict types
 	$(BIN)/ruff format --check .

@@ -5,6 +5,7 @@ from typing import Any
 import click
 import msgspec
 
+from memlog.cli.formats import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.opening import open_store
 from memlog.cli.output import json_option, print_json, printable
 from memlog.cli.types import TEXT
@@ -21,27 +22,36 @@ def core() -> None:
 @core.command()
 @click.argument("section", type=_SECTIONS, required=False)
 @click.argument("key", type=TEXT, required=False)
-@json_option
+@format_options
 @click.pass_context
-def get(ctx: click.Context, section: str | None, key: str | None, as_json: bool) -> None:
+def get(ctx: click.Context, section: str | None, key: str | None) -> None:
     """Print the core memory, one SECTION of it, or the value of one KEY."""
     with open_store(ctx) as store:
         sections: dict[str, dict[str, str]] = msgspec.structs.asdict(store.core_memory())
     if section is not None and key is not None:
-        value = sections[section].get(key)
-        if value is None:
-            raise _unknown(section, key)
-        print_json({"section": section, "key": key, "value": value}) if as_json else click.echo(
-            printable(value)
-        )
-        return
-    shown = {name: values for name, values in sections.items() if section in (None, name)}
-    if as_json:
-        print_json(shown)
-        return
-    for name, values in shown.items():
-        for each, value in values.items():
-            click.echo(printable(f"{name}  {each}: {value}"))
+        print_answer(ctx, _one_value(sections, section, key))
+    else:
+        shown = {name: values for name, values in sections.items() if section in (None, name)}
+        print_answer(ctx, _all_values(shown))
+
+
+def _one_value(sections: dict[str, dict[str, str]], section: str, key: str) -> Answer:
+    value = sections[section].get(key)
+    if value is None:
+        raise _unknown(section, key)
+    record = {"section": section, "key": key, "value": value}
+    return Answer(document=record, table=named_values(record), text=[printable(value)])
+
+
+def _all_values(sections: dict[str, dict[str, str]]) -> Answer:
+    rows = [(section, key, value) for section, values in sections.items() for key, value in values.items()]
+    columns = ("section", "key", "value")
+    return Answer(
+        document=sections,
+        table=Table(columns, rows),
+        records=[dict(zip(columns, row, strict=True)) for row in rows],
+        notes=[] if rows else ["nothing is set"],
+    )
 
 
 @core.command("set")

@@ -9,7 +9,7 @@ import click
 
 import memlog
 from memlog.cli.failures import EXIT_CODES_HELP, OUTPUT_CLOSED, exit_code_of, print_error
-from memlog.cli.output import note
+from memlog.cli.output import note, shows_colours
 from memlog.cli.settings import Settings, misspelt_variables, setting_option
 
 _COMMANDS = {
@@ -61,11 +61,11 @@ def memlog_command(ctx: click.Context) -> None:
     ctx.ensure_object(Settings)
     for variable, meant in misspelt_variables():
         note(f"{variable} is no setting: is {meant} meant?")
+    ctx.color = shows_colours()
 
 
 def main() -> NoReturn:
     """Run the command line. Errors are one line and a hint on stderr, never a traceback."""
-    as_json = "--json" in sys.argv
     try:
         result = memlog_command.main(prog_name="memlog", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -76,6 +76,13 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(OUTPUT_CLOSED)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the edge: nothing goes past it
-        print_error(error, as_json=as_json)
+        print_error(error, as_json=_asks_for_json())
         sys.exit(exit_code_of(error))
     sys.exit(result if isinstance(result, int) else 0)
+
+
+def _asks_for_json() -> bool:
+    # Imported here: most runs end without an error.
+    from memlog.cli.formats import asks_for_json
+
+    return asks_for_json(memlog_command, sys.argv[1:])

@@ -1,5 +1,6 @@
 """Printing: JSON for programs, text for people; notes on stderr."""
 
+import os
 import re
 import sys
 from typing import Any
@@ -30,6 +31,25 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """`text` for people on one line."""
     return printable(" ".join(text.split()))
+
+
+def bold(text: str) -> str:
+    """`text` in bold, on a terminal that shows it."""
+    return click.style(text, bold=True)
+
+
+def dim(text: str) -> str:
+    """`text` paler, on a terminal that shows it."""
+    return click.style(text, dim=True)
+
+
+def shows_colours() -> bool | None:
+    """False where the user wants no colours or the terminal has none; None: a terminal decides.
+
+    https://no-color.org: any value that is not empty.
+    """
+    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return False if unwanted else None
 
 
 def note(text: str) -> None:

@@ -2,29 +2,34 @@
 
 import click
 
+from memlog.cli.formats import Answer, Table, format_options, print_answer
 from memlog.cli.opening import open_store
-from memlog.cli.output import json_option, note, one_line, print_json
 
 
 @click.command()
-@json_option
+@format_options
 @click.pass_context
-def quarantine(ctx: click.Context, as_json: bool) -> None:
+def quarantine(ctx: click.Context) -> None:
     """List the lines that could not be projected, with position and reason.
 
     Their bytes stay in the log as they are.
     """
     with open_store(ctx) as store:
         lines = store.quarantine()
-        if as_json:
-            print_json({"lines": lines})
-            return
-        for line in lines:
-            click.echo(
-                one_line(
-                    f"{line.stream}/{line.segment} byte {line.offset}, {line.bytes} bytes: {line.reason}"
-                )
+        rows = [
+            (
+                f"{line.stream}/{line.segment}",
+                line.offset,
+                line.bytes,
+                line.reason,
+                store.explain(line),
             )
-            click.echo(f"    {one_line(store.explain(line))}")
-    if not lines:
-        note("no line is quarantined")
+            for line in lines
+        ]
+    answer = Answer(
+        document={"lines": lines},
+        table=Table(("segment", "offset", "bytes", "reason", "explanation"), rows),
+        records=lines,
+        notes=[] if lines else ["no line is quarantined"],
+    )
+    print_answer(ctx, answer)

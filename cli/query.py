@@ -2,12 +2,13 @@
 
 import click
 
+from memlog.cli.formats import Answer, Table, format_options, print_answer, silence
 from memlog.cli.opening import open_store
-from memlog.cli.output import json_option, note, one_line, print_json
+from memlog.cli.output import bold, dim, one_line
 from memlog.cli.settings import Settings, setting_option
 from memlog.cli.types import CHAT, TEXT, TIME
 from memlog.query.filters import Filters, Kind
-from memlog.query.search import Hit
+from memlog.query.search import Hit, SearchResult
 
 _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documents": "document"}
 
@@ -38,7 +39,7 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
 @click.option("--raw", is_flag=True, help="TEXT is in FTS5's own query syntax.")
 @click.option("--explain", is_flag=True, help="Say which side found each hit, at which rank and score.")
 @click.option("--no-sync", is_flag=True, help="Do not catch up with the log first.")
-@json_option
+@format_options
 @click.pass_context
 def query(
     ctx: click.Context,
@@ -54,7 +55,6 @@ def query(
     raw: bool,
     explain: bool,
     no_sync: bool,
-    as_json: bool,
 ) -> None:
     """Search messages, memories and documents for TEXT.
 
@@ -86,28 +86,57 @@ def query(
             explain=explain,
             sync=not no_sync,
         )
-    if as_json:
-        print_json(result)
-        return
-    for rank, hit in enumerate(result.hits, start=1):
-        _print_hit(rank, hit)
-    if not result.hits:
-        note("nothing found")
+    print_answer(ctx, _answer(result))
+
+
+def _answer(result: SearchResult) -> Answer:
+    rows = [
+        (
+            rank,
+            f"{hit.score:.3f}",
+            hit.kind,
+            hit.chat,
+            _who(hit),
+            _when(hit),
+            _place(hit),
+            hit.id,
+            hit.snippet,
+        )
+        for rank, hit in enumerate(result.hits, start=1)
+    ]
+    notes = [] if result.hits else ["nothing found"]
     if not result.synced:
-        note("the read model may be behind the log")
-    for side, why in result.silent.items():
-        note(f"{side}: {why}")
+        notes.append("the read model may be behind the log")
+    return Answer(
+        document=result,
+        table=Table(("rank", "score", "kind", "chat", "who", "time", "position", "id", "snippet"), rows),
+        records=result.hits,
+        text=[line for rank, hit in enumerate(result.hits, start=1) for line in _lines(rank, hit)],
+        notes=[*notes, *silence(result.silent)],
+    )
 
 
-def _print_hit(rank: int, hit: Hit) -> None:
-    who = hit.name or hit.role or hit.category or hit.section or ""
-    place = hit.position
-    heads = (f"{rank:2}. {hit.score:.3f}", hit.kind, hit.chat or "", who, hit.ts[:16].replace("T", " "))
-    click.echo(one_line("  ".join(part for part in heads if part)))
-    click.echo(f"    {one_line(hit.snippet)}")
-    for side, seen in (hit.explain or {}).items():
-        click.echo(f"    {side}: rank {seen.rank}, score {seen.score}")
+def _lines(rank: int, hit: Hit) -> list[str]:
+    """A hit for people: a row of a table would hold its snippet too far to the right."""
+    head = [hit.kind, hit.chat, _who(hit), _when(hit)]
+    return [
+        bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
+        f"    {one_line(hit.snippet)}",
+        *(f"    {side}: rank {seen.rank}, score {seen.score}" for side, seen in (hit.explain or {}).items()),
+        dim(f"    {one_line(f'{_place(hit)}  {hit.id}')}"),
+    ]
+
+
+def _who(hit: Hit) -> str:
+    return hit.name or hit.role or hit.category or hit.section or ""
+
+
+def _when(hit: Hit) -> str:
+    return hit.ts[:16].replace("T", " ")
+
+
+def _place(hit: Hit) -> str:
+    """Of a document the line of the file, else the line of the log."""
     if hit.start_line is not None:
-        click.echo(f"    {one_line(f'{hit.source}/{hit.file}:{hit.start_line}')}")
-    else:
-        click.echo(f"    {one_line(f'{place.stream}/{place.segment}:{place.line}  {hit.id}')}")
+        return f"{hit.source}/{hit.file}:{hit.start_line}"
+    return f"{hit.position.stream}/{hit.position.segment}:{hit.position.line}"

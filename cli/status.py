@@ -3,22 +3,20 @@
 import click
 import msgspec
 
+from memlog.cli.formats import Answer, format_options, named_values, print_answer, silence
 from memlog.cli.opening import open_store
-from memlog.cli.output import json_option, note, print_json, printable
 
 
 @click.command()
-@json_option
+@format_options
 @click.pass_context
-def status(ctx: click.Context, as_json: bool) -> None:
+def status(ctx: click.Context) -> None:
     """Say what stands in the store, how far the read model is, and what works here."""
     with open_store(ctx) as store:
         found = store.status()
-    if as_json:
-        print_json(found)
-        return
-    for name, value in msgspec.structs.asdict(found).items():
-        if name != "silent":
-            click.echo(printable(f"{name.replace('_', ' '):16} {'none' if value is None else value}"))
-    for side, why in found.silent.items():
-        note(f"{side}: {why}")
+    values = {
+        name.replace("_", " "): "none" if value is None else value
+        for name, value in msgspec.structs.asdict(found).items()
+        if name != "silent"
+    }
+    print_answer(ctx, Answer(document=found, table=named_values(values), notes=silence(found.silent)))

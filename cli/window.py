@@ -2,9 +2,11 @@
 
 import click
 
+from memlog.cli.formats import Answer, Table, format_options, print_answer
 from memlog.cli.opening import open_store
-from memlog.cli.output import json_option, note, one_line, print_json, printable
+from memlog.cli.output import one_line, printable
 from memlog.cli.types import CHAT
+from memlog.query.window import WindowMessage
 
 
 @click.command()
@@ -19,20 +21,35 @@ from memlog.cli.types import CHAT
 @click.option(
     "--tokens", type=click.IntRange(min=1), help="Only whole messages that fit into so many tokens."
 )
-@json_option
+@format_options
 @click.pass_context
-def window(
-    ctx: click.Context, chat: tuple[str, str], last: int | None, tokens: int | None, as_json: bool
-) -> None:
+def window(ctx: click.Context, chat: tuple[str, str], last: int | None, tokens: int | None) -> None:
     """Show the newest messages of a chat since its last session break, oldest first."""
     with open_store(ctx) as store:
         found = store.window(*chat, last=last, tokens=tokens)
-    if as_json:
-        print_json(found)
-        return
-    for message in found.messages:
-        head = one_line(f"[{message.ts[:16].replace('T', ' ')}] {message.name or message.role}:")
-        # Further lines are set in, so that no content can pass for another turn.
-        click.echo(f"{head} {printable(message.content)}".replace("\n", "\n    "))
-    if not found.messages:
-        note("nothing said yet in this session")
+    answer = Answer(
+        document=found,
+        table=Table(
+            ("time", "who", "id", "content"),
+            [(_when(message), _who(message), message.id, message.content) for message in found.messages],
+        ),
+        records=found.messages,
+        text=[_turn(message) for message in found.messages],
+        notes=[] if found.messages else ["nothing said yet in this session"],
+    )
+    print_answer(ctx, answer)
+
+
+def _turn(message: WindowMessage) -> str:
+    """A message for people, on lines of its own."""
+    head = one_line(f"[{_when(message)}] {_who(message)}:")
+    # Further lines are set in, so that no content can pass for another turn.
+    return f"{head} {printable(message.content)}".replace("\n", "\n    ")
+
+
+def _when(message: WindowMessage) -> str:
+    return message.ts[:16].replace("T", " ")
+
+
+def _who(message: WindowMessage) -> str:
+    return message.name or message.role

@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import pty
 import select
 import signal
 import subprocess
@@ -82,6 +83,30 @@ def memlog(environment: dict[str, str]) -> Callable[..., Finished]:
         return Finished(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def on_a_terminal(environment: dict[str, str]) -> Callable[..., bytes]:
+    """Runs `memlog` with its output on a terminal and returns what it wrote there."""
+
+    def run(*args: str, **variables: str) -> bytes:
+        env = {name: value for name, value in environment.items() if name not in ("NO_COLOR", "TERM")}
+        ours, its = pty.openpty()
+        with subprocess.Popen([MEMLOG, *args], env=env | variables, stdout=its) as process:
+            os.close(its)
+            said = b"".join(iter(lambda: _read(ours), b""))
+            os.close(ours)
+            process.wait(_TIMEOUT)
+        return said
+
+    return run
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # how Linux says that nobody writes to it any more
+        return b""
 
 
 class Pipe:
@@ -266,7 +291,7 @@ class Terminal:
 
 
 @pytest.fixture
-def on_a_terminal(environment: dict[str, str]) -> Iterator[Callable[..., Terminal]]:
+def with_terminal_errors(environment: dict[str, str]) -> Iterator[Callable[..., Terminal]]:
     """Starts `memlog` with arguments, with a terminal as stderr."""
     terminals: list[Terminal] = []
 

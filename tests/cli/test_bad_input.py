@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,12 +103,18 @@ def test_the_quarantine_tells_a_person_where_a_line_is_and_what_to_do(memlog: Ru
     segment("memory", b"\n".join([BEFORE, b'{"type":"memory_dreamt"}', b'{"type":"memory_saved"}', b""]))
     done = memlog("quarantine")
     offset = len(BEFORE) + 1
-    assert done.out.decode().splitlines() == [
-        f"memory/2026-02-24.jsonl byte {offset}, 24 bytes: unknown_type",
-        f"    type 'memory_dreamt'; known types: {', '.join(TYPES)}",
-        f"memory/2026-02-24.jsonl byte {offset + 25}, 23 bytes: invalid",
-        "    Object missing required field `content`;"
-        " docs/storage/jsonl-format.md lists the members of each type",
+    head, *rows = [re.split("  +", line) for line in done.out.decode().splitlines()]
+    assert head == ["segment", "offset", "bytes", "reason", "explanation"]
+    assert rows == [
+        [
+            *("memory/2026-02-24.jsonl", str(offset), "24", "unknown_type"),
+            f"type 'memory_dreamt'; known types: {', '.join(TYPES)}",
+        ],
+        [
+            *("memory/2026-02-24.jsonl", str(offset + 25), "23", "invalid"),
+            "Object missing required field `content`;"
+            " docs/storage/jsonl-format.md lists the members of each type",
+        ],
     ]
 
 

@@ -50,9 +50,9 @@ def _drawn(shown: bytes) -> list[tuple[str, int, int]]:
     ids=" ".join,
 )
 def test_progress_is_shown_on_a_terminal_and_gone_at_the_end(
-    on_a_terminal: Run, long_log: Path, args: tuple[str, ...], what: str
+    with_terminal_errors: Run, long_log: Path, args: tuple[str, ...], what: str
 ) -> None:
-    done = on_a_terminal(*args).end()
+    done = with_terminal_errors(*args).end()
     assert done.code == 0
     drawn = [each for each in _drawn(done.err) if each[0] == what]
     assert drawn
@@ -62,8 +62,8 @@ def test_progress_is_shown_on_a_terminal_and_gone_at_the_end(
     assert b" of " not in done.out.replace(b"from the cache", b"")
 
 
-def test_the_line_tells_speed_and_what_is_left(on_a_terminal: Run, long_log: Path) -> None:
-    done = on_a_terminal("embed", "--batch", "2").end()
+def test_the_line_tells_speed_and_what_is_left(with_terminal_errors: Run, long_log: Path) -> None:
+    done = with_terminal_errors("embed", "--batch", "2").end()
     assert re.search(rb"vectors: \d+ of 41, \d+ a second, 0:\d\d left", done.err)
 
 
@@ -75,21 +75,21 @@ def test_nothing_is_shown_without_a_terminal(memlog: Run, long_log: Path) -> Non
     assert memlog("append", input=b'{"type":"memory_saved","content":"tea"}\n').err == b""
 
 
-def test_a_file_that_is_appended_shows_how_far_it_is(on_a_terminal: Run, tmp_path: Path) -> None:
+def test_a_file_that_is_appended_shows_how_far_it_is(with_terminal_errors: Run, tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_bytes(b'{"type":"memory_saved","content":"tea"}\n' * 60_000)
     with path.open("rb") as events:
-        done = on_a_terminal("append", "--durability", "os", stdin=events).end()
+        done = with_terminal_errors("append", "--durability", "os", stdin=events).end()
     assert (done.code, done.out.count(b"\n")) == (0, 60_000)
     assert ("bytes appended", path.stat().st_size) in [(what, total) for what, _, total in _drawn(done.err)]
     assert _left_on_the_line(done.err) == b""
 
 
 def test_ctrl_c_clears_the_line_and_keeps_what_was_done(
-    on_a_terminal: Run, memlog: Run, long_log: Path
+    with_terminal_errors: Run, memlog: Run, long_log: Path
 ) -> None:
     memlog("project", "--no-embed")
-    terminal = on_a_terminal("embed", "--batch", "1")
+    terminal = with_terminal_errors("embed", "--batch", "1")
     terminal.see(b"a second")
     terminal.process.send_signal(signal.SIGINT)
     done = terminal.end()

@@ -1,0 +1,186 @@
+"""The forms in which commands print: --format, its short forms, and colours on a terminal."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from command_tree import COMMANDS, called
+
+from memlog.cli.formats import Answer, Table, asks_for_json, print_answer
+from memlog.cli.main import memlog_command
+
+Run = Callable[..., Any]
+
+HOSTILE = "a|b \\| c\nsecond <b> \x1b[31m"
+
+
+@pytest.fixture
+def two_messages(segment: Run) -> None:
+    said = {"type": "message", "channel": "x", "chat_id": "1", "role": "user"}
+    lines = [said | {"id": "m1", "content": HOSTILE}, said | {"id": "m2", "content": "b 喝茶"}]
+    segment("conversations/x_1", "".join(f"{json.dumps(line)}\n" for line in lines).encode())
+    core = {"type": "core_memory_updated", "section": "user", "key": "tea", "value": "green"}
+    segment("core", json.dumps(core).encode() + b"\n")
+    segment("memory", b"hello\n")
+
+
+# Commands that print records, and how many stand in the store above; None: one record, the document itself.
+PRINTING = {
+    ("query", "b", "--mode", "text"): ("hits", 2),
+    ("window", "--chat", "x:1"): ("messages", 2),
+    ("quarantine",): ("lines", 1),
+    ("core", "get"): (None, 1),
+    ("core", "get", "user", "tea"): (None, None),
+    ("show", "m1"): (None, None),
+    ("status",): (None, None),
+    ("verify",): (None, None),
+    ("project", "--no-embed"): (None, None),
+}
+
+
+@pytest.mark.usefixtures("two_messages")
+@pytest.mark.parametrize("args", PRINTING, ids=" ".join)
+def test_every_form_holds_the_same_records(memlog: Run, args: tuple[str, ...]) -> None:
+    member, count = PRINTING[args]
+    document = memlog(*args, "--format", "json").json
+    records = memlog(*args, "--format", "jsonl").lines
+    table = memlog(*args, "--format", "md").out.decode().splitlines()
+    if count is None:
+        assert [list(record) for record in records] == [list(document)]
+        assert table[:2] == ["| name | value |", "| --- | --- |"]
+    else:
+        assert len(records) == len(table) - 2 == count
+    if member is not None:
+        assert records == document[member]
+
+
+@pytest.mark.usefixtures("two_messages")
+@pytest.mark.parametrize("args", [("window", "--chat", "x:1"), ("show", "m1"), ("core", "get")], ids=" ".join)
+def test_short_forms_print_what_the_long_ones_print(memlog: Run, args: tuple[str, ...]) -> None:
+    for form in ("json", "jsonl"):
+        assert memlog(*args, f"--{form}").out == memlog(*args, "--format", form).out
+    assert memlog(*args).out == memlog(*args, "--format", "table").out
+
+
+@pytest.mark.usefixtures("two_messages")
+def test_what_the_document_says_beside_its_records_goes_to_stderr_in_json_lines(memlog: Run) -> None:
+    args = ("query", "nothing-like-it", "--mode", "text")
+    assert memlog(*args, "--jsonl").out == b""
+    assert memlog(*args, "--jsonl").err == b"memlog: nothing found\n"
+    assert memlog(*args, "--json").err == b""
+    silent = memlog("query", "?!", "--mode", "text", "--jsonl")
+    assert b"memlog: text: the question has no word to look for\n" in silent.err
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [("--json", "--jsonl"), ("--json", "--format", "md"), ("--format", "jsonl", "--json")],
+    ids=" ".join,
+)
+def test_two_formats_at_once_are_refused(memlog: Run, flags: tuple[str, ...]) -> None:
+    done = memlog("status", *flags)
+    assert (done.code, done.error["code"]) == (2, "usage")
+    assert "one format only" in done.error["message"]
+
+
+def test_one_format_said_twice_is_one(memlog: Run) -> None:
+    assert list(memlog("core", "get", "--json", "--format", "json").json) == ["user", "agent"]
+
+
+@pytest.mark.parametrize("path", list(COMMANDS), ids=called)
+def test_every_command_with_a_format_has_all_its_options(path: tuple[str, ...]) -> None:
+    names = {name for param in COMMANDS[path].params for name in param.opts}
+    assert names.isdisjoint({"--format", "--jsonl"}) or names >= {"--format", "--json", "--jsonl"}
+
+
+# Cells
+
+
+@pytest.mark.usefixtures("two_messages")
+def test_markdown_cells_cannot_leave_their_row(memlog: Run) -> None:
+    *_, first, _ = memlog("window", "--chat", "x:1", "--format", "md").out.decode().splitlines()
+    assert first.endswith("| m1 | a\\|b \\\\\\| c<br>second \\<b> \\\\x1b[31m |")
+
+
+def test_columns_stand_below_each_other_in_every_script(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [("喝茶", 1, "x"), ("tea", 22, "y  z"), ("cafe\u0301", None, "")]
+    context = memlog_command.make_context("memlog", ["status"])
+    print_answer(context, Answer(document=None, table=Table(("what", "n", "content"), rows)))
+    assert capsys.readouterr().out.splitlines() == [
+        "what  n   content",
+        "喝茶  1   x",
+        "tea   22  y z",
+        "cafe\u0301",
+    ]
+
+
+# Errors in the form that was asked for
+
+
+@pytest.mark.parametrize(
+    ("args", "asked"),
+    [
+        ("query x --json", True),
+        ("query x --jsonl", True),
+        ("query x --format json", True),
+        ("query x --format=jsonl", True),
+        ("query x --format md", False),
+        ("query x --format yaml", False),
+        ("query x --nonsense --json", True),
+        ("query x -k many --json", True),
+        ("query --category --json x", False),
+        ("query --category=--json x", False),
+        ("query --category --format --json", True),
+        ("query -- --json", False),
+        ("append message --content --json", False),
+        ("append message --content --json --json", True),
+        ("append --json message", True),
+        ("core get --json", True),
+        ("--store --json core get", False),
+        ("nonsense --json", True),
+        ("nonsense --format=json", True),
+        ("--nonsense query x --json", True),
+        ("-- query x --json", True),
+        ("query --format", False),
+    ],
+)
+def test_json_is_asked_for_by_the_option_and_by_nothing_that_looks_like_it(args: str, asked: bool) -> None:
+    assert asks_for_json(memlog_command, args.split()) is asked
+
+
+def test_an_error_is_in_the_form_that_was_asked_for(memlog: Run) -> None:
+    said = ("append", "message", "--chat", "x", "--role", "user", "--content", "--json")
+    assert memlog(*said).err.startswith(b"memlog: ")
+    assert memlog(*said, "--json").error["code"] == "usage"
+    assert memlog("show", "nothing", "--jsonl").error["code"] == "event_not_found"
+    assert memlog("show", "nothing", "--format", "json").error["code"] == "event_not_found"
+
+
+# Colours
+
+
+@pytest.mark.usefixtures("two_messages")
+@pytest.mark.parametrize(
+    ("variables", "coloured"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ({"TERM": "xterm", "NO_COLOR": "0"}, False),
+        ({"TERM": "dumb"}, False),
+    ],
+    ids=str,
+)
+def test_colours_are_for_terminals_that_have_and_people_who_want_them(
+    on_a_terminal: Callable[..., bytes], variables: dict[str, str], coloured: bool
+) -> None:
+    for args in (("query", "b", "--mode", "text"), ("core", "get")):
+        said = on_a_terminal(*args, **variables)
+        assert (b"\x1b[1m" in said) is coloured
+        assert b"\x1b[31m" not in said
+
+
+@pytest.mark.usefixtures("two_messages")
+def test_a_pipe_gets_no_colours(memlog: Run) -> None:
+    assert b"\x1b" not in memlog("query", "b", "--mode", "text", env={"TERM": "xterm"}).out
