@@ -16,6 +16,7 @@ _COMMANDS = {
     "append": "Append events to the log.",
     "config": "Show the settings, and where each comes from.",
     "core": "Read and change the core memory.",
+    "digest": "Print one number for all that the read model holds.",
     "embed": "Give passages that have no vector one.",
     "init": "Make a store with its settings file.",
     "project": "Bring the read model up to the log.",

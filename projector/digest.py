@@ -38,24 +38,37 @@ _TABLES = {
 
 _ROW_NUMBERS = {"message_no", "chunk_no"}
 
+_WHERE_AND_WHEN_APPENDED = {"segment", "segment_no", "offset", "length", "line", "at"}
+"""Columns that say where an event stands in its stream and when it was appended, but not what it says."""
 
-def dump(db: Connection) -> Iterator[str]:
-    """Every table as its name and then a row a line: a JSON object of its columns."""
+
+def dump(db: Connection, *, content: bool = False) -> Iterator[str]:
+    """Every table as its name and then a row a line: a JSON object of its columns.
+
+    content: leave out where events stand and when they were appended, and order rows by what is left.
+    """
     for table, order in _TABLES.items():
-        columns = [
-            name for _, name, *_ in db.execute(f"PRAGMA table_info({table})") if name not in _ROW_NUMBERS
-        ]
+        columns = [name for name in _columns(db, table) if not (content and name in _WHERE_AND_WHEN_APPENDED)]
+        listed = ", ".join(columns)
         yield f"# {table}"
-        for row in db.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}"):
+        for row in db.execute(f"SELECT {listed} FROM {table} ORDER BY {listed if content else order}"):
             yield msgspec.json.encode(dict(zip(columns, map(_readable, row), strict=True))).decode()
 
 
-def digest(db: Connection) -> str:
-    """sha256 over the dump, in hex."""
+def digest(db: Connection, *, content: bool = False) -> str:
+    """sha256 over the dump, in hex.
+
+    content: of what the events say alone, so that two stores compare whose logs say the same elsewhere.
+    """
     result = sha256()
-    for line in dump(db):
+    for line in dump(db, content=content):
         result.update(line.encode() + b"\n")
     return result.hexdigest()
+
+
+def _columns(db: Connection, table: str) -> list[str]:
+    rows = db.execute(f"PRAGMA table_info({table})")
+    return [name for _, name, *_ in rows if name not in _ROW_NUMBERS]
 
 
 _ENTRIES = {

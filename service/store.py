@@ -19,6 +19,7 @@ from memlog.eventlog.streams import shown
 from memlog.projector import catchup, passages, schema, vectors
 from memlog.projector.catchup import Progress
 from memlog.projector.chunking import ChunkSizes
+from memlog.projector.digest import digest
 from memlog.projector.embedding import Embedder, load_embedder
 from memlog.projector.projector import EMBED_BATCH, Embedded, Projection, Projector
 from memlog.projector.sqlite import Connection, binding, count_rows, why_no_vectors, wrapped
@@ -352,6 +353,17 @@ class Store:
             return verify(
                 db, self._log.path, self._projector.sizes, read_only=self._is_read_only(), progress=progress
             )
+
+    def digest(self, *, content: bool = False) -> str:
+        """sha256 over every row of the read model, in hex: equal wherever the log and the projection id are.
+
+        content: leave out where events stand and when they were appended: equal wherever logs say the same.
+        """
+        with self._mutex, wrapped("the read model"):
+            db, synced = self._reader()
+            if not synced:
+                self._notify("the read model may be behind the log")
+            return digest(db, content=content)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

@@ -35,6 +35,7 @@ PRINTING = {
     ("show", "m1"): (None, None),
     ("status",): (None, None),
     ("verify",): (None, None),
+    ("digest",): (None, None),
     ("project", "--no-embed"): (None, None),
 }
 

@@ -281,3 +281,12 @@ def test_the_position_of_an_append_is_that_of_the_query(memlog: Run, append: Run
         (hit["id"], hit["position"]["stream"], hit["position"]["segment"], hit["position"]["offset"])
         for hit in hits
     } == appended
+
+
+def test_digest(memlog: Run, append: Run) -> None:
+    append(message("tea"))
+    whole, content = memlog("digest", "--json").json, memlog("digest", "--content", "--json").json
+    assert list(whole) == list(content) == ["digest", "content"]
+    assert (whole["content"], content["content"]) == (False, True)
+    assert whole["digest"] == memlog("verify", "--json").json["digest"] != content["digest"]
+    assert memlog("digest").out.decode() == f"{whole['digest']}\n"

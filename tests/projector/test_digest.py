@@ -1,0 +1,74 @@
+"""The digest: of the whole read model, and of what its events say alone."""
+
+import json
+
+import pytest
+
+import memlog
+from memlog.projector.digest import _TABLES, _WHERE_AND_WHEN_APPENDED, dump
+
+SAID = [
+    memlog.Message(id="m1", ts="2026-02-24T10:15:00Z", channel="x", chat_id="1", role="user", content="tea"),
+    memlog.Message(id="m2", ts="2026-02-24T10:15:00Z", channel="x", chat_id="1", role="user", content="no"),
+    memlog.SessionBreak(id="b1", ts="2026-02-24T10:16:00Z", channel="x", chat_id="1", model="haiku"),
+    memlog.MemorySaved(id="y1", ts="2026-02-24T10:17:00Z", memory_id="tea", content="likes tea"),
+    memlog.CoreMemoryUpdated(id="c1", ts="2026-02-24T10:18:00Z", section="user", key="name", value="Ann"),
+]
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """A store by name, with these events appended one by one."""
+
+    def make(name, *events):
+        store = memlog.open(tmp_path / name)
+        for event in events:
+            store.append([event])
+        return store
+
+    return make
+
+
+def test_stores_that_say_the_same_have_one_content_digest(opened):
+    one, other = opened("one", *SAID), opened("other", *reversed(SAID))
+    assert one.digest(content=True) == other.digest(content=True)
+    assert one.digest() != other.digest()
+
+
+def test_a_word_more_is_another_content(opened):
+    one = opened("one", *SAID)
+    before = one.digest(content=True)
+    one.append([memlog.CoreMemoryUpdated(section="user", key="name", value="Bob")])
+    assert one.digest(content=True) != before
+
+
+def test_a_copy_of_the_log_has_the_same_digest(opened, fixture_store):
+    week = fixture_store("week")
+    first = memlog.open(week).digest()
+    fixture_log = week / "log"
+    copy = opened("copy")
+    copy.path.mkdir()
+    fixture_log.rename(copy.path / "log")
+    assert copy.digest() == first
+
+
+def test_segments_split_elsewhere_say_the_same(fixture_store):
+    week = fixture_store("week")
+    store = memlog.open(week)
+    before, content = store.digest(), store.digest(content=True)
+    for segment in list((week / "log").rglob("2026-02-24.jsonl")):
+        first, *rest = segment.read_bytes().splitlines(keepends=True)
+        segment.write_bytes(first)
+        (segment.parent / "2026-02-24.0001.jsonl").write_bytes(b"".join(rest))
+    assert store.digest() != before
+    assert store.digest(content=True) == content
+
+
+def test_the_content_of_every_table_names_no_position(opened):
+    store = opened("one", *SAID)
+    store.digest()
+    lines = list(dump(store._projector.live(), content=True))
+    assert [line for line in lines if line.startswith("#")] == [f"# {table}" for table in _TABLES]
+    rows = [json.loads(line) for line in lines if not line.startswith("#")]
+    assert len(rows) > len(SAID)
+    assert all(_WHERE_AND_WHEN_APPENDED.isdisjoint(row) for row in rows)
