@@ -19,6 +19,7 @@ _COMMANDS = {
     "digest": "Print one number for all that the read model holds.",
     "embed": "Give passages that have no vector one.",
     "init": "Make a store with its settings file.",
+    "log": "Read the log itself.",
     "project": "Bring the read model up to the log.",
     "quarantine": "List the lines that could not be projected.",
     "query": "Search messages and memories.",

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -19,7 +20,13 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 
 def print_json(*values: Any) -> None:  # noqa: ANN401 - whatever msgspec can encode
     """Print JSON documents, one a line, as UTF-8 whatever the locale."""
-    sys.stdout.buffer.write(b"".join(msgspec.json.encode(value) + b"\n" for value in values))
+    print_lines(msgspec.json.encode(value) for value in values)
+
+
+def print_lines(lines: Iterable[bytes]) -> None:
+    """Print bytes as they are, a newline behind each of `lines`."""
+    for line in lines:
+        sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.events import Redacted, tag_of
-from memlog.eventlog.line import content_hash, decode, is_blank
+from memlog.eventlog.reading import entry_of
 from memlog.eventlog.segment import Line, opened, read_lines
 from memlog.eventlog.streams import Segment
-from memlog.eventlog.upcast import Place
 from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import Checkpoint, Hints
 from memlog.projector.chunking import ChunkSizes
@@ -154,23 +153,14 @@ def _decoded(segment: Segment, lines: Iterable[Line], bad_lines: list[tuple[Line
     """The events of lines; those that hold none, and are not blank, become `bad_lines`."""
     decoded = []
     for line in lines:
-        try:
-            placed = _placed(segment, line)
-        except BadLine as bad:
-            bad_lines.append((line, bad))
+        entry = entry_of(segment, line)
+        if entry is None:
+            continue
+        if isinstance(entry.event, BadLine):
+            bad_lines.append((line, entry.event))
         else:
-            decoded += [placed] if placed else []
+            decoded.append(Placed(entry.event, segment.stream, segment.name, line, entry.content))
     return decoded
-
-
-def _placed(segment: Segment, line: Line) -> Placed | None:
-    """The event of a line; None for a blank one."""
-    if line.data is None:
-        raise BadLine("too_long", f"{line.length:,} bytes")
-    if is_blank(line.data):
-        return None
-    event = decode(line.data, Place(segment.stream, segment.name, line.offset))
-    return Placed(event, segment.stream, segment.name, line, content_hash(event))
 
 
 def _is_redaction(placed: Placed) -> bool:

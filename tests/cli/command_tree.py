@@ -1,11 +1,16 @@
-"""Every command of `memlog`, found by asking it."""
+"""The installed `memlog`, and every command of it, found by asking it."""
 
+import pathlib
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from memlog.cli.main import memlog_command
+
+MEMLOG = pathlib.Path(sys.executable).parent / "memlog"
+"""The program."""
 
 Path = tuple[str, ...]
 """The words that call a command, without `memlog`."""

@@ -7,15 +7,14 @@ import pty
 import select
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from command_tree import MEMLOG
 
-MEMLOG = Path(sys.executable).parent / "memlog"
 _TIMEOUT = 60
 
 

@@ -1,0 +1,114 @@
+"""Following the log: what any process appends, as it comes."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from memlog.eventlog.reading import Entry, entry_of
+from memlog.eventlog.segment import opened, read_lines
+from memlog.eventlog.streams import Segment
+
+SWEEP_SECONDS = 1.0
+"""How long a change may stay unseen that the file system did not tell of."""
+
+_GROUP_MS = 100  # changes that come together are looked at together
+_STEP_MS = 25
+_BLOCK = 64 * 1024
+
+
+class Follower:
+    """Reads on from where segments end now.
+
+    segments: lists those to follow, anew at each look, so that new segments and new streams are seen.
+    notify: called with what a person should know, such as that a segment was cut short.
+    """
+
+    def __init__(self, segments: Callable[[], list[Segment]], notify: Callable[[str], None]) -> None:
+        self._segments = segments
+        self._notify = notify
+        self._reached = {segment.path: _end(segment) for segment in segments()}
+        self._lines: dict[Path, int] = {}
+
+    def is_new(self, entry: Entry) -> bool:
+        """Whether `new` will give `entry`: it was appended after this follower was made."""
+        return entry.line.offset >= self._reached.get(entry.segment.path, 0)
+
+    def new(self) -> Iterator[Entry]:
+        """What has been appended since the last look; a line counts once it has ended."""
+        for segment in self._segments():
+            # Gone between the listing and the look: the next listing does not have it.
+            with suppress(FileNotFoundError):
+                yield from self._new_in(segment)
+
+    def _new_in(self, segment: Segment) -> Iterator[Entry]:
+        start, size = self._reached.get(segment.path, 0), segment.path.stat().st_size
+        if size < start:
+            self._notify(f"{segment.stream}/{segment.name.filename} was cut short: reading on from its end")
+            self._reached[segment.path] = _end(segment)
+            self._lines.pop(segment.path, None)
+        elif size > start:
+            yield from self._read_on(segment, start)
+
+    def _read_on(self, segment: Segment, start: int) -> Iterator[Entry]:
+        with opened(segment.path) as fd:
+            number = self._lines.get(segment.path, -1) + 1 or _count_lines(fd, start) + 1
+            tail_is_a_line = not segment.is_newest
+            for line in read_lines(fd, start, number=number, tail_is_a_line=tail_is_a_line):
+                self._reached[segment.path], self._lines[segment.path] = line.end, line.number
+                entry = entry_of(segment, line)
+                if entry is not None:
+                    yield entry
+
+
+def looks(folder: Path) -> Iterator[None]:
+    """Yields when it is time to look: when something below `folder` changed, and after a while without.
+
+    The file system's events are hints only: some come late, and a new folder's first may not come at all.
+    """
+    while not folder.is_dir():
+        yield
+        time.sleep(SWEEP_SECONDS / 4)
+    # Imported here: appending follows nothing.
+    from watchfiles import watch
+
+    sweep_ms = int(SWEEP_SECONDS * 1000)
+    # Where the system has no watches left, looking often enough still sees everything.
+    with suppress(OSError):
+        yield
+        for _ in watch(
+            folder,
+            watch_filter=None,
+            debounce=_GROUP_MS,
+            step=_STEP_MS,
+            rust_timeout=sweep_ms,
+            yield_on_timeout=True,
+        ):
+            yield
+    while True:
+        yield
+        time.sleep(SWEEP_SECONDS)
+
+
+def _end(segment: Segment) -> int:
+    """Where the next line of a segment begins: behind its last newline, since a writer may be at the rest."""
+    with opened(segment.path) as fd:
+        size = os.fstat(fd).st_size
+        return _behind_last_newline(fd, size) if segment.is_newest else size
+
+
+def _behind_last_newline(fd: int, end: int) -> int:
+    while end > 0:
+        start = max(0, end - _BLOCK)
+        found = os.pread(fd, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+def _count_lines(fd: int, end: int) -> int:
+    """How many lines end before the byte `end`."""
+    blocks = (os.pread(fd, min(_BLOCK, end - start), start) for start in range(0, end, _BLOCK))
+    return sum(block.count(b"\n") for block in blocks)

@@ -1,0 +1,177 @@
+"""Reading the log without a read model: every line with its event, or with what is wrong with it.
+
+The reader reports; what becomes of a bad or repeated line, its caller decides.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memlog.eventlog.damage import BadLine, check_length
+from memlog.eventlog.events import Event, tag_of
+from memlog.eventlog.line import BOM, ENVELOPE, content_hash, decode, is_blank
+from memlog.eventlog.segment import Line, line_at, opened, read_lines
+from memlog.eventlog.streams import Segment, chat_of_stream, conversation_stream, segments_of
+from memlog.eventlog.upcast import Place
+
+_raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class Entry(NamedTuple):
+    """A line that is not blank, and the event that it holds, or why it holds none.
+
+    content: `content_hash` of the event; b"" where there is none.
+    """
+
+    segment: Segment
+    line: Line
+    event: Event | BadLine
+    content: bytes
+
+    @property
+    def order(self) -> tuple[str, int, int, str]:
+        """(ts, segment, offset), the one order, and the stream for what is equal in it."""
+        ts = "" if isinstance(self.event, BadLine) else self.event.ts or ""
+        return ts, self.segment.name.order, self.line.offset, self.segment.stream
+
+    @property
+    def at(self) -> str:
+        """When memlog appended it; "" where that is not known."""
+        return "" if isinstance(self.event, BadLine) else self.event.at or ""
+
+    @property
+    def position(self) -> str:
+        """Where it stands, for people: `memory/2026-02-24.jsonl:12 (byte 4711)`."""
+        place = f"{self.segment.stream}/{self.segment.name.filename}"
+        return f"{place}:{self.line.number} (byte {self.line.offset})"
+
+
+def segments_about(
+    log: Path, *, stream: str | None = None, chat: tuple[str, str] | None = None
+) -> list[Segment]:
+    """The segments of one stream, of all streams of the chat (channel, chat_id), or of all; in log order."""
+    return [
+        segment
+        for segment in segments_of(log)[0]
+        if (stream is None or segment.stream == stream) and (chat is None or _is_about(segment.stream, chat))
+    ]
+
+
+def entry_of(segment: Segment, line: Line) -> Entry | None:
+    """What `line` of `segment` holds; None where it is blank."""
+    try:
+        check_length(line.length)
+        if line.data is None or is_blank(line.data):
+            return None
+        event = decode(line.data, Place(segment.stream, segment.name, line.offset))
+        return Entry(segment, line, event, content_hash(event))
+    except BadLine as bad:
+        return Entry(segment, line, bad, b"")
+
+
+def in_log_order(segments: Iterable[Segment]) -> Iterator[Entry]:
+    """Every line of `segments`, one segment after the other."""
+    for segment in segments:
+        with opened(segment.path) as fd:
+            yield from filter(None, (entry_of(segment, line) for line in _lines(segment, fd)))
+
+
+def accepted(segments: Iterable[Segment], leave_out: Callable[[Entry, str], None]) -> Iterator[Entry]:
+    """The events of `segments` in the one order, each once.
+
+    leave_out: called with each line that is no event of its own, and why: `duplicate` or `conflict` where an
+        earlier line of its stream has its id, else what is wrong with it.
+
+    The log is read twice and never held in memory: it may be larger.
+    """
+    known: dict[tuple[str, str | None], bytes] = {}
+    found = []
+    for entry in in_log_order(segments):
+        why = _why_left_out(entry, known)
+        if why is not None:
+            leave_out(entry, why)
+        else:
+            found.append((entry.order, entry.segment, entry.line._replace(data=None)))
+    for _, segment, line in sorted(found, key=lambda each: each[0]):
+        again = entry_of(segment, line._replace(data=line_at(segment.path, line.offset, line.length)))
+        if again is not None:
+            yield again
+
+
+def last_entries(segments: list[Segment], count: int) -> list[Entry]:
+    """The last `count` lines of `segments`, in the order of their appending as far as it is known.
+
+    A line without `at` counts as appended with the line before it in its stream.
+    """
+    found: list[tuple[str, Entry]] = []
+    for stream in dict.fromkeys(segment.stream for segment in segments):
+        at = ""
+        for entry in _last_of_stream([each for each in segments if each.stream == stream], count):
+            at = max(at, entry.at or entry.segment.name.day)
+            found.append((at, entry))
+    # Sorting keeps the order within a stream.
+    found.sort(key=lambda each: each[0])
+    return [entry for _, entry in found][max(0, len(found) - count) :]
+
+
+def todays_members(entry: Entry) -> dict[str, Any]:
+    """The members of an entry's event in today's shape, without `crc`; what memlog does not know comes last.
+
+    Raises:
+        TypeError: the entry holds no event.
+    """
+    event, data = entry.event, entry.line.data
+    if isinstance(event, BadLine) or data is None:
+        raise TypeError("a bad line has no members")
+    envelope = {"type": tag_of(event), "id": event.id, "ts": event.ts, "at": event.at, "v": event.v}
+    known: dict[str, Any] = msgspec.to_builtins(event)
+    unknown = _raw_members.decode(data.removeprefix(BOM)).items()
+    return (
+        {name: value for name, value in envelope.items() if value is not None}
+        | {name: value for name, value in known.items() if name not in ENVELOPE}
+        | {name: raw for name, raw in unknown if name not in (*ENVELOPE, *event.__struct_fields__)}
+    )
+
+
+def why_bad(bad: BadLine) -> str:
+    """The reason for people: `invalid: Object missing required field …`."""
+    return f"{bad.reason}: {bad.detail}" if bad.detail else bad.reason
+
+
+def _is_about(stream: str, chat: tuple[str, str]) -> bool:
+    return stream == conversation_stream(*chat) or chat_of_stream(stream) == chat
+
+
+def _lines(segment: Segment, fd: int) -> Iterator[Line]:
+    return read_lines(fd, tail_is_a_line=not segment.is_newest)
+
+
+def _why_left_out(entry: Entry, known: dict[tuple[str, str | None], bytes]) -> str | None:
+    """Why a line is no event of its own; None where it is one, whose content is `known` from then on."""
+    if isinstance(entry.event, BadLine):
+        return why_bad(entry.event)
+    key = (entry.segment.stream, entry.event.id)
+    if key not in known:
+        known[key] = entry.content
+        return None
+    return "duplicate" if known[key] == entry.content else "conflict"
+
+
+def _last_of_stream(segments: list[Segment], count: int) -> list[Entry]:
+    last: list[Entry] = []
+    for segment in reversed(segments):
+        last = [*_last_of_segment(segment, count - len(last)), *last]
+        if len(last) == count:
+            break
+    return last
+
+
+def _last_of_segment(segment: Segment, count: int) -> list[Entry]:
+    """Only the last lines are decoded: a segment may be long."""
+    with opened(segment.path) as fd:
+        lines = (line for line in _lines(segment, fd) if line.data is None or not is_blank(line.data))
+        last = deque(lines, maxlen=count)
+    return [entry for line in last if (entry := entry_of(segment, line)) is not None]
