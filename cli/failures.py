@@ -18,11 +18,22 @@ from memlog.eventlog.errors import (
 )
 from memlog.eventlog.streams import shown
 
-EXIT_CODES_HELP = (
-    "Exit codes: 0 done; 1 a check failed, or nothing of that id; 2 wrong usage; 3 loss or tampering;"
-    " 65 bad data; 69 a model or service is away; 70 a fault of memlog; 73 cannot create;"
-    " 74 input or output failed; 75 busy, try again; 130 interrupted."
-)
+EXIT_CODES = {
+    0: "done",
+    1: "a check failed, or nothing of that id",
+    2: "wrong usage",
+    3: "loss or tampering",
+    65: "bad data",
+    69: "a model or service is away",
+    70: "a fault of memlog",
+    73: "cannot create",
+    74: "input or output failed",
+    75: "busy, try again",
+    130: "interrupted",
+}
+"""What each exit code means."""
+
+EXIT_CODES_HELP = f"Exit codes: {'; '.join(f'{code} {means}' for code, means in EXIT_CODES.items())}."
 
 _EXIT_CODES: dict[type[MemlogError], int] = {
     NotFound: 1,

@@ -9,8 +9,8 @@ from typing import Any
 import click
 import msgspec
 
-from memlog.cli.main import Place
 from memlog.cli.output import json_option, note, print_lines, printable
+from memlog.cli.settings import Settings
 from memlog.cli.types import CHAT, TEXT, TIME
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.errors import NotFound
@@ -127,7 +127,8 @@ def _check(raw: bool, positions: bool, stream: str | None, chat: tuple[str, str]
 
 
 def _log_folder(ctx: click.Context) -> Path:
-    return ctx.ensure_object(Place).store / "log"
+    store: Path = ctx.ensure_object(Settings).store
+    return store / "log"
 
 
 def _segments(ctx: click.Context, stream: str | None, chat: tuple[str, str] | None) -> list[Segment]:

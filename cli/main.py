@@ -14,10 +14,12 @@ from memlog.cli.settings import Settings, misspelt_variables, setting_option
 
 _COMMANDS = {
     "append": "Append events to the log.",
+    "completion": "Print the script that completes commands in a shell.",
     "config": "Show the settings, and where each comes from.",
     "core": "Read and change the core memory.",
     "digest": "Print one number for all that the read model holds.",
     "embed": "Give passages that have no vector one.",
+    "help": "Show the help of a command, or describe all for programs.",
     "init": "Make a store with its settings file.",
     "log": "Read the log itself.",
     "project": "Bring the read model up to the log.",

@@ -1,5 +1,6 @@
 """The help of every command, as a user sees it: it is the reference, docs/cli.md."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -8,8 +9,9 @@ import click
 import pytest
 from click.testing import CliRunner
 from command_tree import COMMANDS, Path, called, does_something
-from reference import PAGE, WIDTH, page, section
+from reference import PAGE, WIDTH, help_of, page, section
 
+import memlog
 from memlog.cli.main import memlog_command
 
 ROOT = PAGE.parents[1]
@@ -87,3 +89,75 @@ def test_every_command_is_listed() -> None:
     listed = CliRunner().invoke(memlog_command, ["--help"], terminal_width=WIDTH).output
     for path in COMMANDS:
         assert len(path) != 1 or f"\n  {path[0]} " in listed
+
+
+# `memlog help`
+
+
+@pytest.fixture(scope="module")
+def described() -> dict[str, Any]:
+    done = CliRunner().invoke(memlog_command, ["help", "--json"], prog_name="memlog")
+    description: dict[str, Any] = json.loads(done.output)
+    return description
+
+
+def test_help_describes_every_command_and_option_to_programs(described: dict[str, Any]) -> None:
+    assert list(described) == ["version", "commands", "exit_codes"]
+    assert described["version"] == memlog.__version__
+    assert [each["name"] for each in described["commands"]] == [called(path) for path in COMMANDS]
+    for each, command in zip(described["commands"], COMMANDS.values(), strict=True):
+        assert list(each) == ["name", "help", "arguments", "options"]
+        options = [option for option in command.params if isinstance(option, click.Option)]
+        names = [option["names"] for option in each["options"]]
+        assert [option.opts for option in options] == [name for name in names if "--help" not in name]
+
+
+def test_help_describes_the_values_of_options(described: dict[str, Any]) -> None:
+    commands = {each["name"]: each for each in described["commands"]}
+    options = {name: each for each in commands["memlog query"]["options"] for name in each["names"]}
+    assert options["-k"] == {
+        "names": ["-k"],
+        "is_flag": False,
+        "type": "integer range",
+        "choices": None,
+        "min": 1,
+        "max": 1000,
+        "required": False,
+        "multiple": False,
+        "default": 10,
+        "env": None,
+        "help": "Hits at most.",
+    }
+    assert options["--mode"]["choices"] == ["hybrid", "text", "vector"]
+    assert options["--exclude"]["multiple"] is True
+    assert (options["--no-sync"]["is_flag"], options["--no-sync"]["default"]) == (True, None)
+    (store,) = [each for each in commands["memlog"]["options"] if each["names"] == ["--store"]]
+    assert (store["type"], store["env"]) == ("path", "MEMLOG_STORE")
+    (text,) = commands["memlog query"]["arguments"]
+    assert (text["name"], text["required"], text["multiple"]) == ("TEXT", True, False)
+
+
+def test_the_exit_codes_are_those_of_the_page(described: dict[str, Any]) -> None:
+    table = (ROOT / "docs/json-output.md").read_text().partition("| exit code |")[2]
+    assert [each["code"] for each in described["exit_codes"]] == [
+        int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)
+    ]
+
+
+@each_command
+def test_help_with_a_command_is_that_commands_help(path: Path) -> None:
+    asked = ["help", *path]
+    done = CliRunner().invoke(memlog_command, asked, prog_name="memlog", terminal_width=WIDTH)
+    assert done.output == help_of(path)
+
+
+def test_help_of_a_group_describes_what_is_below_it() -> None:
+    done = CliRunner().invoke(memlog_command, ["help", "core", "--json"], prog_name="memlog")
+    names = [each["name"] for each in json.loads(done.output)["commands"]]
+    assert names == [called(path) for path in COMMANDS if path[:1] == ("core",)]
+
+
+def test_help_of_no_command_is_an_error() -> None:
+    done = CliRunner().invoke(memlog_command, ["help", "core", "nonsense"], prog_name="memlog")
+    assert done.exit_code == 2
+    assert "core nonsense" in done.output
