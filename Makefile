@@ -22,7 +22,7 @@ test: $(INSTALLED)  ## all tests; those on the LoCoMo conversations need MEMLOG_
 	$(BIN)/pytest
 
 snapshots: $(INSTALLED)  ## write docs/cli.md and the transcripts of tests/cli as they are now; read the difference
-	$(BIN)/pytest -q tests/cli/test_help.py --snapshot-update
+	$(BIN)/pytest -q tests/cli/test_help.py tests/cli/test_transcripts.py --snapshot-update
 
 lint: $(INSTALLED)  ## formatting, lint, strict types
 	$(BIN)/ruff format --check .

@@ -1,0 +1,92 @@
+"""The transcripts are what happens, the pages quote them, and no command lacks one."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import command_tree
+import pytest
+from command_tree import COMMANDS, MEMLOG, called, does_something
+from transcripts import CHAPTERS, blocks_of, is_told, rewritten, run, steps_of
+
+ROOT = Path(__file__).parents[2]
+_OUT_OF_DATE = "`make snapshots` writes what has changed anew; read the difference"
+
+each_chapter = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[Path, list[str]]:
+    """What the commands of each chapter print, all run in order in one home folder."""
+    home = tmp_path_factory.mktemp("home")
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("MEMLOG_", "XDG_")) and name != "COLUMNS"
+    }
+    env = kept | {
+        "HOME": str(home),
+        "MEMLOG_STORE": str(home / "notes"),
+        "PATH": f"{MEMLOG.parent}:{os.environ['PATH']}",
+    }
+    outputs = {}
+    for chapter in CHAPTERS:
+        text = chapter.read_text()
+        outputs[chapter] = run(steps_of(text), env, home)
+        if pytestconfig.getoption("update_snapshots"):
+            chapter.write_text(rewritten(text, steps_of(text), outputs[chapter]))
+    return outputs
+
+
+@each_chapter
+def test_a_chapter_tells_what_happens(chapter: Path, printed: dict[Path, list[str]]) -> None:
+    steps = steps_of(chapter.read_text())
+    assert steps
+    for step, output in zip(steps, printed[chapter], strict=True):
+        if not is_told(step.output, output):
+            assert output.splitlines() == step.output.splitlines(), f"$ {step.command}{_OUT_OF_DATE}"
+            pytest.fail(f"$ {step.command}{output}{_OUT_OF_DATE}")
+
+
+def test_every_console_block_of_a_page_stands_in_a_chapter() -> None:
+    told = [block for chapter in CHAPTERS for block in blocks_of(chapter.read_text())]
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for block in blocks_of(page.read_text()):
+            assert any(f"\n{block}" in f"\n{each}" for each in told), f"{page.name}:\n{block}"
+
+
+def _doing() -> Iterator[command_tree.Path]:
+    return (path for path, command in COMMANDS.items() if does_something(command))
+
+
+@pytest.mark.parametrize("path", list(_doing()), ids=called)
+def test_every_command_has_its_place_in_a_chapter(path: command_tree.Path) -> None:
+    commands = [step.command for chapter in CHAPTERS for step in steps_of(chapter.read_text())]
+    calls = re.compile(rf"\bmemlog (?:--\S+ \S+ )*{re.escape(' '.join(path))}(?![\w-])")
+    assert any(calls.search(command) for command in commands)
+
+
+# The comparison itself
+
+
+@pytest.mark.parametrize(
+    ("expected", "output", "told"),
+    [
+        ("a\n", "a\n", True),
+        ("a\n", "b\n", False),
+        ("a\n", "a\nb\n", False),
+        ("", "a\n", False),
+        ("a…c\n", "abbc\n", True),
+        ("a…c\n", "abb\n", False),
+        ("…\n", "a\nb\n", True),
+        ("a\n…\n", "a\n", True),
+        ("a\n…\nc\n", "a\nb\nd\n", False),
+        ("on 2026-02-24 in 0.5\n", "on 2027-03-25 in 11.25\n", True),
+        ("on 2026-02-24 in 0.5\n", "on 2027-03-25 in 11\n", False),
+        ("[exit status: 2]\n", "[exit status: 1]\n", False),
+        ("(a|b)\n", "a\n", False),
+    ],
+)
+def test_a_transcript_tells_shapes_and_words(expected: str, output: str, told: bool) -> None:
+    assert is_told(expected, output) is told

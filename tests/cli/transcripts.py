@@ -1,0 +1,106 @@
+"""Transcripts of a shell: read, run, compared, written anew. Their form is told in transcripts/README.md."""
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "transcripts"
+CHAPTERS = sorted(path for path in FOLDER.glob("*.md") if path.name != "README.md")
+_TIMEOUT = 120
+
+_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_STEP = re.compile(r"^\$ (?P<command>.*\n(?:> .*\n)*)(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE)
+
+_SHAPES = [
+    (re.compile(pattern), name)
+    for pattern, name in (
+        (r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", "<id>"),
+        (r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{3})?Z| \d\d:\d\d)", "<time>"),
+        (r"\d{4}-\d\d-\d\d", "<day>"),
+        (r"\d{8}T\d{6}-[0-9a-f]{8}\.db", "<generation>"),
+        (r"\b(?:[0-9a-f]{64}|[0-9a-f]{16})\b", "<hash>"),
+        (r'(?<="crc":")[0-9a-f]{8}', "<crc>"),
+        (r"(?<=sqlite3 )[\d.]+|(?<=sqlean )[\d.]+", "<version>"),
+        (r"\b\d+\.\d+\b", "<decimal>"),
+    )
+]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command and what it printed, in the text of a chapter.
+
+    start, end: of the output, in characters of the chapter.
+    """
+
+    command: str
+    output: str
+    start: int
+    end: int
+
+
+def blocks_of(text: str) -> list[str]:
+    """The console blocks of a page."""
+    return [block[1] for block in _BLOCK.finditer(text)]
+
+
+def steps_of(text: str) -> list[Step]:
+    """The commands of a chapter in their order."""
+    return [
+        Step(
+            re.sub("^> ", "", step["command"], flags=re.MULTILINE),
+            step["output"],
+            block.start(1) + step.start("output"),
+            block.start(1) + step.end("output"),
+        )
+        for block in _BLOCK.finditer(text)
+        for step in _STEP.finditer(block[1])
+    ]
+
+
+def run(steps: list[Step], env: dict[str, str], home: Path) -> list[str]:
+    """What the commands print, run by one shell."""
+    script = "exec 2>&1\n" + "".join(f"{step.command}printf '\\036%d\\036' $?\n" for step in steps)
+    done = subprocess.run(
+        ["sh", "-c", script],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        env=env,
+        cwd=home,
+        timeout=_TIMEOUT,
+        check=False,
+    )
+    *printed, _ = done.stdout.decode().replace(str(home), "~").split("\x1e")
+    assert len(printed) == 2 * len(steps), "the shell ended before the last command"
+    return [
+        _with_status(output, int(status)) for output, status in zip(printed[::2], printed[1::2], strict=True)
+    ]
+
+
+def is_told(expected: str, output: str) -> bool:
+    """Whether `output` is what a transcript says."""
+    lines = [
+        r"(?:.*\n)*" if line == "…" else ".*".join(map(re.escape, line.split("…"))) + "\n"
+        for line in _shape(expected).splitlines()
+    ]
+    return re.fullmatch("".join(lines), _shape(output)) is not None
+
+
+def rewritten(text: str, steps: list[Step], outputs: list[str]) -> str:
+    """A chapter with the outputs of today in the place of those that no longer are."""
+    for step, output in reversed(list(zip(steps, outputs, strict=True))):
+        if not is_told(step.output, output):
+            text = text[: step.start] + output + text[step.end :]
+    return text
+
+
+def _with_status(output: str, status: int) -> str:
+    whole = output if output.endswith("\n") or not output else f"{output}\n"
+    return whole + (f"[exit status: {status}]\n" if status else "")
+
+
+def _shape(text: str) -> str:
+    for pattern, name in _SHAPES:
+        text = pattern.sub(name, text)
+    return text
