@@ -124,7 +124,8 @@ def _stdin_text() -> str:
     try:
         return data.decode().removesuffix("\n")
     except UnicodeDecodeError as error:
-        raise BadInput(f"the content is not UTF-8: byte {error.start}: {error.reason}") from error
+        message = f"the content is not UTF-8: byte {error.start}: {error.reason}"
+        raise BadInput(message, hint=HINTS["not_utf8"]) from error
 
 
 _NumberedLine = tuple[int, bytes | None]

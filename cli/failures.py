@@ -6,7 +6,7 @@ import traceback
 import click
 import msgspec
 
-from memlog.cli.output import printable
+from memlog.cli.output import one_line
 from memlog.eventlog.errors import (
     BadInput,
     Busy,
@@ -73,9 +73,9 @@ def failure_of(error: BaseException) -> Failure:
         case KeyboardInterrupt() | click.Abort():
             return Failure("interrupted", "interrupted", "what was done is kept", True)
         case OSError():
-            return Failure(
-                "io", f"{error.filename or 'input or output'}: {error.strerror or error}", "", True
-            )
+            name = error.filename or "input or output"
+            hint = "see that it can be read and written, then try again"
+            return Failure("io", f"{name}: {error.strerror or error}", hint, True)
     return Failure(
         "internal", f"{type(error).__name__}: {error}", "a fault of memlog: MEMLOG_DEBUG=1 shows where", False
     )
@@ -114,6 +114,6 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
         }
         click.echo(msgspec.json.encode({"error": safe}).decode(), err=True)
         return
-    click.echo(f"memlog: {printable(failure.message)}", err=True)
+    click.echo(f"memlog: {one_line(failure.message)}", err=True)
     if failure.hint:
-        click.echo(f"hint: {printable(failure.hint)}", err=True)
+        click.echo(f"hint: {one_line(failure.hint)}", err=True)

@@ -11,7 +11,7 @@ import msgspec
 
 from memlog.cli.output import json_option, note, print_lines, printable
 from memlog.cli.settings import Settings
-from memlog.cli.types import CHAT, TEXT, TIME
+from memlog.cli.types import CHAT, TEXT, TIME, count
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.following import Follower, looks
@@ -87,16 +87,14 @@ def cat(
 
 @log.command()
 @_options
-@click.option(
-    "-n", "count", type=click.IntRange(min=0), default=10, show_default=True, help="So many lines at most."
-)
+@click.option("-n", "lines", type=count(0), default=10, show_default=True, help="So many lines at most.")
 @click.option("-f", "--follow", is_flag=True, help="Then print what is appended, as it comes, until Ctrl-C.")
 @click.pass_context
 def tail(
     ctx: click.Context,
     stream: str | None,
     chat: tuple[str, str] | None,
-    count: int,
+    lines: int,
     follow: bool,
     raw: bool,
     positions: bool,
@@ -110,10 +108,10 @@ def tail(
         print_lines(_printed(entry, raw=raw, positions=positions) for entry in _readable(entries))
 
     if not follow:
-        show(last_entries(_segments(ctx, stream, chat), count))
+        show(last_entries(_segments(ctx, stream, chat), lines))
         return
     follower = Follower(lambda: segments_about(folder, stream=stream, chat=chat), note)
-    last = last_entries(segments_about(folder, stream=stream, chat=chat), count)
+    last = last_entries(segments_about(folder, stream=stream, chat=chat), lines)
     show(entry for entry in last if not follower.is_new(entry))
     for _ in looks(folder):
         show(follower.new())

@@ -6,7 +6,7 @@ from memlog.cli.formats import Answer, Table, format_options, print_answer, sile
 from memlog.cli.opening import open_store
 from memlog.cli.output import bold, dim, one_line
 from memlog.cli.settings import Settings, setting_option
-from memlog.cli.types import CHAT, TEXT, TIME
+from memlog.cli.types import CHAT, TEXT, TIME, UNIT
 from memlog.query.filters import Filters, Kind
 from memlog.query.search import Hit, SearchResult
 
@@ -32,7 +32,7 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
 )
 @click.option(
     "--min-similarity",
-    type=click.FloatRange(0, 1),
+    type=UNIT,
     default=0.0,
     help="Leave out what only meaning finds below this.",
 )

@@ -67,6 +67,23 @@ class _JsonObject(_Text):
         return members
 
 
+class _Unit(click.FloatRange):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        number = super().convert(value, param, ctx)
+        # It is neither below nor above any bound.
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number from 0 to 1", param, ctx)
+        return number
+
+
+def count(least: int) -> click.IntRange:
+    """A number of things, from `least` on. More than a million is a slip, and SQLite's numbers end, too."""
+    return click.IntRange(least, 1_000_000)
+
+
+UNIT = _Unit(0, 1)
+"""A number from 0 to 1."""
+
 TEXT = _Text()
 """UTF-8."""
 

@@ -5,7 +5,7 @@ import click
 from memlog.cli.formats import Answer, Table, format_options, print_answer
 from memlog.cli.opening import open_store
 from memlog.cli.output import one_line, printable
-from memlog.cli.types import CHAT
+from memlog.cli.types import CHAT, count
 from memlog.query.window import WindowMessage
 
 
@@ -17,10 +17,8 @@ from memlog.query.window import WindowMessage
     required=True,
     help="The conversation, split at the first colon.",
 )
-@click.option("--last", type=click.IntRange(min=1), help="At most so many messages; 50 without --tokens.")
-@click.option(
-    "--tokens", type=click.IntRange(min=1), help="Only whole messages that fit into so many tokens."
-)
+@click.option("--last", type=count(1), help="At most so many messages; 50 without --tokens.")
+@click.option("--tokens", type=count(1), help="Only whole messages that fit into so many tokens.")
 @format_options
 @click.pass_context
 def window(ctx: click.Context, chat: tuple[str, str], last: int | None, tokens: int | None) -> None:
