@@ -20,7 +20,7 @@ def core() -> None:
 
 
 @core.command()
-@click.argument("section", type=_SECTIONS, required=False)
+@click.argument("section", type=_SECTIONS, required=False, metavar="[user|agent]")
 @click.argument("key", type=TEXT, required=False)
 @format_options
 @click.pass_context
