@@ -1,7 +1,6 @@
 """Errors as a user sees them: one line and a hint, and an exit code."""
 
 import os
-import traceback
 
 import click
 import msgspec
@@ -104,6 +103,9 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
     if isinstance(error, click.exceptions.Exit):
         return
     if os.environ.get("MEMLOG_DEBUG"):
+        # Imported here: it takes 2 ms, and `append` starts without it.
+        import traceback
+
         traceback.print_exception(error)
     failure = failure_of(error)
     if as_json:

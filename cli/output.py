@@ -10,9 +10,8 @@ import click
 import msgspec
 
 # C0 but tab and newline, DEL, C1, and the marks that reverse or hide text (CWE-150).
-_CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
-)
+# A text, which `re` compiles when it is first needed: an acknowledgement does not need it.
+_CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 """The option that every command has."""
@@ -32,7 +31,7 @@ def print_lines(lines: Iterable[bytes]) -> None:
 
 def printable(text: str) -> str:
     r"""`text` with control characters and bidi marks as `\x1b`: stored text must not drive a terminal."""
-    return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    return re.sub(_CONTROLS, lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def one_line(text: str) -> str:

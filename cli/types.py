@@ -1,11 +1,11 @@
 """The kinds of values that options take."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from memlog.eventlog import timestamps
 
@@ -59,8 +59,8 @@ class _JsonObject(_Text):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         try:
-            members = json.loads(super().convert(value, param, ctx))
-        except (ValueError, RecursionError) as error:
+            members = msgspec.json.decode(super().convert(value, param, ctx))
+        except (msgspec.DecodeError, RecursionError) as error:
             self.fail(f"{value!r} is no JSON: {error}", param, ctx)
         if not isinstance(members, dict):
             self.fail(f"{value!r} is no JSON object", param, ctx)

@@ -59,9 +59,10 @@ class BadLine(Exception):
         self.detail = detail
 
 
-_ESCAPE = re.compile(rb"\\u([0-9a-fA-F]{4})|\\.", re.DOTALL)
+# Texts, which `re` compiles when they are first needed: a good line needs neither.
+_ESCAPE = rb"(?s)\\u([0-9a-fA-F]{4})|\\."
 # Possessive: a string that is not closed would cost a backtracking point for each of its bytes.
-_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["{}\[\]]', re.DOTALL)
+_STRING_OR_BRACKET = rb'(?s)"(?:[^"\\]++|\\.)*+"|["{}\[\]]'
 
 
 def check_length(length: int) -> None:
@@ -110,7 +111,7 @@ def _is_torn(line: bytes) -> bool:
 def _depths(line: bytes) -> Iterator[int]:
     """How many objects and lists are open behind each bracket; one more behind a string that never ends."""
     depth = 0
-    for token in _STRING_OR_BRACKET.finditer(line):
+    for token in re.finditer(_STRING_OR_BRACKET, line):
         match token[0]:
             case b"{" | b"[":
                 depth += 1
@@ -127,7 +128,7 @@ def _depths(line: bytes) -> Iterator[int]:
 def _lone_surrogate(line: bytes) -> str | None:
     """The first escape that is half of a pair without the other half."""
     high: re.Match[bytes] | None = None
-    for escape in _ESCAPE.finditer(line):
+    for escape in re.finditer(_ESCAPE, line):
         code = int(escape[1], 16) if escape[1] else 0
         is_low = 0xDC00 <= code <= 0xDFFF
         if high is not None and not (is_low and escape.start() == high.end()):

@@ -5,7 +5,6 @@ docs/storage/jsonl-format.md has a worked example in real bytes.
 
 import re
 import zlib
-from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -20,7 +19,7 @@ ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
 """The members that every event has; `crc` stands in the line alone."""
 
 VERSION = 1
-"""Changes with any change to which lines are accepted, or to what `content_hash` covers; part of the
+"""Changes with any change to which lines are accepted, or to what `canonical` holds; part of the
 projection id."""
 
 BOM = b"\xef\xbb\xbf"
@@ -28,7 +27,7 @@ BOM = b"\xef\xbb\xbf"
 
 _TRAILER = re.compile(rb',"crc":"([0-9a-f]{8})"\}')
 _TRAILER_LENGTH = len(b',"crc":"00000000"}')
-_MEMBER_AT_FAULT = re.compile(r"at `\$\.(\w+)")
+_MEMBER_AT_FAULT = r"at `\$\.(\w+)"
 
 _event = msgspec.json.Decoder(AnyEvent)
 _members = msgspec.json.Decoder(dict[str, Any])
@@ -64,14 +63,15 @@ def is_blank(line: bytes) -> bool:
     return not line or line.isspace() or line == BOM
 
 
-def content_hash(event: Event) -> bytes:
-    """sha256 of what the event says: its canonical JSON without id, ts, at, v and crc, 32 bytes.
+def canonical(event: Event) -> bytes:
+    """What the event says: its members but id, ts, at, v and crc, as JSON in the order of their names.
 
-    Two lines with one id are the same event, appended twice, where this is equal.
+    Raises:
+        BadLine: it holds an integer that JSON readers would not agree on.
     """
     said = {name: getattr(event, name) for name in event.__struct_fields__ if name not in ENVELOPE}
     try:
-        return sha256(_canonical.encode(said | {"type": tag_of(event)})).digest()
+        return _canonical.encode(said | {"type": tag_of(event)})
     except OverflowError as error:
         raise BadLine("invalid", "an integer is outside 64 bits") from error
 
@@ -139,7 +139,7 @@ def event_of(members: dict[str, Any]) -> Event:
 
 def _fault(error: msgspec.ValidationError, members: dict[str, Any]) -> str:
     """What is wrong, with the value that is: msgspec names the member alone."""
-    member = _MEMBER_AT_FAULT.search(str(error))
+    member = re.search(_MEMBER_AT_FAULT, str(error))
     if member is None or member[1] not in members:
         return str(error)
     value = repr(members[member[1]])

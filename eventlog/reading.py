@@ -12,7 +12,8 @@ import msgspec
 
 from memlog.eventlog.damage import BadLine, check_length
 from memlog.eventlog.events import Event, tag_of
-from memlog.eventlog.line import BOM, ENVELOPE, content_hash, decode, is_blank
+from memlog.eventlog.identity import content_hash
+from memlog.eventlog.line import BOM, ENVELOPE, decode, is_blank
 from memlog.eventlog.segment import Line, line_at, opened, read_lines
 from memlog.eventlog.streams import Segment, chat_of_stream, conversation_stream, segments_of
 from memlog.eventlog.upcast import Place

@@ -4,14 +4,13 @@ No input can leave `log/`: a conversation's folder is made of a–z, 0–9, `-`,
 and that `_` makes it neither `.` nor `..`.
 """
 
-import hashlib
 import os
 import re
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import unquote_to_bytes
+
+import msgspec
 
 from memlog.eventlog import events
 from memlog.eventlog.events import ConversationEvent, Event, Redacted
@@ -20,8 +19,8 @@ CONVERSATIONS = "conversations"
 _FOLDER_LIMIT = 120
 _FOLDER_HEAD = 80
 _SEGMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.(\d{4}))?\.jsonl", re.ASCII)
-_CONVERSATION = re.compile(rf"{CONVERSATIONS}/[^/\x00-\x1f\x7f]*_[^/\x00-\x1f\x7f]*")
-_SHORTENED = re.compile(rf".{{{_FOLDER_HEAD}}}~[0-9a-f]{{16}}")
+_CONVERSATION = rf"{CONVERSATIONS}/[^/\x00-\x1f\x7f]*_[^/\x00-\x1f\x7f]*"
+_SHORTENED = rf".{{{_FOLDER_HEAD}}}~[0-9a-f]{{16}}"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-.")
 
 
@@ -35,6 +34,9 @@ def conversation_stream(channel: str, chat_id: str) -> str:
     """The stream that memlog appends a conversation's events to."""
     folder = f"{encoded_name(channel)}_{encoded_name(chat_id)}"
     if len(folder) > _FOLDER_LIMIT:
+        # Imported here, as in chat_of_stream below: most appends need neither, and pay for what they import.
+        import hashlib
+
         folder = f"{folder[:_FOLDER_HEAD]}~{hashlib.sha256(folder.encode()).hexdigest()[:16]}"
     return f"{CONVERSATIONS}/{folder}"
 
@@ -45,9 +47,11 @@ def chat_of_stream(stream: str) -> tuple[str, str] | None:
     The folder is split at its first `_` and the two halves decoded, so that a folder made by hand
     (`telegram_a_b`) and memlog's own (`telegram_a%5fb`) name the same chat.
     """
+    from urllib.parse import unquote_to_bytes
+
     parent, _, folder = stream.partition("/")
     channel, underscore, chat_id = folder.partition("_")
-    if parent != CONVERSATIONS or not underscore or _SHORTENED.fullmatch(folder):
+    if parent != CONVERSATIONS or not underscore or re.fullmatch(_SHORTENED, folder):
         return None
     try:
         return unquote_to_bytes(channel).decode(), unquote_to_bytes(chat_id).decode()
@@ -95,7 +99,7 @@ def stream_of(event: Event) -> str:
 
 def is_stream(name: str) -> bool:
     """Whether a folder of this name below `log/` can be a stream of memlog's."""
-    return name in _STREAMS or _CONVERSATION.fullmatch(name) is not None
+    return name in _STREAMS or re.fullmatch(_CONVERSATION, name) is not None
 
 
 def belongs_in(event: Event, stream: str) -> bool:
@@ -107,8 +111,7 @@ def belongs_in(event: Event, stream: str) -> bool:
     return isinstance(event, ConversationEvent) and chat_of_stream(stream) == (event.channel, event.chat_id)
 
 
-@dataclass(frozen=True, order=True)
-class SegmentName:
+class SegmentName(msgspec.Struct, frozen=True, order=True):
     """A segment's day and number, in the order in which segments follow each other."""
 
     day: str
@@ -145,8 +148,7 @@ def _is_day(text: str) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(msgspec.Struct, frozen=True):
     """One JSONL file of a stream. `is_newest`: the one that is appended to, whose tail may be pending."""
 
     stream: str

@@ -4,8 +4,9 @@ The one foreign shape is what many agents write:
 `{"id","ts","role","content","type":null|"session_break"|"subagent_result","meta":{"channel","chat_id",…}}`
 """
 
-from dataclasses import dataclass
 from typing import Any, get_args
+
+import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import ConversationEvent, tag_of
@@ -18,8 +19,7 @@ VERSION = 2
 _OF_CONVERSATIONS = tuple(map(tag_of, get_args(ConversationEvent)))
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a line stands: (stream, segment, byte offset)."""
 
     stream: str

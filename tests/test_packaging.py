@@ -1,8 +1,6 @@
 """How the folders at the top install, and which may import which."""
 
 import ast
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -66,13 +64,3 @@ def test_public_names_are_there():
     for name in memlog.__all__:
         assert getattr(memlog, name) is not None
     assert set(memlog.__all__) == {*memlog._HOME, "__version__"}
-
-
-def test_appending_imports_nothing_heavy():
-    code = (
-        "import sys; import memlog.cli.main, memlog.cli.append;"
-        "print(sorted({name.partition('.')[0] for name in sys.modules}"
-        " & {'numpy', 'onnxruntime', 'tokenizers', 'sqlite3', 'pysqlite3', 'sqlean', 'sqlite_utils'}))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"

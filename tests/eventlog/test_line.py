@@ -23,8 +23,9 @@ from memlog.eventlog.events import (
     Message,
     SessionBreak,
 )
+from memlog.eventlog.identity import content_hash
 from memlog.eventlog.ids import new_id
-from memlog.eventlog.line import content_hash, decode, is_blank
+from memlog.eventlog.line import decode, is_blank
 from memlog.eventlog.streams import SegmentName, stream_of
 from memlog.eventlog.upcast import Place
 

