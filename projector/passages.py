@@ -74,7 +74,8 @@ def remove(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) ->
     """
     fulltext.remove(db, shelf.fulltext, _entries(db, shelf, where, values))
     chunk_numbers = f"SELECT chunk_no FROM {shelf.chunks} WHERE {where}"
-    vectors.remove(db, shelf.vectors, chunk_numbers, values)
+    if not vectors.remove(db, shelf.vectors, chunk_numbers, values):
+        queue_all(db)
     db.execute(f"DELETE FROM {shelf.queue} WHERE chunk_no IN ({chunk_numbers})", values)
     db.execute(f"DELETE FROM {shelf.chunks} WHERE {where}", values)
 

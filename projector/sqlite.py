@@ -66,11 +66,25 @@ def error_types() -> tuple[type[Exception], ...]:
     return (binding().Error,)
 
 
+def described() -> str:
+    """The binding and its SQLite: `pysqlite3 3.53.4`."""
+    return f"{binding().__name__} {binding().sqlite_version}"
+
+
 def why_no_vectors() -> str | None:
     """Why vector search cannot work with this SQLite; None where it can."""
     if not _loads_extensions(binding()):
-        return f"{binding().__name__} {binding().sqlite_version} cannot load extensions"
-    return None if _vec0_path() else "the package sqlite-vec is not installed"
+        return f"{described()} cannot load extensions; pysqlite3 and sqlean.py can"
+    path = _vec0_path()
+    return "the package sqlite-vec is not installed" if path is None else _why_not_loaded(path)
+
+
+def vec_version(db: Connection) -> str | None:
+    """The version of sqlite-vec; None where vector search cannot work."""
+    if why_no_vectors() is not None:
+        return None
+    (version,) = db.execute("SELECT vec_version()").fetchone()
+    return str(version).removeprefix("v")
 
 
 def connect(path: Path, mode: Mode) -> Connection:
@@ -89,9 +103,7 @@ def connect(path: Path, mode: Mode) -> Connection:
         for pragma in _PRAGMAS[mode]:
             db.execute(f"PRAGMA {pragma}")
         if why_no_vectors() is None:
-            db.enable_load_extension(True)
-            db.load_extension(str(_vec0_path()))
-            db.enable_load_extension(False)
+            _load_vec0(db)
     return db
 
 
@@ -145,6 +157,28 @@ def _loads_extensions(module: ModuleType) -> bool:
         finally:
             db.close()
         return True
+
+
+@cache
+def _why_not_loaded(path: Path) -> str | None:
+    """What SQLite says where sqlite-vec is made for another machine, or damaged."""
+    db = binding().connect(":memory:")
+    try:
+        _load_vec0(db)
+    except error_types() as error:
+        return f"{described()} cannot load {path}: {error}"
+    finally:
+        db.close()
+    return None
+
+
+def _load_vec0(db: Connection) -> None:
+    db.enable_load_extension(True)
+    try:
+        db.load_extension(str(_vec0_path()))
+    finally:
+        # Nothing that a log holds may ever load more.
+        db.enable_load_extension(False)
 
 
 @cache

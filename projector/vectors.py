@@ -41,6 +41,14 @@ def use_model(db: Connection, embedder: Embedder) -> bool:
     return True
 
 
+def why_unlike(db: Connection, embedder: Embedder) -> str | None:
+    """Why the vectors in `db` cannot be compared with `embedder`'s; None where they can, or none stand."""
+    model = model_of(db)
+    if model in (None, embedder.id):
+        return None
+    return f"the vectors are of {model}, the model is {embedder.id}: memlog project"
+
+
 def store(db: Connection, table: str, queue: str, vectors: Sequence[tuple[int, bytes]]) -> int:
     """Store float32 vectors by chunk number, and return how many.
 
@@ -54,10 +62,16 @@ def store(db: Connection, table: str, queue: str, vectors: Sequence[tuple[int, b
     return stored
 
 
-def remove(db: Connection, table: str, chunk_numbers: str, values: tuple[Any, ...]) -> None:
-    """Remove the vectors of the chunks that the query `chunk_numbers` gives.
+def remove(db: Connection, table: str, chunk_numbers: str, values: tuple[Any, ...]) -> bool:
+    """Remove the vectors of the chunks that the query `chunk_numbers` gives, and say whether others stay.
 
-    Where this SQLite has no vectors they stay behind without a chunk, and no search can find them.
+    Where this SQLite cannot reach them all are given up, lest some stay behind without a chunk: all passages
+    have to wait anew then. A SQLite that can makes the tables anew, from the cache.
     """
-    if model_of(db) is not None and why_no_vectors() is None:
-        db.execute(f"DELETE FROM {table} WHERE rowid IN ({chunk_numbers})", values)
+    if model_of(db) is None:
+        return True
+    if why_no_vectors() is not None:
+        db.execute("DELETE FROM meta WHERE name = 'vector_model'")
+        return False
+    db.execute(f"DELETE FROM {table} WHERE rowid IN ({chunk_numbers})", values)
+    return True

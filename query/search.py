@@ -186,11 +186,9 @@ def _add_evidence(
 def _embedded(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:
     """The question's vector; None, with the reason in `silent`, where it cannot be compared with any."""
     reason = why_no_vectors()
-    model = vectors.model_of(db)
-    if reason is None and model is None:
+    if reason is None and vectors.model_of(db) is None:
         reason = "no vectors yet: memlog project"
-    elif reason is None and model != embedder.id:
-        reason = f"the vectors are of {model}, the model is {embedder.id}: memlog project"
+    reason = reason or vectors.why_unlike(db, embedder)
     if reason is None:
         if len(text) > _EMBEDDED_CHARACTERS:
             silent["vector"] = f"only the question's first {_EMBEDDED_CHARACTERS:,} characters were compared"

