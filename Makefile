@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test snapshots lint format eval storm
+.PHONY: help demo test snapshots test-all-pythons resolve wheel-test lint format eval storm
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 24
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +23,18 @@ test: $(INSTALLED)  ## all tests; those on the LoCoMo conversations need MEMLOG_
 
 snapshots: $(INSTALLED)  ## write docs/cli.md and the transcripts of tests/cli as they are now; read the difference
 	$(BIN)/pytest -q tests/cli/test_help.py tests/cli/test_transcripts.py --snapshot-update
+
+test-all-pythons:  ## all tests on each Python of 3.11, 3.12 and 3.13 that this machine has
+	@pythons=$$(.ci/pythons) && for python in $$pythons; do \
+		echo "== $$python"; \
+		$(MAKE) --no-print-directory test PYTHON="$$python" VENV=".venv-$$(basename "$$python")" || exit 1; \
+	done
+
+resolve: $(INSTALLED)  ## ask the package index for wheels of all dependencies, for each platform and Python
+	$(BIN)/pytest -m index
+
+wheel-test:  ## build sdist and wheel, and try the wheel in an environment of its own
+	PYTHON=$(PYTHON) .ci/wheel-test
 
 lint: $(INSTALLED)  ## formatting, lint, strict types
 	$(BIN)/ruff format --check .

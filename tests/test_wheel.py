@@ -1,0 +1,74 @@
+"""What is in the sdist and the wheel, and that it is the wheel which the other tests of this run import.
+
+`make wheel-test` runs it. MEMLOG_DIST names the folder of both, MEMLOG_SOURCE the checkout behind them.
+"""
+
+import os
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import memlog
+
+pytestmark = pytest.mark.wheel
+
+FOLDERS = ("eventlog", "projector", "query", "service", "cli")
+DATA = {
+    "memlog/py.typed",
+    *(f"memlog/projector/{name}" for name in ("schema.sql", "vocab.txt", "vocab.NOTICE")),
+}
+
+
+@pytest.fixture(scope="module")
+def built() -> Path:
+    return Path(os.environ["MEMLOG_DIST"])
+
+
+@pytest.fixture(scope="module")
+def modules() -> set[str]:
+    """All modules of the checkout, as files of the package."""
+    source = Path(os.environ["MEMLOG_SOURCE"])
+    found = {
+        f"memlog/{path.relative_to(source)}" for folder in FOLDERS for path in (source / folder).rglob("*.py")
+    }
+    assert len(found) > 40
+    return {"memlog/__init__.py", *found}
+
+
+@pytest.fixture(scope="module")
+def wheel(built):
+    (path,) = built.glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        yield archive
+
+
+def test_the_wheel_holds_every_module_and_its_data_and_nothing_else(wheel, modules):
+    packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert packed == modules | DATA
+
+
+def test_the_wheel_holds_its_licences_and_its_command(wheel):
+    info = f"memlog_store-{memlog.__version__}.dist-info"
+    assert b"Apache License" in wheel.read(f"{info}/licenses/LICENSE")
+    assert f"{info}/licenses/projector/vocab.NOTICE" in wheel.namelist()
+    assert b"memlog = memlog.cli.main:main" in wheel.read(f"{info}/entry_points.txt")
+
+
+def test_the_sdist_holds_every_module_too(built, modules):
+    (path,) = built.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    assert {name.removeprefix("memlog/") for name in modules} - {"__init__.py"} <= packed
+    assert {
+        ".pkg/memlog/__init__.py",
+        ".pkg/memlog/py.typed",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+    } <= packed
+
+
+def test_it_is_the_wheel_that_is_imported():
+    assert "site-packages" in Path(memlog.__file__).parts
