@@ -100,8 +100,8 @@ def fulltext_digest(db: Connection) -> str:
             f"SELECT stream, owner, part, sz FROM {table}_docsize LEFT JOIN ({entries}) ON no = id"
             " ORDER BY stream, owner, part"
         )
-        # A table that was emptied has zeros there, one that never held anything has nothing.
-        totals = f"SELECT block FROM {table}_data WHERE id = 1 AND EXISTS (SELECT 1 FROM {table}_docsize)"
+        # No rows and no words, as two varints, or as nothing where there never was a row.
+        totals = f"SELECT coalesce(nullif(block, x''), x'0000') FROM {table}_data WHERE id = 1"
         for sql in (words, lengths, totals):
             for row in db.execute(sql):
                 result.update(msgspec.json.encode([table, *map(_readable, row)]) + b"\n")

@@ -104,3 +104,17 @@ def test_the_schema_is_as_promised(projected):
     db.execute("DELETE FROM memories")
     assert db.execute("SELECT count(*) FROM memory_chunks WHERE memory_id IS NOT NULL").fetchone() == (0,)
     db.execute("ROLLBACK")
+
+
+def test_a_full_text_whose_last_word_has_gone_is_well(tmp_path):
+    """An earlier segment comes late, and with it another event of the only message's id."""
+    chat = tmp_path / "log" / "conversations" / "cli_1"
+    chat.mkdir(parents=True)
+    (chat / "2026-02-25.jsonl").write_bytes(b'{"id":"m1","role":"user","content":"tea"}\n')
+    projector = Projector(tmp_path)
+    projector.catch_up()
+    (chat / "2026-02-24.jsonl").write_bytes(b'{"id":"m1","type":"session_break"}\n')
+    projector.catch_up()
+    assert projector.live().execute("SELECT type FROM messages").fetchall() == [("session_break",)]
+    assert checked(projector).problems == []
+    projector.close()
