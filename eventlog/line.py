@@ -18,6 +18,9 @@ from memlog.eventlog.upcast import Place, upcast
 ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
 """The members that every event has; `crc` stands in the line alone."""
 
+_SAID = -len(Event.__struct_fields__)
+"""Where the members of an event of its own type end: the envelope stands behind them."""
+
 VERSION = 1
 """Changes with any change to which lines are accepted, or to what `canonical` holds; part of the
 projection id."""
@@ -64,14 +67,14 @@ def is_blank(line: bytes) -> bool:
 
 
 def canonical(event: Event) -> bytes:
-    """What the event says: its members but id, ts, at, v and crc, as JSON in the order of their names.
+    """What the event says: a JSON list of its type and its members but id, ts, at, v and crc, in the order in
+    which its struct has them, defaults included.
 
     Raises:
         BadLine: it holds an integer that JSON readers would not agree on.
     """
-    said = {name: getattr(event, name) for name in event.__struct_fields__ if name not in ENVELOPE}
     try:
-        return _canonical.encode(said | {"type": tag_of(event)})
+        return _canonical.encode((tag_of(event), *msgspec.structs.astuple(event)[:_SAID]))
     except OverflowError as error:
         raise BadLine("invalid", "an integer is outside 64 bits") from error
 

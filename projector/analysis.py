@@ -21,6 +21,8 @@ def analysed(text: str) -> str:
     So each character begins one token, and one character alone is found as a prefix: 喝绿茶 becomes
     喝绿 绿茶 茶.
     """
+    if text.isascii():
+        return text.replace("\0", " ")
     return _CJK.sub(lambda run: f" {' '.join(_pairs(run[0]))} {run[0][-1]} ", _prepared(text))
 
 

@@ -6,17 +6,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from memlog.eventlog.damage import BadLine
-from memlog.eventlog.events import Redacted, tag_of
-from memlog.eventlog.reading import entry_of
+from memlog.eventlog.events import Event, Redacted, tag_of
+from memlog.eventlog.reading import Entry, entry_of
 from memlog.eventlog.segment import Line, opened, read_lines
 from memlog.eventlog.streams import Segment
 from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import Checkpoint, Hints
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers.placed import Placed
+from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection
 
 _BATCH_LINES = 4096
@@ -119,7 +120,7 @@ def _find_redactions(db: Connection, stretch: Stretch) -> None:
     segment = stretch.segment
     with _opened(segment) as fd:
         lines = read_lines(fd, end=stretch.end, tail_is_a_line=stretch.tail_is_a_line)
-        _record_redactions(db, [placed for placed in _decoded(segment, lines, []) if _is_redaction(placed)])
+        _record_redactions(db, _redactions(_decoded(segment, lines, [])))
 
 
 @dataclass
@@ -133,12 +134,14 @@ class _Outcome:
 def _fold(db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes) -> Tally:
     outcome = _Outcome()
     decoded = _decoded(segment, lines, outcome.quarantined)
-    redacted = _redacted(db, segment, decoded)
-    # A redaction itself is never left out.
-    kept = [placed for placed in decoded if placed.id not in redacted or _is_redaction(placed)]
-    _sort_out(db, segment, kept, outcome)
+    redactions = _redactions(decoded)
+    redacted = _redacted(db, segment, redactions)
+    if redacted:
+        # A redaction itself is never left out.
+        decoded = [placed for placed in decoded if placed.id not in redacted or placed in redactions]
+    _sort_out(db, segment, decoded, outcome)
     _record(db, segment, outcome)
-    _record_redactions(db, [placed for placed in decoded if _is_redaction(placed)])
+    _record_redactions(db, redactions)
     handlers.handle(db, outcome.accepted, sizes)
     return Tally(
         events=len(outcome.accepted),
@@ -152,6 +155,7 @@ def _fold(db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes
 def _decoded(segment: Segment, lines: Iterable[Line], bad_lines: list[tuple[Line, BadLine]]) -> list[Placed]:
     """The events of lines; those that hold none, and are not blank, become `bad_lines`."""
     decoded = []
+    segment_no = segment.name.order
     for line in lines:
         entry = entry_of(segment, line)
         if entry is None:
@@ -159,15 +163,21 @@ def _decoded(segment: Segment, lines: Iterable[Line], bad_lines: list[tuple[Line
         if isinstance(entry.event, BadLine):
             bad_lines.append((line, entry.event))
         else:
-            decoded.append(Placed(entry.event, segment.stream, segment.name, line, entry.content))
+            decoded.append(_placed(entry, entry.event, segment_no))
     return decoded
 
 
-def _is_redaction(placed: Placed) -> bool:
-    return isinstance(placed.event, Redacted)
+def _placed(entry: Entry, event: Event, segment_no: int) -> Placed:
+    segment, line = entry.segment, entry.line
+    order = (cast(str, event.ts), segment_no, line.offset)
+    return Placed(cast(str, event.id), event, segment.stream, segment.name, line, entry.content, order)
 
 
-def _redacted(db: Connection, segment: Segment, decoded: list[Placed]) -> set[str]:
+def _redactions(decoded: list[Placed]) -> list[Placed]:
+    return [placed for placed in decoded if isinstance(placed.event, Redacted)]
+
+
+def _redacted(db: Connection, segment: Segment, redactions: list[Placed]) -> set[str]:
     """The ids of the stream that are to be left out.
 
     Raises:
@@ -177,7 +187,7 @@ def _redacted(db: Connection, segment: Segment, decoded: list[Placed]) -> set[st
         target_id
         for (target_id,) in db.execute("SELECT target_id FROM redactions WHERE stream = ?", (segment.stream,))
     }
-    new = {placed.event.target_id for placed in decoded if isinstance(placed.event, Redacted)} - known
+    new = {placed.event.target_id for placed in redactions if isinstance(placed.event, Redacted)} - known
     for target_id in sorted(new):
         if db.execute(_PROJECTED, {"stream": segment.stream, "id": target_id}).fetchone():
             raise HistoryChanged(segment.stream, f"{target_id} was redacted")
@@ -201,7 +211,7 @@ def _sort_out(db: Connection, segment: Segment, decoded: list[Placed], outcome: 
         )
     }
     for placed in decoded:
-        here = (segment.name.order, placed.line.offset)
+        here = placed.order[1:]
         standing = known.setdefault(placed.id, (*here, placed.content_sha256))
         if standing[:2] == here:
             outcome.accepted.append(placed)
@@ -214,35 +224,41 @@ def _sort_out(db: Connection, segment: Segment, decoded: list[Placed], outcome: 
 
 
 def _record(db: Connection, segment: Segment, outcome: _Outcome) -> None:
-    stream, name = segment.stream, segment.name
-    db.executemany(
-        "INSERT INTO events (stream, id, type, ts, at, segment, segment_no, offset, length, line,"
-        " content_sha256) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    stream, filename = segment.stream, segment.name.filename
+    insert(
+        db,
+        "events",
+        ("stream", "id", "type", "ts", "segment_no", "offset", "at", "segment", "length", "line")
+        + ("content_sha256",),
         (
-            (stream, placed.id, tag_of(placed.event), placed.event.ts, placed.event.at)
-            + (name.filename, name.order, placed.line.offset, placed.line.length, placed.line.number)
-            + (placed.content_sha256,)
+            (stream, placed.id, tag_of(placed.event), *placed.order, placed.event.at or "", filename)
+            + (placed.line.length, placed.line.number, bytearray(placed.content_sha256))
             for placed in outcome.accepted
         ),
+        empty_is_null=("at",),
     )
-    db.executemany(
-        "INSERT INTO conflicts (stream, id, segment, offset, length, line, content_sha256)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+    insert(
+        db,
+        "conflicts",
+        ("stream", "id", "segment", "offset", "length", "line", "content_sha256"),
         (
-            (stream, placed.id, name.filename, placed.line.offset, placed.line.length, placed.line.number)
+            (stream, placed.id, filename, placed.line.offset, placed.line.length, placed.line.number)
             + (placed.content_sha256,)
             for placed in outcome.conflicts
         ),
     )
-    db.executemany(
-        "INSERT INTO duplicates (stream, id, segment, offset) VALUES (?, ?, ?, ?)",
-        ((stream, placed.id, name.filename, placed.line.offset) for placed in outcome.duplicates),
+    insert(
+        db,
+        "duplicates",
+        ("stream", "id", "segment", "offset"),
+        ((stream, placed.id, filename, placed.line.offset) for placed in outcome.duplicates),
     )
-    db.executemany(
-        "INSERT INTO quarantine (stream, segment, offset, length, line, reason, sha256)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+    insert(
+        db,
+        "quarantine",
+        ("stream", "segment", "offset", "length", "line", "reason", "sha256"),
         (
-            (stream, name.filename, line.offset, line.length, line.number, bad.reason)
+            (stream, filename, line.offset, line.length, line.number, bad.reason)
             + (None if line.data is None else sha256(line.data).digest(),)
             for line, bad in outcome.quarantined
         ),

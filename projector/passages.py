@@ -3,10 +3,11 @@ and the queue of those that wait for a vector."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from memlog.projector import fulltext, vectors
 from memlog.projector.analysis import passage
+from memlog.projector.chunking import ChunkSizes, chunks
 from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection, count_rows
 from memlog.projector.vectors import Pending
@@ -16,13 +17,11 @@ from memlog.projector.vectors import Pending
 class Shelf:
     """The tables of one kind of passages.
 
-    chunks: a row per passage. columns: those that are given when one is added.
-    has_fulltext: which of its rows have an entry of their own in `fulltext`, as a condition.
-    queue: a row per passage without a vector. vectors: the vec0 table.
+    chunks: a row per passage. vectors: the vec0 table.
+    has_fulltext: which rows have an entry of their own in `fulltext`, as a condition.
     """
 
     chunks: str
-    columns: tuple[str, ...]
     fulltext: str
     has_fulltext: str
     vectors: str
@@ -35,8 +34,6 @@ class Shelf:
 
 MEMORY = Shelf(
     chunks="memory_chunks",
-    columns=("stream", "memory_id", "message_id", "summary_id", "document_id", "source", "chat_id", "label")
-    + ("created_at", "updated_at", "chunk_index", "section", "content", "start_char", "end_char"),
     fulltext="memory_chunks_fts",
     # Whole messages have a full text of their own.
     has_fulltext="message_id IS NULL",
@@ -44,27 +41,81 @@ MEMORY = Shelf(
 )
 """Of messages, memories, summaries, and documents of sources of kind `memory`."""
 
-DOCS = Shelf(
-    chunks="doc_chunks",
-    columns=("stream", "document_id", "file", "version", "label", "created_at", "updated_at")
-    + ("chunk_index", "section", "content", "start_char", "end_char", "start_line", "end_line"),
-    fulltext="doc_chunks_fts",
-    has_fulltext="1",
-    vectors="vec_docs",
-)
+DOCS = Shelf(chunks="doc_chunks", fulltext="doc_chunks_fts", has_fulltext="1", vectors="vec_docs")
 """Of documents of sources of kind `docs`."""
 
 SHELVES = (MEMORY, DOCS)
 
 
-def add(db: Connection, shelf: Shelf, rows: list[tuple[Any, ...]]) -> None:
-    """Add passages: the values of `shelf.columns` of each. They wait for a vector from now on."""
+class Whole(NamedTuple):
+    """What passages are cut from; `id` is what its owner is known by in its table."""
+
+    stream: str
+    id: str | None
+    source: str
+    chat_id: str | None
+    label: str | None
+    created_at: str
+    updated_at: str
+    content: str
+
+
+def add(
+    db: Connection,
+    owner: Literal["message_id", "memory_id", "summary_id", "document_id"],
+    wholes: Iterable[Whole],
+    sizes: ChunkSizes,
+) -> None:
+    """Cut `wholes` into passages of `memory_chunks`. They wait for a vector from now on."""
+    columns = ("stream", owner, "source", "chat_id", "label", "created_at", "updated_at", "chunk_index")
+    rows = [
+        (stream, owner_id, source, chat_id or "", label or "", created_at, updated_at)
+        + (index, chunk.section or "", content[chunk.start : chunk.end], chunk.start, chunk.end)
+        for stream, owner_id, source, chat_id, label, created_at, updated_at, content in wholes
+        for index, chunk in enumerate(chunks(content, sizes))
+    ]
+    _add(db, MEMORY, (*columns, "section", "content", "start_char", "end_char"), rows)
+
+
+def add_document(db: Connection, document: Whole, file: str, version: str, sizes: ChunkSizes) -> None:
+    """Cut a document into passages of `doc_chunks`, each with its lines, which count from 1."""
+    columns = ("stream", "document_id", "file", "version", "label", "created_at", "updated_at", "chunk_index")
+    places = ("section", "content", "start_char", "end_char", "start_line", "end_line")
+    rows = []
+    content = document.content
+    line, counted = 1, 0
+    for index, chunk in enumerate(chunks(content, sizes)):
+        # Chunks overlap, so a start may lie before the end of the one before, but never before its start.
+        line += content.count("\n", counted, chunk.start)
+        counted = chunk.start
+        last = line + content.count("\n", chunk.start, max(chunk.start, chunk.end - 1))
+        rows.append(
+            (document.stream, document.id, file, version, document.label or "", document.created_at)
+            + (document.updated_at, index, chunk.section or "", content[chunk.start : chunk.end])
+            + (chunk.start, chunk.end, line, last)
+        )
+    _add(db, DOCS, columns + places, rows)
+
+
+def _add(db: Connection, shelf: Shelf, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
     if not rows:
         return
-    (last,) = db.execute(f"SELECT coalesce(max(chunk_no), 0) FROM {shelf.chunks}").fetchone()
-    insert(db, shelf.chunks, shelf.columns, rows)
-    db.execute(f"INSERT INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no > ?", (last,))
-    fulltext.add(db, shelf.fulltext, _entries(db, shelf, "chunk_no > ?", (last,)))
+    first = _take_numbers(db, shelf, len(rows))
+    numbers = range(first, first + len(rows))
+    numbered = ((number, *row) for number, row in zip(numbers, rows, strict=True))
+    insert(db, shelf.chunks, ("chunk_no", *columns), numbered, empty_is_null=("chat_id", "label", "section"))
+    insert(db, shelf.queue, ("chunk_no",), ((number,) for number in numbers))
+    fulltext.add(db, shelf.fulltext, _entries(db, shelf, "chunk_no >= ?", (first,)))
+
+
+def _take_numbers(db: Connection, shelf: Shelf, count: int) -> int:
+    """The first of `count` numbers that no passage ever had: a vector that is computed while rows change must
+    not land on another passage. (AUTOINCREMENT would do, at a third of an insert's cost.)"""
+    name = f"last_of_{shelf.chunks}"
+    row = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    last = int(row[0]) if row else 0
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, str(last + count)))
+    return last + 1
 
 
 def remove(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) -> None:

@@ -9,11 +9,22 @@ Row = dict[str, Any]
 """The values of a row by column."""
 
 
-def insert(db: Connection, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
-    """Add rows, each the values of `columns`."""
-    db.executemany(
-        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", rows
-    )
+def insert(
+    db: Connection,
+    table: str,
+    columns: Sequence[str],
+    rows: Iterable[tuple[Any, ...]],
+    *,
+    empty_is_null: Sequence[str] = (),
+) -> None:
+    """Add rows, each the values of `columns`.
+
+    empty_is_null: columns that are given "" where there is nothing. Python's sqlite3 has a fast path for
+        text, numbers and bytearrays alone: to bind a None or bytes was measured to take 1.2 microseconds
+        more, and some columns of a message are null in most rows.
+    """
+    places = ("nullif(?, '')" if name in empty_is_null else "?" for name in columns)
+    db.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(places)})", rows)
 
 
 def upsert(db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by: str | None = None) -> None:

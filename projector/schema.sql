@@ -83,21 +83,23 @@ CREATE TABLE checkpoints (
     PRIMARY KEY (stream, segment)
 ) WITHOUT ROWID;
 
--- Names and values of this file: projection_id, vector_model. Not in the digest.
+-- Names and values of this file: projection_id, vector_model, the last numbers of passages. Not in the digest.
 CREATE TABLE meta (
     name   TEXT PRIMARY KEY,
     value  TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- A row per message and per session break. The rowid serves the full text alone.
+-- A row per message and per session break. The rowid serves the full text alone. (Checks with OR: with IN
+-- each takes 1.3 microseconds a row, a tenth of the load.)
 CREATE TABLE messages (
     message_no  INTEGER PRIMARY KEY,
     stream      TEXT NOT NULL,
     id          TEXT NOT NULL,     -- of the event
     channel     TEXT NOT NULL,
     chat_id     TEXT NOT NULL,
-    role        TEXT CHECK (role IN ('user', 'assistant', 'system', 'tool')),
-    type        TEXT NOT NULL CHECK (type IN ('message', 'subagent_result', 'session_break')),
+    role        TEXT CHECK (role = 'user' OR role = 'assistant' OR role = 'system' OR role = 'tool'),
+    type        TEXT NOT NULL
+                CHECK (type = 'message' OR type = 'subagent_result' OR type = 'session_break'),
     name        TEXT,              -- of the speaker
     content     TEXT NOT NULL,
     metadata    TEXT,              -- JSON: the event's meta; of a session break {"model": …}
@@ -319,10 +321,9 @@ CREATE INDEX documents_by_source ON documents (source_id, file);
 
 -- A row per passage that is embedded and searched as a memory or message: of a message (source
 -- `conversation`), a memory, a summary (source `summary`), or a document of a source of kind `memory`.
--- AUTOINCREMENT: a number is never used twice, so a vector that is computed while rows change cannot
--- land on another passage.
+-- A number is never used twice (memlog.projector.passages).
 CREATE TABLE memory_chunks (
-    chunk_no     INTEGER PRIMARY KEY AUTOINCREMENT,
+    chunk_no     INTEGER PRIMARY KEY,
     stream       TEXT NOT NULL,
     memory_id    TEXT REFERENCES memories (memory_id) ON DELETE CASCADE,
     message_id   TEXT,
@@ -352,7 +353,7 @@ CREATE INDEX memory_chunks_by_document ON memory_chunks (document_id) WHERE docu
 
 -- A row per passage of a document of a source of kind `docs`.
 CREATE TABLE doc_chunks (
-    chunk_no     INTEGER PRIMARY KEY AUTOINCREMENT,
+    chunk_no     INTEGER PRIMARY KEY,
     stream       TEXT NOT NULL,
     document_id  TEXT NOT NULL REFERENCES documents (document_id) ON DELETE CASCADE,
     chunk_index  INTEGER NOT NULL,

@@ -5,6 +5,7 @@ events set the same thing the greater (ts, segment, offset) wins. It looks at no
 tolerates references to what does not exist. So events may be projected in batches of any size.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from memlog.eventlog.events import (
@@ -50,7 +51,10 @@ VERSION = 2
 Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]
 
 _HANDLERS: dict[Handler, tuple[type[Event], ...]] = {
-    conversations.fold: (Message, SessionBreak, SummaryWritten, ExtractionCompleted),
+    conversations.add_messages: (Message,),
+    conversations.add_session_breaks: (SessionBreak,),
+    conversations.add_summaries: (SummaryWritten,),
+    conversations.add_extractions: (ExtractionCompleted,),
     memories.fold: (
         MemorySaved,
         MemoryUpdated,
@@ -64,7 +68,9 @@ _HANDLERS: dict[Handler, tuple[type[Event], ...]] = {
     facts.fold: (FactStored, FactRemoved),
     documents.fold: (SourceRegistered, SourceRemoved, DocumentIndexed, DocumentRemoved),
 }
-_HANDLER_OF = {kind: handler for handler, kinds in _HANDLERS.items() for kind in kinds}
+_HANDLER_OF: dict[type[Event], Handler | None] = {
+    kind: handler for handler, kinds in _HANDLERS.items() for kind in kinds
+} | {Redacted: None}
 
 
 def handle(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
@@ -72,12 +78,12 @@ def handle(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
 
     `redacted` has no handler: it acts on lines, before they are events.
     """
-    by_handler: dict[Handler, list[Placed]] = {}
+    by_handler: defaultdict[Handler | None, list[Placed]] = defaultdict(list)
     for placed in events:
-        if not isinstance(placed.event, Redacted):
-            by_handler.setdefault(_HANDLER_OF[type(placed.event)], []).append(placed)
+        by_handler[_HANDLER_OF[type(placed.event)]].append(placed)
     for handler, its_events in by_handler.items():
-        handler(db, its_events, sizes)
+        if handler is not None:
+            handler(db, its_events, sizes)
 
 
 def clear_stream(db: Connection, stream: str) -> None:

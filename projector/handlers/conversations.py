@@ -5,53 +5,49 @@ from typing import Any, cast
 
 from memlog.eventlog.events import ExtractionCompleted, Message, SessionBreak, SummaryWritten
 from memlog.projector import fulltext, passages
-from memlog.projector.chunking import ChunkSizes, chunks
+from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers.placed import Placed, as_json
+from memlog.projector.passages import Whole
 from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection
 
 
-def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
-    """Add what was said."""
-    _add_messages(db, [placed for placed in events if isinstance(placed.event, Message)], sizes)
-    _add_session_breaks(db, [placed for placed in events if isinstance(placed.event, SessionBreak)])
-    _add_summaries(db, [placed for placed in events if isinstance(placed.event, SummaryWritten)], sizes)
-    _add_extractions(db, [placed for placed in events if isinstance(placed.event, ExtractionCompleted)])
-
-
-def _add_messages(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
-    rows, entries, cut = [], [], []
+def add_messages(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+    """Add messages, and their passages."""
+    rows, entries, wholes = [], [], []
     for number, placed in enumerate(events, start=_next_number(db)):
         said = cast(Message, placed.event)
         ts = placed.order[0]
-        meta = as_json(said.meta) if said.meta is not None else None
+        meta = as_json(said.meta) if said.meta is not None else ""
         rows.append(
             (number, placed.stream, said.id, said.channel, said.chat_id, said.role, said.kind or "message")
-            + (said.name, said.content, meta, *placed.order)
+            + (said.name or "", said.content, meta, *placed.order)
         )
         if said.content.strip():
             entries.append(fulltext.entry(number, said.name, said.content))
-        owner = (placed.stream, None, said.id, None, None, "conversation", _chat(said), said.name, ts, ts)
-        cut += _passages(owner, said.content, sizes)
+        whole = Whole(placed.stream, said.id, "conversation", _chat(said), said.name, ts, ts, said.content)
+        wholes.append(whole)
     _insert_messages(db, rows)
     fulltext.add(db, fulltext.MESSAGES, entries)
-    passages.add(db, passages.MEMORY, cut)
+    passages.add(db, "message_id", wholes, sizes)
 
 
-def _add_session_breaks(db: Connection, events: Sequence[Placed]) -> None:
+def add_session_breaks(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
+    """Add session breaks, which stand among the messages."""
     rows = []
     for number, placed in enumerate(events, start=_next_number(db)):
         said = cast(SessionBreak, placed.event)
-        meta = as_json({"model": said.model}) if said.model is not None else None
+        meta = as_json({"model": said.model}) if said.model is not None else ""
         rows.append(
             (number, placed.stream, said.id, said.channel, said.chat_id, None, "session_break")
-            + (None, "", meta, *placed.order)
+            + ("", "", meta, *placed.order)
         )
     _insert_messages(db, rows)
 
 
-def _add_summaries(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
-    rows, cut = [], []
+def add_summaries(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+    """Add summaries, and their passages."""
+    rows, wholes = [], []
     for placed in events:
         said = cast(SummaryWritten, placed.event)
         ts = placed.order[0]
@@ -59,8 +55,7 @@ def _add_summaries(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) 
             (placed.stream, said.id, said.channel, said.chat_id, said.from_message_id, said.to_message_id)
             + (said.content, f"{placed.segment.filename}:{placed.line.offset}", *placed.order)
         )
-        owner = (placed.stream, None, None, said.id, None, "summary", _chat(said), None, ts, ts)
-        cut += _passages(owner, said.content, sizes)
+        wholes.append(Whole(placed.stream, said.id, "summary", _chat(said), None, ts, ts, said.content))
     insert(
         db,
         "summaries",
@@ -68,10 +63,11 @@ def _add_summaries(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) 
         + ("created_at", "segment_no", "offset"),
         rows,
     )
-    passages.add(db, passages.MEMORY, cut)
+    passages.add(db, "summary_id", wholes, sizes)
 
 
-def _add_extractions(db: Connection, events: Sequence[Placed]) -> None:
+def add_extractions(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
+    """Add how far a conversation was distilled."""
     rows = []
     for placed in events:
         said = cast(ExtractionCompleted, placed.event)
@@ -98,15 +94,9 @@ def _insert_messages(db: Connection, rows: list[tuple[Any, ...]]) -> None:
         ("message_no", "stream", "id", "channel", "chat_id", "role", "type", "name", "content", "metadata")
         + ("created_at", "segment_no", "offset"),
         rows,
+        empty_is_null=("name", "metadata"),
     )
 
 
 def _chat(said: Message | SummaryWritten) -> str:
     return f"{said.channel}:{said.chat_id}"
-
-
-def _passages(owner: tuple[Any, ...], content: str, sizes: ChunkSizes) -> list[tuple[Any, ...]]:
-    return [
-        (*owner, index, chunk.section, content[chunk.start : chunk.end], chunk.start, chunk.end)
-        for index, chunk in enumerate(chunks(content, sizes))
-    ]

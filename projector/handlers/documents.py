@@ -1,15 +1,15 @@
 """Sources and documents: of each the greatest event that added or removed it decides; the removal of a source
 removes the documents that were indexed before it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any
 
 from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, SourceRegistered, SourceRemoved
 from memlog.projector import passages
-from memlog.projector.chunking import Chunk, ChunkSizes, chunks
+from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers.placed import FIRST, Placed, as_json, buried, bury
-from memlog.projector.rows import upsert
+from memlog.projector.passages import Whole
+from memlog.projector.rows import Row, upsert
 from memlog.projector.sqlite import Connection
 
 
@@ -120,32 +120,20 @@ def _remove_passages(db: Connection, where: str, value: str) -> None:
         passages.remove(db, shelf, where, (value,))
 
 
-def _add_passages(db: Connection, row: dict[str, Any], sizes: ChunkSizes) -> None:
-    cut = chunks(row["content"], sizes)
-    if row["kind"] == "memory":
-        passages.add(db, passages.MEMORY, list(_as_memories(row, cut)))
+def _add_passages(db: Connection, row: Row, sizes: ChunkSizes) -> None:
+    """Of a source of kind `memory` a file is searched as a memory; its name is then its source."""
+    is_memory = row["kind"] == "memory"
+    whole = Whole(
+        stream=row["stream"],
+        id=row["document_id"],
+        source=row["file"],
+        chat_id=None,
+        label=None if is_memory else row["file"],
+        created_at=row["indexed_at"],
+        updated_at=row["indexed_at"],
+        content=row["content"],
+    )
+    if is_memory:
+        passages.add(db, "document_id", [whole], sizes)
     else:
-        passages.add(db, passages.DOCS, list(_as_docs(row, cut)))
-
-
-def _as_memories(row: dict[str, Any], cut: list[Chunk]) -> Iterable[tuple[Any, ...]]:
-    for index, chunk in enumerate(cut):
-        yield (
-            (row["stream"], None, None, None, row["document_id"], row["file"], None, None)
-            + (row["indexed_at"], row["indexed_at"], index, chunk.section)
-            + (row["content"][chunk.start : chunk.end], chunk.start, chunk.end)
-        )
-
-
-def _as_docs(row: dict[str, Any], cut: list[Chunk]) -> Iterable[tuple[Any, ...]]:
-    line, counted = 1, 0
-    for index, chunk in enumerate(cut):
-        # Chunks overlap, so a start may lie before the end of the one before, but never before its start.
-        line += row["content"].count("\n", counted, chunk.start)
-        counted = chunk.start
-        last = line + row["content"].count("\n", chunk.start, max(chunk.start, chunk.end - 1))
-        yield (
-            (row["stream"], row["document_id"], row["file"], row["version"], row["file"])
-            + (row["indexed_at"], row["indexed_at"], index, chunk.section)
-            + (row["content"][chunk.start : chunk.end], chunk.start, chunk.end, line, last)
-        )
+        passages.add_document(db, whole, row["file"], row["version"], sizes)

@@ -24,8 +24,9 @@ from memlog.eventlog.events import (
 )
 from memlog.projector import passages
 from memlog.projector.analysis import memory_label
-from memlog.projector.chunking import ChunkSizes, chunks
+from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers.placed import Order, Placed, as_json, buried, bury
+from memlog.projector.passages import Whole
 from memlog.projector.rows import Row, insert, upsert
 from memlog.projector.sqlite import Connection
 
@@ -153,7 +154,7 @@ def _refresh(db: Connection, memory_id: str, decays: _Decays, sizes: ChunkSizes)
     if row is None:
         db.execute("DELETE FROM memories WHERE memory_id = ?", (memory_id,))
     elif row["archived_at"] is None:
-        passages.add(db, passages.MEMORY, _passages(row, sizes))
+        passages.add(db, "memory_id", [_whole(row)], sizes)
 
 
 def _cut_from(db: Connection, memory_id: str) -> tuple[Any, ...] | None:
@@ -224,17 +225,18 @@ def _history(db: Connection, memory_id: str) -> tuple[Order, int, str | None]:
     return (ts, segment_no, offset), count, last
 
 
-def _passages(row: Row, sizes: ChunkSizes) -> list[tuple[Any, ...]]:
-    content = row["content"]
-    owner = (STREAM, row["memory_id"], None, None, None, row["source"], row["chat_id"]) + (
-        memory_label(row["title"], content),
-        row["created_at"],
-        row["updated_at"],
+def _whole(row: Row) -> Whole:
+    label = memory_label(row["title"], row["content"])
+    return Whole(
+        stream=STREAM,
+        id=row["memory_id"],
+        source=row["source"],
+        chat_id=row["chat_id"],
+        label=label,
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        content=row["content"],
     )
-    return [
-        (*owner, index, chunk.section, content[chunk.start : chunk.end], chunk.start, chunk.end)
-        for index, chunk in enumerate(chunks(content, sizes))
-    ]
 
 
 def _fade_all(db: Connection, decays: _Decays) -> None:

@@ -1,6 +1,6 @@
 """An accepted event and where it stands, and which of two events wins."""
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,21 +22,13 @@ _json = msgspec.json.Encoder(order="deterministic")
 class Placed(NamedTuple):
     """An accepted event and where it stands."""
 
+    id: str
     event: Event
     stream: str
     segment: SegmentName
     line: Line
     content_sha256: bytes
-
-    @property
-    def id(self) -> str:
-        """Of the event."""
-        return cast(str, self.event.id)
-
-    @property
-    def order(self) -> Order:
-        """(ts, segment, offset)."""
-        return cast(str, self.event.ts), self.segment.order, self.line.offset
+    order: Order
 
     def order_as(self, time: str) -> Row:
         """The same as columns, of which `time` is the first."""
