@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from memlog.eventlog import timestamps
 
@@ -58,13 +57,17 @@ class _JsonObject(_Text):
     name = "json"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        # Imported here: what a log accepts is more than most commands need to know.
+        from memlog.eventlog.damage import BadLine, check_text
+        from memlog.eventlog.line import members_of
+
+        data = super().convert(value, param, ctx).encode()
         try:
-            members = msgspec.json.decode(super().convert(value, param, ctx))
-        except (msgspec.DecodeError, RecursionError) as error:
-            self.fail(f"{value!r} is no JSON: {error}", param, ctx)
-        if not isinstance(members, dict):
-            self.fail(f"{value!r} is no JSON object", param, ctx)
-        return members
+            check_text(data)
+            return members_of(data)
+        except BadLine as bad:
+            why = f"{bad.reason.replace('_', ' ')}: {bad.detail}"
+            self.fail(f"{value!r} is no JSON object that a log can keep: {why}", param, ctx)
 
 
 class _Unit(click.FloatRange):

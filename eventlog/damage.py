@@ -23,6 +23,7 @@ Reason = Literal[
     "lone_surrogate",  # an escape such as \ud800 that is no character
     "too_long",
     "too_deep",
+    "duplicate_key",  # an object says two things under one name, and readers differ in which they take
     "invalid",  # JSON, but members are missing or of the wrong type
     "unknown_type",  # of a newer memlog or another tool; no damage
     "newer_version",  # of a newer memlog; no damage
@@ -41,6 +42,7 @@ HINTS: dict[Reason, str] = {
     "lone_surrogate": "write the character itself, or both halves of the pair",
     "too_long": "an event has at most 16 MiB; split it",
     "too_deep": "nest less deeply",
+    "duplicate_key": "give each member of an object once",
     "invalid": "docs/storage/jsonl-format.md lists the members of each type",
     "unknown_type": f"known types: {', '.join(TYPES)}",
     "newer_version": "this line needs a newer memlog",
@@ -96,6 +98,8 @@ def _check_utf8(line: bytes) -> None:
 
 
 def _check_depth(line: bytes) -> None:
+    if line.find(b"{", 1) < 0 and line.find(b"[") < 0:  # most lines; finding nothing is faster than counting
+        return
     if line.count(b"{") + line.count(b"[") > MAX_DEPTH and max(_depths(line), default=0) > MAX_DEPTH:
         raise BadLine("too_deep", f"more than {MAX_DEPTH} objects and lists within each other")
 

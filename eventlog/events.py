@@ -29,6 +29,9 @@ Day = Annotated[str, msgspec.Meta(pattern=r"\A\d{4}-\d\d-\d\d\Z")]
 Ids = Annotated[list[Text], msgspec.Meta(min_length=1)]
 """What names one thing or several."""
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""A number of things, as SQLite can keep it."""
+
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1."""
 
@@ -169,7 +172,7 @@ class DailyEventRecorded(Event, tag="daily_event_recorded"):
     channel: str | None = None
     sender_id: str | None = None
     summary: str = ""
-    raw_tokens: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    raw_tokens: Count | None = None
 
 
 class DailyEventsCompressed(Event, tag="daily_events_compressed"):
@@ -255,7 +258,7 @@ class DocumentIndexed(Event, tag="document_indexed"):
     file: Text
     filetype: str | None = None
     mtime: str | float | None = None
-    size: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    size: Count | None = None
     version: str | None = None
     content: str = ""
 

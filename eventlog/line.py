@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.ambiguity import check_members, is_as_short_as_can_be
 from memlog.eventlog.damage import BadLine, check_text, why_not_json
 from memlog.eventlog.events import TYPES, AnyEvent, Event, tag_of
 from memlog.eventlog.streams import belongs_in, stream_of
@@ -21,14 +22,14 @@ ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
 _SAID = -len(Event.__struct_fields__)
 """Where the members of an event of its own type end: the envelope stands behind them."""
 
-VERSION = 1
+VERSION = 2
 """Changes with any change to which lines are accepted, or to what `canonical` holds; part of the
 projection id."""
 
 BOM = b"\xef\xbb\xbf"
 """The byte order mark with which some programs begin a file."""
 
-_TRAILER = re.compile(rb',"crc":"([0-9a-f]{8})"\}')
+_TRAILER = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
 _TRAILER_LENGTH = len(b',"crc":"00000000"}')
 _MEMBER_AT_FAULT = r"at `\$\.(\w+)"
 
@@ -85,19 +86,18 @@ def ends_with_crc(line: bytes) -> bool:
     Raises:
         BadLine: it does, and its bytes are not those that the crc was made of.
     """
-    trailer = _TRAILER.fullmatch(line, len(line) - _TRAILER_LENGTH)
-    if trailer is None:
-        return False
-    if int(trailer[1], 16) != zlib.crc32(line[:-_TRAILER_LENGTH]):
+    if line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-_TRAILER_LENGTH])):
+        return True
+    if _TRAILER.fullmatch(line, len(line) - _TRAILER_LENGTH):
         raise BadLine("bad_crc")
-    return True
+    return False
 
 
 def _native(line: bytes) -> Event | None:
     """The event of a line that memlog wrote; None where a foreign writer did."""
     try:
         event: Event = _event.decode(line)
-    except (msgspec.MsgspecError, RecursionError):
+    except msgspec.MsgspecError:
         return None
     if event.at is None or event.id is None or event.ts is None:
         return None
@@ -105,6 +105,8 @@ def _native(line: bytes) -> Event | None:
         raise BadLine("newer_version", f"version {event.v}")
     if not timestamps.is_written_form(event.ts):
         raise BadLine("invalid", f"ts {event.ts!r}")
+    if not is_as_short_as_can_be(line, event):
+        members_of(line)
     return event
 
 
@@ -162,10 +164,10 @@ def members_of(line: bytes) -> dict[str, Any]:
         BadLine: it holds none.
     """
     try:
-        return _members.decode(line)
-    except RecursionError as error:
-        raise BadLine("too_deep") from error
+        members = _members.decode(line)
     except msgspec.ValidationError as error:
         raise BadLine("invalid", str(error)) from error
     except msgspec.DecodeError as error:
         raise why_not_json(line, str(error)) from error
+    check_members(line, members)
+    return members

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,12 @@ BAD: dict[str, tuple[bytes, str, str]] = {
     "NUL bytes alone": (b"\x00" * 4096, "not_json", "byte 0"),
     "NaN": (b'{"type":"memory_saved","content":"a","importance":NaN}', "not_json", "byte 50"),
     "a number out of range": (b'{"type":"memory_saved","content":"a","x":1e999}', "invalid", "out of range"),
+    "a key twice": (b'{"type":"memory_saved","content":"a","content":"b"}', "duplicate_key", "'content'"),
+    "a key twice in meta": (
+        rb'{"type":"message","channel":"x","chat_id":"1","role":"user","content":"a","meta":{"a":1,"\u0061":2}}',
+        "duplicate_key",
+        "'a'",
+    ),
     "missing members": (b'{"type":"memory_saved","title":"a"}', "invalid", "`content`"),
     "a member of the wrong type": (b'{"type":"memory_saved","content":["a"]}', "invalid", "`$.content`"),
     "an unknown type": (b'{"type":"memory_dreamt","content":"a"}', "unknown_type", "'memory_dreamt'"),
@@ -97,6 +104,89 @@ def test_a_bad_line_in_the_log_is_quarantined_and_its_neighbours_are_projected(
         }
     ]
     assert sha256(path) == before
+
+
+UNSAFE_NUMBERS = {
+    "2^63": b"9223372036854775808",
+    "2^64": b"18446744073709551616",
+    "2^70": b"1180591620717411303424",
+    "-2^63-1": b"-9223372036854775809",
+    "5,000 digits": b"7" * 5000,
+    "1e999": b"1e999",
+    "-1e999": b"-1e999",
+    "NaN": b"NaN",
+    "Infinity": b"-Infinity",
+}
+SAID = b'{"type":"message","channel":"x","chat_id":"1","role":"user","content":"a"'
+WITH_NUMBER = {
+    "known member": b'{"type":"memory_saved","content":"a","importance":%s}',
+    "version": b'{"type":"memory_saved","content":"a","v":%s}',
+    "time": b'{"type":"memory_saved","content":"a","ts":%s}',
+    "unknown member": b'{"type":"memory_saved","content":"a","x":%s}',
+    "meta": SAID + b',"meta":{"a":[{"b":%s}]}}',
+}
+
+
+def deep(levels: int, opening: bytes, closing: bytes, inner: bytes = b"1") -> bytes:
+    return b'{"type":"memory_saved","content":"a","x":' + opening * levels + inner + closing * levels + b"}"
+
+
+UNSAFE = {
+    f"{number} as {where}": line % digits
+    for number, digits in UNSAFE_NUMBERS.items()
+    for where, line in WITH_NUMBER.items()
+} | {
+    f"{levels} levels of {opening.decode()}": deep(levels, opening, closing)
+    for levels in (1000, 5000)
+    for opening, closing in ((b"[", b"]"), (b'{"a":', b"}"), (b'[{"a":', b"}]"))
+}
+
+
+def with_crc(line: bytes) -> bytes:
+    """As memlog would have written it."""
+    stamps = b',"id":"y","ts":"2026-02-24T10:15:00.000Z","at":"2026-02-24T10:15:00.000Z"'
+    body = line.removesuffix(b"}") + (stamps if b'"ts":' not in line else b"")
+    return body + b',"crc":"%08x"}' % zlib.crc32(body)
+
+
+def test_numbers_and_nesting_that_readers_would_change_are_refused(memlog: Run, store: Path) -> None:
+    done = memlog("append", input=b"\n".join([BEFORE, *UNSAFE.values(), AFTER, b""]))
+    assert (done.code, done.err) == (65, b"")
+    first, *refusals, last = done.lines
+    assert "id" in first
+    assert "id" in last
+    assert len(refusals) == len(UNSAFE)
+    for name, refusal in zip(UNSAFE, refusals, strict=True):
+        error = refusal["error"]
+        assert error["code"] in ("invalid", "not_json", "newer_version", "too_deep"), name
+        assert error["hint"], name
+        assert error["message"] != error["code"].replace("_", " "), name
+    assert found(store) == NEIGHBOURS
+
+
+@pytest.mark.parametrize("stored_as", [bytes, with_crc], ids=["by hand", "with a crc"])
+def test_numbers_and_nesting_that_readers_would_change_are_quarantined(
+    memlog: Run, store: Path, segment: Run, stored_as: Callable[[bytes], bytes]
+) -> None:
+    path = segment("memory", b"\n".join([BEFORE, *map(stored_as, UNSAFE.values()), AFTER, b""]))
+    before = sha256(path)
+    done = memlog("project", "--no-embed", "--json")
+    assert (done.code, done.err) == (0, b"")
+    assert (done.json["rows"], done.json["quarantined"]) == (2, len(UNSAFE))
+    reasons = {line["reason"] for line in quarantined(store)}
+    assert reasons <= {"invalid", "not_json", "newer_version", "too_deep"}
+    listed = memlog("quarantine")
+    assert (listed.code, listed.err, len(listed.out.splitlines())) == (0, b"", 1 + len(UNSAFE))
+    assert sha256(path) == before
+
+
+@pytest.mark.parametrize("meta", [b'{"a":1,"a":2}', b'{"a":18446744073709551616}', deep(1000, b"[", b"]")])
+def test_a_meta_that_readers_would_change_is_refused(memlog: Run, store: Path, meta: bytes) -> None:
+    done = memlog("append", "message", "--chat", "x:1", "--role", "user", "--content", "x", "--meta", meta)
+    assert done.code in (2, 65)
+    assert b"\nhint: " in done.err
+    assert b"Traceback" not in done.err
+    assert not store.exists()
 
 
 def test_the_quarantine_tells_a_person_where_a_line_is_and_what_to_do(memlog: Run, segment: Run) -> None:

@@ -82,7 +82,7 @@ def test_since_is_included_and_until_is_not(memlog: Run, segment: Run) -> None:
 
 
 def test_foreign_lines_come_in_todays_shape_with_what_memlog_does_not_know(memlog: Run, segment: Run) -> None:
-    foreign = b'{"role":"user","content":"tea","meta":{"chat_id":1},"mood":"calm","n":1180591620717411303424}'
+    foreign = b'{"role":"user","content":"tea","meta":{"chat_id":1},"mood":"calm","n":9223372036854775807}'
     segment("conversations/x_1", b"\xef\xbb\xbf" + foreign + b"\r\n")
     done = memlog("log", "cat")
     assert list(done.json)[:4] == ["type", "id", "ts", "v"]
@@ -97,7 +97,7 @@ def test_foreign_lines_come_in_todays_shape_with_what_memlog_does_not_know(memlo
         "content": "tea",
         "meta": {"chat_id": 1},
         "mood": "calm",
-        "n": 1 << 70,
+        "n": (1 << 63) - 1,
     }
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import time
 import tracemalloc
 import zlib
@@ -389,6 +390,20 @@ REASONS: dict[str, tuple[bytes, str]] = {
     "a number": (b"5", "invalid"),
     "plain text": (b"hello", "not_json"),
     "a nested bomb": (b'{"type":"memory_saved","x":' + b"[" * 100_000, "too_deep"),
+    "a member twice": (b'{"type":"memory_saved","content":"a","content":"b"}', "duplicate_key"),
+    "a member twice, once with an escape": (
+        rb'{"type":"memory_saved","content":"a","c\u006fntent":"a"}',
+        "duplicate_key",
+    ),
+    "a member twice where nobody looks": (
+        b'{"type":"memory_saved","content":"a","x":[{"y":{"z" :1,"z":1}}]}',
+        "duplicate_key",
+    ),
+    "an integer above 64 bits": (b'{"type":"memory_saved","content":"a","x":9223372036854775808}', "invalid"),
+    "an integer below 64 bits": (
+        b'{"type":"memory_saved","content":"a","x":-9223372036854775809}',
+        "invalid",
+    ),
     "half an object": (b'{"type":"memory_saved","content":"a"', "torn"),
     "half a string": (b'{"type":"memory_saved","content":"a', "torn"),
     "half an escape": (b'{"type":"memory_saved","content":"a\\', "torn"),
@@ -479,6 +494,13 @@ def test_how_deep_a_line_may_be_nested_is_a_constant() -> None:
     assert MAX_DEPTH == 64
     line = written(_nested(64))
     assert _deeper(500, lambda: read(line)).content == "tea"
+    for frames in range(sys.getrecursionlimit() - 200, sys.getrecursionlimit()):
+        try:
+            assert _deeper(frames, lambda: read(line)).content == "tea"
+        except RecursionError:  # the caller's own; never a line that is quarantined for it
+            break
+    else:
+        pytest.fail("the stack was not deep enough to try it")
     assert reason_of(_nested(65)) == "too_deep"
     with pytest.raises(BadInput, match="64") as refused:
         draft(_nested(65))
@@ -587,8 +609,15 @@ def test_a_dict_with_a_lone_surrogate_is_refused() -> None:
         draft({"type": "memory_saved", "content": "\ud800"})
 
 
-def test_an_integer_beyond_64_bits_is_kept() -> None:
-    assert b'"x":%d' % 2**64 in written({"type": "memory_saved", "content": "tea", "x": 2**64})
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63)])
+def test_an_integer_of_64_bits_is_kept(number: int) -> None:
+    assert b'"x":%d' % number in written({"type": "memory_saved", "content": "tea", "x": number})
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 2**70])
+def test_an_integer_beyond_64_bits_is_refused(number: int) -> None:
+    with pytest.raises(BadInput, match=f"{number} is an integer outside 64 bits"):
+        draft({"type": "memory_saved", "content": "tea", "x": number})
 
 
 def test_an_integer_that_cannot_be_written_is_refused() -> None:
