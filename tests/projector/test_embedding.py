@@ -1,5 +1,6 @@
 """The embedding model: what every embedder promises, and what the bundled one is."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -38,6 +39,18 @@ def test_the_bundled_model_keeps_the_promises_of_an_embedder(embedder):
     check_embedder(embedder)
     assert embedder.dimension == 384
     assert embedder.id == "all-MiniLM-L6-v2/int8/8199be6f699a/mean/512"
+
+
+def test_the_bundled_model_gives_the_vectors_of_the_original_in_32_bits(embedder):
+    """minilm_fp32.py made the stored ones."""
+    stored = json.loads((Path(__file__).parent / "minilm_fp32.json").read_text(encoding="utf-8"))["vectors"]
+    assert len(stored) == 20
+    original = np.array(list(stored.values()), dtype=np.float32)
+    assert np.allclose(np.linalg.norm(original, axis=1), 1, atol=1e-4)
+    cosines = (embedder.embed(list(stored)) * original).sum(axis=1)
+    assert dict(zip(stored, cosines.tolist(), strict=True)) == {
+        text: pytest.approx(1, abs=0.01) for text in stored
+    }
 
 
 def test_a_model_in_a_folder_serves_as_well(tmp_path, embedder):
