@@ -2,28 +2,27 @@
 
 A text of at most `window` tokens is one chunk. In a longer one, paragraphs are windowed and broken at
 sentences, each window beginning with the last tokens of the one before; an element (fenced block, list
-item, table) that the embedding model can take at once is never broken.
+item, table) that the embedding model can take at once is never broken. A part of a longer one can be read by
+itself: it has its fence, or its table's header, around it, and other chunks the heading of their section.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from memlog.eventlog.errors import BadInput
+from memlog.projector.markdown import Block, Frame, Span, blocks, first_title
 from memlog.projector.tokens import Ruler, surely_within
 
-VERSION = 1
-"""Changes with any change to how this module cuts a text; part of the projection id."""
+VERSION = 2
+"""Changes with any change to how this module and `markdown` cut a text; part of the projection id."""
 
 ELEMENT_TOKENS = 510
 """What the model's 512 positions leave beside the marks of beginning and end."""
 
 _SMALLEST_WINDOW = 64
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
-_LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+\S")
 _SENTENCE_END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*\s+|[。！？]+[”’」』）]*\s*|\n)")
 
 
@@ -52,20 +51,47 @@ class ChunkSizes:
 
 
 class Chunk(NamedTuple):
-    """A passage: its headings joined by ` > `, and where it stands in its text, in code points."""
+    """A passage.
+
+    section: its headings, joined by ` > `.
+    start, end: where it stands in its text, in code points.
+    content: what stands there, with what is repeated of an earlier chunk around it.
+    """
 
     section: str | None
     start: int
     end: int
+    content: str
+
+
+class _Repeated(NamedTuple):
+    """What a chunk has beside the text that it is cut from, and its tokens."""
+
+    text: str = ""
+    tokens: int = 0
+
+
+_NOTHING = _Repeated()
 
 
 class _Unit(NamedTuple):
-    """What is not broken: an element, a heading, a sentence, or a part of one that was too long."""
+    """What is not broken: an element, a heading, a sentence, or a part of one that was too long.
 
-    kind: Literal["element", "heading", "sentence"]
-    section: str | None
+    before: what a chunk that begins with it has in front. after: what one that ends with it has behind.
+    is_part: whether it is of an element that was too long.
+    """
+
+    block: Block
     start: int
     end: int
+    before: _Repeated = _NOTHING
+    after: _Repeated = _NOTHING
+    is_part: bool = False
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether it is one, or a part of one: only over these do windows overlap."""
+        return self.block.kind == "paragraph"
 
 
 def chunks(text: str, sizes: ChunkSizes) -> list[Chunk]:
@@ -73,125 +99,142 @@ def chunks(text: str, sizes: ChunkSizes) -> list[Chunk]:
     if not text.strip():
         return []
     if surely_within(text, sizes.window):
-        return [Chunk(_first_section(text), 0, len(text))]
+        return [Chunk(first_title(text), 0, len(text), text)]
     ruler = Ruler(text)
     if ruler.count(0, len(text)) <= sizes.window:
-        return [Chunk(_first_section(text), 0, len(text))]
-    return list(_packed(list(_units(text, ruler, sizes)), ruler, sizes))
+        return [Chunk(first_title(text), 0, len(text), text)]
+    return list(_packed(text, ruler, sizes))
 
 
-def _first_section(text: str) -> str | None:
-    heading = _HEADING.match(text.lstrip("\n").partition("\n")[0])
-    return heading[2] if heading else None
+class _Opening(NamedTuple):
+    """How a chunk begins."""
+
+    section: str | None
+    start: int
+    before: _Repeated
 
 
-def _packed(units: list[_Unit], ruler: Ruler, sizes: ChunkSizes) -> Iterator[Chunk]:
+def _packed(text: str, ruler: Ruler, sizes: ChunkSizes) -> Iterator[Chunk]:
     """As many units in each chunk as its window holds."""
-    start, section, held = units[0].start, units[0].section, [units[0]]
-    for unit in units[1:]:
-        if ruler.count(start, unit.end) <= sizes.window:
+    units = _Cutter(text, ruler, sizes).units()
+    held = [next(units)]
+    opening = _Opening(held[0].block.section, held[0].start, held[0].before)
+    for unit in units:
+        if opening.before.tokens + ruler.count(opening.start, unit.end) + unit.after.tokens <= sizes.window:
             held.append(unit)
             continue
-        kept = held[:-1] if held[-1].kind == "heading" and len(held) > 1 else held
-        yield Chunk(section, start, kept[-1].end)
-        start = _next_start(kept, held[len(kept) :], unit, ruler, sizes)
-        section, held = unit.section, [unit]
-    yield Chunk(section, start, held[-1].end)
+        kept = _without_headings(held, unit, ruler, sizes)
+        yield _chunk(text, opening, kept[-1])
+        opening = _next_opening(kept, held[len(kept) :], unit, ruler, sizes)
+        held = [unit]
+    yield _chunk(text, opening, held[-1])
 
 
-def _next_start(
+def _chunk(text: str, opening: _Opening, last: _Unit) -> Chunk:
+    content = opening.before.text + text[opening.start : last.end] + last.after.text
+    return Chunk(opening.section, opening.start, last.end, content)
+
+
+def _without_headings(held: list[_Unit], unit: _Unit, ruler: Ruler, sizes: ChunkSizes) -> list[_Unit]:
+    """`held` without the headings at its end, which stand with `unit` where one chunk can take both."""
+    last = max((number for number, each in enumerate(held) if each.block.kind != "heading"), default=None)
+    if last is None or last == len(held) - 1:
+        return held
+    room = sizes.window if unit.is_sentence or unit.is_part else ELEMENT_TOKENS
+    fits = ruler.count(held[last + 1].start, unit.end) + unit.after.tokens <= room
+    return held[: last + 1] if fits else held
+
+
+def _next_opening(
     kept: list[_Unit], headings: list[_Unit], unit: _Unit, ruler: Ruler, sizes: ChunkSizes
-) -> int:
-    """Where the chunk that adds `unit` begins: at its heading, or with the overlap of a paragraph."""
+) -> _Opening:
+    """How the chunk that adds `unit` begins: with its headings, or with the overlap of a paragraph."""
     if headings:
-        return headings[0].start if ruler.count(headings[0].start, unit.end) <= ELEMENT_TOKENS else unit.start
-    if kept[-1].kind != "sentence" or unit.kind != "sentence":
-        return unit.start
-    room = min(sizes.overlap, sizes.window - ruler.count(unit.start, unit.end))
+        return _Opening(unit.block.section, headings[0].start, _NOTHING)
+    if not (kept[-1].is_sentence and unit.is_sentence):
+        return _Opening(unit.block.section, unit.start, unit.before)
+    room = min(sizes.overlap, sizes.window - unit.before.tokens - ruler.count(unit.start, unit.end))
     earliest = ruler.back(unit.start, room) if room > 0 else unit.start
-    sentences = [sentence.start for sentence in kept if sentence.start >= earliest]
-    return sentences[0] if sentences else earliest
+    earliest = max(earliest, unit.block.heading.end if unit.block.heading else 0)
+    sentences = (each.start for each in kept if each.is_sentence and each.start >= earliest)
+    return _Opening(unit.block.section, next(sentences, earliest), unit.before)
 
 
-def _units(text: str, ruler: Ruler, sizes: ChunkSizes) -> Iterator[_Unit]:
-    for unit in _blocks(text):
-        if unit.kind == "sentence":
-            yield from _sentences(unit, text, ruler, sizes)
-        elif ruler.count(unit.start, unit.end) <= ELEMENT_TOKENS:
-            yield unit
-        else:
-            yield from _lines(unit, text, ruler, sizes)
+class _Cutter:
+    """Cuts the blocks of one text into units."""
 
+    def __init__(self, text: str, ruler: Ruler, sizes: ChunkSizes) -> None:
+        self._text = text
+        self._ruler = ruler
+        self._sizes = sizes
+        self._newline = "\r\n" if "\r\n" in text else "\n"
 
-def _sentences(paragraph: _Unit, text: str, ruler: Ruler, sizes: ChunkSizes) -> Iterator[_Unit]:
-    start = paragraph.start
-    ends = [match.end() for match in _SENTENCE_END.finditer(text, paragraph.start, paragraph.end)]
-    for end in [*ends, paragraph.end]:
-        # One that no window holds goes in steps of the overlap, so that its windows overlap as others do.
-        step = max(1, sizes.overlap) if ruler.count(start, end) > sizes.window else sizes.window
-        while start < end:
-            cut = min(ruler.forward(start, step), end)
-            yield paragraph._replace(start=start, end=cut)
-            start = cut
+    def units(self) -> Iterator[_Unit]:
+        """The units of the text, in order."""
+        for block in blocks(self._text):
+            heading = _NOTHING if block.heading is None else self._repeated(block.heading)
+            tokens = self._ruler.count(block.start, block.end)
+            if block.kind == "paragraph":
+                yield from self._sentences(block, heading)
+            elif tokens <= ELEMENT_TOKENS:
+                fits = heading.tokens + tokens <= ELEMENT_TOKENS
+                yield _Unit(block, block.start, block.end, heading if fits else _NOTHING)
+            elif block.frame is None:
+                yield from self._parts(block, heading, heading, _NOTHING)
+            else:
+                yield from self._parts(block, _NOTHING, *self._around(block, block.frame))
 
+    def _sentences(self, paragraph: Block, heading: _Repeated) -> Iterator[_Unit]:
+        start, room = paragraph.start, self._sizes.window - heading.tokens
+        ends = [match.end() for match in _SENTENCE_END.finditer(self._text, start, paragraph.end)]
+        for end in [*ends, paragraph.end]:
+            # One that no window holds goes in steps of the overlap, so that its windows overlap as others do.
+            step = max(1, self._sizes.overlap) if self._ruler.count(start, end) > room else room
+            while start < end:
+                cut = min(self._ruler.forward(start, step), end)
+                yield _Unit(paragraph, start, cut, heading)
+                start = cut
 
-def _lines(element: _Unit, text: str, ruler: Ruler, sizes: ChunkSizes) -> Iterator[_Unit]:
-    """A long element at its line ends, a longer line at tokens."""
-    start = element.start
-    while start < element.end:
-        limit = min(ruler.forward(start, sizes.window), element.end)
-        line_end = text.rfind("\n", start, limit) + 1
-        end = limit if limit == element.end or line_end <= start else line_end
-        yield element._replace(start=start, end=end)
-        start = end
+    def _parts(self, block: Block, before: _Repeated, head: _Repeated, closing: _Repeated) -> Iterator[_Unit]:
+        """A long element at its line ends, a longer line at tokens.
 
+        before: in front of the first part. head: in front of the others. closing: behind those that the
+        block itself does not close.
+        """
+        is_closed = block.frame is not None and block.frame.body_end < block.end
+        body_end = block.frame.body_end if block.frame and closing.text else block.end
+        start = block.start
+        while start < block.end:
+            cut = self._cut(start, body_end, self._sizes.window - before.tokens - closing.tokens)
+            end = block.end if cut == body_end else cut
+            after = _NOTHING if end == block.end and is_closed else self._behind(end, closing)
+            yield _Unit(block, start, end, before, after, is_part=True)
+            start, before = end, head
 
-def _blocks(text: str) -> Iterator[_Unit]:
-    """The Markdown blocks of `text`: elements, headings, and paragraphs (as one sentence each)."""
-    headings: list[tuple[int, str]] = []
-    lines = list(_numbered(text))
-    index = 0
-    while index < len(lines):
-        start, line = lines[index]
-        heading = _HEADING.match(line)
-        if not line.strip():
-            index += 1
-            continue
-        if heading:
-            level = len(heading[1])
-            headings = [*(above for above in headings if above[0] < level), (level, heading[2])]
-        kind, index = _block_end(lines, index)
-        end = lines[index][0] if index < len(lines) else len(text)
-        section = " > ".join(title for _, title in headings) or None
-        yield _Unit(kind, section, start, end)
+    def _cut(self, start: int, end: int, tokens: int) -> int:
+        """Behind the last whole line that `tokens` hold, or within a longer line."""
+        limit = min(self._ruler.forward(start, max(1, tokens)), end)
+        line_end = self._text.rfind("\n", start, limit) + 1
+        return limit if limit == end or line_end <= start else line_end
 
+    def _around(self, block: Block, frame: Frame) -> tuple[_Repeated, _Repeated]:
+        """What stands in front of and behind each part; nothing where it would leave it too little room."""
+        marks = self._repeated(frame.marks)
+        written = self._ruler.count(frame.body_end, block.end)
+        closing = marks._replace(tokens=max(marks.tokens, written)) if marks.text else _NOTHING
+        room = self._sizes.window // 2 - closing.tokens
+        heads = (self._repeated(span) for span in frame.heads)
+        fitting = next((head for head in heads if head.text and head.tokens <= room), None)
+        return (_NOTHING, _NOTHING) if fitting is None else (fitting, closing)
 
-def _numbered(text: str) -> Iterator[tuple[int, str]]:
-    start = 0
-    for line in text.split("\n"):
-        yield start, line
-        start += len(line) + 1
+    def _repeated(self, span: Span) -> _Repeated:
+        """Whole lines of the text, to be said again; nothing where they would fill half a window."""
+        tokens = self._ruler.count(*span)
+        if span.start == span.end or tokens > self._sizes.window // 2:
+            return _NOTHING
+        return _Repeated(self._text[slice(*span)].rstrip("\r\n") + self._newline, tokens)
 
-
-def _block_end(
-    lines: list[tuple[int, str]], index: int
-) -> tuple[Literal["element", "heading", "sentence"], int]:
-    """The kind of the block that begins at line `index`, and the index of the line behind it."""
-    line = lines[index][1]
-    fence = _FENCE.match(line)
-    following = range(index + 1, len(lines))
-    if _HEADING.match(line):
-        return "heading", index + 1
-    if fence:
-        closing = (at for at in following if lines[at][1].strip().startswith(fence[1]))
-        return "element", next(closing, len(lines) - 1) + 1
-    if line.lstrip().startswith("|"):
-        others = (at for at in following if not lines[at][1].lstrip().startswith("|"))
-        return "element", next(others, len(lines))
-    others = (at for at in following if _begins_block(lines[at][1]))
-    return ("element" if _LIST_ITEM.match(line) else "sentence"), next(others, len(lines))
-
-
-def _begins_block(line: str) -> bool:
-    starts = _FENCE.match(line) or _HEADING.match(line) or _LIST_ITEM.match(line)
-    return not line.strip() or starts is not None or line.lstrip().startswith("|")
+    def _behind(self, end: int, closing: _Repeated) -> _Repeated:
+        """What closes a part that ends at `end`, on a line of its own."""
+        begun = closing.text and not self._text.endswith("\n", 0, end)
+        return closing._replace(text=self._newline + closing.text) if begun else closing

@@ -70,7 +70,7 @@ def add(
     columns = ("stream", owner, "source", "chat_id", "label", "created_at", "updated_at", "chunk_index")
     rows = [
         (stream, owner_id, source, chat_id or "", label or "", created_at, updated_at)
-        + (index, chunk.section or "", content[chunk.start : chunk.end], chunk.start, chunk.end)
+        + (index, chunk.section or "", chunk.content, chunk.start, chunk.end)
         for stream, owner_id, source, chat_id, label, created_at, updated_at, content in wholes
         for index, chunk in enumerate(chunks(content, sizes))
     ]
@@ -91,7 +91,7 @@ def add_document(db: Connection, document: Whole, file: str, version: str, sizes
         last = line + content.count("\n", chunk.start, max(chunk.start, chunk.end - 1))
         rows.append(
             (document.stream, document.id, file, version, document.label or "", document.created_at)
-            + (document.updated_at, index, chunk.section or "", content[chunk.start : chunk.end])
+            + (document.updated_at, index, chunk.section or "", chunk.content)
             + (chunk.start, chunk.end, line, last)
         )
     _add(db, DOCS, columns + places, rows)

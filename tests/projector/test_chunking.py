@@ -1,5 +1,6 @@
 """Chunks: BEHAVIOUR A1, as windows."""
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -16,7 +17,19 @@ CODE = "```python\n" + "".join(f"line_{number} = {number}\n" for number in range
 
 
 def passages(text):
-    return [text[chunk.start : chunk.end] for chunk in chunks(text, SIZES)]
+    return [chunk.content for chunk in chunks(text, SIZES)]
+
+
+def open_fence(text):
+    """The marks of the fence that is open at the end of `text`, as CommonMark has it; None where none is."""
+    marks = None
+    for line in text.splitlines():
+        found = re.match(r"(?:[ ]*[-*+] )?\s*(`{3,}(?=[^`]*$)|~{3,})(.*)", line)
+        if found and marks is None:
+            marks = found[1]
+        elif found and marks and found[1].startswith(marks) and not found[2].strip():
+            marks = None
+    return marks
 
 
 @pytest.mark.parametrize(("window", "overlap"), [(63, 0), (511, 0), (400, 400), (400, -1), (64, 80)])
@@ -44,7 +57,7 @@ def test_a_blank_text_has_no_chunk():
 def test_a_text_within_the_window_is_one_chunk_to_the_letter():
     text = "# Tea\n\nGreen.\n\n```\ncode\n```\n"
     (chunk,) = chunks(text, SIZES)
-    assert (chunk.section, chunk.start, chunk.end) == ("Tea", 0, len(text))
+    assert chunk == ("Tea", 0, len(text), text)
 
 
 def test_windows_have_at_most_400_tokens_and_overlap_by_up_to_80():
@@ -109,6 +122,119 @@ def test_a_longer_line_is_split_at_tokens_and_no_word_is_broken():
         assert set(passage.split()) <= words
 
 
+STEPS = "".join(f"    step_{number}(wait={number})\n" for number in range(300))
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing", "repeated"),
+    [
+        ("```python", "```", "```python"),
+        ("``` python title=x", "```", "``` python title=x"),
+        ("~~~~ yaml", "~~~~", "~~~~ yaml"),
+        ("  ```sh", "  ```", "  ```sh"),
+        ("```", "`````", "```"),
+        ("```sh " + "and more " * 150, "```", "```sh"),
+        ("- ```python", "  ```", "```python"),
+        ("    ```python", "    ```", "    ```python"),
+        ("```python", "", "```python"),
+    ],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_each_part_of_a_long_fence_has_its_fence_and_language(opening, closing, repeated, newline):
+    block = f"{opening}\n{STEPS}{closing}\n".replace("\n", newline)
+    first, *others = passages(block)
+    assert len(others) >= 3
+    assert first.startswith(opening.replace("\n", newline))
+    for part in others:
+        assert part.startswith(repeated + newline)
+    for part in [first, *others]:
+        assert open_fence(part) is None
+        assert part.rstrip().endswith(("```", "~~~~"))
+        assert count_tokens(part) <= SIZES.window
+
+
+def test_a_fence_may_hold_a_shorter_fence():
+    inner = f"```python\n{STEPS}```\n"
+    parts = passages(f"````markdown\n{inner}# no heading\n{inner}````\n")
+    assert len(parts) > 4
+    for part in parts:
+        assert part.startswith("````markdown\n")
+        assert part.endswith("\n````\n")
+    assert {chunk.section for chunk in chunks(f"````\n{inner}# no heading\n````\n", SIZES)} == {None}
+
+
+def test_marks_with_text_behind_them_close_no_fence():
+    text = f"```\n{STEPS}```python\n# no heading\n```\n# Heading\n\n{SENTENCES}"
+    sections = [chunk.section for chunk in chunks(text, SIZES)]
+    assert set(sections) == {None, "Heading"}
+
+
+def test_a_fence_in_a_list_ends_where_the_list_ends():
+    text = f"- ```\n  never closed\n\n# Heading\n\n{SENTENCES}"
+    assert {chunk.section for chunk in chunks(text, SIZES)} >= {"Heading"}
+
+
+def test_code_within_a_line_is_no_fence():
+    text = f"```this is code``` and text.\n\n# Heading\n\n{SENTENCES}"
+    assert {chunk.section for chunk in chunks(text, SIZES)} == {None, "Heading"}
+
+
+def test_a_line_of_code_that_is_cut_stands_in_a_fence_on_both_sides():
+    for part in passages("```\n" + "alpha beta gamma delta " * 400 + "\n```\n"):
+        assert re.fullmatch(r"```\n[^`]+\n```\n", part)
+
+
+def test_each_part_of_a_long_table_has_its_header():
+    header = "| tea | minutes |\n| :--- | ---: |\n"
+    rows = "".join(f"| sort {number} | {number % 5} |\n" for number in range(200))
+    first, *others = passages(header + rows)
+    assert len(others) >= 3
+    for part in [first, *others]:
+        assert part.startswith(header)
+        assert part.count(header) == 1
+        assert count_tokens(part) <= SIZES.window
+
+
+def test_a_table_without_a_line_under_its_first_row_has_no_header():
+    rows = [f"| sort {number} | {number % 5} |" for number in range(200)]
+    for part in passages("\n".join(rows))[1:]:
+        assert part.startswith("| sort")
+        assert not part.startswith(rows[0])
+
+
+def test_each_part_of_a_section_has_its_heading():
+    text = f"# Tea\n\n{SENTENCES}\n\n## Sorts\n\n{SENTENCES}"
+    found = chunks(text, SIZES)
+    assert [chunk.content.partition("\n")[0] for chunk in found if chunk.section == "Tea"][:2] == [
+        "# Tea"
+    ] * 2
+    for chunk in found:
+        assert chunk.content.startswith("# Tea\n" if chunk.section == "Tea" else "## Sorts\n")
+        assert chunk.content.count("# Tea") == (chunk.section == "Tea")
+        assert count_tokens(chunk.content) <= SIZES.window
+
+
+def test_a_heading_that_is_half_a_window_long_is_not_repeated():
+    heading = "# " + "word " * 250
+    parts = passages(f"{heading}\n\n{SENTENCES}")
+    assert sum(part.startswith("# word") for part in parts) == 1
+
+
+def test_an_element_that_leaves_its_heading_no_room_loses_neither():
+    code = "```\n" + "tea " * 500 + "\n```\n"
+    assert count_tokens(code) in range(505, 511)
+    text = f"{SENTENCES}\n\n# A heading of seven words in all\n\n{code}"
+    found = chunks(text, SIZES)
+    assert any("# A heading of seven words" in text[chunk.start : chunk.end] for chunk in found)
+    assert found[-1].content == code
+
+
+def test_titles_have_no_carriage_return():
+    assert chunks("# Tea\r\n\r\nGreen.\r\n", SIZES)[0].section == "Tea"
+    text = f"# Tea\r\n\r\n{SENTENCES}\r\n\r\n## Green\r\n\r\n{SENTENCES}"
+    assert {chunk.section for chunk in chunks(text, SIZES)} == {"Tea", "Tea > Green"}
+
+
 def test_sections_are_the_path_of_headings():
     text = f"# One\n\n{SENTENCES}\n\n## Two\n\n{SENTENCES}\n\n# Three\n\n{SENTENCES}"
     assert list(dict.fromkeys(chunk.section for chunk in chunks(text, SIZES))) == [
@@ -123,26 +249,67 @@ def test_a_heading_stands_with_what_follows_it():
     assert not any(passage.rstrip().endswith("## Two") for passage in passages(text))
 
 
-texts = st.lists(
-    st.sampled_from(
-        [SENTENCES[:900], CODE, "# Head\n", "\n\n", "- item one\n", "| a | b |\n", "слово " * 90, "茶" * 300]
-    )
-    | st.text(max_size=40),
-    max_size=12,
-).map("".join)
+_pieces = st.sampled_from(
+    [
+        *(
+            SENTENCES[:900],
+            CODE,
+            "# Head\n",
+            "## Deeper\r\n",
+            "\n\n",
+            "- item one\n",
+            "слово " * 90,
+            "茶" * 300,
+        ),
+        *(
+            "```python\n",
+            "```\n",
+            "````\n",
+            "~~~\n",
+            "  ```\n",
+            "- ```sh\n",
+            "    ```\n",
+            "\r\n",
+            STEPS[:6000],
+        ),
+        *(
+            "| a | b |\n",
+            "| --- | --- |\n",
+            "| c | d |\n" * 150,
+            "- " + "item " * 600 + "\n",
+            "# " + "w " * 300,
+        ),
+    ]
+)
+texts = st.lists(_pieces | st.text(max_size=40), max_size=12).map("".join)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(texts)
 def test_chunks_leave_nothing_out_and_fit_the_model(text):
     found = chunks(text, SIZES)
     covered = 0
+    assert [chunk.start for chunk in found] == sorted(chunk.start for chunk in found)
     for chunk in found:
         assert not text[covered : chunk.start].strip()
         assert chunk.end > covered
-        assert count_tokens(text[chunk.start : chunk.end]) <= ELEMENT_TOKENS
+        assert text[chunk.start : chunk.end] in chunk.content
+        assert count_tokens(chunk.content) <= ELEMENT_TOKENS
         covered = chunk.end
     assert not text[covered:].strip()
+    assert chunks(text, SIZES) == found
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from(["```", "  ```", "````", "~~~", "   ~~~~~"]), max_size=4))
+def test_fences_that_are_closed_are_closed_in_each_part(fences):
+    text = "".join(
+        f"{SENTENCES[:200]}\n\n{marks}sh\n{STEPS[: 1500 * (number + 1)]}{marks}\n\n"
+        for number, marks in enumerate(fences)
+    )
+    for part in passages(text):
+        assert open_fence(part) is None
+        assert count_tokens(part) <= ELEMENT_TOKENS
 
 
 @settings(max_examples=300, deadline=None)

@@ -1,0 +1,164 @@
+"""The Markdown blocks of a text, as far as they matter for where a passage may be cut.
+
+Places in the text are in code points. Lines end at newlines; a carriage return before one is no part of what
+a line says.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+Kind = Literal["fence", "table", "item", "heading", "paragraph"]
+
+_ITEM_MARK = r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+"
+# What follows the backticks of a fence has none, or it is code within a line.
+_FENCE = re.compile(
+    rf"(?:{_ITEM_MARK})?(?P<indent>[ \t]*)(?P<marks>`{{3,}}(?=[^`]*$)|~{{3,}})[ \t]*(?P<language>[^\s`]*)"
+)
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_LIST_ITEM = re.compile(rf"{_ITEM_MARK}\S")
+_DELIMITER_ROW = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_CODE_INDENT = 4
+
+
+class Span(NamedTuple):
+    """A stretch of a text."""
+
+    start: int
+    end: int
+
+
+class Frame(NamedTuple):
+    """What each part of a long block needs around it to be read by itself.
+
+    heads: what is repeated in front, the best first: a fence's line, then less of it; a table's first rows.
+    marks: what closes a fence; of no length for a table.
+    body_end: where the line that closes a fence begins; the block's end where none does.
+    """
+
+    heads: tuple[Span, ...]
+    marks: Span
+    body_end: int
+
+
+class Block(NamedTuple):
+    """A block, up to where the line behind it begins.
+
+    section: the headings that it stands under, joined by ` > `.
+    heading: the line of the last of them; None above the first, and for a heading itself.
+    frame: of fences, and of tables with a line under their header.
+    """
+
+    kind: Kind
+    section: str | None
+    start: int
+    end: int
+    heading: Span | None = None
+    frame: Frame | None = None
+
+
+class _Line(NamedTuple):
+    start: int
+    text: str
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The blocks of `text`, in order. Blank lines are in none."""
+    titles: list[tuple[int, str]] = []
+    heading: Span | None = None
+    lines = _lines(text)
+    index = 0
+    while index < len(lines):
+        start, line = lines[index]
+        if not line.strip():
+            index += 1
+            continue
+        kind, index_behind = _extent(lines, index)
+        end = lines[index_behind].start if index_behind < len(lines) else len(text)
+        if kind == "heading":
+            titles, heading = _under(titles, line), None
+        frame = _frame(kind, lines, index, index_behind, end)
+        yield Block(kind, " > ".join(title for _, title in titles) or None, start, end, heading, frame)
+        if kind == "heading":
+            heading = Span(start, end)
+        index = index_behind
+
+
+def first_title(text: str) -> str | None:
+    """The heading that `text` begins with; None where it begins with something else."""
+    if "#" not in text:  # most messages
+        return None
+    heading = _HEADING.match(text.lstrip("\r\n").partition("\n")[0].rstrip("\r"))
+    return heading[2] if heading else None
+
+
+def _lines(text: str) -> list[_Line]:
+    lines, start = [], 0
+    for line in text.split("\n"):
+        lines.append(_Line(start, line.removesuffix("\r")))
+        start += len(line) + 1
+    return lines
+
+
+def _under(titles: list[tuple[int, str]], line: str) -> list[tuple[int, str]]:
+    """The headings that stand above what follows the heading `line`."""
+    heading = _HEADING.match(line)
+    assert heading is not None
+    level = len(heading[1])
+    return [*(above for above in titles if above[0] < level), (level, heading[2])]
+
+
+def _extent(lines: list[_Line], index: int) -> tuple[Kind, int]:
+    """The kind of the block that begins at line `index`, and the index of the line behind it."""
+    line = lines[index].text
+    following = range(index + 1, len(lines))
+    if _HEADING.match(line):
+        return "heading", index + 1
+    if fence := _FENCE.match(line):
+        return "fence", _behind_fence(lines, index, fence)
+    if line.lstrip().startswith("|"):
+        others = (at for at in following if not lines[at].text.lstrip().startswith("|"))
+        return "table", next(others, len(lines))
+    others = (at for at in following if _begins_block(lines[at].text))
+    return ("item" if _LIST_ITEM.match(line) else "paragraph"), next(others, len(lines))
+
+
+def _begins_block(line: str) -> bool:
+    starts = _FENCE.match(line) or _HEADING.match(line) or _LIST_ITEM.match(line)
+    return not line.strip() or starts is not None or line.lstrip().startswith("|")
+
+
+def _behind_fence(lines: list[_Line], index: int, fence: re.Match[str]) -> int:
+    """The index of the line behind a fence: behind what closes it, or where the list ends that holds it."""
+    is_in_list = fence.start("indent") > 0 or len(fence["indent"].expandtabs(_CODE_INDENT)) >= _CODE_INDENT
+    for at in range(index + 1, len(lines)):
+        line = lines[at].text
+        if _closes(line, fence["marks"]):
+            return at + 1
+        if is_in_list and line.strip() and not line[0].isspace():
+            return at
+    return len(lines)
+
+
+def _closes(line: str, marks: str) -> bool:
+    """Whether a line closes the fence that `marks` opened: as many of them or more, and nothing else."""
+    shut = line.strip()
+    return len(shut) >= len(marks) and shut == marks[0] * len(shut)
+
+
+def _frame(kind: Kind, lines: list[_Line], index: int, behind: int, end: int) -> Frame | None:
+    start, line = lines[index]
+    if kind == "table" and behind > index + 2 and _DELIMITER_ROW.match(lines[index + 1].text):
+        return Frame((Span(start, lines[index + 2].start),), Span(start, start), end)
+    fence = _FENCE.match(line) if kind == "fence" else None
+    if fence is None:
+        return None
+    # A list item's mark is not repeated: the parts are one item.
+    begin = start + fence.start("indent")
+    ends = (len(line), fence.end("language"), fence.end("marks"))
+    is_closed = behind > index + 1 and _closes(lines[behind - 1].text, fence["marks"])
+    return Frame(
+        heads=tuple(Span(begin, start + stop) for stop in ends),
+        marks=Span(start + fence.start("marks"), start + fence.end("marks")),
+        body_end=lines[behind - 1].start if is_closed else end,
+    )
