@@ -24,6 +24,9 @@ Mode = Literal["bulk", "write", "immutable"]
 """`bulk`: a new file that nobody else sees yet. `immutable`: a file in a folder that cannot be written."""
 
 _MINIMUM = (3, 40)
+_OF_THE_DISK = (10, 13)  # SQLITE_IOERR, which a file size limit gives, and SQLITE_FULL
+_NO_ROOM = "make room on the disk; the log is untouched, and memlog project goes on from there"
+_DISPOSABLE = "the read model is disposable: memlog project --from-scratch"
 _CANDIDATES = ("pysqlite3", "sqlean", "sqlite3")
 
 _PRAGMAS: dict[Mode, tuple[str, ...]] = {
@@ -113,9 +116,9 @@ def wrapped(path: Path | str) -> Iterator[None]:
     try:
         yield
     except error_types() as error:
-        raise DatabaseError(
-            f"{path}: {error}", hint="the read model is disposable: memlog project --from-scratch"
-        ) from error
+        # From Python 3.11 on an error has the code of SQLite's.
+        of_the_disk = getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK
+        raise DatabaseError(f"{path}: {error}", hint=_NO_ROOM if of_the_disk else _DISPOSABLE) from error
 
 
 def count_rows(db: Connection, rows: str) -> int:
