@@ -85,7 +85,7 @@ def exit_code_of(error: BaseException) -> int:
     match error:
         case click.exceptions.Exit():
             return error.exit_code
-        case LogError(code="cannot_create"):
+        case MemlogError(code="cannot_create"):
             return _CANNOT_CREATE
         case MemlogError():
             return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), _INTERNAL)

@@ -98,7 +98,7 @@ def connect(path: Path, mode: Mode) -> Connection:
     Raises:
         DatabaseError: it cannot be opened.
     """
-    uri = f"{path.absolute().as_uri()}?{'immutable=1' if mode == 'immutable' else 'mode=rw'}"
+    uri = f"{path.absolute().as_uri()}?{_access(path, mode)}"
     with wrapped(path):
         db: Connection = binding().connect(
             uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0
@@ -108,6 +108,15 @@ def connect(path: Path, mode: Mode) -> Connection:
         if why_no_vectors() is None:
             _load_vec0(db)
     return db
+
+
+def _access(path: Path, mode: Mode) -> str:
+    if mode != "immutable":
+        return "mode=rw"
+    # A writer that is at it, or was killed, has commits beside the file, where immutable does not look.
+    # SQLite needs both side files for that, and cannot make one here.
+    sides = (path.with_name(path.name + side) for side in ("-wal", "-shm"))
+    return "mode=ro" if all(side.exists() for side in sides) else "immutable=1"
 
 
 @contextmanager

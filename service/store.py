@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 import msgspec
 
-from memlog.eventlog.errors import Busy, EmbeddingError, LogError
+from memlog.eventlog.errors import Busy, DatabaseError, EmbeddingError, LogError
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event, Redacted
 from memlog.eventlog.log import Durability, Log, Position
 from memlog.eventlog.streams import shown
@@ -392,9 +392,8 @@ class Store:
         silent: dict[str, str] | None = None,
     ) -> tuple[Connection, bool]:
         """The live generation, and whether it has come up to the log. Builds one where none can be read."""
-        if self._is_read_only() and self._projector.generations.current() is not None:
-            self._notify(f"{shown(self.path)} cannot be written: the read model stays as it is")
-            return self._projector.live(read_only=True), False
+        if self._is_read_only():
+            return self._read_only_reader(), False
         self._make_folder()
         if not sync and self._projector.why_unusable() is None:
             return self._projector.live(), False
@@ -426,6 +425,22 @@ class Store:
         for note in done.read.notes:
             self._notify(note)
         return done
+
+    def _read_only_reader(self) -> Connection:
+        """The live generation of a store that cannot be written, which stays as it is."""
+        if self._projector.generations.current() is None:
+            why: str | None = "there was no read model"
+        else:
+            db = self._projector.live(read_only=True)
+            why = self._projector.why_unusable()
+        if why is not None:
+            raise DatabaseError(
+                f"{why}, and {shown(self.path)} cannot be written to make one",
+                hint="run memlog project as someone who may write there, or on a copy",
+                code="cannot_create",
+            )
+        self._notify(f"{shown(self.path)} cannot be written: the read model stays as it is")
+        return db
 
     def _embedded(
         self,

@@ -1,0 +1,161 @@
+"""A store that cannot be written: it is read as it stands, and what would write says why it does not."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+LINES = [
+    {"type": "message", "id": "m1", "channel": "x", "chat_id": "1", "role": "user", "content": "green tea"},
+    {"type": "core_memory_updated", "section": "user", "key": "name", "value": "Ann"},
+    {"type": "memory_saved", "content": "black tea"},
+]
+STAYS = b"cannot be written: the read model stays as it is"
+
+
+def line(members: dict[str, Any]) -> bytes:
+    return json.dumps(members).encode() + b"\n"
+
+
+@pytest.fixture
+def bound(memlog: Run, bound_by_modes: dict[str, Any]) -> Run:
+    """`memlog` as someone whom modes bind."""
+    return partial(memlog, **bound_by_modes)
+
+
+@pytest.fixture
+def filled(memlog: Run, segment: Run) -> None:
+    """A store with a read model, and one line that came later."""
+    segment("memory", b"nonsense\n", "2026-02-23.jsonl")
+    assert memlog("append", input=b"".join(map(line, LINES))).code == 0
+    assert memlog("project", "--no-embed").code == 0
+    assert memlog("append", input=line({"type": "memory_saved", "content": "later tea"})).code == 0
+
+
+@pytest.fixture
+def frozen(store: Path) -> Iterator[Callable[[], None]]:
+    """Takes the right to write in the store and its files, until the test ends."""
+
+    def set_modes(folder_mode: int, file_mode: int) -> None:
+        for path in [store, *store.rglob("*")]:
+            path.chmod(folder_mode if path.is_dir() else file_mode)
+
+    yield partial(set_modes, 0o500, 0o400)
+    set_modes(0o700, 0o600)
+
+
+READS = {
+    "query": (("query", "tea", "--mode", "text"), b"green tea"),
+    "window": (("window", "--chat", "x:1"), b"green tea"),
+    "show": (("show", "m1"), b"green tea"),
+    "status": (("status",), b"events"),
+    "core get": (("core", "get"), b"Ann"),
+    "core get key": (("core", "get", "user", "name"), b"Ann"),
+    "quarantine": (("quarantine",), b"not_json"),
+    "verify": (("verify",), b"equal"),
+}
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(("args", "said"), READS.values(), ids=READS)
+def test_what_reads_does_so_and_says_that_the_read_model_stays(
+    bound: Run, frozen: Run, store: Path, args: tuple[str, ...], said: bytes
+) -> None:
+    frozen()
+    before = sorted(path for path in store.rglob("*"))
+    done = bound(*args)
+    assert done.code == 0
+    assert said in done.out
+    assert STAYS in done.err
+    assert sorted(path for path in store.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_search_says_that_it_is_behind(bound: Run, frozen: Run) -> None:
+    frozen()
+    found = bound("query", "tea", "--mode", "text", "--json").json
+    assert {hit["content"] for hit in found["hits"]} == {"green tea", "black tea"}
+    assert found["synced"] is False
+
+
+WRITES = {
+    "append": ("append", "message", "--chat", "x:1", "--role", "user", "--content", "x"),
+    "core set": ("core", "set", "user", "name", "Bea"),
+    "core delete": ("core", "delete", "user", "name"),
+    "project": ("project", "--no-embed"),
+    "project from scratch": ("project", "--no-embed", "--from-scratch"),
+}
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("args", WRITES.values(), ids=WRITES)
+def test_what_writes_is_refused_with_a_hint(bound: Run, frozen: Run, args: tuple[str, ...]) -> None:
+    frozen()
+    done = bound(*args)
+    assert (done.code, done.out) == (73, b"")
+    *_, hint = done.err.decode().splitlines()
+    assert hint.startswith("hint: ")
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_line_in_a_pipe_is_refused_with_a_hint(bound: Run, frozen: Run) -> None:
+    frozen()
+    done = bound("append", input=line(LINES[0]))
+    assert (done.code, done.err) == (73, b"")
+    assert done.json["error"]["code"] == "cannot_create"
+    assert done.json["error"]["hint"].startswith("make the store's folder writable")
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("args", [args for args, _ in READS.values()], ids=READS)
+def test_without_a_read_model_nothing_can_be_read_and_why_is_said(
+    bound: Run, frozen: Run, store: Path, args: tuple[str, ...]
+) -> None:
+    shutil.rmtree(store / "model")
+    frozen()
+    done = bound(*args)
+    assert (done.code, done.out) == (73, b"")
+    said, hint = done.err.decode().splitlines()
+    assert said == f"memlog: there was no read model, and {store} cannot be written to make one"
+    assert hint == "hint: run memlog project as someone who may write there, or on a copy"
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_read_model_of_another_memlog_is_not_read(bound: Run, frozen: Run, store: Path) -> None:
+    (generation,) = (store / "model").glob("*.db")
+    with sqlite3.connect(generation) as db:
+        db.execute("UPDATE meta SET value = 'another' WHERE name = 'projection_id'")
+    db.close()
+    frozen()
+    done = bound("query", "tea", "--mode", "text")
+    assert (done.code, done.out) == (73, b"")
+    assert b"by another memlog, and " in done.err
+
+
+_PROJECT_AND_DIE = """
+import os, sys, memlog
+store = memlog.open(sys.argv[1])
+store.project(embed=False)
+os._exit(0)
+"""
+
+
+@pytest.mark.usefixtures("filled")
+def test_what_a_killed_projector_has_committed_is_read(bound: Run, frozen: Run, store: Path) -> None:
+    """It stands beside the file still, in its write-ahead log."""
+    subprocess.run([sys.executable, "-c", _PROJECT_AND_DIE, store], check=True)
+    (wal,) = (store / "model").glob("*.db-wal")
+    assert os.stat(wal).st_size > 0
+    frozen()
+    found = bound("query", "tea", "--mode", "text", "--json").json
+    assert {hit["content"] for hit in found["hits"]} == {"green tea", "black tea", "later tea"}
