@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import click
 import msgspec
 
-from memlog.cli.types import CHAT, JSON_OBJECT, TEXT
+from memlog.cli.types import CHAT, INTEGER, JSON_OBJECT, TEXT, UNIT
 from memlog.eventlog.events import Event, tag_of
 
 _ENVELOPE = ("id", "ts", "at", "v")
@@ -128,9 +128,9 @@ def _type_of(hint: Any) -> click.ParamType[Any]:  # noqa: ANN401
         if get_origin(part) is dict:
             return JSON_OBJECT
         if part is int:
-            return click.IntRange(min=0)
+            return INTEGER
         if part is float and str not in _parts(hint):
-            return click.FloatRange(0, 1)
+            return UNIT
     return TEXT
 
 

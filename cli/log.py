@@ -63,8 +63,9 @@ def cat(
 ) -> None:
     """Print events as JSON, one a line, in the order in which they happened.
 
-    Each event is printed once, in today's shape. With --raw, lines are printed as they stand in the files,
-    repeated ones too, stream by stream. Lines that hold no event are named on stderr.
+    Each event is printed once, in today's shape, and none that was redacted. With --raw, lines are printed
+    as they stand in the files, repeated ones too, stream by stream. Lines that hold no event are named on
+    stderr.
     """
     _check(raw, positions, stream, chat)
     segments = _segments(ctx, stream, chat)

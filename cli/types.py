@@ -84,6 +84,9 @@ def count(least: int) -> click.IntRange:
     return click.IntRange(least, 1_000_000)
 
 
+INTEGER = click.IntRange(0, 2**63 - 1)
+"""A whole number that SQLite can hold."""
+
 UNIT = _Unit(0, 1)
 """A number from 0 to 1."""
 

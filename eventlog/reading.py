@@ -3,15 +3,16 @@
 The reader reports; what becomes of a bad or repeated line, its caller decides.
 """
 
+import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from memlog.eventlog.damage import BadLine, check_length
-from memlog.eventlog.events import Event, tag_of
+from memlog.eventlog.events import Event, Redacted, tag_of
 from memlog.eventlog.identity import content_hash
 from memlog.eventlog.line import BOM, ENVELOPE, decode, is_blank
 from memlog.eventlog.segment import Line, line_at, opened, read_lines
@@ -80,18 +81,19 @@ def in_log_order(segments: Iterable[Segment]) -> Iterator[Entry]:
             yield from filter(None, (entry_of(segment, line) for line in _lines(segment, fd)))
 
 
-def accepted(segments: Iterable[Segment], leave_out: Callable[[Entry, str], None]) -> Iterator[Entry]:
+def accepted(segments: Sequence[Segment], leave_out: Callable[[Entry, str], None]) -> Iterator[Entry]:
     """The events of `segments` in the one order, each once.
 
-    leave_out: called with each line that is no event of its own, and why: `duplicate` or `conflict` where an
-        earlier line of its stream has its id, else what is wrong with it.
+    leave_out: called with each line that is no event of its own, and why: `redacted`; `duplicate` or
+        `conflict` where an earlier line of its stream has its id; else what is wrong with it.
 
-    The log is read twice and never held in memory: it may be larger.
+    The log is read three times and never held in memory: it may be larger.
     """
+    redacted = _redacted(segments)
     known: dict[tuple[str, str | None], bytes] = {}
     found = []
     for entry in in_log_order(segments):
-        why = _why_left_out(entry, known)
+        why = _why_left_out(entry, known, redacted)
         if why is not None:
             leave_out(entry, why)
         else:
@@ -150,11 +152,29 @@ def _lines(segment: Segment, fd: int) -> Iterator[Line]:
     return read_lines(fd, tail_is_a_line=not segment.is_newest)
 
 
-def _why_left_out(entry: Entry, known: dict[tuple[str, str | None], bytes]) -> str | None:
+def _redacted(segments: Iterable[Segment]) -> set[tuple[str, str | None]]:
+    """The streams and ids of the events that are to be gone."""
+    found: set[tuple[str, str | None]] = set()
+    for segment in segments:
+        with opened(segment.path) as fd:
+            # Most lines need no decoding to see that they are none: a name is spelt with escapes, or plainly.
+            lines = [
+                line for line in _lines(segment, fd) if line.data and re.search(rb"redacted|\\u", line.data)
+            ]
+        events = [entry.event for line in lines if (entry := entry_of(segment, line)) is not None]
+        found.update((segment.stream, event.target_id) for event in events if isinstance(event, Redacted))
+    return found
+
+
+def _why_left_out(
+    entry: Entry, known: dict[tuple[str, str | None], bytes], redacted: set[tuple[str, str | None]]
+) -> str | None:
     """Why a line is no event of its own; None where it is one, whose content is `known` from then on."""
     if isinstance(entry.event, BadLine):
         return why_bad(entry.event)
     key = (entry.segment.stream, entry.event.id)
+    if key in redacted and not isinstance(entry.event, Redacted):
+        return "redacted"
     if key not in known:
         known[key] = entry.content
         return None

@@ -58,6 +58,8 @@ class OnnxEmbedder:
     def __init__(self, model: bytes, name: str, tokenizer: "Tokenizer") -> None:
         import onnxruntime
 
+        # Its official builds report usage where the platform lets them; nothing of a memory may leave.
+        onnxruntime.disable_telemetry_events()
         try:
             self._session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
         except Exception as error:

@@ -35,6 +35,18 @@ def contents(done: Any) -> list[str]:
 # cat
 
 
+def test_what_was_redacted_is_not_printed_whoever_repeats_it(memlog: Run) -> None:
+    for content in ("a secret", "a secret", "another"):
+        memlog("append", "message", "--chat", "x:1", "--role", "user", "--content", content, "--id", "s")
+    memlog("append", "redacted", "--target-id", "s")
+    memlog("append", "message", "--chat", "x:1", "--role", "user", "--content", "a secret", "--id", "s")
+    done = memlog("log", "cat")
+    assert [line["type"] for line in done.lines] == ["redacted"]
+    assert b"secret" not in done.out + done.err
+    assert done.err.decode().count(": redacted") == 4
+    assert b"a secret" in memlog("log", "cat", "--raw").out
+
+
 def test_events_of_all_streams_come_in_the_order_in_which_they_happened(memlog: Run, segment: Run) -> None:
     segment("conversations/x_1", said("2", ts="2026-02-24T02:00:00Z") + said("1", ts="2026-02-24T01:00:00Z"))
     segment("conversations/x_2", said("3", ts="2026-02-24T03:00:00Z", chat_id="2"))
@@ -279,7 +291,7 @@ def test_what_any_process_appends_is_printed_within_a_second(
     memlog("append", "message", "--chat", "y:1", "--role", "user", "--content", "in a new stream")
     assert tail.hear(2 * SOON) == "in a new stream"
     code, err = tail.end(signal.SIGINT)
-    assert (code, err.strip()) == (130, b"memlog: interrupted\nhint: what was acknowledged is stored")
+    assert (code, err.strip()) == (130, b"memlog: interrupted\nhint: what was done is kept")
 
 
 def test_a_log_that_is_to_come_is_followed(store: Path, follow: Callable[..., Following]) -> None:
