@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test snapshots test-all-pythons resolve wheel-test lint format eval storm
+.PHONY: help demo test snapshots test-all-pythons resolve wheel-test lint format eval bench storm
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 24
@@ -47,6 +47,9 @@ format: $(INSTALLED)  ## put the formatting right
 
 eval: $(INSTALLED)  ## search quality on the LoCoMo conversations in the folder that MEMLOG_EVAL_DATA names
 	$(BIN)/python tests/eval/locomo.py --check
+
+bench: $(INSTALLED)  ## what an append costs, a rebuild of 100,000 messages, and one new line
+	$(BIN)/python tests/bench.py
 
 storm: $(INSTALLED)  ## kill writers and projectors for SECONDS (default 60)
 	$(BIN)/python tests/storm/kill.py --seconds $(or $(SECONDS),60)

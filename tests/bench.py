@@ -1,0 +1,91 @@
+"""`make bench`: what a whole append costs, a rebuild, and one new line.
+
+Prints figures, and checks no bound: they are of this machine, which may be busy. (tests/cli/test_starting.py
+checks the first as a ratio.)
+"""
+
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import memlog
+from memlog.projector.projector import Projector
+
+MESSAGES = 100_000
+CHATS = 50
+ROUNDS = 15
+
+
+def cpu_seconds(command: list[str]) -> float:
+    """Of a whole process, user and system."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def median_of(measure: Callable[[], float], rounds: int) -> float:
+    return statistics.median(measure() for _ in range(rounds))
+
+
+def write_messages(store: Path) -> None:
+    source = random.Random(2)
+    words = ["".join(source.choices("abcdefghijklmnop", k=source.randint(2, 9))) for _ in range(8000)]
+    with memlog.open(store, durability="os") as opened:
+        opened.append(
+            memlog.Message(
+                channel="bench",
+                chat_id=str(number % CHATS),
+                role="user",
+                name="Anna",
+                content=" ".join(source.choices(words, k=18)),
+            )
+            for number in range(MESSAGES)
+        )
+
+
+def append_ratio(command: str, store: Path) -> float:
+    append = [command, "--store", str(store), "append", "message", "--chat", "b:1", "--role", "user"]
+    append += ["--content", "tea"]
+    imports = [sys.executable, "-c", "import click, msgspec"]
+    return median_of(lambda: cpu_seconds(append) / cpu_seconds(imports), ROUNDS)
+
+
+def one_line(store: Path) -> float:
+    """Milliseconds to catch up with one new message, in a process that has started."""
+    with memlog.open(store, durability="os") as opened:
+        opened.append([memlog.Message(channel="bench", chat_id="1", role="user", content="one new line")])
+    projector = Projector(store)
+    projector.live()
+    started = time.perf_counter()
+    projector.catch_up()
+    taken = time.perf_counter() - started
+    projector.close()
+    return taken * 1000
+
+
+def main() -> None:
+    # Else an editable install is compiled anew at each start.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = str(Path(sys.executable).parent / "memlog")
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder, "store")
+        write_messages(store)
+        rebuild = [command, "--store", str(store), "project", "--from-scratch", "--no-embed"]
+        print(
+            f"append, process: {append_ratio(command, Path(folder, 'small')):.2f} x click and msgspec (CPU)"
+        )
+        seconds = median_of(lambda: cpu_seconds(rebuild), 5)
+        print(f"rebuild of {MESSAGES:,} messages, process: {seconds:.2f} CPU-s")
+        print(f"one new line caught up: {median_of(lambda: one_line(store), ROUNDS):.1f} ms")
+
+
+if __name__ == "__main__":
+    main()
