@@ -124,9 +124,9 @@ def test_help_describes_the_values_of_options(described: dict[str, Any]) -> None
         "max": 1000,
         "required": False,
         "multiple": False,
-        "default": 10,
-        "env": None,
-        "help": "Hits at most.",
+        "default": None,
+        "env": "MEMLOG_SEARCH_LIMIT",
+        "help": "Hits of a query at most.",
     }
     assert options["--mode"]["choices"] == ["hybrid", "text", "vector"]
     assert options["--exclude"]["multiple"] is True
