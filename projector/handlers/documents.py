@@ -20,7 +20,7 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
             case SourceRegistered():
                 _register(db, placed, placed.event, sizes)
             case SourceRemoved():
-                _remove_source(db, placed, placed.event)
+                _remove_source(db, placed, placed.event, sizes)
             case DocumentIndexed():
                 _index(db, placed, placed.event, sizes)
             case DocumentRemoved():
@@ -50,13 +50,15 @@ def _register(db: Connection, placed: Placed, said: SourceRegistered, sizes: Chu
     _put_on_shelf(db, said.source_id, sizes)
 
 
-def _remove_source(db: Connection, placed: Placed, said: SourceRemoved) -> None:
+def _remove_source(db: Connection, placed: Placed, said: SourceRemoved, sizes: ChunkSizes) -> None:
     bury(db, said.source_id, placed)
     db.execute(
         "DELETE FROM sources WHERE source_id = ? AND (created_at, segment_no, offset) < (?, ?, ?)",
         (said.source_id, *placed.order),
     )
     _remove_documents(db, placed, "source_id = ?", said.source_id)
+    # What was indexed after a late removal stays, of a source that is not registered.
+    _put_on_shelf(db, said.source_id, sizes)
 
 
 def _index(db: Connection, placed: Placed, said: DocumentIndexed, sizes: ChunkSizes) -> None:

@@ -1,0 +1,188 @@
+"""What a log says, told in the plainest way: its events in their one order, one after the other, in memory.
+
+Order-free handlers must leave what this does (BEHAVIOUR A3, A4). Only what is simple is told here: no chunks,
+no full text.
+"""
+
+import json
+from collections import defaultdict
+from functools import reduce
+from operator import mul
+
+from memlog.projector.handlers.memories import derived_memory_id
+
+_FIELDS = ("content", "title", "category", "kind", "importance", "source", "topic", "chat_id", "tags")
+_DEFAULTS = {"category": "other", "kind": "fact", "importance": 0.5, "source": "manual"}
+
+
+def events_of(contents):
+    """The accepted events of each stream, in their one order, as dicts; how many lines repeat or contradict.
+
+    contents: the bytes of each segment by `log/STREAM/DAY.jsonl`.
+    """
+    streams = defaultdict(dict)
+    for path, data in contents.items():
+        stream, _, segment = path.removeprefix("log/").rpartition("/")
+        streams[stream][segment] = data
+    accepted, duplicates, conflicts = {}, 0, 0
+    for stream, segments in streams.items():
+        lines = list(_lines(stream, segments))
+        targets = {line["target_id"] for line in lines if line["type"] == "redacted"}
+        first = {}
+        for line in lines:
+            if line["id"] in targets and line["type"] != "redacted":
+                continue
+            standing = first.setdefault(line["id"], line)
+            repeats = standing is not line and _content(standing) == _content(line)
+            duplicates += repeats
+            conflicts += standing is not line and not repeats
+        accepted[stream] = sorted(
+            first.values(), key=lambda line: (line["ts"], line["segment"], line["offset"])
+        )
+    return accepted, duplicates, conflicts
+
+
+def _lines(stream, segments):
+    for segment in sorted(segments):
+        offset = 0
+        for line in segments[segment].splitlines(keepends=True):
+            is_pending = not line.endswith(b"\n") and segment == max(segments)
+            event = None if is_pending else _event(stream, segment, offset, line)
+            if event:
+                yield event
+            offset += len(line)
+
+
+def _event(stream, segment, offset, line):
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    place = {"segment": segment, "offset": offset}
+    if "at" in event:
+        return event | place
+    if not stream.startswith("conversations/"):
+        return None
+    channel, _, chat_id = stream.partition("/")[2].partition("_")
+    own = {"id": f"{segment}:{offset}", "ts": f"{segment[:10]}T00:00:00.000Z", "type": "message"}
+    event = own | {"channel": channel, "chat_id": chat_id} | event
+    return event | place | {"ts": event["ts"].replace("01Z", "01.000Z")}
+
+
+def _content(event):
+    envelope = ("id", "ts", "at", "v", "crc", "segment", "offset")
+    return {name: value for name, value in event.items() if name not in envelope and value is not None}
+
+
+def memories(events):
+    """Each memory that stands, by its id."""
+    records = defaultdict(_blank)
+    for event in events:
+        _tell(records, event)
+    return {name: _standing(record) for name, record in records.items() if record["saved"]}
+
+
+def _blank():
+    return {"saved": None, "salience": None, "decays": [], "accesses": [], "archived_at": None}
+
+
+def _tell(records, event):
+    match event["type"]:
+        case "memory_saved":
+            name = event.get("memory_id") or derived_memory_id(event.get("chat_id"), event["content"])
+            _save(records[name], event)
+        case "memory_updated":
+            _update(records[event["memory_id"]], event)
+        case "memory_archived":
+            records[event["memory_id"]]["archived_at"] = event["ts"]
+        case "memory_deleted":
+            records[event["memory_id"]] = _blank()
+        case "memory_accessed":
+            for name in set(event["memory_ids"]):
+                records[name]["accesses"].append(event["ts"])
+        case "salience_decayed":
+            for record in records.values():
+                if record["saved"] or record["salience"] is not None:
+                    record["decays"].append(event["rates"])
+
+
+def _save(record, event):
+    said = {name: event.get(name, _DEFAULTS.get(name)) for name in _FIELDS}
+    created_at = record["saved"]["created_at"] if record["saved"] else event["ts"]
+    own = {"event_id": event["id"], "created_at": created_at, "updated_at": event["ts"]}
+    record.update(saved=said | own, archived_at=None)
+
+
+def _update(record, event):
+    if event.get("salience") is not None:
+        record.update(salience=event["salience"], decays=[])
+    given = {name: event[name] for name in _FIELDS if event.get(name) is not None}
+    if record["saved"] and given:
+        content = {"event_id": event["id"]} if "content" in given else {}
+        record["saved"] |= given | content | {"updated_at": event["ts"]}
+
+
+def _standing(record):
+    said = record["saved"]
+    salience = 1.0 if record["salience"] is None else record["salience"]
+    factors = (rates.get(said["category"], 1.0) for rates in record["decays"])
+    return said | {
+        "title": said["title"] or said["content"][:80],
+        "tags": json.dumps(said["tags"] or [], separators=(",", ":")),
+        "salience": reduce(mul, factors, salience),
+        "access_count": len(record["accesses"]),
+        "last_accessed": max(record["accesses"], default=None),
+        "archived_at": record["archived_at"],
+    }
+
+
+def core_memory(events):
+    """The value of each (section, key)."""
+    values = {}
+    for event in events:
+        key = event.get("section"), event.get("key")
+        if event["type"] == "core_memory_updated":
+            values[key] = event["value"]
+        else:
+            values.pop(key, None)
+    return values
+
+
+def facts(events):
+    """The value of each (chat_id, topic_key, kind, rank)."""
+    values = {}
+    for event in events:
+        chat, topic = event.get("chat_id") or "", event.get("topic_key")
+        kind, rank = event.get("kind"), event.get("rank")
+        if event["type"] == "fact_stored":
+            values[chat, topic, kind or "single", rank or 0] = event["value"]
+        elif event["type"] == "fact_removed":
+            gone = [
+                key
+                for key in values
+                if key[:2] == (chat, topic) and kind in (None, key[2]) and rank in (None, key[3])
+            ]
+            for key in gone:
+                del values[key]
+    return values
+
+
+def documents(events):
+    """The kind of each source that is registered; the content, and the kind, of each document that stands."""
+    kinds, contents = {}, {}
+    for event in events:
+        source = event.get("source_id")
+        match event["type"]:
+            case "source_registered":
+                kinds[source] = event.get("kind", "docs")
+            case "source_removed":
+                kinds.pop(source, None)
+                contents = {key: content for key, content in contents.items() if key[0] != source}
+            case "document_indexed":
+                contents[source, event["file"]] = event.get("content", "")
+            case "document_removed":
+                contents.pop((source, event["file"]), None)
+    return kinds, {
+        f"{source}/{file}": (content, kinds.get(source, "docs"))
+        for (source, file), content in contents.items()
+    }
