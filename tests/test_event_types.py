@@ -1,0 +1,149 @@
+"""What every event type must have: a type that is added without one of these makes the table fail."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from shutil import copytree
+from typing import Any, NamedTuple
+
+import pytest
+from command_tree import MEMLOG
+from test_any_batches import DRAWN_TYPES
+
+import memlog
+from memlog.eventlog.events import TYPES
+from memlog.projector.digest import dump
+
+ROOT = Path(__file__).parents[1]
+TS = "2026-02-24T08:00:00.000Z"
+
+STANDING: list[dict[str, Any]] = [
+    {"type": "message", "id": "m1", "channel": "cli", "chat_id": "1", "role": "user", "content": "Tea?"},
+    {"type": "memory_saved", "id": "v1", "memory_id": "tea", "content": "Anna drinks tea"},
+    {"type": "daily_event_recorded", "id": "e1", "summary": "Tea for twelve"},
+    {"type": "core_memory_updated", "id": "k1", "section": "user", "key": "name", "value": "Anna"},
+    {"type": "fact_stored", "id": "f1", "topic_key": "city", "value": "Helsinki"},
+    {"type": "source_registered", "id": "r1", "source_id": "guide", "root": "guide"},
+    {"type": "document_indexed", "id": "i1", "source_id": "guide", "file": "tea.md", "content": "# Tea"},
+]
+"""What stands before the event of the table is appended."""
+
+
+class Told(NamedTuple):
+    """An event as options of `memlog append TYPE`, and the tables whose rows it changes, but for `events`."""
+
+    options: str
+    tables: str
+
+
+TABLE = {
+    "message": Told("--chat cli:1 --role user --content coffee", "messages memory_chunks"),
+    "session_break": Told("--chat cli:1 --model small", "messages"),
+    "summary_written": Told("--chat cli:1 --content coffee", "summaries memory_chunks"),
+    "extraction_completed": Told("--chat cli:1 --through-message-id m1", "extractions"),
+    "memory_saved": Told("--content coffee", "versions memory_events memories memory_chunks"),
+    "memory_updated": Told(
+        "--memory-id tea --content coffee", "versions memory_events memories memory_chunks"
+    ),
+    "memory_archived": Told("--memory-id tea", "versions memory_events memories memory_chunks"),
+    "memory_deleted": Told("--memory-id tea", "versions tombstones memory_events memories memory_chunks"),
+    "memory_accessed": Told("--memory-id tea", "memory_events memories"),
+    "salience_decayed": Told('--rates {"other":0.5}', "decays memories"),
+    "daily_event_recorded": Told("--summary coffee", "daily_events"),
+    "daily_events_compressed": Told("--daily-event e1 --memory-id tea", "daily_compressions"),
+    "core_memory_updated": Told("--section user --key name --value Dmitri", "core_memory"),
+    "core_memory_deleted": Told("--section user --key name", "core_memory tombstones"),
+    "fact_stored": Told("--topic-key teas --rank 1 --value sencha", "facts"),
+    "fact_removed": Told("--topic-key city", "facts tombstones"),
+    "source_registered": Told("--source-id other --kind memory", "sources"),
+    "source_removed": Told("--source-id guide", "sources documents doc_chunks tombstones"),
+    "document_indexed": Told("--source-id guide --file tea.md --content coffee", "documents doc_chunks"),
+    "document_removed": Told("--source-id guide --file tea.md", "documents doc_chunks tombstones"),
+    "redacted": Told("--target-id m1 --reason why", "redactions messages memory_chunks"),
+}
+
+each_type = pytest.mark.parametrize("tag", TYPES)
+
+
+def run(store: Path, *args: str, input: bytes = b"") -> bytes:
+    """What `memlog` prints, run as a process on `store`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMLOG_", "XDG_"))}
+    env = kept | {"MEMLOG_STORE": str(store)}
+    return subprocess.run([MEMLOG, *args], input=input, env=env, check=True, capture_output=True).stdout
+
+
+def tables(store: Path) -> dict[str, list[str]]:
+    """The rows of each table."""
+    with memlog.open(store) as opened:
+        opened.digest()
+        found: dict[str, list[str]] = {}
+        for line in dump(opened._projector.live()):
+            if line.startswith("# "):
+                found[line[2:]] = rows = []
+            else:
+                rows.append(line)
+    return found
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store in which something stands of all that an event can change."""
+    with memlog.open(tmp_path / "one") as opened:
+        opened.append([event | {"ts": TS} for event in STANDING])
+    return tmp_path / "one"
+
+
+@each_type
+def test_every_type_is_appended_by_options_and_by_pipe_projected_and_shown(
+    tag: str, store: Path, tmp_path: Path
+) -> None:
+    other = copytree(store, tmp_path / "other")
+    before = tables(store)
+
+    position = json.loads(run(store, "append", tag, "--id", "new", *TABLE[tag].options.split()))
+    path = store / "log" / position["stream"] / position["segment"]
+    line = path.read_bytes()[position["offset"] :].partition(b"\n")[0]
+    assert json.loads(line)["type"] == tag
+
+    after = tables(store)
+    assert [row for row in after["events"] if f'"type":"{tag}","ts"' in row and '"id":"new"' in row]
+    changed = {name for name, rows in after.items() if rows != before[name]}
+    assert changed == {"events", *TABLE[tag].tables.split()}
+
+    assert line in run(store, "show", "new")
+
+    assert json.loads(run(other, "append", input=line))["id"] == "new"
+    with memlog.open(store) as one, memlog.open(other) as two:
+        assert one.digest(content=True) == two.digest(content=True)
+
+
+def test_the_table_names_no_type_that_is_none() -> None:
+    assert list(TABLE) == list(TYPES)
+
+
+@each_type
+def test_every_type_stands_in_a_fixture_log_with_a_snapshot(tag: str) -> None:
+    logs = (ROOT / "fixtures").glob("*/log/**/*.jsonl")
+    assert any(f'{{"type":"{tag}"'.encode() in path.read_bytes() for path in logs)
+
+
+@each_type
+def test_every_type_stands_in_a_golden_log(tag: str) -> None:
+    logs = (ROOT / "fixtures/golden").glob("*/log/**/*.jsonl")
+    assert any(f'{{"type":"{tag}"'.encode() in path.read_bytes() for path in logs)
+
+
+@each_type
+def test_every_type_is_drawn_by_the_property_test(tag: str) -> None:
+    assert tag in DRAWN_TYPES
+
+
+@each_type
+def test_the_page_of_the_format_has_every_member_of_every_type(tag: str) -> None:
+    page = (ROOT / "docs/storage/jsonl-format.md").read_text()
+    row = re.search(rf"^\| `{tag}` \|.*$", page, re.MULTILINE)
+    assert row, tag
+    for member in TYPES[tag].__struct_fields__:
+        assert member in ("id", "ts", "at", "v") or re.search(rf"\b{member}\b", row[0]), member
