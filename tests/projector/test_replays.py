@@ -1,5 +1,6 @@
 """Each folder of fixtures/ is a log; its snapshot is the canonical dump of its replay."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -44,3 +45,17 @@ def test_a_replay_touches_no_file_of_the_log(name, fixture_store):
     Projector(store).catch_up()
     for path in (FIXTURES / name / "log").rglob("*.jsonl"):
         assert (store / path.relative_to(FIXTURES / name)).read_bytes() == path.read_bytes()
+
+
+def test_what_schedulers_subagents_and_tools_write_is_kept_as_they_wrote_it(fixture_store):
+    projector = Projector(fixture_store("foreign"))
+    projector.catch_up()
+    columns = "chat_id, type, role, content, metadata"
+    rows = projector.live().execute(f"SELECT id, channel, {columns} FROM messages").fetchall()
+    said = {row[0]: row[1:] for row in rows}
+    meta = '{"source":"scheduler","task_name":"morning-news"}'
+    assert said["s1"][:3] == ("scheduler", "morning-news", "message")
+    assert said["s1"][5] == meta
+    assert said["f6"][2:4] == ("subagent_result", "assistant")
+    assert said["f7"][2:4] == ("message", "tool")
+    assert json.loads(said["f7"][4]) == {"shops": ["Kallio", "Töölö", "Oulu"]}
