@@ -42,15 +42,18 @@ NO_NUMBERS = ["many", "", "0x10", "1,5", "--", "NaN", "nan", "infinity", "9" * 3
 
 
 def malformed(seed: int, count: int) -> list[Malformed]:
-    """`count` of them; the same for the same seed."""
+    """`count` of them, the same for the same seed. All faults are as likely."""
     chance = random.Random(seed)
-    made: list[Malformed] = []
-    while len(made) < count:
-        path = chance.choice([path for path, command in COMMANDS.items() if does_something(command)])
-        found = chance.choice(FAULTS)(chance, path, COMMANDS[path])
-        if found is not None:
-            made.append(found)
-    return made
+    return [_with_fault(chance, chance.choice(FAULTS)) for _ in range(count)]
+
+
+def _with_fault(chance: random.Random, fault: Callable[..., Malformed | None]) -> Malformed:
+    paths = [path for path, command in COMMANDS.items() if does_something(command)]
+    while True:
+        path = chance.choice(paths)
+        made = fault(chance, path, COMMANDS[path])
+        if made is not None:
+            return made
 
 
 # Well-formed beginnings
@@ -203,14 +206,21 @@ def _no_event(chance: random.Random, path: Path, command: click.Command) -> Malf
     bad_ids = ["", "a\nb", "\x01", "\x7f", "x" * 513, "x" * 100_000]
     bad_times = ["yesterday", "", "2026-02-30T00:00:00Z", "2026-02-24", "2026-02-24T10:15:00", "0"]
     args = _well_formed(chance, path, command)
-    choices = [
-        Malformed("bad id", [*args, "--id", chance.choice(bad_ids)]),
-        Malformed("bad time", [*args, "--ts", chance.choice(bad_times)]),
-    ]
-    if any("--content" in option.opts for option in _options(command)):
-        odd_stdin = chance.choice([b"caf\xe9", b"\xff\xfe", b"\xed\xa0\x80", b"x" * 1000 + b"\xc3"])
-        choices.append(Malformed("odd stdin", [*args, "--content", "-"], odd_stdin))
-    return chance.choice(choices)
+    if path[1] == "redacted":
+        args += ["--stream", "memory"]  # else it looks for its target first, and finds none
+    return chance.choice(
+        [
+            Malformed("bad id", [*args, "--id", chance.choice(bad_ids)]),
+            Malformed("bad time", [*args, "--ts", chance.choice(bad_times)]),
+        ]
+    )
+
+
+def _odd_stdin(chance: random.Random, path: Path, command: click.Command) -> Malformed | None:
+    if path[:1] != ("append",) or not any("--content" in option.opts for option in _options(command)):
+        return None
+    odd = chance.choice([b"caf\xe9", b"\xff\xfe", b"\xed\xa0\x80", b"x" * 1000 + b"\xc3"])
+    return Malformed("odd stdin", [*_well_formed(chance, path, command), "--content", "-"], odd)
 
 
 def _no_question(chance: random.Random, path: Path, command: click.Command) -> Malformed | None:
@@ -245,6 +255,7 @@ FAULTS: list[Callable[[random.Random, Path, click.Command], Malformed | None]] =
     _surplus,
     _contradiction,
     _no_event,
+    _odd_stdin,
     _no_question,
     _bad_before_the_command,
 ]
