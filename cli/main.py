@@ -18,6 +18,7 @@ _COMMANDS = {
     "config": "Show the settings, and where each comes from.",
     "core": "Read and change the core memory.",
     "digest": "Print one number for all that the read model holds.",
+    "docs": "Read files into the log as documents.",
     "embed": "Give passages that have no vector one.",
     "help": "Show the help of a command, or describe all for programs.",
     "init": "Make a store with its settings file.",

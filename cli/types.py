@@ -102,6 +102,9 @@ TIME = _Time()
 FOLDER = click.Path(path_type=Path)
 """A folder's path."""
 
+PATH = click.Path(path_type=Path, readable=False)
+"""A file's or folder's path; what is wrong with it the command says."""
+
 SECONDS = _Seconds(0, 3600)
 """A time to wait, at most an hour."""
 

@@ -30,6 +30,7 @@ from memlog.query.filters import Filters
 from memlog.query.provenance import QuarantinedLine, Stored
 from memlog.query.search import DEPTH, Mode, SearchResult, search
 from memlog.query.window import Window, window
+from memlog.service.documents import Documents
 
 _QUERY_LOCK_TIMEOUT = 0.25
 _QUERY_EMBEDDINGS = 16
@@ -109,6 +110,7 @@ def _ignore(_: str) -> None:
 class Store:
     """One store. May be used from several threads; use it with `with`, or call `close`.
 
+    documents: folders and files of text, see `Documents`.
     path: its folder; made at the first append.
     model: a folder with `model.onnx` and `tokenizer.json`; None for the model that memlog ships with.
     durability: `fsync`, or `os`: an acknowledged event then survives the process but not a power cut.
@@ -135,6 +137,7 @@ class Store:
         self._embedder: Embedder | None = None
         self._no_embedder: EmbeddingError | None = None
         self._mutex = threading.RLock()
+        self.documents = Documents(path, self.append, self._reading)
 
     def __enter__(self) -> Self:
         return self

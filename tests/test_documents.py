@@ -63,6 +63,10 @@ def test_the_shapes_of_the_page_are_those_of_the_results():
         memlog.Status,
         memlog.ProjectReport,
         memlog.EmbedReport,
+        memlog.Added,
+        memlog.Skipped,
+        memlog.Source,
+        memlog.Document,
         memlog.Verification,
     ):
         for member in result.__struct_fields__:

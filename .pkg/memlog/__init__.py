@@ -35,10 +35,13 @@ if TYPE_CHECKING:
     from memlog.projector.chunking import ChunkSizes
     from memlog.projector.verify import Verification
     from memlog.query.core import CoreMemory
+    from memlog.query.documents import Document, Source
     from memlog.query.filters import Filters
     from memlog.query.provenance import QuarantinedLine, Stored
     from memlog.query.search import Hit, SearchResult
     from memlog.query.window import Window
+    from memlog.service.documents import Added, Documents
+    from memlog.service.folder import Skipped
     from memlog.service.store import EmbedReport, ProjectReport, Status, Store, open
 
 __version__ = "0.1.0"
@@ -52,6 +55,11 @@ _HOME = {
     "ChunkSizes": "memlog.projector.chunking",
     "Verification": "memlog.projector.verify",
     "CoreMemory": "memlog.query.core",
+    "Document": "memlog.query.documents",
+    "Source": "memlog.query.documents",
+    "Added": "memlog.service.documents",
+    "Documents": "memlog.service.documents",
+    "Skipped": "memlog.service.folder",
     "Filters": "memlog.query.filters",
     "QuarantinedLine": "memlog.query.provenance",
     "Stored": "memlog.query.provenance",
@@ -76,6 +84,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Added",
     "BadInput",
     "Busy",
     "ChunkSizes",
@@ -83,6 +92,8 @@ __all__ = [
     "CoreMemoryDeleted",
     "CoreMemoryUpdated",
     "DatabaseError",
+    "Document",
+    "Documents",
     "EmbedReport",
     "EmbeddingError",
     "Event",
@@ -98,6 +109,8 @@ __all__ = [
     "QuarantinedLine",
     "SearchResult",
     "SessionBreak",
+    "Skipped",
+    "Source",
     "Status",
     "Store",
     "Stored",

@@ -1,0 +1,96 @@
+"""Sources, and the documents that stand in each."""
+
+import json
+
+import msgspec
+
+from memlog.eventlog.events import SourceKind
+from memlog.projector.sqlite import Connection
+
+
+class Source(msgspec.Struct, kw_only=True):
+    """A folder of documents.
+
+    kind: `memory` where its files are searched as memories, else `docs`.
+    root: absolute; None where nobody has registered the source, and it has documents all the same.
+    include, exclude: glob patterns below the root.
+    bytes: of its documents. indexed_at: of the newest; None where it has none.
+    """
+
+    source_id: str
+    kind: SourceKind
+    root: str | None
+    include: list[str]
+    exclude: list[str]
+    documents: int
+    passages: int
+    bytes: int
+    indexed_at: str | None
+
+
+class Document(msgspec.Struct, kw_only=True):
+    """A document that stands.
+
+    id: `source_id/file`; file: its path below the source's root.
+    size: in bytes. version: sha256 of its bytes, in hex.
+    """
+
+    id: str
+    source_id: str
+    file: str
+    filetype: str | None
+    size: int | None
+    passages: int
+    version: str
+    mtime: str | None
+    indexed_at: str
+
+
+_PASSAGES = (
+    "(SELECT count(*) FROM doc_chunks c WHERE c.document_id = d.document_id)"
+    " + (SELECT count(*) FROM memory_chunks c WHERE c.document_id = d.document_id)"
+)
+
+
+def sources(db: Connection) -> list[Source]:
+    """All sources, by name: those that are registered, and those that only documents name."""
+    rows = db.execute(
+        "SELECT n.source_id, coalesce(s.kind, 'docs'), s.root, s.include, s.exclude,"
+        f" count(d.document_id), coalesce(sum({_PASSAGES}), 0), coalesce(sum(d.size), 0), max(d.indexed_at)"
+        " FROM (SELECT source_id FROM sources UNION SELECT source_id FROM documents) n"
+        " LEFT JOIN sources s USING (source_id) LEFT JOIN documents d USING (source_id)"
+        " GROUP BY n.source_id ORDER BY n.source_id"
+    )
+    return [_source(row) for row in rows.fetchall()]
+
+
+def source(db: Connection, source_id: str) -> Source | None:
+    """The source of this name; None where there is none."""
+    return next((found for found in sources(db) if found.source_id == source_id), None)
+
+
+def documents(db: Connection, source_id: str) -> list[Document]:
+    """The documents of a source, by file."""
+    rows = db.execute(
+        f"SELECT document_id, source_id, file, filetype, size, {_PASSAGES}, version, mtime, indexed_at"
+        " FROM documents d WHERE source_id = ? ORDER BY file",
+        (source_id,),
+    )
+    return [_document(row) for row in rows.fetchall()]
+
+
+def versions(db: Connection, source_id: str) -> dict[str, str]:
+    """Of each document of a source, by file, the sha256 of its bytes."""
+    return dict(
+        db.execute("SELECT file, version FROM documents WHERE source_id = ?", (source_id,)).fetchall()
+    )
+
+
+def _source(row: tuple[object, ...]) -> Source:
+    named = dict(zip(Source.__struct_fields__, row, strict=True))
+    patterns = {name: json.loads(str(named[name] or "[]")) for name in ("include", "exclude")}
+    return msgspec.convert(named | patterns, Source)
+
+
+def _document(row: tuple[object, ...]) -> Document:
+    return msgspec.convert(dict(zip(Document.__struct_fields__, row, strict=True)), Document)

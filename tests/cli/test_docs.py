@@ -1,0 +1,182 @@
+"""memlog docs: what a user sees of adding, listing and removing documents."""
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+ADDED = ["source_id", "root", "registered", "indexed", "unchanged", "removed", "skipped"]
+SOURCE = [
+    *("source_id", "kind", "root", "include", "exclude", "documents", "passages", "bytes", "indexed_at"),
+]
+DOCUMENT = [
+    *("id", "source_id", "file", "filetype", "size", "passages", "version", "mtime", "indexed_at"),
+]
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """A folder with two documents."""
+    folder = tmp_path / "notes"
+    (folder / "guide").mkdir(parents=True)
+    (folder / "tea.md").write_text("# Tea\n\ngreen needle\n")
+    (folder / "guide/train.txt").write_text("the train\n")
+    return folder
+
+
+@pytest.fixture
+def locked(notes: Path) -> Iterator[Path]:
+    """The folder with a file and a folder that nobody may read."""
+    (notes / "secret").mkdir()
+    (notes / "secret/deep.md").write_text("deep needle")
+    (notes / "secret.md").write_text("secret needle")
+    yield notes
+    (notes / "secret").chmod(0o700)
+
+
+def found(memlog: Run, text: str) -> list[str]:
+    hits = memlog("query", text, "--mode", "text", "--in", "documents", "--json").json["hits"]
+    return sorted(hit["id"] for hit in hits)
+
+
+def test_the_shapes_of_what_programs_read(memlog: Run, notes: Path) -> None:
+    (notes / "x.png").write_bytes(b"\x89PNG")
+    (added,) = memlog("docs", "add", notes, "--json").json["sources"]
+    assert list(added) == ADDED
+    assert (added["source_id"], added["indexed"]) == ("notes", 2)
+    assert added["skipped"] == [{"file": "x.png", "reason": "type", "detail": None}]
+    (source,) = memlog("docs", "list", "--json").json["sources"]
+    assert list(source) == SOURCE
+    documents = memlog("docs", "list", "notes", "--json").json["documents"]
+    assert [list(document) for document in documents] == [DOCUMENT] * 2
+    assert memlog("docs", "list", "notes", "--jsonl").lines == documents
+    removed = memlog("docs", "remove", "notes/tea.md", "--json").json
+    assert list(removed) == ["id", "stream", "segment", "offset", "durability"]
+
+
+def test_what_cannot_be_read_is_named_and_stays_as_it_was(
+    memlog: Run, locked: Path, bound_by_modes: dict[str, Any]
+) -> None:
+    assert memlog("docs", "add", locked, "--json").json["sources"][0]["indexed"] == 4
+    (locked / "secret.md").chmod(0)
+    (locked / "secret").chmod(0)
+    done = memlog("docs", "add", locked, **bound_by_modes)
+    assert done.code == 0
+    assert b"notes: skipped 2 unreadable" in done.err
+    assert b"notes/secret.md: Permission denied" in done.err
+    assert b"notes/secret: Permission denied" in done.err
+    assert found(memlog, "needle") == ["notes/secret.md", "notes/secret/deep.md", "notes/tea.md"]
+
+
+def test_a_folder_that_cannot_be_listed_is_an_error(
+    memlog: Run, locked: Path, bound_by_modes: dict[str, Any]
+) -> None:
+    (locked / "secret").chmod(0)
+    done = memlog("docs", "add", locked / "secret", "--json", **bound_by_modes)
+    assert (done.code, done.error["code"]) == (74, "io")
+    assert memlog("docs", "list", "--json").json == {"sources": []}
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"missing", b"pipe", b"loop", b"store"])
+def test_what_cannot_be_added_is_bad_input(memlog: Run, tmp_path: Path, store: Path, name: bytes) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    store.mkdir()
+    os.mkdir(os.fsencode(tmp_path) + b"/caf\xe9")
+    done = memlog("docs", "add", os.fsencode(tmp_path) + b"/" + name, "--json")
+    assert (done.code, done.error["code"]) == (65, "bad_input")
+    assert done.error["hint"]
+
+
+def test_a_name_that_is_taken_says_how_to_name_it(memlog: Run, notes: Path, tmp_path: Path) -> None:
+    memlog("docs", "add", notes)
+    (tmp_path / "other/notes").mkdir(parents=True)
+    done = memlog("docs", "add", tmp_path / "other/notes")
+    assert done.code == 65
+    assert b"hint: give the other one a name of its own: --source NAME" in done.err
+    assert memlog("docs", "add", tmp_path / "other/notes", "--source", "others").code == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (("list", "nothing"), "source_not_found"),
+        (("remove", "nothing"), "source_not_found"),
+        (("remove", "nothing/tea.md"), "document_not_found"),
+        (("remove", "notes/nothing.md"), "document_not_found"),
+    ],
+)
+def test_what_is_unknown_is_not_found(memlog: Run, notes: Path, args: tuple[str, ...], code: str) -> None:
+    memlog("docs", "add", notes)
+    done = memlog("docs", *args, "--json")
+    assert (done.code, done.error["code"]) == (1, code)
+    assert done.error["hint"].startswith("memlog docs list")
+
+
+def test_an_empty_store_has_no_sources(memlog: Run) -> None:
+    assert memlog("docs", "list", "--json").json == {"sources": []}
+    assert b"no sources" in memlog("docs", "list").err
+
+
+def test_several_paths_are_added_at_once(memlog: Run, notes: Path) -> None:
+    done = memlog("docs", "add", notes / "tea.md", notes / "guide/train.txt", "--json")
+    assert [added["source_id"] for added in done.json["sources"]] == ["notes", "guide"]
+    assert found(memlog, "needle train") == ["guide/train.txt", "notes/tea.md"]
+
+
+def test_a_source_and_a_document_are_out_of_search_at_once(memlog: Run, notes: Path) -> None:
+    memlog("docs", "add", notes)
+    assert found(memlog, "needle train") == ["notes/guide/train.txt", "notes/tea.md"]
+    memlog("docs", "remove", "notes/tea.md")
+    assert found(memlog, "needle train") == ["notes/guide/train.txt"]
+    memlog("docs", "remove", "notes")
+    assert found(memlog, "needle train") == []
+    assert memlog("verify").code == 0
+
+
+def test_nothing_is_lost_with_model_and_cache(memlog: Run, notes: Path, store: Path) -> None:
+    memlog("docs", "add", notes, "--include", "**/*.md", "--exclude", "drafts")
+    memlog("project")
+    listed = memlog("docs", "list", "--json").json
+    for folder in ("model", "cache"):
+        shutil.rmtree(store / folder)
+    assert memlog("docs", "list", "--json").json == listed
+    assert (listed["sources"][0]["include"], listed["sources"][0]["exclude"]) == (["**/*.md"], ["drafts"])
+    assert found(memlog, "needle") == ["notes/tea.md"]
+    assert memlog("verify").code == 0
+
+
+def test_names_do_not_drive_the_terminal(memlog: Run, notes: Path) -> None:
+    (notes / "a\x1b[31m\n.md").write_text("x")
+    memlog("docs", "add", notes)
+    out = memlog("docs", "list", "notes").out
+    assert b"\x1b" not in out
+    assert len(out.splitlines()) == 1 + 3
+    assert memlog("docs", "remove", "notes/a\x1b[31m\n.md").code == 0
+
+
+def test_ctrl_c_keeps_what_was_appended(
+    memlog: Run, with_terminal_errors: Callable[..., Any], tmp_path: Path
+) -> None:
+    many = tmp_path / "many"
+    many.mkdir()
+    for number in range(3000):
+        (many / f"{number:04}.md").write_text(f"number {number}")
+    adding = with_terminal_errors("docs", "add", many)
+    adding.see(b"files read")
+    adding.process.send_signal(signal.SIGINT)
+    done = adding.end()
+    assert done.code == 130
+    assert b"Traceback" not in done.err
+    (added,) = memlog("docs", "add", many, "--json").json["sources"]
+    assert added["indexed"] + added["unchanged"] == 3000
+    assert added["unchanged"] % 256 == 0
+    assert added["indexed"] > 0
+    (again,) = memlog("docs", "add", many, "--json").json["sources"]
+    assert (again["registered"], again["indexed"], again["unchanged"]) == (False, 0, 3000)
