@@ -20,11 +20,16 @@ CREATE TABLE IF NOT EXISTS vectors (
 """
 
 
+def cache_file(store: Path) -> Path:
+    """Where the cache of the store at `store` stands, once it has a vector."""
+    return store / "cache" / "embeddings.db"
+
+
 class VectorCache:
     """The vectors of one model in `cache/embeddings.db` of the store at `store`."""
 
     def __init__(self, store: Path, model_id: str) -> None:
-        path = store / "cache" / "embeddings.db"
+        path = cache_file(store)
         self._path = path
         try:
             self._db = _opened(path)

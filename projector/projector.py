@@ -3,7 +3,7 @@
 Each call may be killed at any moment; the next one goes on where it stopped.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -12,10 +12,10 @@ import msgspec
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.locks import locked
 from memlog.projector import catchup, passages, schema, vectors
-from memlog.projector.cache import VectorCache
+from memlog.projector.cache import VectorCache, cache_file
 from memlog.projector.catchup import Bounds, CatchUp, Progress
 from memlog.projector.chunking import ChunkSizes
-from memlog.projector.embedding import Embedder
+from memlog.projector.embedding import Embedder, Model
 from memlog.projector.generations import Generations
 from memlog.projector.sqlite import Connection, connect, remove_database, transaction, why_no_vectors, wrapped
 
@@ -52,26 +52,33 @@ class Projector:
     """Brings the read model of the store at `store` up to its log.
 
     lock_timeout: seconds to wait for another projector.
+    model: says which model a new generation has vector tables for, and is given its cached vectors of;
+        called when one is built.
     """
 
-    def __init__(self, store: Path, sizes: ChunkSizes | None = None, *, lock_timeout: float = 10.0) -> None:
+    def __init__(
+        self,
+        store: Path,
+        sizes: ChunkSizes | None = None,
+        *,
+        lock_timeout: float = 10.0,
+        model: Callable[[], Model | None] = lambda: None,
+    ) -> None:
         self.store = store
         self.log = store / "log"
         self.sizes = sizes or ChunkSizes()
         self.generations = Generations(store)
         self._lock_timeout = lock_timeout
+        self._model = model
         self._live: tuple[Path, Connection] | None = None
 
     def catch_up(
         self,
         *,
         lock_timeout: float | None = None,
-        embedder: Embedder | None = None,
         progress: Progress | None = None,
     ) -> Projection:
         """Read on from the checkpoints; build a generation where none stands that can be read on.
-
-        embedder: whose cached vectors a new generation is given.
 
         Raises:
             Busy: another projector held the lock for too long; the read model is whole, and behind.
@@ -81,7 +88,7 @@ class Projector:
         for _ in range(_ATTEMPTS):
             unusable = self.why_unusable()
             if unusable is not None:
-                return self.rebuild(unusable, embedder=embedder, progress=progress, only_if_unusable=True)
+                return self.rebuild(unusable, progress=progress, only_if_unusable=True)
             try:
                 return Projection(self._read_on(timeout, progress))
             except _GenerationChanged:
@@ -92,13 +99,12 @@ class Projector:
         self,
         why: str,
         *,
-        embedder: Embedder | None = None,
         progress: Progress | None = None,
         only_if_unusable: bool = False,
     ) -> Projection:
         """Build a generation from the whole log beside the live one, and put it in its place.
 
-        Readers go on with the live one meanwhile. It is given the vectors that the cache has for `embedder`.
+        Readers go on with the live one meanwhile. It is given the vectors that the cache has.
 
         only_if_unusable: leave it where another process has meanwhile built one.
 
@@ -112,7 +118,7 @@ class Projector:
                 return Projection(self._read_on(self._lock_timeout, progress))
             path = self.generations.new_file()
             try:
-                read, cached = self._build(path, embedder, progress)
+                read, cached = self._build(path, progress)
             except BaseException:
                 if self.generations.current() != path:
                     remove_database(path)
@@ -242,12 +248,12 @@ class Projector:
             with transaction(self._live[1]):
                 yield
 
-    def _build(self, path: Path, embedder: Embedder | None, progress: Progress | None) -> tuple[CatchUp, int]:
+    def _build(self, path: Path, progress: Progress | None) -> tuple[CatchUp, int]:
         db = connect(path, "bulk")
         try:
             with wrapped(path):
                 report = build(db, self.log, self.sizes, progress=progress)
-                cached = self._take_cached_vectors(db, embedder)
+                cached = self._take_cached_vectors(db)
                 with locked(self.store / "projector.lock", "the read model", self._lock_timeout):
                     with transaction(db):
                         newer = catchup.catch_up(db, self.log, self.sizes)
@@ -260,13 +266,17 @@ class Projector:
             db.close()
         return report, cached
 
-    def _take_cached_vectors(self, db: Connection, embedder: Embedder | None) -> int:
-        if embedder is None or why_no_vectors() is not None:
+    def _take_cached_vectors(self, db: Connection) -> int:
+        """Make the vector tables, and fill them with what the cache has; return how many it had."""
+        model = None if why_no_vectors() is not None else self._model()
+        if model is None:
+            return 0
+        with transaction(db):
+            vectors.use_model(db, model)
+        if not cache_file(self.store).exists():
             return 0
         taken = 0
-        with closing(VectorCache(self.store, embedder.id)) as cache, transaction(db):
-            if vectors.use_model(db, embedder):
-                passages.queue_all(db)
+        with closing(VectorCache(self.store, model.id)) as cache, transaction(db):
             for shelf, batch in passages.waiting(db, EMBED_BATCH):
                 known = cache.find([item.text for item in batch])
                 found = [(item.chunk_no, known[item.text]) for item in batch if item.text in known]

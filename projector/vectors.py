@@ -7,7 +7,7 @@ model does not look into them.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from memlog.projector.embedding import Embedder
+from memlog.projector.embedding import Model
 from memlog.projector.sqlite import Connection, why_no_vectors
 
 TABLES = ("vec_memory", "vec_docs")
@@ -21,32 +21,32 @@ class Pending(NamedTuple):
 
 
 def model_of(db: Connection) -> str | None:
-    """The id of the model whose vectors stand in `db`."""
+    """The id of the model that the vector tables of `db` are for; None where there are none."""
     row = db.execute("SELECT value FROM meta WHERE name = 'vector_model'").fetchone()
     return row[0] if row else None
 
 
-def use_model(db: Connection, embedder: Embedder) -> bool:
-    """Make the vector tables for `embedder`, and say whether there were none for it: vectors of another
+def use_model(db: Connection, model: Model) -> bool:
+    """Make the vector tables for `model`, and say whether there were none for it: vectors of another
     model are gone then, and all passages have to wait anew."""
-    if model_of(db) == embedder.id:
+    if model_of(db) == model.id:
         return False
     for table in TABLES:
         db.execute(f"DROP TABLE IF EXISTS {table}")
         db.execute(
             f"CREATE VIRTUAL TABLE {table} USING vec0"
-            f" (embedding float[{embedder.dimension}] distance_metric = cosine)"
+            f" (embedding float[{model.dimension}] distance_metric = cosine)"
         )
-    db.execute("INSERT OR REPLACE INTO meta VALUES ('vector_model', ?)", (embedder.id,))
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('vector_model', ?)", (model.id,))
     return True
 
 
-def why_unlike(db: Connection, embedder: Embedder) -> str | None:
-    """Why the vectors in `db` cannot be compared with `embedder`'s; None where they can, or none stand."""
-    model = model_of(db)
-    if model in (None, embedder.id):
+def why_unlike(db: Connection, model: Model) -> str | None:
+    """Why the vectors in `db` cannot be compared with `model`'s; None where they can, or none stand."""
+    standing = model_of(db)
+    if standing in (None, model.id):
         return None
-    return f"the vectors are of {model}, the model is {embedder.id}: memlog project"
+    return f"the vectors are of {standing}, the model is {model.id}: memlog project"
 
 
 def store(db: Connection, table: str, queue: str, vectors: Sequence[tuple[int, bytes]]) -> int:

@@ -20,7 +20,7 @@ from memlog.projector import catchup, passages, schema, vectors
 from memlog.projector.catchup import Progress
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.digest import digest
-from memlog.projector.embedding import Embedder, load_embedder
+from memlog.projector.embedding import Embedder, Model, bundled_model, load_embedder
 from memlog.projector.projector import EMBED_BATCH, Embedded, Projection, Projector
 from memlog.projector.sqlite import Connection, count_rows, described, vec_version, why_no_vectors, wrapped
 from memlog.projector.verify import Verification, verify
@@ -76,7 +76,7 @@ class Status(msgspec.Struct, kw_only=True):
 
     generation: the file of the read model; None where none stands.
     unread_bytes: of the log, behind the read model.
-    vector_model: the model whose vectors stand in the read model; None where none stand.
+    vector_model: the model that the read model's vectors are of; None where it has no room for any.
     sqlite: the binding and its version, the first here that loads extensions where one does.
     sqlite_vec: the version of the extension; None where it does not work.
     model, dimension: of the embedding model that works here; None where none does.
@@ -131,7 +131,7 @@ class Store:
     ) -> None:
         self.path = path
         self._log = Log(path, durability=durability, lock_timeout=lock_timeout)
-        self._projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout)
+        self._projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout, model=self._model_here)
         self._model = model
         self._notify = notify
         self._embedder: Embedder | None = None
@@ -192,11 +192,11 @@ class Store:
         started = time.monotonic()
         with self._mutex, wrapped("the read model"):
             self._make_folder()
-            embedder, silent = self._embedder_or_why() if embed or from_scratch else (None, {})
+            embedder, silent = self._embedder_or_why() if embed else (None, {})
             if from_scratch:
-                done = self._projector.rebuild("asked for", embedder=embedder, progress=progress)
+                done = self._projector.rebuild("asked for", progress=progress)
             else:
-                done = self._projector.catch_up(embedder=embedder, progress=progress)
+                done = self._projector.catch_up(progress=progress)
             embedded = self._embedded(embedder, silent, progress=progress) if embed else Embedded()
             db = self._projector.live()
             return ProjectReport(
@@ -228,7 +228,7 @@ class Store:
             if embedder is None:
                 raise self._no_embedder or EmbeddingError(silent["vector"])
             self._make_folder()
-            caught_up = self._caught_up(embedder, progress=progress)
+            caught_up = self._caught_up(progress=progress)
             done = self._projector.embed(embedder, batch=batch, progress=progress)
             return EmbedReport(
                 computed=done.computed,
@@ -401,7 +401,7 @@ class Store:
         if not sync and self._projector.why_unusable() is None:
             return self._projector.live(), False
         try:
-            self._caught_up(embedder, lock_timeout=_QUERY_LOCK_TIMEOUT)
+            self._caught_up(lock_timeout=_QUERY_LOCK_TIMEOUT)
             self._embedded(
                 embedder,
                 {} if silent is None else silent,
@@ -415,14 +415,10 @@ class Store:
         return self._projector.live(), True
 
     def _caught_up(
-        self,
-        embedder: Embedder | None,
-        *,
-        lock_timeout: float | None = None,
-        progress: Progress | None = None,
+        self, *, lock_timeout: float | None = None, progress: Progress | None = None
     ) -> Projection:
         """Catch up with the log, and tell what a person should know of it."""
-        done = self._projector.catch_up(lock_timeout=lock_timeout, embedder=embedder, progress=progress)
+        done = self._projector.catch_up(lock_timeout=lock_timeout, progress=progress)
         if done.rebuilt:
             self._notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
         for note in done.read.notes:
@@ -473,6 +469,12 @@ class Store:
                 self._no_embedder = error
         reason = reason or (self._no_embedder.message if self._no_embedder else None)
         return (None, {"vector": reason}) if reason else (self._embedder, {})
+
+    def _model_here(self) -> Model | None:
+        """What is known of the embedding model without loading it, where that can be told."""
+        if self._embedder is None and self._model is None:
+            return bundled_model()
+        return self._embedder_or_why()[0]
 
     def _make_folder(self) -> None:
         try:

@@ -53,6 +53,11 @@ def test_the_bundled_model_gives_the_vectors_of_the_original_in_32_bits(embedder
     }
 
 
+def test_what_is_known_of_the_bundled_model_before_it_is_loaded_is_true(embedder):
+    known = embedding.bundled_model()
+    assert (known.id, known.dimension) == (embedder.id, embedder.dimension)
+
+
 def test_a_model_in_a_folder_serves_as_well(tmp_path, embedder):
     bundled = Path(embedding.find_spec(embedding._PACKAGE).submodule_search_locations[0])
     shutil.copy(bundled / "model.onnx", tmp_path)

@@ -1,0 +1,80 @@
+"""Reads of a store in which nothing stands yet: an empty answer, exit 0, and behind it the whole schema."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_tree import COMMANDS, does_something
+
+import memlog as library
+from memlog.projector.sqlite import connect
+
+READS: dict[tuple[str, ...], Any] = {
+    ("query", "tea"): {"hits": []},
+    ("query", "tea", "--mode", "text"): {"hits": []},
+    ("query", "tea", "--mode", "vector"): {"hits": []},
+    ("window", "--chat", "cli:1"): {"messages": []},
+    ("core", "get"): {"user": {}, "agent": {}},
+    ("quarantine",): {"lines": []},
+    ("status",): {"events": 0, "memories": 0, "vectors_pending": 0},
+    ("verify",): {"ok": True, "events": 0, "problems": []},
+    ("digest",): {"content": False},
+}
+"""What each command that reads the read model says of an empty store."""
+
+OTHERS = {"project", "show"}
+"""Commands that print records, too: one writes, one is asked for a thing that is not there."""
+
+
+def schema_of(store: Path) -> list[tuple[str, str, str]]:
+    """Type, name and SQL of all that the live generation holds but SQLite's own counters."""
+    generation = store / "model" / (store / "model" / "CURRENT").read_text().strip()
+    db = connect(generation, "immutable")
+    try:
+        found: list[tuple[str, str, str]] = db.execute(
+            "SELECT type, name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat%'"
+            " ORDER BY type, name"
+        ).fetchall()
+    finally:
+        db.close()
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole_schema(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, str]]:
+    """The schema of a store that was projected with all vectors."""
+    store = tmp_path_factory.mktemp("full")
+    fixture = Path(__file__).parent.parent.parent / "fixtures" / "week" / "log"
+    shutil.copytree(fixture / "memory", store / "log" / "memory")
+    with library.open(store) as opened:
+        opened.project()
+    return schema_of(store)
+
+
+@pytest.mark.parametrize("command", READS, ids=" ".join)
+def test_a_read_of_an_empty_store_is_empty_and_makes_the_whole_schema(memlog, store, command, whole_schema):
+    done = memlog(*command, "--json")
+    assert done.code == 0, done.err
+    assert done.json.items() >= READS[command].items()
+    made = schema_of(store)
+    assert made == whole_schema
+    assert {"vec_memory", "vec_docs"} <= {name for _, name, _ in made}
+
+
+def test_without_a_model_the_schema_has_all_but_vectors(memlog, store, tmp_path, whole_schema):
+    done = memlog("window", "--chat", "cli:1", env={"MEMLOG_MODEL": str(tmp_path / "nowhere")})
+    assert done.code == 0, done.err
+    assert schema_of(store) == [row for row in whole_schema if "vec_" not in row[1]]
+
+
+def test_every_command_that_reads_is_tried_on_an_empty_store():
+    prints_records = {
+        " ".join(path)
+        for path, command in COMMANDS.items()
+        if does_something(command) and any(option.name == "format" for option in command.params)
+    }
+    words = {" ".join(command) for command in READS}
+    tried = {name for name in prints_records if any(f"{word} ".startswith(f"{name} ") for word in words)}
+    assert tried
+    assert prints_records - tried == OTHERS
