@@ -33,8 +33,7 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
 @click.option(
     "--min-similarity",
     type=UNIT,
-    default=0.0,
-    help="Leave out what only meaning finds below this.",
+    help="Leave out what only meaning finds below this. Off by default.",
 )
 @click.option("--raw", is_flag=True, help="TEXT is in FTS5's own query syntax.")
 @click.option("--explain", is_flag=True, help="Say which side found each hit, at which rank and score.")
@@ -51,7 +50,7 @@ def query(
     since: str | None,
     until: str | None,
     exclude: tuple[str, ...],
-    min_similarity: float,
+    min_similarity: float | None,
     raw: bool,
     explain: bool,
     no_sync: bool,

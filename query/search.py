@@ -105,7 +105,7 @@ def search(
     mode: Mode,
     filters: Filters,
     embedder: Embedder | None,
-    min_similarity: float = 0.0,
+    min_similarity: float | None = None,
     is_raw: bool = False,
     explain: bool = False,
     depth: int = DEPTH,
@@ -114,6 +114,7 @@ def search(
 
     depth: candidates that each side gives, and never fewer than `k`.
     embedder: for the vector side; None where there is none, or none is wanted.
+    min_similarity: leave out what only meaning finds and is less similar; None for nothing.
     is_raw: the full text takes `text` as FTS5's own syntax.
     explain: say of each hit which side found it, and how.
 

@@ -24,13 +24,14 @@ _NEAREST_LIMIT = 4096
 
 
 def nearest(
-    db: Connection, vector: bytes, filters: Filters, depth: int, min_similarity: float = 0.0
+    db: Connection, vector: bytes, filters: Filters, depth: int, min_similarity: float | None = None
 ) -> list[Candidate]:
     """The `depth` messages, memories and documents that have the passages nearest to a vector.
 
     vector: float32, little endian, of the dimension of the generation's model.
+    min_similarity: leaves out what is less similar; None for nothing.
     """
-    farthest = 1 - min_similarity
+    farthest = math.inf if min_similarity is None else 1 - min_similarity
 
     def fetch(limit: int) -> Fetched:
         found: list[Candidate] = []

@@ -243,7 +243,7 @@ class Store:
         k: int = 10,
         mode: Mode = "hybrid",
         filters: Filters | None = None,
-        min_similarity: float = 0.0,
+        min_similarity: float | None = None,
         is_raw: bool = False,
         explain: bool = False,
         depth: int = DEPTH,
@@ -251,6 +251,7 @@ class Store:
     ) -> SearchResult:
         """The `k` messages, memories and documents that answer `text` best.
 
+        min_similarity: leave out what only meaning finds and is less similar; None for nothing.
         is_raw: the full text takes `text` as FTS5's own syntax.
         explain: say of each hit which side found it, and how.
         depth: candidates that each side gives, and never fewer than `k`.

@@ -13,6 +13,9 @@ from memlog.query.question import parse
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 
+STRANGERS = ["The boy walks to school.", "Her flight to Oslo was cancelled."]
+"""Less alike to a kettle than nothing at all."""
+
 
 @pytest.fixture
 def store(tmp_path):
@@ -190,6 +193,18 @@ def test_min_similarity_leaves_out_what_only_meaning_finds_below_it(store):
     assert len(store.search("kettle", mode="vector", min_similarity=0.3).hits) == 1
 
 
+def test_nothing_is_left_out_for_its_similarity_unless_asked(store, embedder):
+    """A cosine below 0 is no reason to give fewer hits than there are."""
+    kettle, *others = embedder.embed(["kettle", *STRANGERS])
+    assert all(kettle @ other < 0 for other in others)
+    store.append([said(text) for text in STRANGERS])
+    store.project()
+    hits = store.search("kettle", mode="vector").hits
+    assert len(hits) == len(STRANGERS)
+    assert {hit.similarity for hit in hits} == {0.0}
+    assert store.search("kettle", mode="vector", min_similarity=0.0).hits == []
+
+
 def test_a_query_finds_what_was_appended_before_it_and_embeds_16(store):
     store.append([said(f"tea {number}") for number in range(20)])
     result = store.search("tea", k=20)
@@ -252,3 +267,17 @@ def test_a_memory_saved_again_is_found_by_its_new_words_alone(store):
     assert contents(store.search("coffee", mode="hybrid")) == ["likes black coffee"]
     assert store.search("tea", mode="text").hits == []
     assert store.verify().ok
+
+
+def test_raw_syntax_is_fts5s_own_and_an_error_in_it_is_the_askers(store):
+    store.append([said("green tea", id="a"), said("black tea", id="b"), said("green moss", id="c")])
+    found = store.search("tea NOT green", mode="text", is_raw=True)
+    assert [hit.id for hit in found.hits] == ["b"]
+    with pytest.raises(memlog.BadInput, match="FTS5 does not understand"):
+        store.search("tea AND", mode="text", is_raw=True)
+
+
+def test_what_matches_nothing_gives_an_empty_list(store):
+    store.append([said("green tea")])
+    result = store.search("quantum", mode="text")
+    assert (result.hits, result.silent) == ([], {})
