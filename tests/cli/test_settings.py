@@ -309,3 +309,37 @@ def test_the_meanings_are_sentences() -> None:
     for setting in SETTINGS:
         assert re.fullmatch(r"[A-Z].*\.", setting.meaning), setting.name
     assert len(BY_NAME) == len(SETTINGS)
+
+
+# What a setting can change
+
+
+def _another_value(setting: Any, folder: Path) -> str:
+    """One that is not the default."""
+    kind = setting.type
+    if isinstance(kind, click.Choice):
+        return next(str(choice) for choice in kind.choices if choice != setting.default)
+    if setting.default is None or isinstance(setting.default, str):
+        return str(folder)
+    return str(type(setting.default)(setting.default + 1))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [setting for setting in SETTINGS if setting.in_file and not setting.name.startswith("chunk_")],
+    ids=lambda setting: setting.name,
+)
+def test_every_setting_but_the_chunk_sizes_acts_on_the_call_alone(
+    memlog: Run, tmp_path: Path, setting: Any
+) -> None:
+    memlog(*SAID, "tea")
+    memlog("project", "--no-embed")
+    before, rows = memlog("status", "--json").json, memlog("digest", "--json").json
+    env = {setting.variable: _another_value(setting, tmp_path)}
+    after = memlog("status", "--json", env=env)
+    assert after.code == 0, after.err
+    assert (after.json["projection_id"], after.json["generation"]) == (
+        before["projection_id"],
+        before["generation"],
+    )
+    assert memlog("digest", "--json", env=env).json == rows

@@ -1,0 +1,163 @@
+"""The schema: its columns and indexes, what holds rows together, and the vector tables."""
+
+from pathlib import Path
+
+import pytest
+
+import memlog
+from memlog.eventlog.errors import DatabaseError
+from memlog.eventlog.events import DocumentIndexed, MemorySaved, Message, SourceRegistered, SummaryWritten
+from memlog.projector import catchup, passages
+from memlog.projector.projector import Projector
+from memlog.projector.sqlite import connect, error_types
+
+COLUMNS = {
+    "messages": "id channel chat_id role type name content metadata created_at",
+    "memories": "memory_id title content category kind importance salience access_count last_accessed"
+    " created_at updated_at",
+    "memory_chunks": "memory_id message_id summary_id document_id chunk_index source chat_id section content"
+    " start_char end_char created_at updated_at",
+    "doc_chunks": "file section content version start_char end_char start_line end_line",
+    "sessions": "channel chat_id model session_start created_at",
+    "summaries": "channel chat_id from_message_id to_message_id position created_at",
+}
+INDEXES = {
+    "messages": [("channel", "chat_id", "created_at DESC")],
+    "memories": [("category",), ("salience",), ("updated_at",)],
+}
+
+
+@pytest.fixture
+def db(tmp_path, embedder):
+    """A read model with a message, a memory, a summary and a document of each kind, and all vectors."""
+    with memlog.open(tmp_path / "store") as store:
+        store.append(
+            [
+                Message(channel="cli", chat_id="1", role="user", content="tea", id="m1"),
+                SummaryWritten(channel="cli", chat_id="1", content="They spoke of tea.", id="s1"),
+                MemorySaved(content="likes tea", memory_id="m"),
+                SourceRegistered(source_id="notes", kind="memory"),
+                DocumentIndexed(source_id="notes", file="MEMORY.md", content="green tea"),
+                DocumentIndexed(source_id="docs", file="tea.md", content="black tea"),
+            ]
+        )
+        store.project()
+    projector = Projector(store.path)
+    yield projector.live()
+    projector.close()
+
+
+def numbers(db, table):
+    return {number for (number,) in db.execute(f"SELECT * FROM {table}")}
+
+
+@pytest.mark.parametrize("table", COLUMNS)
+def test_a_table_has_at_least_these_columns(db, table):
+    assert set(COLUMNS[table].split()) <= {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
+
+
+@pytest.mark.parametrize("table", INDEXES)
+def test_a_table_has_these_indexes(db, table):
+    found = set()
+    for _, name, *_ in db.execute(f"PRAGMA index_list({table})").fetchall():
+        keys = [row for row in db.execute(f"PRAGMA index_xinfo({name})") if row[5]]
+        found.add(tuple(f"{column} DESC" if is_down else column for _, _, column, is_down, *_ in keys))
+    assert set(INDEXES[table]) <= found
+
+
+def test_messages_have_rowids(db):
+    (options,) = [row for row in db.execute("PRAGMA table_list") if row[1] == "messages"]
+    assert options[4] == 0, "WITHOUT ROWID"
+
+
+def test_a_chunk_goes_with_what_it_is_of(db):
+    assert db.execute("PRAGMA foreign_keys").fetchone() == (1,)
+    owners = {
+        "memories": "memory_id IS NOT NULL",
+        "messages": "message_id IS NOT NULL",
+        "summaries": "summary_id IS NOT NULL",
+        "documents": "document_id IS NOT NULL",
+    }
+    for owner, chunks in owners.items():
+        assert db.execute(f"SELECT count(*) FROM memory_chunks WHERE {chunks}").fetchone() == (1,)
+        db.execute(f"DELETE FROM {owner}")
+        assert db.execute(f"SELECT count(*) FROM memory_chunks WHERE {chunks}").fetchone() == (0,)
+    assert db.execute("SELECT count(*) FROM doc_chunks").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("owner", ["message_id", "memory_id", "summary_id", "document_id"])
+def test_a_chunk_is_of_one_thing(db, owner):
+    with pytest.raises(error_types(), match="CHECK constraint"):
+        db.execute(f"UPDATE memory_chunks SET {owner} = NULL")
+    with pytest.raises(error_types(), match="CHECK constraint"):
+        db.execute(f"UPDATE memory_chunks SET {owner} = 'also' WHERE {owner} IS NULL")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE messages SET role = 'robot'",
+        "UPDATE memories SET salience = 1.1",
+        "UPDATE memories SET salience = -0.1",
+        "UPDATE memories SET importance = 1.1",
+        "UPDATE memories SET importance = -0.1",
+    ],
+)
+def test_no_row_is_beyond_its_limits(db, change):
+    with pytest.raises(error_types(), match="CHECK constraint"):
+        db.execute(change)
+
+
+def test_a_rebuild_with_a_row_that_refers_to_nothing_is_refused(tmp_path, monkeypatch):
+    caught_up = catchup.catch_up
+
+    def faulty(db, *args, **more):
+        report = caught_up(db, *args, **more)
+        db.execute("INSERT INTO memory_chunks_queue VALUES (12345)")
+        return report
+
+    monkeypatch.setattr(catchup, "catch_up", faulty)
+    projector = Projector(tmp_path)
+    with pytest.raises(DatabaseError, match=r"memory_chunks_queue refers to a row of memory_chunks"):
+        projector.catch_up()
+    assert projector.generations.current() is None
+
+
+@pytest.mark.parametrize("shelf", passages.SHELVES, ids=lambda shelf: shelf.chunks)
+def test_vectors_go_in_the_transaction_of_their_chunks(db, shelf):
+    other = connect(Path(db.execute("PRAGMA database_list").fetchone()[2]), "write")
+    vectors, chunks = f"(SELECT rowid FROM {shelf.vectors})", f"(SELECT chunk_no FROM {shelf.chunks})"
+    before = numbers(other, vectors)
+    assert before == numbers(other, chunks) != set()
+    db.execute("BEGIN")
+    passages.remove(db, shelf, "1", ())
+    assert numbers(other, vectors) == before
+    db.execute("ROLLBACK")
+    assert numbers(db, vectors) == numbers(db, chunks) == before
+    db.execute("BEGIN")
+    passages.remove(db, shelf, "1", ())
+    db.execute("COMMIT")
+    assert numbers(other, vectors) == numbers(other, chunks) == set()
+    other.close()
+
+
+def test_what_is_deleted_leaves_no_vector(tmp_path):
+    with memlog.open(tmp_path) as store:
+        store.append([MemorySaved(content="likes tea", memory_id="m")])
+        store.project()
+        store.append([{"type": "memory_deleted", "memory_id": "m"}])
+        assert store.search("tea", mode="vector").hits == []
+        assert (store.verify().vectors, store.verify().problems) == (0, [])
+
+
+@pytest.mark.parametrize("table", ["vec_memory", "vec_docs"])
+def test_vectors_stand_in_vec0_tables_of_the_models_dimension(db, table, embedder):
+    (sql,) = db.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    assert sql.startswith(f"CREATE VIRTUAL TABLE {table} USING vec0")
+    assert f"embedding float[{embedder.dimension}]" in sql
+    (size,) = db.execute(f"SELECT length(embedding) FROM {table} LIMIT 1").fetchone()
+    assert size == embedder.dimension * 4
+
+
+def test_a_statement_waits_five_seconds_for_another_connection(db):
+    assert db.execute("PRAGMA busy_timeout").fetchone() == (5000,)
