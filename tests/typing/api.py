@@ -1,0 +1,119 @@
+"""Uses the public API as a program would. Never run: `mypy --strict` reads it (tests/test_public_api.py)."""
+
+import asyncio
+from pathlib import Path
+from typing import assert_type
+
+import memlog
+from memlog import BadInput, Busy, DatabaseError, EmbeddingError, LogError, MemlogError, NotFound
+
+
+def opening() -> None:
+    with memlog.open("notes") as store:
+        assert_type(store, memlog.Store)
+        assert_type(store.path, Path)
+    told: list[str] = []
+    store = memlog.open(
+        Path("notes"),
+        model="models/minilm",
+        durability="os",
+        lock_timeout=2.0,
+        chunk_sizes=memlog.ChunkSizes(window=300, overlap=60),
+        notify=told.append,
+    )
+    store.close()
+
+
+def appending(store: memlog.Store) -> None:
+    events: list[memlog.Event] = [
+        memlog.Message(channel="cli", chat_id="1", role="user", content="hello", meta={"model": "small"}),
+        memlog.SessionBreak(channel="cli", chat_id="1"),
+        memlog.SummaryWritten(channel="cli", chat_id="1", content="They met."),
+        memlog.ExtractionCompleted(channel="cli", chat_id="1", through_message_id="m1"),
+        memlog.MemorySaved(content="likes tea", category="preferences", importance=0.7, tags=["tea"]),
+        memlog.MemoryUpdated(memory_id="m", title="Tea"),
+        memlog.MemoryAccessed(memory_ids=["m"]),
+        memlog.MemoryArchived(memory_id="m"),
+        memlog.MemoryDeleted(memory_id="m"),
+        memlog.SalienceDecayed(rates={"context": 0.9}),
+        memlog.DailyEventRecorded(summary="It rained."),
+        memlog.DailyEventsCompressed(ids=["d1"], memory_ids=["m"]),
+        memlog.CoreMemoryUpdated(section="user", key="city", value="Oulu"),
+        memlog.CoreMemoryDeleted(section="agent", key="tone"),
+        memlog.FactStored(topic_key="favorite_colors", value="green", kind="ranked", rank=1),
+        memlog.FactRemoved(topic_key="favorite_colors"),
+        memlog.SourceRegistered(source_id="docs", root="/srv/docs", include=["*.md"]),
+        memlog.SourceRemoved(source_id="docs"),
+        memlog.DocumentIndexed(source_id="docs", file="tea.md", content="# Tea"),
+        memlog.DocumentRemoved(source_id="docs", file="tea.md"),
+        memlog.Redacted(target_id="m1", reason="asked for"),
+    ]
+    assert_type(store.append(events), list[memlog.Position])
+    (position,) = store.append([{"type": "memory_saved", "content": "a dict"}])
+    assert_type(position.stream, str)
+    assert_type(position.offset, int)
+    store.append([b'{"type":"memory_saved","content":"a line"}'])
+    assert_type(store.stream_with("m1"), str)
+
+
+def projecting(store: memlog.Store) -> None:
+    def show(what: str, done: int, total: int) -> None:
+        print(what, done, total)
+
+    report = store.project(from_scratch=True, embed=False, progress=show)
+    assert_type(report, memlog.ProjectReport)
+    assert_type(report.rebuilt, str | None)
+    assert_type(report.silent, dict[str, str])
+    assert_type(store.embed(batch=16).pending, int)
+
+
+def searching(store: memlog.Store) -> None:
+    filters = memlog.Filters(
+        kinds=frozenset({"message", "memory"}),
+        chat=("cli", "1"),
+        role="user",
+        since="2026-02-24T00:00:00.000Z",
+        exclude=frozenset({"m1"}),
+    )
+    result = store.search("tea", k=5, mode="hybrid", filters=filters, min_similarity=0.3, explain=True)
+    assert_type(result, memlog.SearchResult)
+    for hit in result.hits:
+        assert_type(hit, memlog.Hit)
+        assert_type(hit.score, float)
+        assert_type(hit.similarity, float | None)
+        assert_type(hit.position, memlog.LinePosition)
+        assert_type(hit.explain, dict[str, memlog.Evidence] | None)
+
+
+def reading(store: memlog.Store) -> None:
+    window = store.window("cli", "1", last=20, tokens=1000)
+    assert_type(window, memlog.Window)
+    assert_type(window.messages, list[memlog.WindowMessage])
+    assert_type(store.core_memory().user, dict[str, str])
+    assert_type(store.set_core_memory("user", "city", "Oulu"), memlog.Position)
+    assert_type(store.delete_core_memory("user", "city"), memlog.Position | None)
+    assert_type(store.get("m1", stream="conversations/cli_1"), memlog.Stored | None)
+    for line in store.quarantine():
+        assert_type(line, memlog.QuarantinedLine)
+        assert_type(store.explain(line), str)
+
+
+def checking(store: memlog.Store) -> None:
+    assert_type(store.status(), memlog.Status)
+    assert_type(store.verify(), memlog.Verification)
+    assert_type(store.verify().ok, bool)
+    assert_type(store.digest(content=True), str)
+
+
+def failing(store: memlog.Store) -> None:
+    try:
+        store.append([memlog.MemorySaved(content="tea")])
+    except (BadInput, NotFound, Busy, LogError, DatabaseError, EmbeddingError) as error:
+        assert_type(error.code, str)
+    except MemlogError as error:
+        assert_type((error.message, error.hint, error.retryable), tuple[str, str, bool])
+
+
+async def waiting(store: memlog.Store) -> None:
+    result = await asyncio.to_thread(store.search, "tea", k=3)
+    assert_type(result, memlog.SearchResult)
