@@ -132,7 +132,7 @@ def test_the_latest_event_wins_whatever_the_order_of_arrival(what, tmp_path):
         assert rows_after(tmp_path / str(number), sql, *deliveries) == expected, arrival
 
 
-@pytest.mark.parametrize("order", permutations(["2026-02-24", "2026-02-25", "2026-02-25.0001"]))
+@pytest.mark.parametrize("order", list(permutations(["2026-02-24", "2026-02-25", "2026-02-25.0001"])))
 def test_at_one_time_the_later_segment_wins_and_in_one_segment_the_later_line(order, tmp_path):
     events = {
         name: [

@@ -1,0 +1,57 @@
+"""docs/architecture.md and docs/storage/database-schema.md say what the code is."""
+
+import re
+from pathlib import Path
+
+import memlog
+from memlog.projector.embedding import bundled_model
+from memlog.projector.projector import Projector
+from memlog.projector.schema import schema
+
+ROOT = Path(__file__).parent.parent
+ARCHITECTURE = (ROOT / "docs/architecture.md").read_text()
+SCHEMA_PAGE = ROOT / "docs/storage/database-schema.md"
+SCHEMA = SCHEMA_PAGE.read_text()
+
+
+_TABLES = re.compile(r"(?<=^```sql\n)-- The read model.*?(?=^```)", re.MULTILINE | re.DOTALL)
+
+
+def test_the_schema_on_the_page_is_the_one_that_is_executed(pytestconfig):
+    """`--snapshot-update` writes it."""
+    if pytestconfig.getoption("update_snapshots"):
+        SCHEMA_PAGE.write_text(_TABLES.sub(lambda _: schema(), SCHEMA))
+    assert _TABLES.findall(SCHEMA_PAGE.read_text()) == [schema()]
+    assert schema() == (ROOT / "projector/schema.sql").read_text()
+
+
+def test_the_vector_tables_on_the_page_are_those_of_a_store(tmp_path):
+    with memlog.open(tmp_path) as store:
+        store.status()
+    projector = Projector(tmp_path)
+    made = projector.live().execute("SELECT sql FROM sqlite_master WHERE sql LIKE '%USING vec0%'").fetchall()
+    projector.close()
+    assert len(made) == 2
+    for (sql,) in made:
+        assert f"{sql};\n" in SCHEMA
+        assert f"float[{bundled_model().dimension}]" in sql
+
+
+def test_every_module_that_the_page_names_stands():
+    named = set(re.findall(r"`((?:eventlog|projector|query|service|cli)/[\w/]*(?:\.\w+)?)`", ARCHITECTURE))
+    assert len(named) > 20
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_the_page_names_every_layer_in_the_order_of_imports():
+    assert "`cli → service → query → projector → eventlog`" in ARCHITECTURE
+
+
+def test_a_store_holds_what_the_page_says_and_nothing_else(tmp_path):
+    with memlog.open(tmp_path) as store:
+        store.append([memlog.MemorySaved(content="tea")])
+        store.project()
+    rows = set(
+        re.findall(r"^\| `([\w.]+)/?` \|", ARCHITECTURE.partition("What is disposable")[2], re.MULTILINE)
+    )
+    assert {path.name for path in tmp_path.iterdir()} | {"memlog.toml"} == rows

@@ -1,0 +1,121 @@
+"""Errors are one tree in one module; nothing else is raised for a caller to catch."""
+
+import ast
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import memlog
+from memlog.cli.failures import exit_code_of, failure_of
+from memlog.eventlog import errors
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted(
+    path
+    for folder in ("eventlog", "projector", "query", "service", "cli")
+    for path in (ROOT / folder).rglob("*.py")
+)
+TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(found)}
+
+CAUGHT_INSIDE = {"BadLine", "HistoryChanged", "_GenerationChanged"}
+"""How one module tells another what it met, which turns it into a row, a replay or an error of the tree."""
+
+OF_PYTHON = {"ValueError", "TypeError", "AttributeError", "OSError", "FileExistsError"}
+"""What Python's own calls raise in the same place, so that one `except` takes both."""
+
+VARIABLES = {"outcome", "_TOO_LONG", "_no_embedder"}
+"""Names that hold an error of the tree which was made elsewhere."""
+
+
+def test_the_tree_is_memlog_error_over_six():
+    assert set(TREE) == {
+        "MemlogError",
+        *("LogError", "DatabaseError", "EmbeddingError", "NotFound", "BadInput", "Busy"),
+    }
+    assert {found.__bases__ for name, found in TREE.items() if name != "MemlogError"} == {
+        (errors.MemlogError,)
+    }
+    assert errors.MemlogError.__bases__ == (Exception,)
+
+
+def test_the_tree_is_drawn_and_public():
+    drawn = (errors.__doc__ or "").partition("MemlogError\n")[2]
+    for name, found in TREE.items():
+        assert getattr(memlog, name) is found
+        assert name == "MemlogError" or f"    {name} " in drawn
+
+
+def test_each_error_has_a_code_of_its_own_and_an_exit_code():
+    made = [found("what happened", hint="what to do") for found in TREE.values()]
+    assert len({error.code for error in made}) == len(TREE)
+    for error in made:
+        failure = failure_of(error)
+        assert (failure.code, failure.message, failure.hint) == (error.code, "what happened", "what to do")
+        assert failure.retryable is (type(error) in (errors.Busy, errors.LogError))
+        assert exit_code_of(error) in (1, 65, 69, 70, 74, 75)
+
+
+def names_in(raised: ast.expr) -> Iterator[str]:
+    """The last words of what is raised: of a class, of a function that makes it, of a variable."""
+    match raised:
+        case ast.BoolOp():
+            for value in raised.values:
+                yield from names_in(value)
+        case ast.Call():
+            yield from names_in(raised.func)
+        case ast.Attribute():
+            yield raised.attr
+        case ast.Name():
+            yield raised.id
+
+
+def test_only_the_tree_is_raised():
+    trees = {path: ast.parse(path.read_text()) for path in MODULES}
+    makers = {
+        node.name: node.returns.id
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and isinstance(node.returns, ast.Name)
+    }
+    counted = 0
+    for path, tree in trees.items():
+        known = {*TREE, *CAUGHT_INSIDE, *OF_PYTHON, *VARIABLES}
+        if path.is_relative_to(ROOT / "cli"):
+            known |= {"UsageError", "BadParameter"}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Raise) and node.exc is not None:
+                names = {makers.get(name, name) for name in names_in(node.exc)}
+                assert names, f"{path}:{node.lineno}"
+                assert names <= known, f"{path}:{node.lineno}: {names}"
+                counted += 1
+    assert counted > 50
+
+
+def test_no_other_error_is_defined():
+    defined = {
+        node.name
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+        and any(
+            name in {"Exception", *TREE, "ValueError", "OSError"}
+            for base in node.bases
+            for name in names_in(base)
+        )
+    }
+    assert defined == {*TREE, *CAUGHT_INSIDE}
+
+
+@pytest.mark.parametrize("error", sorted(CAUGHT_INSIDE))
+def test_what_modules_tell_each_other_is_caught_in_the_package(error):
+    caught = {
+        name
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ExceptHandler) and node.type is not None
+        for kind in (node.type.elts if isinstance(node.type, ast.Tuple) else [node.type])
+        for name in names_in(kind)
+    }
+    assert error in caught

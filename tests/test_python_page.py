@@ -1,0 +1,71 @@
+"""The blocks of docs/python.md run, and what the page says of the API is so."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import memlog
+
+PAGE = (Path(__file__).parent.parent / "docs/python.md").read_text()
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Where the blocks run, one after the other, as a reader would."""
+    return tmp_path_factory.mktemp("home")
+
+
+def run(block, home):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", block], cwd=home, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_blocks_of_the_page_run_as_they_stand(home):
+    done = [run(block, home) for block in BLOCKS]
+    assert [each.stderr for each in done] == [""] * len(BLOCKS)
+    first, failing, waiting = done
+    assert "Anna likes green tea" in first.stdout
+    assert "LinePosition(stream='memory'" in first.stdout
+    assert failing.stdout == ""
+    assert "The kettle is new" in waiting.stdout
+    assert "Anna likes green tea" in waiting.stdout
+
+
+def test_a_store_is_used_from_a_thread_of_asyncio_on_the_page():
+    assert any("asyncio.to_thread(store.search" in block for block in BLOCKS)
+
+
+def test_the_page_names_every_call_and_every_error():
+    calls = [
+        name for name, value in vars(memlog.Store).items() if callable(value) and not name.startswith("_")
+    ]
+    left_out = {"stream_with", "explain"}
+    assert left_out <= set(calls)
+    for name in {*calls} - left_out:
+        assert re.search(rf"`{name}[`(]", PAGE), name
+    for name, value in memlog._HOME.items():
+        if value == "memlog.eventlog.errors":
+            assert name in PAGE, name
+
+
+def test_a_result_encodes_to_what_the_command_prints(home):
+    with memlog.open(home / "notes") as store:
+        document = msgspec.json.decode(msgspec.json.encode(store.search("tea")))
+    assert list(document) == ["hits", "mode", "synced", "silent", "took_ms"]
+
+
+def test_a_closed_store_can_be_used_again_and_a_process_that_does_not_close_loses_nothing(tmp_path):
+    store = memlog.open(tmp_path)
+    store.append([memlog.MemorySaved(content="tea")])
+    assert store.search("tea", mode="text").hits
+    store.close()
+    assert store.search("tea", mode="text").hits
+    with memlog.open(tmp_path) as other:
+        assert other.status().events == 1
+    store.close()
