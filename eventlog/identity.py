@@ -1,5 +1,6 @@
-"""When two lines are the same event."""
+"""When two lines are the same event, and two texts the same memory."""
 
+import unicodedata
 from hashlib import sha256
 
 from memlog.eventlog.events import Event
@@ -15,3 +16,13 @@ def content_hash(event: Event) -> bytes:
         BadLine: see `canonical`.
     """
     return sha256(canonical(event)).digest()
+
+
+def derived_memory_id(chat_id: str | None, content: str) -> str:
+    """The id of a memory that names none: two processes that save one text in one chat name one memory.
+
+    The first 32 hex digits of sha256(chat_id, NUL, content in NFKC, case-folded, white space collapsed).
+    """
+    folded = " ".join(unicodedata.normalize("NFKC", content).casefold().split())
+    # Half a surrogate pair is refused by the log, which says so better.
+    return sha256(f"{chat_id or ''}\0{folded}".encode(errors="surrogatepass")).hexdigest()[:32]

@@ -1,6 +1,7 @@
 """From what was found back to the log: the line behind an id, and the lines that were not projected."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -36,27 +37,37 @@ class QuarantinedLine(msgspec.Struct):
 
 
 def stored(db: Connection, log: Path, name: str, stream: str | None = None) -> Stored | None:
-    """The event of the id `name`, or the one that says what the memory `name` says; None where there is none.
+    """The event of the id `name`; else the one that says what the memory or the document (`source/file`)
+    `name` says; None where there is none.
 
     Raises:
         BadInput: several streams have an event of this id, and `stream` names none of them.
     """
     rows = db.execute(
-        "SELECT id, type, ts, at, stream, segment, offset, line, length FROM events e"
-        " WHERE id = ?1 OR (stream, id) IN (SELECT stream, event_id FROM memories WHERE memory_id = ?1)"
-        " ORDER BY stream, id",
+        f"SELECT {EVENT_COLUMNS} FROM events e"
+        " WHERE e.id = ?1"
+        " OR (e.stream, e.id) IN (SELECT stream, event_id FROM memories WHERE memory_id = ?1)"
+        " OR (e.stream, e.id) IN (SELECT stream, event_id FROM documents WHERE document_id = ?1)"
+        " ORDER BY e.id <> ?1, e.stream",
         (name,),
     ).fetchall()
-    rows = [row for row in rows if stream is None or row[4] == stream]
-    if len({row[4] for row in rows}) > 1:
-        streams = ", ".join(row[4] for row in rows)
+    found = {row[0]: row for row in reversed(rows) if stream is None or row[0] == stream}
+    if len(found) > 1:
+        streams = ", ".join(sorted(found))
         raise BadInput(f"{name} stands in several streams: {streams}", hint="name one: --stream STREAM")
-    if not rows:
-        return None
-    event_id, kind, ts, at, of_stream, segment, offset, line, length = rows[0]
-    raw = line_at(log / of_stream / segment, offset, length)
+    return next((event_at(log, row) for row in found.values()), None)
+
+
+EVENT_COLUMNS = "e.stream, e.id, e.type, e.ts, e.at, e.segment, e.offset, e.line, e.length"
+"""The columns of `events e` that `event_at` takes."""
+
+
+def event_at(log: Path, row: tuple[Any, ...]) -> Stored:
+    """The event of a row of `EVENT_COLUMNS`, its line read from the log."""
+    stream, event_id, kind, ts, at, segment, offset, line, length = row
+    raw = line_at(log / stream / segment, offset, length)
     return Stored(
-        event_id, kind, ts, at, raw.decode(errors="replace"), LinePosition(of_stream, segment, offset, line)
+        event_id, kind, ts, at, raw.decode(errors="replace"), LinePosition(stream, segment, offset, line)
     )
 
 

@@ -31,6 +31,7 @@ from memlog.query.provenance import QuarantinedLine, Stored
 from memlog.query.search import DEPTH, Mode, SearchResult, search
 from memlog.query.window import Window, window
 from memlog.service.documents import Documents
+from memlog.service.memories import Memories
 
 _QUERY_LOCK_TIMEOUT = 0.25
 _QUERY_EMBEDDINGS = 16
@@ -117,6 +118,8 @@ class Store:
     lock_timeout: seconds to wait for other writers and projectors.
     chunk_sizes: of passages. Another one makes another read model; all that use a store should agree on it.
     notify: called with what a person should know, such as that the read model was built anew.
+
+    memories: what was kept beyond conversations; see `Memories`.
     """
 
     def __init__(
@@ -138,6 +141,9 @@ class Store:
         self._no_embedder: EmbeddingError | None = None
         self._mutex = threading.RLock()
         self.documents = Documents(path, self.append, self._reading)
+        self.memories = Memories(
+            self._log.path, append=self.append, reading=self._reading, deciding=self._deciding
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -317,7 +323,8 @@ class Store:
         return position
 
     def get(self, name: str, *, stream: str | None = None) -> Stored | None:
-        """The event of the id `name`, or the one that says what the memory `name` says; None where none does.
+        """The event of the id `name`; else the one that says what the memory or the document (`source/file`)
+        `name` says; None where none does.
 
         Raises:
             BadInput: several streams have an event of this id, and `stream` names none of them.
@@ -387,6 +394,14 @@ class Store:
     def _reading(self) -> Iterator[Connection]:
         with self._mutex, wrapped("the read model"):
             yield self._reader()[0]
+
+    @contextmanager
+    def _deciding(self) -> Iterator[Connection]:
+        """The read model as the log is now, to decide by: a writer waits rather than go by an older one."""
+        with self._mutex, wrapped("the read model"):
+            self._make_folder()
+            self._caught_up(None)
+            yield self._projector.live()
 
     def _reader(
         self,

@@ -53,11 +53,14 @@ if TYPE_CHECKING:
     from memlog.query.core import CoreMemory
     from memlog.query.documents import Document, Source
     from memlog.query.filters import Filters
+    from memlog.query.memories import Memory
     from memlog.query.provenance import QuarantinedLine, Stored
     from memlog.service.documents import Added, Documents
     from memlog.service.folder import Skipped
     from memlog.query.search import Evidence, Hit, LinePosition, SearchResult
     from memlog.query.window import Window, WindowMessage
+    from memlog.service.memories import Memories
+    from memlog.service.saving import Saved
     from memlog.service.store import EmbedReport, ProjectReport, Status, Store, open
 
 __version__ = "0.1.0"
@@ -77,6 +80,9 @@ _HOME = {
     "Documents": "memlog.service.documents",
     "Skipped": "memlog.service.folder",
     "Filters": "memlog.query.filters",
+    "Memory": "memlog.query.memories",
+    "Memories": "memlog.service.memories",
+    "Saved": "memlog.service.saving",
     "QuarantinedLine": "memlog.query.provenance",
     "Stored": "memlog.query.provenance",
     "open": "memlog.service.store",
@@ -148,6 +154,8 @@ __all__ = [
     "MemoryAccessed",
     "MemoryArchived",
     "MemoryDeleted",
+    "Memories",
+    "Memory",
     "MemorySaved",
     "MemoryUpdated",
     "Message",
@@ -157,6 +165,7 @@ __all__ = [
     "QuarantinedLine",
     "Redacted",
     "SalienceDecayed",
+    "Saved",
     "SearchResult",
     "SessionBreak",
     "Skipped",

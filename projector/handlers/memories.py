@@ -4,11 +4,9 @@ A memory's row is made anew from `versions`, `tombstones`, `decays` and `memory_
 changes, so that it does not matter in which order events arrive.
 """
 
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from hashlib import sha256
 from operator import mul
 from typing import Any, NamedTuple
 
@@ -22,6 +20,7 @@ from memlog.eventlog.events import (
     MemoryUpdated,
     SalienceDecayed,
 )
+from memlog.eventlog.identity import derived_memory_id
 from memlog.projector import passages
 from memlog.projector.analysis import memory_label
 from memlog.projector.chunking import ChunkSizes
@@ -43,15 +42,6 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
         _refresh(db, memory_id, decays, sizes)
     if any(isinstance(placed.event, SalienceDecayed) for placed in events):
         _fade_all(db, decays)
-
-
-def derived_memory_id(chat_id: str | None, content: str) -> str:
-    """The id of a memory that names none: two processes that save one text in one chat name one memory.
-
-    The first 32 hex digits of sha256(chat_id, NUL, content in NFKC, case-folded, white space collapsed).
-    """
-    folded = " ".join(unicodedata.normalize("NFKC", content).casefold().split())
-    return sha256(f"{chat_id or ''}\0{folded}".encode()).hexdigest()[:32]
 
 
 def _record(db: Connection, placed: Placed) -> Iterable[str]:

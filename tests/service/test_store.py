@@ -63,6 +63,33 @@ def test_get_gives_the_line_behind_an_event_and_behind_a_memory(store):
     assert store.get("unknown") is None
 
 
+def test_get_gives_the_line_behind_a_document_and_a_summary(store):
+    store.append(
+        [
+            {
+                "type": "document_indexed",
+                "id": "d",
+                "source_id": "wiki",
+                "file": "a/tea.md",
+                "content": "tea",
+            },
+            {"type": "summary_written", "id": "s", "channel": "x", "chat_id": "1", "content": "tea"},
+        ]
+    )
+    assert store.get("wiki/a/tea.md").id == store.get("d").id == "d"
+    assert store.get("s").type == "summary_written"
+
+
+def test_an_events_id_goes_before_a_memory_of_that_name(store):
+    store.append(
+        [
+            memlog.MemorySaved(content="the memory", memory_id="same", id="a"),
+            memlog.MemorySaved(content="the event", memory_id="other", id="same"),
+        ]
+    )
+    assert '"content":"the event"' in store.get("same").raw
+
+
 def test_an_id_in_two_streams_must_be_named_with_its_stream(store):
     store.append([said("one", id="same"), memlog.MemorySaved(content="two", id="same")])
     with pytest.raises(memlog.BadInput, match="several streams"):

@@ -1,0 +1,205 @@
+"""Memories as a program saves, reads and changes them: `store.memories`."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Literal
+
+from memlog.eventlog.errors import BadInput, NotFound
+from memlog.eventlog.events import (
+    Event,
+    MemoryAccessed,
+    MemoryArchived,
+    MemoryDeleted,
+    MemoryKind,
+    MemorySaved,
+    MemoryUpdated,
+)
+from memlog.eventlog.log import Position
+from memlog.projector.sqlite import Connection
+from memlog.query import memories
+from memlog.query.memories import Memory
+from memlog.query.provenance import Stored
+from memlog.service.saving import Append, Saved, save
+
+Reading = Callable[[], AbstractContextManager[Connection]]
+"""Gives the read model to read."""
+
+_Memories = list[Memory]
+"""Within the class `list` is its method."""
+
+
+class Memories:
+    """What was kept beyond conversations. Every change is an event; nothing is ever lost from the log.
+
+    reading: gives the read model, caught up if that takes no time. deciding: caught up, or raises Busy.
+    """
+
+    def __init__(self, log: Path, *, append: Append, reading: Reading, deciding: Reading) -> None:
+        self._log = log
+        self._append = append
+        self._reading = reading
+        self._deciding = deciding
+
+    def save(
+        self,
+        content: str,
+        *,
+        title: str | None = None,
+        category: str = "other",
+        kind: MemoryKind = "fact",
+        importance: float = 0.5,
+        source: str = "manual",
+        topic: str | None = None,
+        chat: str | None = None,
+        tags: list[str] | None = None,
+        memory_id: str | None = None,
+        event_id: str | None = None,
+        ts: str | None = None,
+    ) -> Saved:
+        """Save a memory; of a `memory_id` that is known, replace all that it says. Reads nothing.
+
+        title: the content's first 80 characters where not given.
+        chat: `<channel>:<chat_id>`; None for the store's own scope.
+        memory_id: derived from chat and content where not given: one text saved twice is one memory.
+        event_id: makes a second try harmless.
+
+        Raises:
+            BadInput, Busy, LogError: as `Store.append`.
+        """
+        event = MemorySaved(
+            id=event_id,
+            ts=ts,
+            content=content,
+            memory_id=memory_id,
+            title=title,
+            category=category,
+            kind=kind,
+            importance=importance,
+            source=source,
+            topic=topic,
+            chat_id=chat,
+            tags=tags,
+        )
+        return save(self._append, event)
+
+    def get(self, memory_id: str) -> Memory | None:
+        """The memory of this id; None where none stands."""
+        with self._reading() as db:
+            return memories.memory(db, memory_id)
+
+    def history(self, memory_id: str) -> list[Stored]:
+        """The events that name a memory, in the one order of events, also where it no longer stands."""
+        with self._reading() as db:
+            return memories.history(db, self._log, memory_id)
+
+    def update(
+        self,
+        memory_id: str,
+        *,
+        content: str | None = None,
+        title: str | None = None,
+        category: str | None = None,
+        kind: MemoryKind | None = None,
+        importance: float | None = None,
+        salience: float | None = None,
+        source: str | None = None,
+        topic: str | None = None,
+        chat: str | None = None,
+        tags: list[str] | None = None,
+        event_id: str | None = None,
+        ts: str | None = None,
+    ) -> Position:
+        """Set what is given, and leave the rest. An empty title, topic, chat or list of tags takes it away.
+
+        Raises:
+            NotFound: no memory of this id stands.
+            BadInput: nothing is given; or as `Store.append`, as Busy and LogError.
+        """
+        event = MemoryUpdated(
+            id=event_id,
+            ts=ts,
+            memory_id=memory_id,
+            content=content,
+            title=title,
+            category=category,
+            kind=kind,
+            importance=importance,
+            salience=salience,
+            source=source,
+            topic=topic,
+            chat_id=chat,
+            tags=tags,
+        )
+        if event == MemoryUpdated(id=event_id, ts=ts, memory_id=memory_id):
+            raise BadInput("nothing is to be changed", hint="name what the memory is to say instead")
+        return self._change([memory_id], event)
+
+    def archive(self, memory_id: str) -> Position:
+        """Keep a memory, and no longer search it. Raises as `update`."""
+        return self._change([memory_id], MemoryArchived(memory_id=memory_id))
+
+    def delete(self, memory_id: str) -> Position | Literal[False]:
+        """Take a memory away, until it is saved again; False where none of this id stands.
+
+        Its events stay in the log: `history` shows them.
+
+        Raises:
+            BadInput, Busy, LogError: as `Store.append`.
+        """
+        try:
+            return self._change([memory_id], MemoryDeleted(memory_id=memory_id))
+        except NotFound:
+            return False
+
+    def touch(self, *memory_ids: str) -> Position:
+        """Count that these memories were given to an agent, once each.
+
+        Raises:
+            NotFound: some of them do not stand; nothing was counted. BadInput: none is named.
+        """
+        return self._change(memory_ids, MemoryAccessed(memory_ids=list(dict.fromkeys(memory_ids))))
+
+    def list(
+        self,
+        *,
+        category: str | None = None,
+        kind: MemoryKind | None = None,
+        chat: str | None = None,
+        topic: str | None = None,
+        tag: str | None = None,
+        min_salience: float = 0.0,
+        archived: bool = False,
+        limit: int | None = None,
+    ) -> _Memories:
+        """The memories that are all that is asked for: by falling salience, the last changed first, by id.
+
+        chat: `<channel>:<chat_id>`. limit: at most so many; None for all.
+        archived: those that are archived, in the place of those that are not.
+        """
+        with self._reading() as db:
+            return memories.memories(
+                db,
+                category=category,
+                kind=kind,
+                chat=chat,
+                topic=topic,
+                tag=tag,
+                min_salience=min_salience,
+                archived=archived,
+                limit=limit,
+            )
+
+    def _change(self, memory_ids: Sequence[str], event: Event) -> Position:
+        with self._deciding() as db:
+            unknown = memories.unknown(db, memory_ids)
+        if unknown:
+            raise _not_found(unknown)
+        (position,) = self._append([event])
+        return position
+
+
+def _not_found(memory_ids: Sequence[str]) -> NotFound:
+    return NotFound(
+        f"no memory {', '.join(map(repr, memory_ids))}", hint="memlog memory list", code="memory_not_found"
+    )
