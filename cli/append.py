@@ -7,23 +7,24 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 import msgspec
 
 from memlog.cli.failures import exit_code_of, failure_of
+from memlog.cli.opening import open_log
 from memlog.cli.output import json_option, print_json
 from memlog.cli.progress import progress_line
-from memlog.cli.settings import Settings, setting_option
-from memlog.eventlog.damage import HINTS, MAX_LINE
+from memlog.cli.settings import setting_option
+from memlog.cli.stdin import TOO_LONG, stdin, stdin_text
+from memlog.eventlog.damage import MAX_LINE
 from memlog.eventlog.draft import Draft, draft
-from memlog.eventlog.errors import BadInput, MemlogError
+from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import TYPES, Event, Redacted
 from memlog.eventlog.line import BOM
 from memlog.eventlog.log import Log, Position
 
-_TOO_LONG = BadInput("too long", hint=HINTS["too_long"], code="too_long")
 _READ = 1024 * 1024
 _COMMIT_LINES = 256
 
@@ -58,7 +59,7 @@ def append(ctx: click.Context, as_json: bool) -> int:  # noqa: ARG001
     """
     if ctx.invoked_subcommand is not None:
         return 0
-    log, fd = _log(ctx), _stdin().fileno()
+    log, fd = open_log(ctx), stdin().fileno()
     worst = 0
     with _progress_of(fd) as tell:
         for batch in _batches(fd):
@@ -76,10 +77,10 @@ def _command(name: str, kind: type[Event]) -> click.Command:
     def append_one(ctx: click.Context, /, as_json: bool, **given: Any) -> None:  # noqa: ANN401, ARG001
         event = members_of_options(kind, given)
         if event.get("content") == "-":
-            event["content"] = _stdin_text()
+            event["content"] = stdin_text()
         if kind is Redacted and "stream" not in event:
             event["stream"] = _stream_with(event["target_id"], ctx)
-        print_json(*_log(ctx).append([event]))
+        print_json(*open_log(ctx).append([event]))
 
     command = click.Command(name, callback=append_one, params=options_of(kind), help=_help_of(kind))
     with_options: click.Command = json_option(_durability(command))
@@ -98,34 +99,6 @@ def _stream_with(target_id: str, ctx: click.Context) -> str:
 
     with open_store(ctx) as store:
         return store.stream_with(target_id)
-
-
-def _log(ctx: click.Context) -> Log:
-    settings = ctx.ensure_object(Settings)
-    return Log(
-        settings.store,
-        durability=settings.value("durability"),
-        lock_timeout=settings.value("lock_timeout"),
-    )
-
-
-def _stdin() -> BinaryIO:
-    # Python has none where it was started with it closed.
-    if sys.stdin is None:
-        raise BadInput("stdin is closed", hint="give events on stdin, or an event by options")
-    return sys.stdin.buffer
-
-
-def _stdin_text() -> str:
-    """What stdin holds, without the newline that `echo` adds."""
-    data = _stdin().read(MAX_LINE + 1)
-    if len(data) > MAX_LINE:
-        raise _TOO_LONG
-    try:
-        return data.decode().removesuffix("\n")
-    except UnicodeDecodeError as error:
-        message = f"the content is not UTF-8: byte {error.start}: {error.reason}"
-        raise BadInput(message, hint=HINTS["not_utf8"]) from error
 
 
 _NumberedLine = tuple[int, bytes | None]
@@ -166,7 +139,7 @@ def _without_blank(batch: list[_NumberedLine]) -> Iterator[_NumberedLine]:
 
 def _checked(line: bytes | None, ctx: click.Context) -> Draft | MemlogError:
     if line is None:
-        return _TOO_LONG
+        return TOO_LONG
     try:
         return draft(_line_with_stream(line, ctx) if b'"redacted"' in line else line)
     except MemlogError as error:

@@ -1,6 +1,6 @@
 """`memlog append TYPE`: the options of each event type, made from its struct."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import click
@@ -30,7 +30,7 @@ _HELP = {
     "include": "A glob pattern of files to index; may be given several times.",
     "key": "What it says.",
     "kind": "What kind it is.",
-    "memory_id": "The memory; for memory_saved derived from chat and content where not given.",
+    "memory_id": "The memory's id; of a memory_saved derived from chat and content where not given.",
     "memory_ids": "A memory; may be given several times.",
     "meta": "A JSON object to keep with it, such as the model's name.",
     "model": "The model that the new session talks to.",
@@ -54,7 +54,7 @@ _HELP = {
     "tags": "A tag; may be given several times.",
     "target_id": "The event to redact.",
     "through_message_id": "The last message that is distilled.",
-    "title": "A title; the content's first 80 characters where not given.",
+    "title": "A title; without one, the content's first 80 characters.",
     "to_message_id": "The last message that it is about.",
     "topic": "What it is about.",
     "topic_key": "The subject, such as favorite_colors.",
@@ -64,9 +64,14 @@ _HELP = {
 """What an option of this name is for, whichever event has it."""
 
 
-def options_of(kind: type[Event]) -> list[click.Parameter]:
-    """The options of the command that appends one event of `kind`: one for each of its members."""
-    fields = {field.name: field for field in msgspec.structs.fields(kind) if field.name not in _ENVELOPE}
+def options_of(kind: type[Event], *, without: Container[str] = ()) -> list[click.Parameter]:
+    """The options of the command that appends one event of `kind`: one for each of its members, but those
+    that the command takes otherwise."""
+    fields = {
+        field.name: field
+        for field in msgspec.structs.fields(kind)
+        if field.name not in _ENVELOPE and field.name not in without
+    }
     own: list[click.Parameter] = []
     if "chat_id" in fields:
         is_conversation = "channel" in fields

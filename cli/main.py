@@ -23,6 +23,7 @@ _COMMANDS = {
     "help": "Show the help of a command, or describe all for programs.",
     "init": "Make a store with its settings file.",
     "log": "Read the log itself.",
+    "memory": "Save, list and change memories.",
     "project": "Bring the read model up to the log.",
     "quarantine": "List the lines that could not be projected.",
     "query": "Search messages and memories.",

@@ -1,13 +1,15 @@
-"""Opens the store that the command line names."""
+"""Opens the store that the command line names, or its log alone."""
 
 import click
 
 import memlog
 from memlog.cli.output import note
 from memlog.cli.settings import Settings
+from memlog.eventlog.log import Log
 
 
-def open_store(ctx: click.Context) -> memlog.Store:
+# The name is a text: looked up, it would import all that a store is made of, for `open_log` too.
+def open_store(ctx: click.Context) -> "memlog.Store":
     """The store of this call's settings; its notes go to stderr.
 
     Raises:
@@ -21,4 +23,18 @@ def open_store(ctx: click.Context) -> memlog.Store:
         lock_timeout=settings.value("lock_timeout"),
         chunk_sizes=memlog.ChunkSizes(settings.value("chunk_tokens"), settings.value("chunk_overlap")),
         notify=note,
+    )
+
+
+def open_log(ctx: click.Context) -> Log:
+    """The log of that store, for what only appends: without the read model a command starts fast.
+
+    Raises:
+        BadInput: a setting cannot be used.
+    """
+    settings = ctx.ensure_object(Settings)
+    return Log(
+        settings.store,
+        durability=settings.value("durability"),
+        lock_timeout=settings.value("lock_timeout"),
     )

@@ -400,7 +400,7 @@ class Store:
         """The read model as the log is now, to decide by: a writer waits rather than go by an older one."""
         with self._mutex, wrapped("the read model"):
             self._make_folder()
-            self._caught_up(None)
+            self._caught_up()
             yield self._projector.live()
 
     def _reader(

@@ -58,6 +58,8 @@ def test_the_shapes_of_the_page_are_those_of_the_results():
         memlog.SearchResult,
         memlog.Window,
         memlog.Position,
+        memlog.Memory,
+        memlog.Saved,
         memlog.Stored,
         memlog.QuarantinedLine,
         memlog.Status,

@@ -57,6 +57,15 @@ def test_nothing_heavy_is_imported(environment: dict[str, str], args: tuple[str,
     assert modules & (HEAVY | LAYERS_ABOVE_THE_LOG) == set()
 
 
+@pytest.mark.parametrize("more", [(), ("--memory-id", "tea")], ids=["derived id", "given id"])
+def test_saving_a_memory_does_not_read(environment: dict[str, str], more: tuple[str, ...]) -> None:
+    """Only that an id is derived costs more than an append."""
+    modules = imported(environment, ("memory", "save", "--content", "likes tea", *more))
+    assert "memlog.service.saving" in modules
+    heavy = HEAVY - {"dataclasses", "hashlib", "unicodedata"}
+    assert modules & (heavy | {"memlog.projector", "memlog.query", "memlog.service.store"}) == set()
+
+
 def test_the_second_line_of_a_segment_costs_no_import_either(environment: dict[str, str]) -> None:
     """An append that finds a segment reads its end, and is the usual one."""
     assert imported(environment, SAID) == imported(environment, SAID)

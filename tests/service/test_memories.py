@@ -196,6 +196,24 @@ def test_a_save_after_a_deletion_is_a_new_beginning(store):
     assert [hit.id for hit in store.search("tea", mode="text").hits] == ["m"]
 
 
+def test_a_second_save_leaves_what_time_has_left_and_a_new_beginning_does_not(store):
+    store.memories.save("green tea", memory_id="m")
+    store.append([{"type": "salience_decayed", "rates": {"other": 0.5}}])
+    store.memories.save("black tea", memory_id="m")
+    assert store.memories.get("m").salience == 0.5
+    store.memories.delete("m")
+    store.memories.save("green tea", memory_id="m")
+    assert store.memories.get("m").salience == 1.0
+
+
+def test_what_an_older_event_said_stands_again_where_the_newer_one_is_redacted(store):
+    store.memories.save("green tea", memory_id="m")
+    store.memories.update("m", content="black tea", event_id="u")
+    store.append([{"type": "redacted", "target_id": "u", "stream": "memory"}])
+    assert store.memories.get("m").content == "green tea"
+    assert "u" not in [event.id for event in store.memories.history("m")]
+
+
 # Changing
 
 
