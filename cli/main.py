@@ -27,8 +27,10 @@ _COMMANDS = {
     "project": "Bring the read model up to the log.",
     "quarantine": "List the lines that could not be projected.",
     "query": "Search messages and memories.",
+    "sessions": "List the current session of each chat.",
     "show": "Show the line of the log behind a hit.",
     "status": "Say what stands in the store and what works here.",
+    "summaries": "List what was written of conversations.",
     "verify": "Compare the read model with a replay of the log.",
     "window": "Show the newest messages of a chat's session.",
 }

@@ -39,6 +39,11 @@ def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
+def minute(ts: str) -> str:
+    """A time of the log for people: `2026-02-24 10:15`, UTC."""
+    return ts[:16].replace("T", " ")
+
+
 def bold(text: str) -> str:
     """`text` in bold, on a terminal that shows it."""
     return click.style(text, bold=True)

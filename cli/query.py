@@ -4,7 +4,7 @@ import click
 
 from memlog.cli.formats import Answer, Table, format_options, print_answer, silence
 from memlog.cli.opening import open_store
-from memlog.cli.output import bold, dim, one_line
+from memlog.cli.output import bold, dim, minute, one_line
 from memlog.cli.settings import Settings, setting_option
 from memlog.cli.types import CHAT, TEXT, TIME, UNIT
 from memlog.query.filters import Filters, Kind
@@ -96,7 +96,7 @@ def _answer(result: SearchResult) -> Answer:
             hit.kind,
             hit.chat,
             _who(hit),
-            _when(hit),
+            minute(hit.ts),
             _place(hit),
             hit.id,
             hit.snippet,
@@ -117,7 +117,7 @@ def _answer(result: SearchResult) -> Answer:
 
 def _lines(rank: int, hit: Hit) -> list[str]:
     """A hit for people: a row of a table would hold its snippet too far to the right."""
-    head = [hit.kind, hit.chat, _who(hit), _when(hit)]
+    head = [hit.kind, hit.chat, _who(hit), minute(hit.ts)]
     return [
         bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
         f"    {one_line(hit.snippet)}",
@@ -128,10 +128,6 @@ def _lines(rank: int, hit: Hit) -> list[str]:
 
 def _who(hit: Hit) -> str:
     return hit.name or hit.role or hit.category or hit.section or ""
-
-
-def _when(hit: Hit) -> str:
-    return hit.ts[:16].replace("T", " ")
 
 
 def _place(hit: Hit) -> str:

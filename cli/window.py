@@ -4,7 +4,7 @@ import click
 
 from memlog.cli.formats import Answer, Table, format_options, print_answer
 from memlog.cli.opening import open_store
-from memlog.cli.output import one_line, printable
+from memlog.cli.output import minute, one_line, printable
 from memlog.cli.types import CHAT, count
 from memlog.query.window import WindowMessage
 
@@ -29,7 +29,7 @@ def window(ctx: click.Context, chat: tuple[str, str], last: int | None, tokens: 
         document=found,
         table=Table(
             ("time", "who", "id", "content"),
-            [(_when(message), _who(message), message.id, message.content) for message in found.messages],
+            [(minute(message.ts), _who(message), message.id, message.content) for message in found.messages],
         ),
         records=found.messages,
         text=[_turn(message) for message in found.messages],
@@ -40,13 +40,9 @@ def window(ctx: click.Context, chat: tuple[str, str], last: int | None, tokens: 
 
 def _turn(message: WindowMessage) -> str:
     """A message for people, on lines of its own."""
-    head = one_line(f"[{_when(message)}] {_who(message)}:")
+    head = one_line(f"[{minute(message.ts)}] {_who(message)}:")
     # Further lines are set in, so that no content can pass for another turn.
     return f"{head} {printable(message.content)}".replace("\n", "\n    ")
-
-
-def _when(message: WindowMessage) -> str:
-    return message.ts[:16].replace("T", " ")
 
 
 def _who(message: WindowMessage) -> str:

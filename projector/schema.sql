@@ -114,7 +114,8 @@ CREATE INDEX messages_by_chat ON messages (channel, chat_id, created_at DESC);
 -- A view with a row per session: the part of a chat between two session breaks.
 CREATE VIEW sessions AS
 WITH numbered AS (
-    SELECT channel, chat_id, id, type, created_at, metadata ->> '$.model' AS model,
+    SELECT channel, chat_id, id, type, created_at,
+        CASE json_type(metadata, '$.model') WHEN 'text' THEN metadata ->> '$.model' END AS model,
         row_number() OVER chat AS place,
         sum(type = 'session_break') OVER chat AS session_no   -- 0 before the first break
     FROM messages

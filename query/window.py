@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from memlog.eventlog.errors import NotFound
 from memlog.projector.sqlite import Connection
 from memlog.projector.tokens import count_tokens
+from memlog.query.chats import check_known
 
 DEFAULT_LAST = 50
 """How many messages a window has where neither a number nor a budget is given."""
@@ -50,9 +50,8 @@ def window(
     """
     if last is None and tokens is None:
         last = DEFAULT_LAST
+    check_known(db, chat)
     since = _last_break(db, chat)
-    if since is None and not _is_known(db, chat):
-        raise NotFound(f"no chat {':'.join(chat)}", hint="--chat CHANNEL:CHAT_ID", code="session_not_found")
     columns = "id, role, name, content, created_at, type, metadata"
     within, values = _within(chat, since)
     rows = db.execute(
@@ -94,13 +93,3 @@ def _within(chat: tuple[str, str], since: tuple[Any, ...] | None) -> tuple[str, 
     if since is None:
         return sql, [*chat]
     return f"{sql} AND ({', '.join(_ORDER)}) > (?, ?, ?, ?)", [*chat, *since]
-
-
-def _is_known(db: Connection, chat: tuple[str, str]) -> bool:
-    """An empty store knows every chat, with nothing in it: reading one that is to come is no mistake."""
-    known, events = db.execute(
-        "SELECT EXISTS (SELECT 1 FROM messages WHERE channel = ? AND chat_id = ?),"
-        " EXISTS (SELECT 1 FROM events)",
-        chat,
-    ).fetchone()
-    return bool(known) or not events

@@ -29,6 +29,8 @@ from memlog.query.core import CoreMemory
 from memlog.query.filters import Filters
 from memlog.query.provenance import QuarantinedLine, Stored
 from memlog.query.search import DEPTH, Mode, SearchResult, search
+from memlog.query.sessions import Session, sessions
+from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
 from memlog.service.documents import Documents
 from memlog.service.memories import Memories
@@ -304,6 +306,26 @@ class Store:
         """
         with self._reading() as db:
             return window(db, (channel, chat_id), last=last, tokens=tokens)
+
+    def sessions(self, chat: tuple[str, str] | None = None, *, all: bool = False) -> list[Session]:
+        """The current session of each chat, or of one (channel, chat_id); what began last comes first.
+
+        all: their earlier sessions, too.
+
+        Raises:
+            NotFound: the store has events, and none of this chat.
+        """
+        with self._reading() as db:
+            return sessions(db, chat, is_all=all)
+
+    def summaries(self, chat: tuple[str, str] | None = None) -> list[Summary]:
+        """Every summary, or those of one chat (channel, chat_id), in the order in which they were written.
+
+        Raises:
+            NotFound: the store has events, and none of this chat.
+        """
+        with self._reading() as db:
+            return summaries(db, chat)
 
     def core_memory(self) -> CoreMemory:
         """What an agent always sees."""

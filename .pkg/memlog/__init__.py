@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from memlog.query.window import Window, WindowMessage
     from memlog.service.memories import Memories
     from memlog.service.saving import Saved
+    from memlog.query.sessions import Session
+    from memlog.query.summaries import Summary
     from memlog.service.store import EmbedReport, ProjectReport, Status, Store, open
 
 __version__ = "0.1.0"
@@ -88,6 +90,8 @@ _HOME = {
     "open": "memlog.service.store",
     "Hit": "memlog.query.search",
     "SearchResult": "memlog.query.search",
+    "Session": "memlog.query.sessions",
+    "Summary": "memlog.query.summaries",
     "Window": "memlog.query.window",
     "Position": "memlog.eventlog.log",
     "Event": "memlog.eventlog.events",
@@ -167,6 +171,7 @@ __all__ = [
     "SalienceDecayed",
     "Saved",
     "SearchResult",
+    "Session",
     "SessionBreak",
     "Skipped",
     "Source",
@@ -176,6 +181,7 @@ __all__ = [
     "Store",
     "Stored",
     "SummaryWritten",
+    "Summary",
     "Verification",
     "Window",
     "WindowMessage",

@@ -290,3 +290,47 @@ def test_digest(memlog: Run, append: Run) -> None:
     assert (whole["content"], content["content"]) == (False, True)
     assert whole["digest"] == memlog("verify", "--json").json["digest"] != content["digest"]
     assert memlog("digest").out.decode() == f"{whole['digest']}\n"
+
+
+def test_sessions(memlog: Run, append: Run) -> None:
+    append(message("tea", id="m1", ts="2026-02-24T10:15:00Z", meta={"model": "small"}))
+    append({"type": "session_break", "channel": "x", "chat_id": "1", "ts": "2026-02-24T11:00:00Z"})
+    current = {
+        "chat": "x:1",
+        "session_start": None,
+        "model": None,
+        "created_at": "2026-02-24T11:00:00.000Z",
+        "messages": 0,
+    }
+    earlier = {
+        "chat": "x:1",
+        "session_start": "m1",
+        "model": "small",
+        "created_at": "2026-02-24T10:15:00.000Z",
+        "messages": 1,
+    }
+    assert memlog("sessions", "--json").json == {"sessions": [current]}
+    assert memlog("sessions", "--all", "--chat", "x:1", "--json").json == {"sessions": [current, earlier]}
+    assert memlog("sessions", "--all", "--jsonl").lines == [current, earlier]
+    assert memlog("sessions", "--chat", "x:2", "--json").error["code"] == "session_not_found"
+
+
+def test_summaries(memlog: Run, append: Run) -> None:
+    said = {"channel": "x", "chat_id": "1", "from_message_id": "a", "ts": "2026-02-24T10:15:00Z"}
+    append({"type": "summary_written", "id": "s", "content": "tea"} | said)
+    (found,) = memlog("summaries", "--chat", "x:1", "--json").json["summaries"]
+    assert list(found.pop("position")) == LINE_POSITION
+    assert found == {
+        "id": "s",
+        "chat": "x:1",
+        "from_message_id": "a",
+        "to_message_id": None,
+        "content": "tea",
+        "created_at": "2026-02-24T10:15:00.000Z",
+    }
+    assert memlog("summaries", "--chat", "x:2", "--json").code == 1
+
+
+def test_sessions_and_summaries_of_an_empty_store(memlog: Run) -> None:
+    assert memlog("sessions", "--chat", "x:1", "--json").json == {"sessions": []}
+    assert memlog("summaries", "--chat", "x:1", "--json").json == {"summaries": []}

@@ -1,0 +1,53 @@
+"""memlog summaries."""
+
+import click
+
+from memlog.cli.formats import Answer, Table, format_options, print_answer
+from memlog.cli.opening import open_store
+from memlog.cli.output import dim, minute, one_line, printable
+from memlog.cli.types import CHAT
+from memlog.query.summaries import Summary
+
+
+@click.command()
+@click.option("--chat", type=CHAT, metavar="CHANNEL:CHAT_ID", help="Only of this conversation.")
+@format_options
+@click.pass_context
+def summaries(ctx: click.Context, chat: tuple[str, str] | None) -> None:
+    """List what agents wrote of conversations, in the order in which it was written."""
+    with open_store(ctx) as store:
+        found = store.summaries(chat)
+    answer = Answer(
+        document={"summaries": found},
+        table=Table(
+            ("time", "chat", "from", "to", "content", "position"),
+            [
+                (minute(each.created_at), each.chat, each.from_message_id, each.to_message_id)
+                + (each.content, _position(each))
+                for each in found
+            ],
+        ),
+        records=found,
+        text=[line for each in found for line in _lines(each)],
+        notes=[] if found else ["no summary yet"],
+    )
+    print_answer(ctx, answer)
+
+
+def _lines(summary: Summary) -> list[str]:
+    """A summary for people. Its own lines are set in, so that no content can pass for another one."""
+    stretch = "".join(
+        f" {word} {message_id}"
+        for word, message_id in (("from", summary.from_message_id), ("to", summary.to_message_id))
+        if message_id is not None
+    )
+    return [
+        one_line(f"[{minute(summary.created_at)}] {summary.chat}{stretch}"),
+        "    " + printable(summary.content).replace("\n", "\n    "),
+        "    " + dim(printable(_position(summary))),
+    ]
+
+
+def _position(summary: Summary) -> str:
+    place = summary.position
+    return f"{place.stream}/{place.segment}:{place.line} {summary.id}"

@@ -1,0 +1,28 @@
+"""Chats: which the store knows."""
+
+from memlog.eventlog.errors import NotFound
+from memlog.projector.sqlite import Connection
+
+Chat = tuple[str, str]
+"""(channel, chat_id)."""
+
+
+def check_known(db: Connection, chat: Chat) -> None:
+    """An empty store knows every chat, with nothing in it: reading one that is to come is no mistake.
+
+    Raises:
+        NotFound: the store has events, and of this chat neither a message nor a summary.
+    """
+    known, events = db.execute(
+        "SELECT EXISTS (SELECT 1 FROM messages WHERE channel = ?1 AND chat_id = ?2)"
+        " OR EXISTS (SELECT 1 FROM summaries WHERE channel = ?1 AND chat_id = ?2),"
+        " EXISTS (SELECT 1 FROM events)",
+        chat,
+    ).fetchone()
+    if events and not known:
+        raise NotFound(f"no chat {':'.join(chat)}", hint="--chat CHANNEL:CHAT_ID", code="session_not_found")
+
+
+def within(chat: Chat | None) -> tuple[str, Chat | tuple[()]]:
+    """The condition on a row to be of `chat`, and its values; without a chat every row is."""
+    return ("TRUE", ()) if chat is None else ("channel = ? AND chat_id = ?", chat)

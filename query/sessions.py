@@ -1,0 +1,49 @@
+"""Sessions: the parts of conversations between two session breaks."""
+
+import msgspec
+
+from memlog.projector.sqlite import Connection
+from memlog.query.chats import Chat, check_known, within
+
+
+class Session(msgspec.Struct, kw_only=True):
+    """A part of a conversation between two session breaks.
+
+    session_start: the id of its first message; None while there is none.
+    model: the one that the break before it names, else that of its last message that names one in its meta.
+    created_at: of the break, or of the first message where none is before it.
+    messages: how many there are, without breaks.
+    """
+
+    chat: str
+    session_start: str | None
+    model: str | None
+    created_at: str
+    messages: int
+
+
+def sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) -> list[Session]:
+    """The current session of each chat, or of one; the one that began last comes first.
+
+    is_all: their earlier sessions, too.
+
+    Raises:
+        NotFound: the store has events, and none of this chat.
+    """
+    if chat is not None:
+        check_known(db, chat)
+    condition, values = within(chat)
+    rows = db.execute(
+        "SELECT channel, chat_id, session_start, model, created_at, messages FROM sessions"
+        f" WHERE {condition} ORDER BY channel, chat_id, session_no",
+        values,
+    ).fetchall()
+    # By chat, the last one stays.
+    kept = rows if is_all else {row[:2]: row for row in rows}.values()
+    found = [
+        Session(
+            chat=f"{channel}:{chat_id}", session_start=start, model=model, created_at=ts, messages=messages
+        )
+        for channel, chat_id, start, model, ts, messages in reversed(kept)
+    ]
+    return sorted(found, key=lambda session: session.created_at, reverse=True)

@@ -1,0 +1,49 @@
+"""Summaries of conversations, as agents wrote them."""
+
+import msgspec
+
+from memlog.projector.sqlite import Connection
+from memlog.query.chats import Chat, check_known, within
+from memlog.query.search import LinePosition
+
+
+class Summary(msgspec.Struct, kw_only=True):
+    """What an agent wrote of a stretch of a conversation, from one message to another, by their ids."""
+
+    id: str
+    chat: str
+    from_message_id: str | None
+    to_message_id: str | None
+    content: str
+    created_at: str
+    position: LinePosition
+
+
+def summaries(db: Connection, chat: Chat | None = None) -> list[Summary]:
+    """Every summary, or those of one chat, in the order in which they were written.
+
+    Raises:
+        NotFound: the store has events, and none of this chat.
+    """
+    if chat is not None:
+        check_known(db, chat)
+    condition, values = within(chat)
+    rows = db.execute(
+        "SELECT id, channel || ':' || chat_id, from_message_id, to_message_id, content, created_at,"
+        " stream, segment, e.offset, line"
+        f" FROM summaries JOIN events e USING (stream, id) WHERE {condition}"
+        " ORDER BY created_at, e.segment_no, e.offset, stream",
+        values,
+    )
+    return [
+        Summary(
+            id=event_id,
+            chat=of_chat,
+            from_message_id=first,
+            to_message_id=last,
+            content=content,
+            created_at=ts,
+            position=LinePosition(*position),
+        )
+        for event_id, of_chat, first, last, content, ts, *position in rows
+    ]

@@ -1,0 +1,159 @@
+"""Sessions: what a plain reading of the messages in the one order says, and the view says too."""
+
+import tempfile
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import memlog
+from memlog.eventlog.streams import conversation_stream
+from memlog.projector.projector import Projector
+from memlog.projector.sqlite import count_rows
+from memlog.query.sessions import Session, sessions
+
+
+def in_order(events):
+    """(chat, name of the break or None, model, ts, place, id) as sessions of each chat, the last one last."""
+    chats = {}
+    for chat, is_break, model, ts, event_id in events:
+        found = chats.setdefault(chat, [])
+        if is_break or not found:
+            found.append({"start": None, "broken": None, "said": None, "ts": ts, "messages": 0})
+        session = found[-1]
+        if is_break:
+            session["broken"] = model
+            continue
+        session["start"] = session["start"] or event_id
+        session["said"] = model or session["said"]
+        session["messages"] += 1
+    return {
+        chat: [
+            Session(
+                chat=chat,
+                session_start=each["start"],
+                model=each["broken"] or each["said"],
+                created_at=each["ts"],
+                messages=each["messages"],
+            )
+            for each in found
+        ]
+        for chat, found in chats.items()
+    }
+
+
+CHATS = ["cli:a_b", "cli:a", "irc:a_b"]
+_EVENTS = st.lists(
+    st.tuples(
+        st.sampled_from(CHATS),
+        st.booleans(),  # a session break
+        st.sampled_from([None, "haiku", "opus"]),
+        st.integers(0, 3),  # a minute: equal and late times are common
+        st.booleans(),  # a foreign line, in a folder made by hand
+        st.sampled_from(["2026-02-24", "2026-02-25"]),
+    ),
+    max_size=25,
+)
+
+
+def written(store, events, start=0):
+    """Appends lines to segments by hand and says with their places in the one order what they are."""
+    placed = []
+    for number, (chat, is_break, model, minute, is_foreign, day) in enumerate(events, start):
+        event_id, ts = f"e{number}", f"2026-02-24T10:0{minute}:00.000Z"
+        channel, _, chat_id = chat.partition(":")
+        stream = f"conversations/{channel}_{chat_id}" if is_foreign else conversation_stream(channel, chat_id)
+        made = foreign if is_foreign else native
+        path = store / "log" / stream / f"{day}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        offset = path.stat().st_size if path.exists() else 0
+        with path.open("ab") as file:
+            file.write(msgspec.json.encode(made(event_id, ts, channel, chat_id, is_break, model)) + b"\n")
+        placed.append(((ts, day, offset, stream), (chat, is_break, model, ts, event_id)))
+    return placed
+
+
+def native(event_id, ts, channel, chat_id, is_break, model):
+    place = {"id": event_id, "ts": ts, "channel": channel, "chat_id": chat_id}
+    if is_break:
+        return memlog.SessionBreak(**place, model=model)
+    return memlog.Message(**place, role="user", content="", meta=None if model is None else {"model": model})
+
+
+def foreign(event_id, ts, channel, chat_id, is_break, model):
+    """Such lines stand in folders made by hand: cli_a_b, where memlog's own is cli_a%5fb."""
+    return {
+        **{"id": event_id, "ts": ts, "content": "", "role": "system" if is_break else "user"},
+        "type": "session_break" if is_break else None,
+        "meta": {"channel": channel, "chat_id": chat_id, "model": model},
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(first=_EVENTS, late=_EVENTS)
+def test_the_view_says_what_a_plain_reading_says(first, late):
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder)
+        projector = Projector(store)
+        placed = []
+        for events in (first, late):
+            placed += written(store, events, start=len(placed))
+            projector.catch_up()
+        assert count_rows(projector.live(), "quarantine") == 0
+        expected = in_order([event for _, event in sorted(placed)])
+        every = sessions(projector.live(), is_all=True)
+        current = sessions(projector.live())
+        for chat in expected:
+            assert [each for each in every if each.chat == chat] == _newest_first(expected[chat])
+            assert sessions(projector.live(), tuple(chat.split(":", 1)), is_all=True) == _newest_first(
+                expected[chat]
+            )
+        assert sorted(each.chat for each in current) == sorted(expected)
+        for each in current:
+            assert each == expected[each.chat][-1]
+        assert [each.created_at for each in every] == sorted(
+            (each.created_at for each in every), reverse=True
+        )
+        projector.close()
+
+
+def _newest_first(found):
+    return found[::-1]
+
+
+@pytest.fixture
+def store(fixture_store):
+    with memlog.open(fixture_store("session-breaks")) as opened:
+        yield opened
+
+
+def test_the_session_starts_where_the_window_does(store):
+    for session in store.sessions():
+        window = store.window(*session.chat.split(":", 1))
+        assert session.session_start == window.session_start, session.chat
+
+
+def test_a_break_that_nothing_follows_starts_a_session_without_a_message(store):
+    (session,) = store.sessions(("cli", "ended"))
+    assert (session.session_start, session.messages) == (None, 0)
+
+
+def test_a_model_that_is_no_text_names_none(tmp_path):
+    with memlog.open(tmp_path) as store:
+        for number, model in enumerate([5, {"name": "x"}, None]):
+            said = memlog.Message(
+                channel="cli", chat_id=str(number), role="user", content="", meta={"model": model}
+            )
+            store.append([said])
+        assert [session.model for session in store.sessions()] == [None, None, None]
+
+
+def test_the_sessions_of_an_unknown_chat_are_not_found_and_of_an_empty_store_none(store, tmp_path):
+    with pytest.raises(memlog.NotFound) as caught:
+        store.sessions(("cli", "nobody"))
+    assert caught.value.code == "session_not_found"
+    with memlog.open(tmp_path / "empty") as empty:
+        assert empty.sessions(("cli", "nobody"), all=True) == []
+        assert empty.sessions() == []
