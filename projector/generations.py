@@ -5,6 +5,8 @@ import secrets
 import time
 from pathlib import Path
 
+from memlog.projector import files
+
 
 class Generations:
     """The files below `model/` of the store at `store`."""
@@ -57,17 +59,8 @@ class Generations:
         Under the build lock and the projector lock.
         """
         predecessor = self.current()
-        _sync(path)
-        fresh = self.folder / "CURRENT.new"
-        fresh.unlink(missing_ok=True)
-        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(fd, path.name.encode() + b"\n")
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        fresh.replace(self._current)
-        _sync(self.folder)
+        files.sync(path)
+        files.replace(self._current, path.name.encode() + b"\n")
         self.remove_others({path, predecessor})
 
     def remove_others(self, kept: set[Path | None]) -> None:
@@ -79,11 +72,3 @@ class Generations:
             database = path.with_name(path.name.partition(".db")[0] + ".db")
             if database not in kept:
                 path.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

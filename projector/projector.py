@@ -9,12 +9,14 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog.errors import DatabaseError
+from memlog.eventlog.errors import Busy, DatabaseError
 from memlog.eventlog.locks import locked
+from memlog.eventlog.streams import shown
 from memlog.projector import catchup, passages, schema, vectors
 from memlog.projector.cache import VectorCache, cache_file
 from memlog.projector.catchup import Bounds, CatchUp, Progress
 from memlog.projector.chunking import ChunkSizes
+from memlog.projector.core_view import CoreView
 from memlog.projector.embedding import Embedder, Model
 from memlog.projector.generations import Generations
 from memlog.projector.sqlite import Connection, connect, remove_database, transaction, why_no_vectors, wrapped
@@ -68,8 +70,10 @@ class Projector:
         self.log = store / "log"
         self.sizes = sizes or ChunkSizes()
         self.generations = Generations(store)
+        self._lock = store / "projector.lock"
         self._lock_timeout = lock_timeout
         self._model = model
+        self.core_view = CoreView(self.generations.folder, self._lock, lock_timeout)
         self._live: tuple[Path, Connection] | None = None
 
     def catch_up(
@@ -90,7 +94,7 @@ class Projector:
             if unusable is not None:
                 return self.rebuild(unusable, progress=progress, only_if_unusable=True)
             try:
-                return Projection(self._read_on(timeout, progress))
+                return self._shown(Projection(self._read_on(timeout, progress)), timeout)
             except _GenerationChanged:
                 continue
         raise DatabaseError("the read model was replaced again and again", hint="try again")
@@ -115,7 +119,9 @@ class Projector:
         self.generations.make_folder()
         with locked(self.generations.build_lock, "the rebuild", _BUILD_TIMEOUT):
             if only_if_unusable and self.why_unusable() is None:
-                return Projection(self._read_on(self._lock_timeout, progress))
+                return self._shown(
+                    Projection(self._read_on(self._lock_timeout, progress)), self._lock_timeout
+                )
             path = self.generations.new_file()
             try:
                 read, cached = self._build(path, progress)
@@ -123,7 +129,7 @@ class Projector:
                 if self.generations.current() != path:
                     remove_database(path)
                 raise
-        return Projection(read, rebuilt=why, vectors_cached=cached)
+        return self._shown(Projection(read, rebuilt=why, vectors_cached=cached), self._lock_timeout)
 
     def embed(
         self,
@@ -239,10 +245,24 @@ class Projector:
                 self.live(), self.log, self.sizes, turn=lambda: self._turn(lock_timeout), progress=progress
             )
 
+    def _shown(self, done: Projection, lock_timeout: float) -> Projection:
+        """Bring the core view up to the read model; what a person should know of it is a note of `done`."""
+        try:
+            if not self.core_view.is_up_to(self.live()):
+                with self._turn(lock_timeout):
+                    note = self.core_view.bring_up(self.live())
+                done.read.notes += [] if note is None else [note]
+        except (Busy, _GenerationChanged):
+            # Whoever is at it shows what it has projected, which is no less than this.
+            return done
+        except OSError as error:
+            done.read.notes.append(f"{shown(self.core_view.path)} stays as it is: {error.strerror}")
+        return done
+
     @contextmanager
     def _turn(self, lock_timeout: float) -> Iterator[None]:
         """One write transaction on the live generation, under the projector lock."""
-        with locked(self.store / "projector.lock", "the read model", lock_timeout):
+        with locked(self._lock, "the read model", lock_timeout):
             if self._live is None or self._live[0] != self.generations.current():
                 raise _GenerationChanged
             with transaction(self._live[1]):
@@ -254,7 +274,7 @@ class Projector:
             with wrapped(path):
                 report = build(db, self.log, self.sizes, progress=progress)
                 cached = self._take_cached_vectors(db)
-                with locked(self.store / "projector.lock", "the read model", self._lock_timeout):
+                with locked(self._lock, "the read model", self._lock_timeout):
                     with transaction(db):
                         newer = catchup.catch_up(db, self.log, self.sizes)
                     report.add(newer)

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from memlog.projector import core_view
 from memlog.projector.sqlite import Connection
 
 
@@ -14,10 +15,4 @@ class CoreMemory(msgspec.Struct):
 
 def core_memory(db: Connection) -> CoreMemory:
     """The core memory as the log leaves it."""
-    rows = db.execute(
-        "SELECT section, key, value FROM core_memory WHERE value IS NOT NULL ORDER BY section, key"
-    ).fetchall()
-    return CoreMemory(
-        user={key: value for section, key, value in rows if section == "user"},
-        agent={key: value for section, key, value in rows if section == "agent"},
-    )
+    return CoreMemory(**core_view.core_memory(db))
