@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import msgspec
 
 from memlog.eventlog.errors import Busy, DatabaseError, EmbeddingError, LogError
-from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event, Redacted
+from memlog.eventlog.events import Event, Redacted
 from memlog.eventlog.log import Durability, Log, Position
 from memlog.eventlog.streams import shown
 from memlog.projector import catchup, passages, schema, vectors
@@ -24,14 +24,14 @@ from memlog.projector.embedding import Embedder, Model, bundled_model, load_embe
 from memlog.projector.projector import EMBED_BATCH, Embedded, Projection, Projector
 from memlog.projector.sqlite import Connection, count_rows, described, vec_version, why_no_vectors, wrapped
 from memlog.projector.verify import Verification, verify
-from memlog.query import core, provenance
-from memlog.query.core import CoreMemory
+from memlog.query import provenance
 from memlog.query.filters import Filters
 from memlog.query.provenance import QuarantinedLine, Stored
 from memlog.query.search import DEPTH, Mode, SearchResult, search
 from memlog.query.sessions import Session, sessions
 from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
+from memlog.service.core import Core
 from memlog.service.documents import Documents
 from memlog.service.memories import Memories
 
@@ -114,6 +114,8 @@ class Store:
     """One store. May be used from several threads; use it with `with`, or call `close`.
 
     documents: folders and files of text, see `Documents`.
+    core: its core memory.
+
     path: its folder; made at the first append.
     model: a folder with `model.onnx` and `tokenizer.json`; None for the model that memlog ships with.
     durability: `fsync`, or `os`: an acknowledged event then survives the process but not a power cut.
@@ -146,6 +148,7 @@ class Store:
         self.memories = Memories(
             self._log.path, append=self.append, reading=self._reading, deciding=self._deciding
         )
+        self.core = Core(self.append, self._reading, self._projector.core_view)
 
     def __enter__(self) -> Self:
         return self
@@ -326,23 +329,6 @@ class Store:
         """
         with self._reading() as db:
             return summaries(db, chat)
-
-    def core_memory(self) -> CoreMemory:
-        """What an agent always sees."""
-        with self._reading() as db:
-            return core.core_memory(db)
-
-    def set_core_memory(self, section: Literal["user", "agent"], key: str, value: str) -> Position:
-        """Set one key. Raises as `append`."""
-        (position,) = self.append([CoreMemoryUpdated(section=section, key=key, value=value)])
-        return position
-
-    def delete_core_memory(self, section: Literal["user", "agent"], key: str) -> Position | None:
-        """Remove one key; None where there is none. Raises as `append`."""
-        if key not in getattr(self.core_memory(), section):
-            return None
-        (position,) = self.append([CoreMemoryDeleted(section=section, key=key)])
-        return position
 
     def get(self, name: str, *, stream: str | None = None) -> Stored | None:
         """The event of the id `name`; else the one that says what the memory or the document (`source/file`)

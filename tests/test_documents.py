@@ -57,6 +57,8 @@ def test_the_shapes_of_the_page_are_those_of_the_results():
         memlog.Hit,
         memlog.SearchResult,
         memlog.Window,
+        memlog.Imported,
+        memlog.CoreValue,
         memlog.Session,
         memlog.Summary,
         memlog.Position,

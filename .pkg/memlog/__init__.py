@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from memlog.service.saving import Saved
     from memlog.query.sessions import Session
     from memlog.query.summaries import Summary
+    from memlog.service.core import Core, CoreValue, Imported
     from memlog.service.store import EmbedReport, ProjectReport, Status, Store, open
 
 __version__ = "0.1.0"
@@ -75,6 +76,7 @@ _HOME = {
     "EmbedReport": "memlog.service.store",
     "ChunkSizes": "memlog.projector.chunking",
     "Verification": "memlog.projector.verify",
+    "Core": "memlog.service.core",
     "CoreMemory": "memlog.query.core",
     "Document": "memlog.query.documents",
     "Source": "memlog.query.documents",
@@ -85,6 +87,8 @@ _HOME = {
     "Memory": "memlog.query.memories",
     "Memories": "memlog.service.memories",
     "Saved": "memlog.service.saving",
+    "CoreValue": "memlog.service.core",
+    "Imported": "memlog.service.core",
     "QuarantinedLine": "memlog.query.provenance",
     "Stored": "memlog.query.provenance",
     "open": "memlog.service.store",
@@ -133,11 +137,13 @@ __all__ = [
     "BadInput",
     "Busy",
     "ChunkSizes",
+    "Core",
     "CoreMemory",
     "CoreMemoryDeleted",
     "CoreMemoryUpdated",
     "DailyEventRecorded",
     "DailyEventsCompressed",
+    "CoreValue",
     "DatabaseError",
     "Document",
     "Documents",
@@ -153,6 +159,7 @@ __all__ = [
     "Filters",
     "Hit",
     "LinePosition",
+    "Imported",
     "LogError",
     "MemlogError",
     "MemoryAccessed",

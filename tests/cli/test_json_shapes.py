@@ -334,3 +334,16 @@ def test_summaries(memlog: Run, append: Run) -> None:
 def test_sessions_and_summaries_of_an_empty_store(memlog: Run) -> None:
     assert memlog("sessions", "--chat", "x:1", "--json").json == {"sessions": []}
     assert memlog("summaries", "--chat", "x:1", "--json").json == {"summaries": []}
+
+
+def test_core_import(memlog: Run, tmp_path: Path) -> None:
+    path = tmp_path / "USER.md"
+    path.write_text("Name: Anna\nprose\n")
+    anna = {"section": "user", "key": "name", "value": "Anna"}
+    first = {"set": [anna], "deleted": [], "kept": [], "other": 0, "skipped": 1}
+    assert memlog("core", "import", path, "--json").json == first
+    again = memlog("core", "import", path, "--json")
+    assert again.json == {"set": [], "deleted": [], "kept": [anna], "other": 0, "skipped": 1}
+    assert b"already imported" not in again.err
+    assert b"already imported" in memlog("core", "import", path).err
+    assert memlog("core", "import", path, "--jsonl").lines == [{"change": "kept"} | anna]

@@ -97,15 +97,6 @@ def test_an_id_in_two_streams_must_be_named_with_its_stream(store):
     assert store.get("same", stream="memory").type == "memory_saved"
 
 
-def test_core_memory_is_set_read_and_deleted(store):
-    store.set_core_memory("user", "name", "Anna")
-    store.set_core_memory("agent", "rule", "be brief")
-    assert store.core_memory() == memlog.CoreMemory(user={"name": "Anna"}, agent={"rule": "be brief"})
-    assert store.delete_core_memory("user", "name") is not None
-    assert store.delete_core_memory("user", "name") is None
-    assert store.core_memory().user == {}
-
-
 def test_a_project_report_counts_what_was_read_now(store):
     store.append([said("one", id="a"), said("one", id="a"), said("other", id="a")])
     first = store.project(embed=False)
@@ -150,7 +141,7 @@ def test_without_a_model_all_but_vectors_works_and_says_so(tmp_path):
 def test_reads_of_an_empty_store_are_empty(store):
     assert store.search("tea", mode="text").hits == []
     assert store.window("cli", "1").messages == []
-    assert store.core_memory() == memlog.CoreMemory(user={}, agent={})
+    assert store.core.get() == memlog.CoreMemory(user={}, agent={})
     assert store.quarantine() == []
     assert store.get("x") is None
     assert store.verify().ok

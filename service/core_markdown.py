@@ -1,0 +1,151 @@
+"""Reads Markdown such as USER.md: `key: value` lines, and lists under headings.
+
+docs/memory/core-memory.md says what is understood. What it does not know, it skips.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+import msgspec
+
+from memlog.query.core import CoreMemory
+
+USER_KEYS = ("name", "location", "occupation", "preferences", "current_projects")
+AGENT_KEYS = ("personality_notes", "learned_rules")
+_KNOWN = USER_KEYS + AGENT_KEYS
+_JOINT = "; "
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r" {0,3}#{1,6}(?=\s|$)")
+_ITEM = re.compile(r"(\s*)(?:[-*+]|\d{1,9}[.)])\s+(.*)$")
+_RULE = re.compile(r"\s*([-*_=])(?:\s*\1)*\s*$")
+# `**Name:** Anna`, `**Name**: Anna`, `Name: Anna`, `姓名：安娜`: a few words, and a space behind the colon.
+_BOLD_PAIR = re.compile(r"(\*\*|__)([^*_:：]{1,60})(?:[:：]\1|\1\s*[:：])\s*(.*)$")
+_PAIR = re.compile(r"([^\W\d][\w'’/&-]*(?: [\w'’/&-]+){0,4})\s*(?::(?:\s+|$)|：\s*)(.*)$")
+
+
+def parse(text: str) -> tuple[CoreMemory, int]:
+    """What `text` says, and how many of its lines say nothing that was understood."""
+    reader = _Reader()
+    for line in _lines(text):
+        reader.read(line)
+    return reader.memory(), reader.skipped
+
+
+def key_of(label: str) -> str:
+    """A label as a key: `User name` is `name`, `Projects` stays `projects`; '' without a letter."""
+    text = re.sub(r"['’]", "", unicodedata.normalize("NFKC", label).casefold())
+    key = re.sub(r"[\W_]+", "_", text).strip("_")
+    bare = re.sub(r"^(?:user|agent)s?_", "", key)
+    return next((known for known in _KNOWN if bare in (known, known.removesuffix("s"))), key)
+
+
+class _Label(msgspec.Struct):
+    """Whose items follow. indent: of the list item that it stands in; -1 for a heading or a line."""
+
+    key: str
+    indent: int
+
+
+class _Reader:
+    """Takes lines in their order."""
+
+    def __init__(self) -> None:
+        self.skipped = 0
+        self._values: dict[str, list[list[str]]] = {}  # by key, each of its lines
+        self._heading = _Label("", -1)
+        self._label = self._heading
+        self._last = ""
+        self._is_in_item = False
+
+    def read(self, line: str) -> None:
+        """Take one line."""
+        if not line.strip():
+            self._is_in_item = False
+        elif heading := _HEADING.match(line):
+            self._open(line[heading.end() :].strip())
+        elif item := _ITEM.match(line):
+            self._read_item(len(item[1].expandtabs(4)), item[2].strip())
+        elif self._is_in_item and (line[0].isspace() or _pair(line) is None):
+            self._values[self._last][-1].append(line.strip())
+        else:
+            self._read_line(line.strip())
+
+    def memory(self) -> CoreMemory:
+        """What was read. What is said twice counts once."""
+        values = {key: _JOINT.join(dict.fromkeys(map(" ".join, said))) for key, said in self._values.items()}
+        return CoreMemory(
+            user={key: value for key, value in values.items() if key not in AGENT_KEYS},
+            agent={key: value for key, value in values.items() if key in AGENT_KEYS},
+        )
+
+    def _open(self, title: str) -> None:
+        self._heading = self._label = _Label(key_of(title), -1)
+        self._is_in_item = False
+
+    def _read_item(self, indent: int, text: str) -> None:
+        if self._label.indent >= indent:
+            self._label = self._heading
+        pair = None if self._label.key in _KNOWN else _pair(text)
+        if pair is None:
+            self._add(self._label.key, text)
+        elif pair[1]:
+            self._add(*pair)
+        else:
+            self._label = _Label(pair[0], indent)
+
+    def _read_line(self, text: str) -> None:
+        pair = _pair(text)
+        if pair is None:
+            is_said = self._label is self._heading and self._heading.key in _KNOWN
+            self._add(self._heading.key if is_said else "", text)
+        elif pair[1]:
+            self._label = self._heading
+            self._add(*pair)
+            self._is_in_item = False
+        else:
+            self._label = _Label(pair[0], -1)
+
+    def _add(self, key: str, value: str) -> None:
+        """Take a value; the lines that follow it without a blank one go on with it."""
+        self._last, self._is_in_item = key, bool(key)
+        if key:
+            self._values.setdefault(key, []).append([value])
+        else:
+            self.skipped += 1
+
+
+def _pair(text: str) -> tuple[str, str] | None:
+    """The key and the value of `key: value`; None where a text says neither."""
+    if bold := _BOLD_PAIR.match(text):
+        key, value = key_of(bold[2]), bold[3].strip()
+    elif plain := _PAIR.match(text):
+        key, value = key_of(plain[1]), plain[2].strip()
+    else:
+        return None
+    return (key, value) if key else None
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines that can say something: none of a fenced block, a comment, a table, and no rule."""
+    fence = ""
+    for line in _without_comments(text.replace("\r\n", "\n").replace("\r", "\n")).split("\n"):
+        mark = _FENCE.match(line)
+        if fence:
+            closes = mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence)
+            fence = "" if closes and not line.strip(" `~") else fence
+        elif mark:
+            fence = mark[1]
+        elif not line.lstrip().startswith("|") and not _RULE.match(line):
+            yield line
+
+
+def _without_comments(text: str) -> str:
+    """`text` without `<!-- … -->`; one that does not end goes on to the end."""
+    kept = []
+    while text:
+        before, _, rest = text.partition("<!--")
+        kept.append(before)
+        text = rest.partition("-->")[2]
+    return "".join(kept)
