@@ -10,7 +10,7 @@ import msgspec
 from memlog.cli.formats import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.opening import open_store
 from memlog.cli.output import json_option, print_json, printable
-from memlog.cli.types import FILE, TEXT
+from memlog.cli.types import PATH, TEXT
 from memlog.eventlog.errors import NotFound
 from memlog.service.core import Imported
 
@@ -84,7 +84,7 @@ def delete(ctx: click.Context, section: Any, key: str, as_json: bool) -> None:  
 
 
 @core.command("import")
-@click.argument("file", type=FILE)
+@click.argument("file", type=PATH)
 @click.option("--force", is_flag=True, help="What a Markdown file says wins over what is set.")
 @format_options
 @click.pass_context

@@ -104,9 +104,6 @@ FOLDER = click.Path(path_type=Path)
 
 PATH = click.Path(path_type=Path, readable=False)
 """A file's or folder's path; what is wrong with it the command says."""
-FILE = click.Path(path_type=Path)
-"""A file's path."""
-
 SECONDS = _Seconds(0, 3600)
 """A time to wait, at most an hour."""
 
