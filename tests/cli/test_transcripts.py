@@ -8,7 +8,7 @@ from pathlib import Path
 import command_tree
 import pytest
 from command_tree import COMMANDS, MEMLOG, called, does_something
-from transcripts import CHAPTERS, blocks_of, is_told, rewritten, run, steps_of
+from transcripts import CHAPTERS, blocks_of, is_told, quoted_anew, rewritten, run, steps_of
 
 ROOT = Path(__file__).parents[2]
 _OUT_OF_DATE = "`make snapshots` writes what has changed anew; read the difference"
@@ -49,9 +49,13 @@ def test_a_chapter_tells_what_happens(chapter: Path, printed: dict[Path, list[st
             pytest.fail(f"$ {step.command}{output}{_OUT_OF_DATE}")
 
 
-def test_every_console_block_of_a_page_stands_in_a_chapter() -> None:
-    told = [block for chapter in CHAPTERS for block in blocks_of(chapter.read_text())]
+def test_every_console_block_of_a_page_stands_in_a_chapter(
+    printed: dict[Path, list[str]], pytestconfig: pytest.Config
+) -> None:
+    told = [block for chapter in printed for block in blocks_of(chapter.read_text())]
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        if pytestconfig.getoption("update_snapshots"):
+            page.write_text(quoted_anew(page.read_text(), told))
         for block in blocks_of(page.read_text()):
             assert any(f"\n{block}" in f"\n{each}" for each in told), f"{page.name}:\n{block}"
 

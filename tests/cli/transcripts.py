@@ -104,3 +104,19 @@ def _shape(text: str) -> str:
     for pattern, name in _SHAPES:
         text = pattern.sub(name, text)
     return text
+
+
+def quoted_anew(page: str, told: list[str]) -> str:
+    """A page, with each console block as one of `told` has its commands now; where none has, it stays."""
+    return _BLOCK.sub(lambda block: f"```console\n{_as_told(block[1], told)}```", page)
+
+
+def _as_told(quoted: str, told: list[str]) -> str:
+    commands = [step["command"] for step in _STEP.finditer(quoted)]
+    for block in told:
+        steps = list(_STEP.finditer(block))
+        for first in range(len(steps) - len(commands) + 1):
+            part = steps[first : first + len(commands)]
+            if [step["command"] for step in part] == commands:
+                return block[part[0].start() : part[-1].end()]
+    return quoted
