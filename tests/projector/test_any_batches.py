@@ -40,7 +40,8 @@ DAYS = ["2026-02-24", "2026-02-25", "2026-02-26"]
 TIMES = [f"{day}T08:00:0{second}.000Z" for day in DAYS for second in range(3)]
 
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
-ids = st.integers(0, 40).map("id-{}".format)
+ids = st.integers(0, 15).map("id-{}".format)
+"""The id of an event is the number of its place in what is drawn."""
 times = st.sampled_from(TIMES)
 
 
@@ -49,7 +50,7 @@ DRAWN_TYPES = set()
 
 def event(tag, /, **members):
     DRAWN_TYPES.add(tag)
-    return st.fixed_dictionaries({"type": st.just(tag), "id": ids, "ts": times} | members)
+    return st.fixed_dictionaries({"type": st.just(tag), "ts": times} | members)
 
 
 chat = {"channel": st.just("cli"), "chat_id": st.sampled_from(["1", "2"])}
@@ -120,13 +121,60 @@ documents = [
 streams = ["conversations/cli_1", "memory", "core", "facts", "documents"]
 redacted = event("redacted", target_id=ids, stream=st.sampled_from(streams))
 EVENTS = [*conversations, *memories, *core, *facts, *documents, redacted]
+the_memory = {"memory_id": st.just("m1")}
+the_topic = {"topic_key": st.just("city"), "chat_id": st.none()}
+the_file = {"source_id": st.just("notes"), "file": st.just("MEMORY.md")}
+the_source = {"source_id": st.just("notes")}
+
+
+def redacting(stream):
+    return event("redacted", target_id=ids, stream=st.just(stream))
+
+
+# All of one thing each: what becomes of a thing hangs on which of few events is the greatest.
+one_memory = [
+    event("memory_saved", **the_memory, content=texts, category=categories),
+    event("memory_saved", **the_memory, content=texts, category=categories),
+    event("memory_saved", **the_memory, content=texts, category=categories),
+    event("memory_updated", **the_memory, content=st.none() | texts, salience=st.none() | units),
+    event("memory_updated", **the_memory, title=st.none() | texts, category=categories),
+    event("memory_archived", **the_memory),
+    event("memory_deleted", **the_memory),
+    event("memory_accessed", memory_ids=st.just(["m1"])),
+    event("salience_decayed", rates=st.dictionaries(categories, units, min_size=1)),
+    redacting("memory"),
+]
+one_topic = [
+    event("fact_stored", **the_topic, value=texts),
+    event("fact_stored", **the_topic, value=texts, kind=st.just("ranked"), rank=st.just(1)),
+    event(
+        "fact_removed",
+        **the_topic,
+        kind=st.sampled_from([None, "ranked", "single"]),
+        rank=st.sampled_from([None, 0, 1]),
+    ),
+    event("core_memory_updated", section=st.just("user"), key=st.just("name"), value=texts),
+    event("core_memory_deleted", section=st.just("user"), key=st.just("name")),
+    redacting("facts"),
+]
+one_source = [
+    event("source_registered", **the_source, kind=st.sampled_from(["memory", "docs"])),
+    event("source_removed", **the_source),
+    event("document_indexed", **the_file, content=markdown),
+    event("document_indexed", **the_file, content=markdown),
+    event("document_removed", **the_file),
+    redacting("documents"),
+]
 # Mostly of a few streams at a time: it is among the events of one stream that order matters.
 logs = st.one_of(
+    st.lists(st.one_of(one_memory), min_size=8, max_size=16),
+    st.lists(st.one_of(one_topic), min_size=8, max_size=16),
+    st.lists(st.one_of(one_source), min_size=8, max_size=16),
     st.lists(st.one_of(EVENTS), min_size=3, max_size=25),
-    st.lists(st.one_of([*conversations, redacted]), min_size=3, max_size=20),
-    st.lists(st.one_of([saved, *memories, redacted]), min_size=3, max_size=20),
-    st.lists(st.one_of([*facts, *core, redacted]), min_size=3, max_size=20),
-    st.lists(st.one_of([*documents, redacted]), min_size=3, max_size=20),
+    st.lists(st.one_of([*conversations, redacted]), min_size=6, max_size=20),
+    st.lists(st.one_of([saved, *memories, redacted]), min_size=6, max_size=20),
+    st.lists(st.one_of([*facts, *core, redacted]), min_size=6, max_size=20),
+    st.lists(st.one_of([*documents, redacted]), min_size=6, max_size=20),
 )
 foreign_lines = st.sampled_from(
     [
@@ -143,8 +191,13 @@ foreign_lines = st.sampled_from(
 def segments(draw):
     """The bytes of each segment of a log, by its path below the store."""
     contents: dict[str, bytes] = {}
-    for event in draw(logs):
-        made = draft(event)
+    events = draw(logs)
+    for number, event in enumerate(events):
+        # Now and then one repeats another, or contradicts it.
+        again = draw(st.integers(0, 11)) if number else None
+        said = draw(st.sampled_from(events[:number])) if again == 1 else event
+        own = draw(st.integers(0, number)) if again == 2 else events.index(said)
+        made = draft(said | {"id": f"id-{own}"})
         path = f"log/{made.stream}/{draw(st.sampled_from(DAYS))}.jsonl"
         contents[path] = contents.get(path, b"") + made.line("2026-02-26T09:00:00.000Z")
         if draw(st.integers(0, 5)) == 0:
