@@ -19,13 +19,13 @@ MODULES = sorted(
 )
 TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(found)}
 
-CAUGHT_INSIDE = {"BadLine", "HistoryChanged", "_GenerationChanged"}
-"""How one module tells another what it met, which turns it into a row, a replay or an error of the tree."""
+CAUGHT_INSIDE = {"BadLine", "HistoryChanged", "Unfit", "_GenerationChanged"}
+"""How one module tells another what it met, which makes a row, a replay, a report or an error of it."""
 
 OF_PYTHON = {"ValueError", "TypeError", "AttributeError", "OSError", "FileExistsError"}
 """What Python's own calls raise in the same place, so that one `except` takes both."""
 
-VARIABLES = {"outcome", "_TOO_LONG", "_no_embedder"}
+VARIABLES = {"outcome", "TOO_LONG", "_no_embedder"}
 """Names that hold an error of the tree which was made elsewhere."""
 
 

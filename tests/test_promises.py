@@ -16,7 +16,6 @@ ROWS = [
 ]
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
-TO_COME = {"docs/tools/memory.md", "docs/memory/core-memory.md", "docs/memory/archival-memory.md"}
 PAGES = [
     "docs/tools/memory.md",
     "docs/memory/core-memory.md",
@@ -64,15 +63,7 @@ def test_every_test_that_a_promise_names_stands(collected):
     assert sorted(named - collected) == []
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(
-            page, marks=[pytest.mark.xfail(reason="written next", strict=True)] if page in TO_COME else []
-        )
-        for page in PAGES
-    ],
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_a_promised_page_stands_and_readme_links_it(page):
     assert (ROOT / page).is_file()
     assert f"]({page})" in (ROOT / "README.md").read_text()

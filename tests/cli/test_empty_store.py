@@ -16,6 +16,10 @@ READS: dict[tuple[str, ...], Any] = {
     ("query", "tea", "--mode", "vector"): {"hits": []},
     ("window", "--chat", "cli:1"): {"messages": []},
     ("core", "get"): {"user": {}, "agent": {}},
+    ("docs", "list"): {"sources": []},
+    ("memory", "list"): {"memories": []},
+    ("sessions",): {"sessions": []},
+    ("summaries",): {"summaries": []},
     ("quarantine",): {"lines": []},
     ("status",): {"events": 0, "memories": 0, "vectors_pending": 0},
     ("verify",): {"ok": True, "events": 0, "problems": []},
@@ -23,17 +27,17 @@ READS: dict[tuple[str, ...], Any] = {
 }
 """What each command that reads the read model says of an empty store."""
 
-OTHERS = {"project", "show"}
-"""Commands that print records, too: one writes, one is asked for a thing that is not there."""
+OTHERS = {"core import", "docs add", "memory history", "memory show", "project", "show"}
+"""Commands that print records, too: they write, or are asked for one thing, which is not there."""
 
 
 def schema_of(store: Path) -> list[tuple[str, str, str]]:
-    """Type, name and SQL of all that the live generation holds but SQLite's own counters."""
+    """Type, name and SQL of all that the live generation holds but SQLite's own tables."""
     generation = store / "model" / (store / "model" / "CURRENT").read_text().strip()
     db = connect(generation, "immutable")
     try:
         found: list[tuple[str, str, str]] = db.execute(
-            "SELECT type, name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat%'"
+            "SELECT type, name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
             " ORDER BY type, name"
         ).fetchall()
     finally:

@@ -141,3 +141,12 @@ def test_the_asking_message_can_be_kept_out_of_its_own_answer(every_kind, asking
     everything = {hit.id for hit in every_kind.search("tea").hits}
     excluded = memlog.Filters(exclude=frozenset({asking}))
     assert {hit.id for hit in every_kind.search("tea", filters=excluded).hits} == everything - {asking}
+
+
+@pytest.mark.parametrize("mode", ["text", "vector", "hybrid"])
+def test_a_session_break_is_never_found(store, mode):
+    store.append(
+        [said("tea", id="a"), {"type": "session_break", "channel": "cli", "chat_id": "1", "model": "tea"}]
+    )
+    store.project()
+    assert [hit.id for hit in store.search("tea session break", mode=mode).hits] == ["a"]

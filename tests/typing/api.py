@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import assert_type
+from typing import Literal, assert_type
 
 import memlog
 from memlog import BadInput, Busy, DatabaseError, EmbeddingError, LogError, MemlogError, NotFound
@@ -89,13 +89,36 @@ def reading(store: memlog.Store) -> None:
     window = store.window("cli", "1", last=20, tokens=1000)
     assert_type(window, memlog.Window)
     assert_type(window.messages, list[memlog.WindowMessage])
-    assert_type(store.core_memory().user, dict[str, str])
-    assert_type(store.set_core_memory("user", "city", "Oulu"), memlog.Position)
-    assert_type(store.delete_core_memory("user", "city"), memlog.Position | None)
+    assert_type(store.sessions(("cli", "1"), all=True), list[memlog.Session])
+    assert_type(store.summaries(), list[memlog.Summary])
     assert_type(store.get("m1", stream="conversations/cli_1"), memlog.Stored | None)
     for line in store.quarantine():
         assert_type(line, memlog.QuarantinedLine)
         assert_type(store.explain(line), str)
+
+
+def core_memory(store: memlog.Store) -> None:
+    assert_type(store.core.get().user, dict[str, str])
+    assert_type(store.core.set("user", "city", "Oulu"), memlog.Position)
+    assert_type(store.core.delete("user", "city"), memlog.Position | Literal[False])
+    assert_type(store.core.import_file("USER.md", force=True), memlog.Imported)
+
+
+def memories(store: memlog.Store) -> None:
+    memory = store.memories.get("m")
+    assert_type(memory, memlog.Memory | None)
+    assert_type(store.memories.history("m"), list[memlog.Stored])
+    assert_type(store.memories.archive("m"), memlog.Position)
+    assert_type(store.memories.delete("m"), memlog.Position | Literal[False])
+    assert_type(store.memories.touch("m", "n"), memlog.Position)
+
+
+def documents(store: memlog.Store) -> None:
+    added = store.documents.add("docs", source="docs", include=["*.md"], kind="docs")
+    assert_type(added, memlog.Added)
+    assert_type(added.skipped, list[memlog.Skipped])
+    assert_type(store.documents.list(), list[memlog.Source])
+    assert_type(store.documents.list("docs"), list[memlog.Document])
 
 
 def checking(store: memlog.Store) -> None:
