@@ -61,7 +61,7 @@ def test_a_window_shows_what_it_showed(store: memlog.Store, expected: dict[str, 
 
 @each_version
 def test_the_core_memory_is_what_it_was(store: memlog.Store, expected: dict[str, Any]) -> None:
-    core = store.core_memory()
+    core = store.core.get()
     assert {"user": core.user, "agent": core.agent} == expected["core get"]
 
 
