@@ -266,7 +266,7 @@ def embed(projector: Projector) -> None:
 
 
 def project_step_by_step(store: Path, steps) -> Projector:
-    projector = Projector(store)
+    projector = Projector(store, model=lambda: LETTERS)
     for step in steps:
         if isinstance(step, tuple):
             deliver(store, *step)
@@ -276,18 +276,18 @@ def project_step_by_step(store: Path, steps) -> Projector:
             projector.catch_up()
             embed(projector)
         elif step == "rebuild":
-            projector.rebuild("a test", embedder=LETTERS)
+            projector.rebuild("a test")
         elif step == "restart":
             projector.catch_up()
             projector.close()
-            projector = Projector(store)
+            projector = Projector(store, model=lambda: LETTERS)
     projector.catch_up()
     embed(projector)
     return projector
 
 
 def project_at_once(store: Path) -> Projector:
-    projector = Projector(store)
+    projector = Projector(store, model=lambda: LETTERS)
     projector.catch_up()
     embed(projector)
     return projector
