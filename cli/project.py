@@ -5,7 +5,7 @@ import click
 from memlog.cli.formats import Answer, format_options, named_values, print_answer, silence
 from memlog.cli.opening import open_store
 from memlog.cli.progress import progress_line
-from memlog.service.store import ProjectReport
+from memlog.service.projecting import ProjectReport
 
 
 @click.command()

@@ -25,7 +25,7 @@ CAUGHT_INSIDE = {"BadLine", "HistoryChanged", "Unfit", "_GenerationChanged"}
 OF_PYTHON = {"ValueError", "TypeError", "AttributeError", "OSError", "FileExistsError"}
 """What Python's own calls raise in the same place, so that one `except` takes both."""
 
-VARIABLES = {"outcome", "TOO_LONG", "_no_embedder"}
+VARIABLES = {"outcome", "TOO_LONG", "_failure"}
 """Names that hold an error of the tree which was made elsewhere."""
 
 

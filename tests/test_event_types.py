@@ -79,7 +79,7 @@ def tables(store: Path) -> dict[str, list[str]]:
     with memlog.open(store) as opened:
         opened.digest()
         found: dict[str, list[str]] = {}
-        for line in dump(opened._projector.live()):
+        for line in dump(opened._read_model.projector.live()):
             if line.startswith("# "):
                 found[line[2:]] = rows = []
             else:

@@ -64,16 +64,18 @@ if TYPE_CHECKING:
     from memlog.query.sessions import Session
     from memlog.query.summaries import Summary
     from memlog.service.core import Core, CoreValue, Imported
-    from memlog.service.store import EmbedReport, ProjectReport, Status, Store, open
+    from memlog.service.projecting import EmbedReport, ProjectReport
+    from memlog.service.status import Status
+    from memlog.service.store import Store, open
 
 __version__ = "0.1.0"
 
 # Imported on first use (PEP 562), so that `memlog append` does not pay for the search it does not run.
 _HOME = {
     "Store": "memlog.service.store",
-    "Status": "memlog.service.store",
-    "ProjectReport": "memlog.service.store",
-    "EmbedReport": "memlog.service.store",
+    "Status": "memlog.service.status",
+    "ProjectReport": "memlog.service.projecting",
+    "EmbedReport": "memlog.service.projecting",
     "ChunkSizes": "memlog.projector.chunking",
     "Verification": "memlog.projector.verify",
     "Core": "memlog.service.core",

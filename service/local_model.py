@@ -1,0 +1,55 @@
+"""The embedding model that works here, loaded once; or why none does."""
+
+from functools import cache
+from pathlib import Path
+
+from memlog.eventlog.errors import EmbeddingError
+from memlog.projector.embedding import Embedder, Model, bundled_model, load_embedder
+from memlog.projector.sqlite import why_no_vectors
+
+
+class LocalModel:
+    """The model of a folder, or the one that memlog ships with (None)."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._embedder: Embedder | None = None
+        self._failure: EmbeddingError | None = None
+
+    def embedder(self) -> Embedder:
+        """The model, ready to work.
+
+        Raises:
+            EmbeddingError: none works here.
+        """
+        reason = why_no_vectors()
+        if reason is not None:
+            raise EmbeddingError(reason)
+        if self._failure is not None:
+            raise self._failure
+        if self._embedder is None:
+            try:
+                self._embedder = load_embedder(self._folder) if self._folder else _bundled_embedder()
+            except EmbeddingError as error:
+                self._failure = error
+                raise
+        return self._embedder
+
+    def embedder_or_why(self) -> tuple[Embedder | None, dict[str, str]]:
+        """The model, ready to work; or None, and by `vector` why there is none."""
+        try:
+            return self.embedder(), {}
+        except EmbeddingError as error:
+            return None, {"vector": error.message}
+
+    def known(self) -> Model | None:
+        """What is known of the model without loading it, where that can be told."""
+        if self._embedder is None and self._folder is None:
+            return bundled_model()
+        return self.embedder_or_why()[0]
+
+
+@cache
+def _bundled_embedder() -> Embedder:
+    """One for all stores of a process: each takes 0.2 s to load and 260 MB."""
+    return load_embedder()

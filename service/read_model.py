@@ -1,0 +1,166 @@
+"""The read model as those see it who read: caught up with the log, built where none stands."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memlog.eventlog.errors import Busy, DatabaseError, EmbeddingError, LogError
+from memlog.eventlog.streams import shown
+from memlog.projector.catchup import Progress
+from memlog.projector.chunking import ChunkSizes
+from memlog.projector.embedding import Embedder
+from memlog.projector.projector import Embedded, Projection, Projector
+from memlog.projector.sqlite import Connection, wrapped
+from memlog.service.local_model import LocalModel
+
+_QUERY_LOCK_TIMEOUT = 0.25
+_QUERY_EMBEDDINGS = 16
+
+
+class ReadModel:
+    """The read model of the store at `path`, for one thread at a time: others wait at `mutex`.
+
+    model: what passages are embedded with.
+    notify: called with what a person should know.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        chunk_sizes: ChunkSizes | None,
+        *,
+        lock_timeout: float,
+        model: LocalModel,
+        notify: Callable[[str], None],
+    ) -> None:
+        self.path = path
+        self.model = model
+        self.projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout, model=model.known)
+        self.mutex = threading.RLock()
+        self.notify = notify
+
+    def close(self) -> None:
+        """Close what is open."""
+        with self.mutex:
+            self.projector.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection to read by, caught up with the log where that takes no longer than 250 ms of waiting.
+
+        Raises:
+            DatabaseError: the read model cannot be read, nor made anew.
+        """
+        with self.mutex, wrapped("the read model"):
+            yield self.latest()[0]
+
+    @contextmanager
+    def deciding(self) -> Iterator[Connection]:
+        """The read model as the log is now, to decide by: a writer waits rather than go by an older one.
+
+        Raises:
+            Busy: another projector held the lock for too long.
+            DatabaseError: the read model cannot be written.
+        """
+        with self.mutex, wrapped("the read model"):
+            self.make_folder()
+            self.caught_up()
+            yield self.projector.live()
+
+    def latest(
+        self,
+        *,
+        sync: bool = True,
+        embedder: Embedder | None = None,
+        silent: dict[str, str] | None = None,
+    ) -> tuple[Connection, bool]:
+        """The live generation, and whether it has come up to the log. Builds one where none can be read."""
+        if self.is_read_only:
+            return self._as_it_stands(), False
+        self.make_folder()
+        if not sync and self.projector.why_unusable() is None:
+            return self.projector.live(), False
+        try:
+            self.caught_up(lock_timeout=_QUERY_LOCK_TIMEOUT)
+            self.embedded(
+                embedder,
+                {} if silent is None else silent,
+                limit=_QUERY_EMBEDDINGS,
+                lock_timeout=_QUERY_LOCK_TIMEOUT,
+            )
+        except Busy:
+            if self.projector.why_unusable() is not None:
+                raise
+            return self.projector.live(), False
+        return self.projector.live(), True
+
+    def caught_up(self, *, lock_timeout: float | None = None, progress: Progress | None = None) -> Projection:
+        """Catch up with the log, and tell what a person should know of it."""
+        done = self.projector.catch_up(lock_timeout=lock_timeout, progress=progress)
+        if done.rebuilt:
+            self.notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
+        for note in done.read.notes:
+            self.notify(note)
+        return done
+
+    def _as_it_stands(self) -> Connection:
+        """The live generation of a store that cannot be written, which stays as it is."""
+        if self.projector.generations.current() is None:
+            why: str | None = "there was no read model"
+        else:
+            db = self.projector.live(read_only=True)
+            why = self.projector.why_unusable()
+        if why is not None:
+            raise DatabaseError(
+                f"{why}, and {shown(self.path)} cannot be written to make one",
+                hint="run memlog project as someone who may write there, or on a copy",
+                code="cannot_create",
+            )
+        self.notify(f"{shown(self.path)} cannot be written: the read model stays as it is")
+        return db
+
+    def embedded(
+        self,
+        embedder: Embedder | None,
+        silent: dict[str, str],
+        *,
+        limit: int | None = None,
+        lock_timeout: float | None = None,
+        progress: Progress | None = None,
+    ) -> Embedded:
+        """Passages without a vector get one, where a model works; where it fails, `silent` says so."""
+        if embedder is None:
+            return Embedded()
+        try:
+            return self.projector.embed(embedder, limit=limit, lock_timeout=lock_timeout, progress=progress)
+        except EmbeddingError as error:
+            silent["vector"] = error.message
+            return Embedded()
+
+    def make_folder(self) -> None:
+        """Make the store's folder, where it is missing.
+
+        Raises:
+            LogError: it cannot be made, or cannot be written.
+        """
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._cannot_create(error.strerror) from error
+        if self.is_read_only:
+            raise self._cannot_create("the folder cannot be written")
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the store's folder cannot be written."""
+        return self.path.is_dir() and not os.access(self.path, os.W_OK)
+
+    def _cannot_create(self, why: str | None) -> LogError:
+        return LogError(
+            f"{shown(self.path)}: {why}",
+            hint="name a folder that can be written with --store",
+            code="cannot_create",
+            retryable=False,
+        )
