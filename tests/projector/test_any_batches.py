@@ -121,27 +121,50 @@ documents = [
 streams = ["conversations/cli_1", "memory", "core", "facts", "documents"]
 redacted = event("redacted", target_id=ids, stream=st.sampled_from(streams))
 EVENTS = [*conversations, *memories, *core, *facts, *documents, redacted]
-the_memory = {"memory_id": st.just("m1")}
-the_topic = {"topic_key": st.just("city"), "chat_id": st.none()}
-the_file = {"source_id": st.just("notes"), "file": st.just("MEMORY.md")}
-the_source = {"source_id": st.just("notes")}
+# Of one thing the times are few: where they are the same, segment and offset decide.
+few_times = {"ts": st.sampled_from(TIMES[:3])}
+the_memory = few_times | {"memory_id": st.just("m1")}
+the_topic = few_times | {"topic_key": st.just("city"), "chat_id": st.none()}
+the_key = few_times | {"section": st.just("user"), "key": st.just("name")}
+the_source = few_times | {"source_id": st.just("notes")}
+the_file = the_source | {"file": st.just("MEMORY.md")}
+# Their floating-point products differ with their order.
+fading = st.sampled_from([0.7, 0.9, 0.1])
 
 
 def redacting(stream):
-    return event("redacted", target_id=ids, stream=st.just(stream))
+    return event(
+        "redacted", **few_times, target_id=st.integers(0, 7).map("id-{}".format), stream=st.just(stream)
+    )
 
 
 # All of one thing each: what becomes of a thing hangs on which of few events is the greatest.
+a_save = event("memory_saved", **the_memory, content=texts, category=categories)
+an_access = event("memory_accessed", **few_times, memory_ids=st.just(["m1"]))
+a_deletion = event("memory_deleted", **the_memory)
 one_memory = [
-    event("memory_saved", **the_memory, content=texts, category=categories),
-    event("memory_saved", **the_memory, content=texts, category=categories),
-    event("memory_saved", **the_memory, content=texts, category=categories),
+    a_save,
+    a_save,
+    a_save,
     event("memory_updated", **the_memory, content=st.none() | texts, salience=st.none() | units),
     event("memory_updated", **the_memory, title=st.none() | texts, category=categories),
     event("memory_archived", **the_memory),
-    event("memory_deleted", **the_memory),
-    event("memory_accessed", memory_ids=st.just(["m1"])),
-    event("salience_decayed", rates=st.dictionaries(categories, units, min_size=1)),
+    a_deletion,
+    an_access,
+    an_access,
+    redacting("memory"),
+]
+a_decay = event(
+    "salience_decayed", **few_times, rates=st.fixed_dictionaries({"other": fading, "event": fading})
+)
+one_fading_memory = [
+    a_save,
+    a_save,
+    event("memory_updated", **the_memory, category=st.none() | categories, salience=st.none() | fading),
+    a_decay,
+    a_decay,
+    a_decay,
+    a_deletion,
     redacting("memory"),
 ]
 one_topic = [
@@ -153,28 +176,48 @@ one_topic = [
         kind=st.sampled_from([None, "ranked", "single"]),
         rank=st.sampled_from([None, 0, 1]),
     ),
-    event("core_memory_updated", section=st.just("user"), key=st.just("name"), value=texts),
-    event("core_memory_deleted", section=st.just("user"), key=st.just("name")),
     redacting("facts"),
 ]
+an_update = event("core_memory_updated", **the_key, value=texts)
+a_removal = event("core_memory_deleted", **the_key)
+one_key = [an_update, an_update, a_removal, a_removal, redacting("core")]
+an_indexing = event("document_indexed", **the_file, content=markdown)
+an_unindexing = event("document_removed", **the_file)
 one_source = [
     event("source_registered", **the_source, kind=st.sampled_from(["memory", "docs"])),
     event("source_removed", **the_source),
-    event("document_indexed", **the_file, content=markdown),
-    event("document_indexed", **the_file, content=markdown),
-    event("document_removed", **the_file),
+    an_indexing,
+    an_indexing,
+    an_unindexing,
+    an_unindexing,
     redacting("documents"),
 ]
-# Mostly of a few streams at a time: it is among the events of one stream that order matters.
+
+
+ONE_THING = [one_memory, one_fading_memory, [*one_topic, *one_key], one_source]
+
+
+def logs_of(kinds, numbers=None):
+    """Of `kinds`, of which one that stands there twice is drawn twice as often (`one_of` would not)."""
+    number = st.sampled_from(numbers or range(len(kinds)))
+    return st.lists(number.flatmap(kinds.__getitem__), min_size=8, max_size=16)
+
+
+def logs_of_some(kinds):
+    """Mostly without some of `kinds`: what is not among them cannot hide what others do."""
+    numbers = range(len(kinds))
+    without = st.sets(st.sampled_from(numbers), max_size=len(kinds) - 2)
+    return without.flatmap(lambda left_out: logs_of(kinds, [n for n in numbers if n not in left_out]))
+
+
+# Two in three are of one thing, the others mostly of a few streams: it is among the events of one stream that
+# order matters.
 logs = st.one_of(
-    st.lists(st.one_of(one_memory), min_size=8, max_size=16),
-    st.lists(st.one_of(one_topic), min_size=8, max_size=16),
-    st.lists(st.one_of(one_source), min_size=8, max_size=16),
-    st.lists(st.one_of(EVENTS), min_size=3, max_size=25),
-    st.lists(st.one_of([*conversations, redacted]), min_size=6, max_size=20),
-    st.lists(st.one_of([saved, *memories, redacted]), min_size=6, max_size=20),
-    st.lists(st.one_of([*facts, *core, redacted]), min_size=6, max_size=20),
-    st.lists(st.one_of([*documents, redacted]), min_size=6, max_size=20),
+    *(logs_of_some(kinds) for kinds in ONE_THING for _ in range(2)),
+    logs_of(EVENTS),
+    logs_of([*conversations, redacted]),
+    logs_of([saved, *memories, redacted]),
+    logs_of([*facts, *core, *documents, redacted]),
 )
 foreign_lines = st.sampled_from(
     [
@@ -192,9 +235,10 @@ def segments(draw):
     """The bytes of each segment of a log, by its path below the store."""
     contents: dict[str, bytes] = {}
     events = draw(logs)
+    # Of some logs an event now and then repeats another, or contradicts it.
+    one_in = draw(st.sampled_from([None, 4, 12]))
     for number, event in enumerate(events):
-        # Now and then one repeats another, or contradicts it.
-        again = draw(st.integers(0, 11)) if number else None
+        again = draw(st.integers(1, one_in)) if number and one_in else None
         said = draw(st.sampled_from(events[:number])) if again == 1 else event
         own = draw(st.integers(0, number)) if again == 2 else events.index(said)
         made = draft(said | {"id": f"id-{own}"})
@@ -202,11 +246,16 @@ def segments(draw):
         contents[path] = contents.get(path, b"") + made.line("2026-02-26T09:00:00.000Z")
         if draw(st.integers(0, 5)) == 0:
             contents[path] += draw(foreign_lines)
+    was_killed = draw(st.booleans())
     for path in contents:
-        if draw(st.booleans()):
-            # A writer was killed: before the newline, or within the line.
+        if was_killed and draw(st.booleans()):
+            # Before the newline, or within the line.
             contents[path] = contents[path][: -draw(st.sampled_from([1, 30]))]
     return contents
+
+
+STEPS = ["project", "project", "project", "project", "embed", "restart", "rebuild", "nothing", "nothing"]
+"""What is done between pieces. A rebuild hides all that was wrong before it, so it is not done often."""
 
 
 @st.composite
@@ -214,16 +263,18 @@ def deliveries(draw, contents):
     """The same bytes in pieces, each segment's in order, and what is done between them."""
     steps = []
     left = dict(contents)
+    # Some in whole lines only: a cut one makes its stream be replayed, which would hide much.
+    has_cuts = draw(st.booleans())
     while left:
         path = draw(st.sampled_from(sorted(left)))
-        # Mostly whole lines: a cut one makes its stream be replayed, which would hide much.
-        lines = left[path].splitlines(keepends=True)
-        size = draw(st.one_of(st.just(len(lines[0])), st.just(len(lines[0])), st.integers(1, 400)))
+        size = len(left[path].splitlines(keepends=True)[0])
+        if has_cuts:
+            size = draw(st.one_of(st.just(size), st.integers(1, 400)))
         steps.append((path, left[path][:size]))
         left[path] = left[path][size:]
         if not left[path]:
             del left[path]
-        steps.append(draw(st.sampled_from(["project", "project", "embed", "restart", "rebuild", "nothing"])))
+        steps.append(draw(st.sampled_from(STEPS)))
     return steps
 
 
