@@ -120,7 +120,8 @@ class MemorySaved(Event, tag="memory_saved"):
 
 
 class MemoryUpdated(Event, tag="memory_updated"):
-    """Written by agents and people; sets those fields of a memory that are not None, and no others."""
+    """A memory says something else. Written by agents and people; sets its fields that are not None, and no
+    others."""
 
     memory_id: Text
     content: Text | None = None
@@ -136,13 +137,14 @@ class MemoryUpdated(Event, tag="memory_updated"):
 
 
 class MemoryArchived(Event, tag="memory_archived"):
-    """Written by agents, people and pruning; the memory is kept, and no longer searched."""
+    """A memory is put away. Written by agents, people and pruning; it is kept, and no longer searched."""
 
     memory_id: Text
 
 
 class MemoryDeleted(Event, tag="memory_deleted"):
-    """Written by agents and people; the memory is gone, until a later `memory_saved` says it again."""
+    """A memory is to be gone. Written by agents and people; it is, until a later `memory_saved` says it
+    again."""
 
     memory_id: Text
 
@@ -194,7 +196,7 @@ class CoreMemoryUpdated(Event, tag="core_memory_updated"):
 
 
 class CoreMemoryDeleted(Event, tag="core_memory_deleted"):
-    """Written by agents; removes one key of the core memory."""
+    """A key of the core memory is to be gone. Written by agents; removes it."""
 
     section: Literal["user", "agent"]
     key: Text
@@ -219,7 +221,8 @@ class FactStored(Event, tag="fact_stored"):
 
 
 class FactRemoved(Event, tag="fact_removed"):
-    """Written by agents; removes a chat's facts of a subject: all, or those of one kind, or one rank."""
+    """Facts of a subject are to be gone. Written by agents; removes those of a chat: all, or those of one
+    kind, or one rank."""
 
     topic_key: Topic
     kind: FactKind | None = None
@@ -242,7 +245,8 @@ class SourceRegistered(Event, tag="source_registered"):
 
 
 class SourceRemoved(Event, tag="source_removed"):
-    """Written by `docs remove`; the source is gone, and all its documents that were indexed before."""
+    """A source is to be gone. Written by `docs remove`; removes it, and all its documents that were indexed
+    before."""
 
     source_id: SourceId
 
@@ -264,7 +268,7 @@ class DocumentIndexed(Event, tag="document_indexed"):
 
 
 class DocumentRemoved(Event, tag="document_removed"):
-    """Written by `docs add` and `docs remove`; the document is gone until it is indexed again."""
+    """A document is to be gone. Written by `docs add` and `docs remove`; it is, until it is indexed again."""
 
     source_id: SourceId
     file: Text
