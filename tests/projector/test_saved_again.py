@@ -7,7 +7,13 @@ from hashlib import sha256
 import pytest
 
 import memlog
-from memlog.eventlog.events import MemoryAccessed, MemorySaved, SourceRegistered, SourceRemoved
+from memlog.eventlog.events import (
+    MemoryAccessed,
+    MemorySaved,
+    SalienceDecayed,
+    SourceRegistered,
+    SourceRemoved,
+)
 from memlog.projector.projector import Projector
 
 
@@ -53,6 +59,22 @@ def test_a_memory_saved_again_says_something_else_and_keeps_its_beginning_and_it
         + (1, "2026-02-24T09:00:00.000Z")
     ]
     assert rows(store, "SELECT content FROM memory_chunks") == [("black tea",)]
+
+
+def test_decays_multiply_in_the_order_of_their_times_to_the_last_bit(store):
+    """Not in that of their ids, nor of their arrival: products of floats differ by their order."""
+    in_time, elsewise = 0.7 * 0.3 * 0.1, 0.1 * 0.3 * 0.7
+    assert in_time != elsewise
+    rates = {"a": 0.1, "b": 0.3, "c": 0.7}
+    hours = {"c": 9, "b": 10, "a": 11}
+    store.append([MemorySaved(memory_id="m", content="tea", ts="2026-02-24T08:00:00Z")])
+    for name in ("b", "a", "c"):
+        decay = SalienceDecayed(
+            id=name, rates={"other": rates[name]}, ts=f"2026-02-24T{hours[name]:02}:00:00Z"
+        )
+        store.append([decay])
+        store.memories.get("m")
+    assert rows(store, "SELECT salience FROM memories") == [(in_time,)]
 
 
 def test_one_text_saved_by_two_processes_is_one_memory(store):
