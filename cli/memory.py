@@ -9,7 +9,7 @@ import msgspec
 from memlog.cli.event_options import members_of_options, options_of
 from memlog.cli.formats import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.opening import open_log, open_store
-from memlog.cli.output import bold, dim, json_option, one_line, print_json, printable
+from memlog.cli.output import bold, dim, json_option, minute, one_line, print_json, printable
 from memlog.cli.stdin import stdin_text
 from memlog.cli.types import CHAT, TEXT, UNIT, count
 from memlog.eventlog.errors import NotFound
@@ -111,7 +111,7 @@ def history(ctx: click.Context, memory_id: str) -> None:
         events = store.memories.history(memory_id)
     if not events:
         raise _unknown(memory_id)
-    rows = [(_when(event.ts), event.type, event.id, _place(event), event.raw) for event in events]
+    rows = [(minute(event.ts), event.type, event.id, str(event.position), event.raw) for event in events]
     answer = Answer(
         document={"memory_id": memory_id, "events": events},
         table=Table(("time", "type", "id", "position", "raw"), rows),
@@ -198,8 +198,8 @@ def _row(memory: "Memory") -> tuple[object, ...]:
         memory.category,
         memory.chat,
         memory.access_count,
-        _when(memory.last_accessed),
-        _when(memory.updated_at),
+        minute(memory.last_accessed or ""),
+        minute(memory.updated_at),
         memory.memory_id,
         memory.title,
     )
@@ -209,7 +209,7 @@ def _shown(memory: "Memory") -> dict[str, object]:
     """All that is known of a memory but its content, as a person reads it."""
     members = msgspec.structs.asdict(memory)
     del members["content"]
-    return members | {"tags": ", ".join(memory.tags), "position": _place(memory)}
+    return members | {"tags": ", ".join(memory.tags), "position": str(memory.position)}
 
 
 def _heads(members: dict[str, object]) -> Iterator[str]:
@@ -226,19 +226,14 @@ def _indented(content: str) -> list[str]:
 
 def _told(event: "Stored") -> list[str]:
     return [
-        bold(f"{_when(event.ts)}  {event.type}"),
-        dim(f"{_CONTENT_INDENT}{one_line(f'{_place(event)}  {event.id}')}"),
+        bold(f"{minute(event.ts)}  {event.type}"),
+        dim(f"{_CONTENT_INDENT}{one_line(f'{event.position}  {event.id}')}"),
         f"{_CONTENT_INDENT}{printable(event.raw)}",
     ]
 
 
-def _place(found: "Memory | Stored") -> str:
-    return f"{found.position.stream}/{found.position.segment}:{found.position.line}"
-
-
-def _when(time: str | None) -> str:
-    return (time or "")[:16].replace("T", " ")
-
-
 def _unknown(memory_id: str) -> NotFound:
-    return NotFound(f"no memory {memory_id!r}", hint="memlog memory list", code="memory_not_found")
+    # Not for `save`, which starts fast.
+    from memlog.service.memories import unknown_memory
+
+    return unknown_memory(memory_id)

@@ -134,4 +134,4 @@ def _place(hit: Hit) -> str:
     """Of a document the line of the file, else the line of the log."""
     if hit.start_line is not None:
         return f"{hit.source}/{hit.file}:{hit.start_line}"
-    return f"{hit.position.stream}/{hit.position.segment}:{hit.position.line}"
+    return str(hit.position)

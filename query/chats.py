@@ -23,6 +23,13 @@ def check_known(db: Connection, chat: Chat) -> None:
         raise NotFound(f"no chat {':'.join(chat)}", hint="--chat CHANNEL:CHAT_ID", code="session_not_found")
 
 
-def within(chat: Chat | None) -> tuple[str, Chat | tuple[()]]:
-    """The condition on a row to be of `chat`, and its values; without a chat every row is."""
-    return ("TRUE", ()) if chat is None else ("channel = ? AND chat_id = ?", chat)
+def within(db: Connection, chat: Chat | None) -> tuple[str, Chat | tuple[()]]:
+    """The condition on a row to be of `chat`, and its values; without a chat every row is.
+
+    Raises:
+        NotFound: as `check_known`.
+    """
+    if chat is None:
+        return "TRUE", ()
+    check_known(db, chat)
+    return "channel = ? AND chat_id = ?", chat

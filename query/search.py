@@ -35,6 +35,10 @@ class LinePosition(msgspec.Struct, frozen=True):
     offset: int
     line: int
 
+    def __str__(self) -> str:
+        """For people: `memory/2026-02-24.jsonl:12`."""
+        return f"{self.stream}/{self.segment}:{self.line}"
+
 
 class Evidence(msgspec.Struct, frozen=True):
     """Why one side of a search found a hit.

@@ -3,7 +3,7 @@
 import msgspec
 
 from memlog.projector.sqlite import Connection
-from memlog.query.chats import Chat, check_known, within
+from memlog.query.chats import Chat, within
 
 
 class Session(msgspec.Struct, kw_only=True):
@@ -30,9 +30,7 @@ def sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) 
     Raises:
         NotFound: the store has events, and none of this chat.
     """
-    if chat is not None:
-        check_known(db, chat)
-    condition, values = within(chat)
+    condition, values = within(db, chat)
     rows = db.execute(
         "SELECT channel, chat_id, session_start, model, created_at, messages FROM sessions"
         f" WHERE {condition} ORDER BY channel, chat_id, session_no",

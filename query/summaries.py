@@ -3,7 +3,7 @@
 import msgspec
 
 from memlog.projector.sqlite import Connection
-from memlog.query.chats import Chat, check_known, within
+from memlog.query.chats import Chat, within
 from memlog.query.search import LinePosition
 
 
@@ -25,9 +25,7 @@ def summaries(db: Connection, chat: Chat | None = None) -> list[Summary]:
     Raises:
         NotFound: the store has events, and none of this chat.
     """
-    if chat is not None:
-        check_known(db, chat)
-    condition, values = within(chat)
+    condition, values = within(db, chat)
     rows = db.execute(
         "SELECT id, channel || ':' || chat_id, from_message_id, to_message_id, content, created_at,"
         " stream, segment, e.offset, line"

@@ -194,12 +194,13 @@ class Memories:
         with self._deciding() as db:
             unknown = memories.unknown(db, memory_ids)
         if unknown:
-            raise _not_found(unknown)
+            raise unknown_memory(*unknown)
         (position,) = self._append([event])
         return position
 
 
-def _not_found(memory_ids: Sequence[str]) -> NotFound:
+def unknown_memory(*memory_ids: str) -> NotFound:
+    """The error where no memory has these ids."""
     return NotFound(
         f"no memory {', '.join(map(repr, memory_ids))}", hint="memlog memory list", code="memory_not_found"
     )
