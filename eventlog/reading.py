@@ -7,9 +7,10 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from memlog.eventlog.damage import BadLine, check_length
 from memlog.eventlog.events import Event, Redacted, tag_of
@@ -22,7 +23,7 @@ from memlog.eventlog.upcast import Place
 _raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-class Entry(NamedTuple):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """A line that is not blank, and the event that it holds, or why it holds none.
 
     content: `content_hash` of the event; b"" where there is none.
@@ -97,9 +98,9 @@ def accepted(segments: Sequence[Segment], leave_out: Callable[[Entry, str], None
         if why is not None:
             leave_out(entry, why)
         else:
-            found.append((entry.order, entry.segment, entry.line._replace(data=None)))
+            found.append((entry.order, entry.segment, replace(entry.line, data=None)))
     for _, segment, line in sorted(found, key=lambda each: each[0]):
-        again = entry_of(segment, line._replace(data=line_at(segment.path, line.offset, line.length)))
+        again = entry_of(segment, replace(line, data=line_at(segment.path, line.offset, line.length)))
         if again is not None:
             yield again
 

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from memlog.eventlog.damage import MAX_LINE
 
@@ -15,7 +16,7 @@ _CHAIN_BLOCK = 64 * 1024
 _TAIL = 4 * 1024
 
 
-class Line(NamedTuple):
+class Line(msgspec.Struct, frozen=True, gc=False):
     """One line of a segment.
 
     data: its bytes without the newline; None where it has more than 16 MiB and was not loaded.

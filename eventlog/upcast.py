@@ -19,7 +19,7 @@ VERSION = 2
 _OF_CONVERSATIONS = tuple(map(tag_of, get_args(ConversationEvent)))
 
 
-class Place(msgspec.Struct, frozen=True):
+class Place(msgspec.Struct, frozen=True, gc=False):
     """Where a line stands: (stream, segment, byte offset)."""
 
     stream: str

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
 from memlog.eventlog.errors import BadInput
 from memlog.projector.markdown import Block, Frame, Span, blocks, first_title
 from memlog.projector.tokens import Ruler, surely_within
@@ -50,7 +52,7 @@ class ChunkSizes:
             )
 
 
-class Chunk(NamedTuple):
+class Chunk(msgspec.Struct, frozen=True, gc=False):
     """A passage.
 
     section: its headings, joined by ` > `.

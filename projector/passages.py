@@ -3,7 +3,9 @@ and the queue of those that wait for a vector."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
+
+import msgspec
 
 from memlog.projector import fulltext, vectors
 from memlog.projector.analysis import passage
@@ -47,7 +49,7 @@ DOCS = Shelf(chunks="doc_chunks", fulltext="doc_chunks_fts", has_fulltext="1", v
 SHELVES = (MEMORY, DOCS)
 
 
-class Whole(NamedTuple):
+class Whole(msgspec.Struct, frozen=True, gc=False):
     """What passages are cut from; `id` is what its owner is known by in its table."""
 
     stream: str
@@ -69,10 +71,10 @@ def add(
     """Cut `wholes` into passages of `memory_chunks`. They wait for a vector from now on."""
     columns = ("stream", owner, "source", "chat_id", "label", "created_at", "updated_at", "chunk_index")
     rows = [
-        (stream, owner_id, source, chat_id or "", label or "", created_at, updated_at)
-        + (index, chunk.section or "", chunk.content, chunk.start, chunk.end)
-        for stream, owner_id, source, chat_id, label, created_at, updated_at, content in wholes
-        for index, chunk in enumerate(chunks(content, sizes))
+        (whole.stream, whole.id, whole.source, whole.chat_id or "", whole.label or "", whole.created_at)
+        + (whole.updated_at, index, chunk.section or "", chunk.content, chunk.start, chunk.end)
+        for whole in wholes
+        for index, chunk in enumerate(chunks(whole.content, sizes))
     ]
     _add(db, MEMORY, (*columns, "section", "content", "start_char", "end_char"), rows)
 

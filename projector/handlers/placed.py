@@ -1,6 +1,6 @@
 """An accepted event and where it stands, and which of two events wins."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -19,7 +19,7 @@ FIRST: Order = ("", 0, 0)
 _json = msgspec.json.Encoder(order="deterministic")
 
 
-class Placed(NamedTuple):
+class Placed(msgspec.Struct, frozen=True, gc=False):
     """An accepted event and where it stands."""
 
     id: str
