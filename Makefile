@@ -21,8 +21,8 @@ $(INSTALLED): pyproject.toml
 demo: $(INSTALLED)  ## install, project a fixture log with the real model, query it in four languages
 	@BIN=$(BIN) sh fixtures/demo.sh
 
-test: $(INSTALLED)  ## all tests; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
-	$(BIN)/pytest
+test: $(INSTALLED)  ## all tests, one process a processor; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 snapshots: $(INSTALLED)  ## write docs/cli.md, the transcripts of tests/cli and the schema's page as they are now; read the difference
 	$(BIN)/pytest -q tests/cli/test_help.py tests/cli/test_transcripts.py tests/test_architecture_pages.py --snapshot-update

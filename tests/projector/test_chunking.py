@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlog.eventlog.errors import BadInput
-from memlog.projector.chunking import ELEMENT_TOKENS, ChunkSizes, chunks
+from memlog.projector.chunking import ELEMENT_TOKENS, Chunk, ChunkSizes, chunks
 from memlog.projector.tokens import Ruler, count_tokens, surely_within
 
 SIZES = ChunkSizes()
@@ -57,7 +57,7 @@ def test_a_blank_text_has_no_chunk():
 def test_a_text_within_the_window_is_one_chunk_to_the_letter():
     text = "# Tea\n\nGreen.\n\n```\ncode\n```\n"
     (chunk,) = chunks(text, SIZES)
-    assert chunk == ("Tea", 0, len(text), text)
+    assert chunk == Chunk("Tea", 0, len(text), text)
 
 
 def test_windows_have_at_most_400_tokens_and_overlap_by_up_to_80():
