@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
-import msgspec
 
 from memlog.cli.failures import exit_code_of, failure_of
 from memlog.cli.opening import open_log
@@ -19,9 +18,9 @@ from memlog.cli.progress import progress_line
 from memlog.cli.settings import setting_option
 from memlog.cli.stdin import TOO_LONG, stdin, stdin_text
 from memlog.eventlog.damage import MAX_LINE
-from memlog.eventlog.draft import Draft, draft
+from memlog.eventlog.draft import Draft
 from memlog.eventlog.errors import MemlogError
-from memlog.eventlog.events import TYPES, Event, Redacted
+from memlog.eventlog.events import TYPES, Event
 from memlog.eventlog.line import BOM
 from memlog.eventlog.log import Log, Position
 
@@ -63,7 +62,7 @@ def append(ctx: click.Context, as_json: bool) -> int:  # noqa: ARG001
     worst = 0
     with _progress_of(fd) as tell:
         for batch in _batches(fd):
-            answers, code = _answered(log, batch, ctx)
+            answers, code = _answered(log, batch)
             worst = max(worst, code)
             print_json(*answers)
             tell()
@@ -78,8 +77,6 @@ def _command(name: str, kind: type[Event]) -> click.Command:
         event = members_of_options(kind, given)
         if event.get("content") == "-":
             event["content"] = stdin_text()
-        if kind is Redacted and "stream" not in event:
-            event["stream"] = _stream_with(event["target_id"], ctx)
         print_json(*open_log(ctx).append([event]))
 
     command = click.Command(name, callback=append_one, params=options_of(kind), help=_help_of(kind))
@@ -93,23 +90,15 @@ def _help_of(kind: type[Event]) -> str:
     return "\n\n".join(text for text in paragraphs if not _MEMBERS.match(text))
 
 
-def _stream_with(target_id: str, ctx: click.Context) -> str:
-    """Where a redaction goes: the one event that is appended with a look into the read model."""
-    from memlog.cli.opening import open_store
-
-    with open_store(ctx) as store:
-        return store.stream_with(target_id)
-
-
 _NumberedLine = tuple[int, bytes | None]
 """A line's number, from 1, and its bytes; None where it was too long to be kept."""
 
 
-def _answered(log: Log, batch: list[_NumberedLine], ctx: click.Context) -> tuple[list[Any], int]:
+def _answered(log: Log, batch: list[_NumberedLine]) -> tuple[list[Any], int]:
     """What is to be said of each line once it is durable, and the exit code."""
     answers: list[Any] = []
     code = 0
-    for number, outcome in _appended(log, batch, ctx):
+    for number, outcome in _appended(log, batch):
         if isinstance(outcome, MemlogError):
             answers.append({"line": number, "error": failure_of(outcome)})
             code = max(code, exit_code_of(outcome))
@@ -118,12 +107,10 @@ def _answered(log: Log, batch: list[_NumberedLine], ctx: click.Context) -> tuple
     return answers, code
 
 
-def _appended(
-    log: Log, batch: list[_NumberedLine], ctx: click.Context
-) -> Iterator[tuple[int, Position | MemlogError]]:
+def _appended(log: Log, batch: list[_NumberedLine]) -> Iterator[tuple[int, Position | MemlogError]]:
     """What became of each line, in order, once all that can be stored are durable."""
     checked: list[tuple[int, Draft | MemlogError]] = [
-        (number, _checked(line, ctx)) for number, line in _without_blank(batch)
+        (number, _checked(log, line)) for number, line in _without_blank(batch)
     ]
     stored = iter(log.append_each([item for _, item in checked if isinstance(item, Draft)]))
     for number, item in checked:
@@ -137,25 +124,13 @@ def _without_blank(batch: list[_NumberedLine]) -> Iterator[_NumberedLine]:
             yield number, whole
 
 
-def _checked(line: bytes | None, ctx: click.Context) -> Draft | MemlogError:
+def _checked(log: Log, line: bytes | None) -> Draft | MemlogError:
     if line is None:
         return TOO_LONG
     try:
-        return draft(_line_with_stream(line, ctx) if b'"redacted"' in line else line)
+        return log.draft(line)
     except MemlogError as error:
         return error
-
-
-def _line_with_stream(line: bytes, ctx: click.Context) -> bytes:
-    try:
-        event = msgspec.json.decode(line, type=Redacted)
-        members = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-    except msgspec.MsgspecError:
-        return line
-    if event.stream is not None:
-        return line
-    stream = msgspec.Raw(msgspec.json.encode(_stream_with(event.target_id, ctx)))
-    return msgspec.json.encode(members | {"stream": stream})
 
 
 @contextmanager

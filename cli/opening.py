@@ -33,8 +33,14 @@ def open_log(ctx: click.Context) -> Log:
         BadInput: a setting cannot be used.
     """
     settings = ctx.ensure_object(Settings)
+
+    def find_stream(event_id: str) -> str:
+        with open_store(ctx) as store:
+            return store.stream_with(event_id)
+
     return Log(
         settings.store,
         durability=settings.value("durability"),
         lock_timeout=settings.value("lock_timeout"),
+        find_stream=find_stream,
     )

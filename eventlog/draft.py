@@ -1,6 +1,7 @@
 """An event → a line of the log: checked, and ready to be written."""
 
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -8,7 +9,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.damage import HINTS, BadLine, check_length, check_text
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import Event, tag_of
+from memlog.eventlog.events import Event, Redacted, tag_of
 from memlog.eventlog.ids import new_id
 from memlog.eventlog.line import (
     ENVELOPE,
@@ -19,6 +20,9 @@ from memlog.eventlog.line import (
     members_of,
 )
 from memlog.eventlog.streams import stream_of
+
+FindStream = Callable[[str], str]
+"""Says in which stream the event of an id stands. Raises MemlogError where that cannot be said."""
 
 _raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -41,23 +45,26 @@ _STAMPS = len(Draft("", "", b"", b"").line("2026-02-24T10:15:00.000Z")) - len(b"
 """What `at` and `crc` add to a line, in bytes."""
 
 
-def draft(event: "Event | dict[str, Any] | bytes") -> Draft:
+def draft(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None = None) -> Draft:
     """Check `event` (a struct, its members, or a line of JSON) and make it ready to be written.
 
     Unknown members are kept, byte for byte where a line is given.
 
+    find_stream: asked where a redaction goes that does not say it.
+
     Raises:
         BadInput: the event is not whole, of an unknown type or version, or over 16 MiB.
+        MemlogError: what `find_stream` raises.
     """
     source = event if isinstance(event, bytes) else _encoded(event)
     try:
-        return _drafted(_checked_input(source), source)
+        return _drafted(_checked_input(source, find_stream), source)
     except BadLine as bad:
         message = bad.reason.replace("_", " ") + (f": {bad.detail}" if bad.detail else "")
         raise BadInput(message, hint=HINTS[bad.reason], code=bad.reason) from bad
 
 
-def _checked_input(source: bytes) -> Event:
+def _checked_input(source: bytes, find_stream: FindStream | None) -> Event:
     """The event of an input line, which may carry the `at` and `crc` of another log."""
     check_length(len(source))
     check_text(source)
@@ -70,6 +77,8 @@ def _checked_input(source: bytes) -> Event:
         if members.get(name) is not None:
             members[name] = _input_time(name, members[name])
     event = event_of(members)
+    if isinstance(event, Redacted) and event.stream is None and find_stream is not None:
+        event.stream = find_stream(event.target_id)
     canonical(event)
     _check_stream(event)
     return event
@@ -93,6 +102,8 @@ def _input_time(name: str, value: object) -> str:
 
 def _drafted(event: Event, source: bytes) -> Draft:
     members = _raw_members.decode(source)
+    if isinstance(event, Redacted):
+        members["stream"] = msgspec.Raw(msgspec.json.encode(event.stream))
     event_id = event.id or new_id()
     head = {"type": tag_of(event), "id": event_id, "ts": event.ts or timestamps.now()}
     tail = {"v": event.v} | {name: raw for name, raw in members.items() if name not in ENVELOPE}

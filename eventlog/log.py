@@ -17,7 +17,7 @@ import msgspec
 
 from memlog.eventlog import locks, timestamps
 from memlog.eventlog.damage import BadLine
-from memlog.eventlog.draft import Draft, draft
+from memlog.eventlog.draft import Draft, FindStream, draft
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.events import Event
 from memlog.eventlog.line import ends_with_crc
@@ -58,13 +58,22 @@ class Log:
     """Appends to the log of the store at `store`. May be used from several threads and processes at once.
 
     lock_timeout: seconds to wait for another writer of the same stream.
+    find_stream: asked where a redaction goes that does not say it.
     """
 
-    def __init__(self, store: Path, *, durability: Durability = "fsync", lock_timeout: float = 10.0) -> None:
+    def __init__(
+        self,
+        store: Path,
+        *,
+        durability: Durability = "fsync",
+        lock_timeout: float = 10.0,
+        find_stream: FindStream | None = None,
+    ) -> None:
         self.store = store
         self.path = store / "log"
         self.durability: Durability = durability
         self._lock_timeout = lock_timeout
+        self._find_stream = find_stream
         self._synced: set[tuple[int, int]] = set()
         self._last_at: dict[tuple[int, int], tuple[int, str]] = {}
 
@@ -75,16 +84,21 @@ class Log:
 
         Raises:
             BadInput: an event cannot be stored; none was written.
+            NotFound: a redaction does not say where it goes, and no stream has its target; none was written.
             Busy: another writer held the stream for too long.
             LogError: the log could not be written. Safe to try again with the same ids.
         """
-        outcomes = self.append_each([draft(event) for event in events])
+        outcomes = self.append_each([self.draft(event) for event in events])
         positions = []
         for outcome in outcomes:
             if not isinstance(outcome, Position):
                 raise outcome
             positions.append(outcome)
         return positions
+
+    def draft(self, event: Event | dict[str, Any] | bytes) -> Draft:
+        """`event`, checked and ready for `append_each`; raises what `append` does of one that is not."""
+        return draft(event, self._find_stream)
 
     def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
         """Append `drafts`; for each where it stands, or why it is not known to be stored."""

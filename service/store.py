@@ -6,9 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import msgspec
-
-from memlog.eventlog.events import Event, Redacted
+from memlog.eventlog.events import Event
 from memlog.eventlog.log import Durability, Log, Position
 from memlog.projector.catchup import Progress
 from memlog.projector.chunking import ChunkSizes
@@ -63,7 +61,7 @@ class Store:
         notify: Callable[[str], None] = _ignore,
     ) -> None:
         self.path = path
-        self._log = Log(path, durability=durability, lock_timeout=lock_timeout)
+        self._log = Log(path, durability=durability, lock_timeout=lock_timeout, find_stream=self.stream_with)
         self._read_model = ReadModel(
             path, chunk_sizes, lock_timeout=lock_timeout, model=LocalModel(model), notify=notify
         )
@@ -91,10 +89,11 @@ class Store:
 
         Raises:
             BadInput: an event cannot be stored; none was written.
+            NotFound: a redaction does not say where it goes, and no stream has its target; none was written.
             Busy: another writer held the stream for too long.
             LogError: the log could not be written. Safe to try again with the same ids.
         """
-        return self._log.append([self._with_stream(event) for event in events])
+        return self._log.append(events)
 
     def stream_with(self, event_id: str) -> str:
         """The one stream that has an event of this id.
@@ -104,12 +103,6 @@ class Store:
         """
         with self._read_model.reading() as db:
             return provenance.stream_with(db, event_id)
-
-    def _with_stream(self, event: Event | dict[str, Any] | bytes) -> Event | dict[str, Any] | bytes:
-        """A redaction goes where its target stands."""
-        if isinstance(event, Redacted) and event.stream is None:
-            return msgspec.structs.replace(event, stream=self.stream_with(event.target_id))
-        return event
 
     def project(
         self, *, from_scratch: bool = False, embed: bool = True, progress: Progress | None = None

@@ -1,5 +1,6 @@
 """The store as a Python program uses it."""
 
+import json
 import threading
 
 import pytest
@@ -46,6 +47,33 @@ def test_of_a_list_with_one_bad_event_nothing_is_written(store):
             [said("good"), {"type": "message", "channel": "cli", "chat_id": "1", "content": "no role"}]
         )
     assert store.status().events == 0
+
+
+@pytest.mark.parametrize(
+    "redaction",
+    [
+        memlog.Redacted(id="gone", target_id="m1", reason="why"),
+        {"type": "redacted", "id": "gone", "target_id": "m1", "stream": None, "source": "kept"},
+        b' {"type":"redacted","id":"gone","target_id":"m1", "source" : "kept"}',
+    ],
+    ids=["a struct", "a dict", "a line"],
+)
+def test_a_redaction_goes_where_its_target_stands(store, redaction):
+    store.append([said("a phone number", id="m1"), said("thank you")])
+    (position,) = store.append([redaction])
+    assert position.stream == "conversations/cli_1"
+    assert [message.content for message in store.window("cli", "1").messages] == ["thank you"]
+    line = json.loads(store.get("gone").raw)
+    assert line["stream"] == "conversations/cli_1"
+    assert line.get("reason") == "why" or line.get("source") == "kept"
+
+
+def test_a_redaction_of_what_nobody_knows_goes_where_it_says_or_nowhere(store):
+    with pytest.raises(memlog.NotFound):
+        store.append([said("not written"), memlog.Redacted(target_id="m1")])
+    assert store.status().events == 0
+    (position,) = store.append([memlog.Redacted(target_id="m1", stream="facts")])
+    assert position.stream == "facts"
 
 
 def test_get_gives_the_line_behind_an_event_and_behind_a_memory(store):
