@@ -75,6 +75,17 @@ def entry_of(segment: Segment, line: Line) -> Entry | None:
         return Entry(segment, line, bad, b"")
 
 
+def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[Entry, Redacted]]:
+    """The lines that ask for an event to be gone, with what they say."""
+    for line in lines:
+        # Most lines need no decoding to see that they are none: a name is spelt with escapes, or plainly.
+        if line.data is None or not re.search(rb"redacted|\\u", line.data):
+            continue
+        entry = entry_of(segment, line)
+        if entry is not None and isinstance(entry.event, Redacted):
+            yield entry, entry.event
+
+
 def in_log_order(segments: Iterable[Segment]) -> Iterator[Entry]:
     """Every line of `segments`, one segment after the other."""
     for segment in segments:
@@ -158,12 +169,9 @@ def _redacted(segments: Iterable[Segment]) -> set[tuple[str, str | None]]:
     found: set[tuple[str, str | None]] = set()
     for segment in segments:
         with opened(segment.path) as fd:
-            # Most lines need no decoding to see that they are none: a name is spelt with escapes, or plainly.
-            lines = [
-                line for line in _lines(segment, fd) if line.data and re.search(rb"redacted|\\u", line.data)
-            ]
-        events = [entry.event for line in lines if (entry := entry_of(segment, line)) is not None]
-        found.update((segment.stream, event.target_id) for event in events if isinstance(event, Redacted))
+            found.update(
+                (segment.stream, event.target_id) for _, event in redactions_in(segment, _lines(segment, fd))
+            )
     return found
 
 

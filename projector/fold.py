@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.events import Event, Redacted, tag_of
-from memlog.eventlog.reading import Entry, entry_of
+from memlog.eventlog.reading import Entry, entry_of, redactions_in
 from memlog.eventlog.segment import Line, opened, read_lines
 from memlog.eventlog.streams import Segment
 from memlog.projector import checkpoints, handlers
@@ -120,7 +120,8 @@ def _find_redactions(db: Connection, stretch: Stretch) -> None:
     segment = stretch.segment
     with _opened(segment) as fd:
         lines = read_lines(fd, end=stretch.end, tail_is_a_line=stretch.tail_is_a_line)
-        _record_redactions(db, _redactions(_decoded(segment, lines, [])))
+        found = [_placed(entry, event, segment.name.order) for entry, event in redactions_in(segment, lines)]
+    _record_redactions(db, found)
 
 
 @dataclass
