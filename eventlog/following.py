@@ -1,13 +1,13 @@
 """Following the log: what any process appends, as it comes."""
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from memlog.eventlog.reading import Entry, entry_of
-from memlog.eventlog.segment import opened, read_lines
+from memlog.eventlog import disk
+from memlog.eventlog.reading import Entry, entry_of, reading
+from memlog.eventlog.segment import read_lines
 from memlog.eventlog.streams import Segment
 
 SWEEP_SECONDS = 1.0
@@ -43,7 +43,7 @@ class Follower:
                 yield from self._new_in(segment)
 
     def _new_in(self, segment: Segment) -> Iterator[Entry]:
-        start, size = self._reached.get(segment.path, 0), segment.path.stat().st_size
+        start, size = self._reached.get(segment.path, 0), disk.look(segment.path).st_size
         if size < start:
             self._notify(f"{segment.stream}/{segment.name.filename} was cut short: reading on from its end")
             self._reached[segment.path] = _end(segment)
@@ -52,7 +52,7 @@ class Follower:
             yield from self._read_on(segment, start)
 
     def _read_on(self, segment: Segment, start: int) -> Iterator[Entry]:
-        with opened(segment.path) as fd:
+        with reading(segment) as fd:
             number = self._lines.get(segment.path, -1) + 1 or _count_lines(fd, start) + 1
             tail_is_a_line = not segment.is_newest
             for line in read_lines(fd, start, number=number, tail_is_a_line=tail_is_a_line):
@@ -67,7 +67,7 @@ def looks(folder: Path) -> Iterator[None]:
 
     The file system's events are hints only: some come late, and a new folder's first may not come at all.
     """
-    while not folder.is_dir():
+    while not disk.is_folder(folder):
         yield
         time.sleep(SWEEP_SECONDS / 4)
     # Imported here: appending follows nothing.
@@ -93,15 +93,15 @@ def looks(folder: Path) -> Iterator[None]:
 
 def _end(segment: Segment) -> int:
     """Where the next line of a segment begins: behind its last newline, since a writer may be at the rest."""
-    with opened(segment.path) as fd:
-        size = os.fstat(fd).st_size
+    with reading(segment) as fd:
+        size = disk.status(fd).st_size
         return _behind_last_newline(fd, size) if segment.is_newest else size
 
 
 def _behind_last_newline(fd: int, end: int) -> int:
     while end > 0:
         start = max(0, end - _BLOCK)
-        found = os.pread(fd, end - start, start).rfind(b"\n")
+        found = disk.read(fd, end - start, start).rfind(b"\n")
         if found >= 0:
             return start + found + 1
         end = start
@@ -110,5 +110,5 @@ def _behind_last_newline(fd: int, end: int) -> int:
 
 def _count_lines(fd: int, end: int) -> int:
     """How many lines end before the byte `end`."""
-    blocks = (os.pread(fd, min(_BLOCK, end - start), start) for start in range(0, end, _BLOCK))
+    blocks = (disk.read(fd, min(_BLOCK, end - start), start) for start in range(0, end, _BLOCK))
     return sum(block.count(b"\n") for block in blocks)

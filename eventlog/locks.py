@@ -1,13 +1,12 @@
 """Advisory file locks with a deadline, by flock: the kernel frees them at kill -9."""
 
 import errno
-import fcntl
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
 
 _FIRST_PAUSE = 0.0002
@@ -35,23 +34,23 @@ def acquire(fd: int, what: str, timeout: float) -> None:
 
 def release(fd: int) -> None:
     """Free what `acquire` locked."""
-    fcntl.flock(fd, fcntl.LOCK_UN)
+    disk.unlock(fd)
 
 
 @contextmanager
 def locked(path: Path, what: str, timeout: float) -> Iterator[None]:
     """Hold the lock file at `path`, which is made where it does not stand and is never unlinked."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = disk.open(path, disk.WRITE | disk.CREATE)
     try:
         acquire(fd, what, timeout)
         yield
     finally:
-        os.close(fd)
+        disk.close(fd)
 
 
 def _try(fd: int) -> bool:
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        disk.lock(fd)
     except OSError as error:
         if error.errno in (errno.EWOULDBLOCK, errno.EINTR):
             return False
@@ -61,7 +60,7 @@ def _try(fd: int) -> bool:
 
 def _holder(fd: int) -> str:
     """The processes that hold a flock on this file, as Linux lists them in /proc/locks."""
-    inode = f":{os.fstat(fd).st_ino}"
+    inode = f":{disk.status(fd).st_ino}"
     try:
         listing = Path("/proc/locks").read_text()
     except OSError:

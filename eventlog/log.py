@@ -4,9 +4,7 @@ The steps and their reasons are in docs/storage/jsonl-format.md, "How memlog app
 """
 
 import errno
-import os
 import stat
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,11 +13,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from memlog.eventlog import locks, timestamps
+from memlog.eventlog import disk, locks, timestamps
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.draft import Draft, FindStream, draft
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.events import Event
+from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.line import ends_with_crc
 from memlog.eventlog.streams import SegmentName, newest_segment
 
@@ -41,7 +40,6 @@ _CANNOT_CREATE = (
 )
 _COMMIT_BYTES = 8 * 1024 * 1024
 _TAIL_BLOCK = 64 * 1024
-_OPEN = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Position(msgspec.Struct, frozen=True):
@@ -125,12 +123,12 @@ class Log:
         with self._locked_newest(stream) as (fd, segment):
             at = self._next_at(fd)
             offsets = _write_lines(fd, [item.line(at) for item in drafts])
-            self._last_at[_identity(fd)] = (os.lseek(fd, 0, os.SEEK_CUR), at)
+            self._last_at[_identity(fd)] = (disk.position(fd), at)
             locks.release(fd)
             # After unlocking, so that the syncs of several writers merge. A failed sync is never tried
             # again: the kernel may have dropped the pages and would report success.
             if self.durability == "fsync":
-                _sync_data(fd)
+                disk.sync_data(fd)
         return [
             Position(item.id, stream, segment.filename, offset, self.durability)
             for item, offset in zip(drafts, offsets, strict=True)
@@ -139,45 +137,43 @@ class Log:
     @contextmanager
     def _locked_newest(self, stream: str) -> Iterator[tuple[int, SegmentName]]:
         """The stream's newest segment, open and locked, with room for more."""
-        folder = self.path / stream
-        _make_folders(folder)
-        _check_no_links(folder, self.path)
         deadline = time.monotonic() + self._lock_timeout
-        while True:
-            today = timestamps.now()[:10]
-            segment = newest_segment(folder) or SegmentName(today)
-            fd = os.open(folder / segment.filename, _OPEN | os.O_CREAT | os.O_NONBLOCK, 0o600)
-            try:
-                _check_regular(fd)
-                locks.acquire(fd, f"{stream}/{segment.filename}", max(0, deadline - time.monotonic()))
-                if _is_still_newest(fd, folder, segment):
-                    if segment.day >= today and os.fstat(fd).st_size < SEGMENT_BYTES:
-                        self._sync_names(folder, fd)
-                        yield fd, segment
-                        return
-                    successor = folder / segment.successor(today).filename
-                    os.close(os.open(successor, _OPEN | os.O_CREAT | os.O_EXCL, 0o600))
-            finally:
-                os.close(fd)
-            if time.monotonic() > deadline:
-                raise Busy(f"{stream} changed again and again", hint="try again")
+        with entered(self.path, stream, make=True) as folders:
+            while True:
+                today = timestamps.now()[:10]
+                segment = newest_segment(folders[-1]) or SegmentName(today)
+                fd = disk.open(segment.filename, disk.APPEND | disk.CREATE, folder=folders[-1])
+                try:
+                    _check_regular(fd)
+                    locks.acquire(fd, f"{stream}/{segment.filename}", max(0, deadline - time.monotonic()))
+                    if _is_still_newest(fd, folders[-1], segment):
+                        if segment.day >= today and disk.status(fd).st_size < SEGMENT_BYTES:
+                            self._sync_names(folders, fd)
+                            yield fd, segment
+                            return
+                        successor = segment.successor(today).filename
+                        disk.close(disk.open(successor, disk.APPEND | disk.NEW, folder=folders[-1]))
+                finally:
+                    disk.close(fd)
+                if time.monotonic() > deadline:
+                    raise Busy(f"{stream} changed again and again", hint="try again")
 
-    def _sync_names(self, folder: Path, fd: int) -> None:
+    def _sync_names(self, folders: list[int], fd: int) -> None:
         """Before this process's first bytes in a segment its name must be durable, whoever made it."""
         segment = _identity(fd)
         # An empty file is a new one, even where it was given the inode of one that is gone.
-        is_known = segment in self._synced and os.fstat(fd).st_size > 0
+        is_known = segment in self._synced and disk.status(fd).st_size > 0
         if self.durability == "os" or is_known:
             return
-        while folder != self.store.parent:
-            _sync_folder(folder)
-            folder = folder.parent
+        for folder in reversed(folders):
+            disk.sync(folder)
+        sync_folder(self.store)
         self._synced.add(segment)
 
     def _next_at(self, fd: int) -> str:
         """Now, but never lower than the last `at` of the segment (clocks go back)."""
         known, last = self._last_at.get(_identity(fd), (0, ""))
-        size = os.fstat(fd).st_size
+        size = disk.status(fd).st_size
         if size < known:  # an older copy was put back
             known, last = 0, ""
         if size > known:
@@ -199,10 +195,10 @@ def _parts(drafts: list[Draft]) -> Iterator[list[Draft]]:
         yield part
 
 
-def _is_still_newest(fd: int, folder: Path, segment: SegmentName) -> bool:
-    """Whether, under the lock, the path still names the locked file and no newer segment was made."""
+def _is_still_newest(fd: int, folder: int, segment: SegmentName) -> bool:
+    """Whether, under the lock, the name is still that of the locked file and no newer segment was made."""
     try:
-        standing = (folder / segment.filename).stat(follow_symlinks=False)
+        standing = disk.look(segment.filename, folder=folder)
     except FileNotFoundError:
         return False
     return (standing.st_dev, standing.st_ino) == _identity(fd) and newest_segment(folder) == segment
@@ -210,7 +206,7 @@ def _is_still_newest(fd: int, folder: Path, segment: SegmentName) -> bool:
 
 def _check_regular(fd: int) -> None:
     """A pipe or device under a segment's name would block, or swallow what is written to it."""
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
+    if not stat.S_ISREG(disk.status(fd).st_mode):
         raise FileExistsError(errno.EEXIST, "something that is no regular file has the segment's name")
 
 
@@ -222,11 +218,11 @@ def _write_lines(fd: int, lines: list[bytes]) -> list[int]:
     """
     offsets: list[int] = []
     while len(offsets) < len(lines):
-        lead = b"" if _ends_with_newline(fd, os.fstat(fd).st_size) else b"\n"
+        lead = b"" if _ends_with_newline(fd, disk.status(fd).st_size) else b"\n"
         data = lead + b"".join(lines[len(offsets) :])
-        written = os.write(fd, data)
+        written = disk.write(fd, data)
         # With O_APPEND the kernel has just set the descriptor's offset to the end of what it wrote.
-        start = os.lseek(fd, 0, os.SEEK_CUR) - written
+        start = disk.position(fd) - written
         if not lead and not _ends_with_newline(fd, start):
             continue
         offset, end = start + len(lead), start + written
@@ -239,7 +235,7 @@ def _write_lines(fd: int, lines: list[bytes]) -> list[int]:
 
 
 def _ends_with_newline(fd: int, offset: int) -> bool:
-    return offset == 0 or os.pread(fd, 1, offset - 1) == b"\n"
+    return offset == 0 or disk.read(fd, 1, offset - 1) == b"\n"
 
 
 class _Stamp(msgspec.Struct):
@@ -250,7 +246,7 @@ def _last_at(fd: int, start: int, end: int) -> str:
     """The `at` of the last line of memlog's from `start`, where a line begins, to `end`; "" where none is."""
     begin = max(start, end - _TAIL_BLOCK)
     while True:
-        lines = os.pread(fd, end - begin, begin).split(b"\n")
+        lines = disk.read(fd, end - begin, begin).split(b"\n")
         for line in reversed(lines if begin == start else lines[1:]):
             at = _at_of(line)
             if at:
@@ -270,42 +266,8 @@ def _at_of(line: bytes) -> str:
 
 
 def _identity(fd: int) -> tuple[int, int]:
-    status = os.fstat(fd)
+    status = disk.status(fd)
     return status.st_dev, status.st_ino
-
-
-def _make_folders(folder: Path) -> None:
-    if folder.is_dir():
-        return
-    _make_folders(folder.parent)
-    folder.mkdir(mode=0o700, exist_ok=True)
-    _sync_folder(folder.parent)
-
-
-def _check_no_links(folder: Path, log: Path) -> None:
-    """Nothing below `log` is read through links, so nothing may be appended through one."""
-    while folder != log:
-        if folder.is_symlink():
-            raise OSError(errno.ELOOP, f"{folder.name} is a link, which memlog does not follow")
-        folder = folder.parent
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def _sync_data(fd: int) -> None:
-    if sys.platform == "darwin":
-        import fcntl
-
-        # macOS: fsync leaves the bytes in the drive's cache (man 2 fsync).
-        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
-    else:
-        os.fdatasync(fd)
 
 
 def _not_stored(error: OSError, item: Draft) -> LogError:

@@ -6,6 +6,7 @@ The reader reports; what becomes of a bad or repeated line, its caller decides.
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,11 @@ def segments_about(
     ]
 
 
+def reading(segment: Segment) -> AbstractContextManager[int]:
+    """A descriptor that reads the segment; see `opened`."""
+    return opened(segment.log, segment.stream, segment.name.filename)
+
+
 def entry_of(segment: Segment, line: Line) -> Entry | None:
     """What `line` of `segment` holds; None where it is blank."""
     try:
@@ -89,7 +95,7 @@ def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[Ent
 def in_log_order(segments: Iterable[Segment]) -> Iterator[Entry]:
     """Every line of `segments`, one segment after the other."""
     for segment in segments:
-        with opened(segment.path) as fd:
+        with reading(segment) as fd:
             yield from filter(None, (entry_of(segment, line) for line in _lines(segment, fd)))
 
 
@@ -111,7 +117,8 @@ def accepted(segments: Sequence[Segment], leave_out: Callable[[Entry, str], None
         else:
             found.append((entry.order, entry.segment, replace(entry.line, data=None)))
     for _, segment, line in sorted(found, key=lambda each: each[0]):
-        again = entry_of(segment, replace(line, data=line_at(segment.path, line.offset, line.length)))
+        data = line_at(segment.log, segment.stream, segment.name.filename, line.offset, line.length)
+        again = entry_of(segment, replace(line, data=data))
         if again is not None:
             yield again
 
@@ -168,7 +175,7 @@ def _redacted(segments: Iterable[Segment]) -> set[tuple[str, str | None]]:
     """The streams and ids of the events that are to be gone."""
     found: set[tuple[str, str | None]] = set()
     for segment in segments:
-        with opened(segment.path) as fd:
+        with reading(segment) as fd:
             found.update(
                 (segment.stream, event.target_id) for _, event in redactions_in(segment, _lines(segment, fd))
             )
@@ -201,7 +208,7 @@ def _last_of_stream(segments: list[Segment], count: int) -> list[Entry]:
 
 def _last_of_segment(segment: Segment, count: int) -> list[Entry]:
     """Only the last lines are decoded: a segment may be long."""
-    with opened(segment.path) as fd:
+    with reading(segment) as fd:
         lines = (line for line in _lines(segment, fd) if line.data is None or not is_blank(line.data))
         last = deque(lines, maxlen=count)
     return [entry for line in last if (entry := entry_of(segment, line)) is not None]

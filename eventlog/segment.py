@@ -1,6 +1,5 @@
 """Reading one segment: its lines, and the fingerprint of what was read."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,7 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from memlog.eventlog import disk
 from memlog.eventlog.damage import MAX_LINE
+from memlog.eventlog.folders import entered
 
 _READ_BLOCK = 1024 * 1024
 _CHAIN_BLOCK = 64 * 1024
@@ -33,13 +34,18 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[int]:
-    """A descriptor that reads `path`, which must be a regular file and no link."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
+    """A descriptor that reads a segment.
+
+    Raises:
+        OSError: it is gone; or it, or a folder on the way from `log`, is a link.
+    """
+    with entered(log, stream) as folders:
+        fd = disk.open(filename, disk.READ, folder=folders[-1])
     try:
         yield fd
     finally:
-        os.close(fd)
+        disk.close(fd)
 
 
 def read_lines(
@@ -53,7 +59,7 @@ def read_lines(
     offset = position = start
     pending: list[bytes] = []
     pending_length = 0
-    while block := os.pread(fd, _READ_BLOCK if end is None else min(_READ_BLOCK, end - position), position):
+    while block := disk.read(fd, _READ_BLOCK if end is None else min(_READ_BLOCK, end - position), position):
         position += len(block)
         first, *others = block.split(b"\n")
         pending_length += len(first)
@@ -70,10 +76,10 @@ def read_lines(
         yield Line(offset, number, pending_length, offset + pending_length, data)
 
 
-def line_at(path: Path, offset: int, length: int) -> bytes:
+def line_at(log: Path, stream: str, filename: str, offset: int, length: int) -> bytes:
     """The bytes of one line."""
-    with opened(path) as fd:
-        return os.pread(fd, length, offset)
+    with opened(log, stream, filename) as fd:
+        return disk.read(fd, length, offset)
 
 
 @dataclass(frozen=True)
@@ -105,8 +111,8 @@ class Fingerprint:
         chain = self.chain
         whole_before, whole = self.offset // _CHAIN_BLOCK, offset // _CHAIN_BLOCK
         for block in range(whole_before, whole):
-            chain = sha256(chain + os.pread(fd, _CHAIN_BLOCK, block * _CHAIN_BLOCK)).digest()
-        rest = os.pread(fd, offset - whole * _CHAIN_BLOCK, whole * _CHAIN_BLOCK)
+            chain = sha256(chain + disk.read(fd, _CHAIN_BLOCK, block * _CHAIN_BLOCK)).digest()
+        rest = disk.read(fd, offset - whole * _CHAIN_BLOCK, whole * _CHAIN_BLOCK)
         return Fingerprint(offset, _tail_hash(fd, offset), chain, sha256(rest).digest())
 
 
@@ -117,7 +123,7 @@ def fingerprint(fd: int, offset: int) -> Fingerprint:
 
 def _tail_hash(fd: int, offset: int) -> bytes:
     start = max(0, offset - _TAIL)
-    return sha256(os.pread(fd, offset - start, start)).digest()
+    return sha256(disk.read(fd, offset - start, start)).digest()
 
 
 UNREAD = Fingerprint(0, sha256().digest(), b"", sha256().digest())

@@ -4,7 +4,6 @@ No input can leave `log/`: a conversation's folder is made of a–z, 0–9, `-`,
 and that `_` makes it neither `.` nor `..`.
 """
 
-import os
 import re
 from datetime import date
 from functools import lru_cache
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog import events
+from memlog.eventlog import disk, events
 from memlog.eventlog.events import ConversationEvent, Event, Redacted
 
 CONVERSATIONS = "conversations"
@@ -151,14 +150,19 @@ def _is_day(text: str) -> bool:
 class Segment(msgspec.Struct, frozen=True):
     """One JSONL file of a stream. `is_newest`: the one that is appended to, whose tail may be pending."""
 
+    log: Path
     stream: str
     name: SegmentName
-    path: Path
     is_newest: bool
 
+    @property
+    def path(self) -> Path:
+        """Of its file."""
+        return self.log / self.stream / self.name.filename
 
-def newest_segment(folder: Path) -> SegmentName | None:
-    """The newest segment in a stream's folder, None where it has none."""
+
+def newest_segment(folder: Path | int) -> SegmentName | None:
+    """The newest segment in a stream's folder, which may be a descriptor; None where it has none."""
     names, _ = _segment_names(folder)
     return names[-1] if names else None
 
@@ -172,7 +176,7 @@ def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
     folders, strangers = _stream_folders(log)
     for stream, folder in folders:
         names, others = _segment_names(folder)
-        segments += [Segment(stream, name, folder / name.filename, name == names[-1]) for name in names]
+        segments += [Segment(log, stream, name, name == names[-1]) for name in names]
         strangers += others
     return segments, sorted(strangers)
 
@@ -182,9 +186,9 @@ def shown(name: Path | str) -> str:
     return str(name).encode(errors="backslashreplace").decode()
 
 
-def _segment_names(folder: Path) -> tuple[list[SegmentName], list[Path]]:
+def _segment_names(folder: Path | int) -> tuple[list[SegmentName], list[Path]]:
     names, others = [], []
-    with os.scandir(folder) as entries:
+    with disk.entries(folder) as entries:
         for entry in entries:
             name = SegmentName.parse(entry.name)
             if name is not None and entry.is_file(follow_symlinks=False):
@@ -195,7 +199,7 @@ def _segment_names(folder: Path) -> tuple[list[SegmentName], list[Path]]:
 
 
 def _stream_folders(log: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
-    if not log.is_dir():
+    if not disk.is_folder(log):
         return [], []
     tops, strangers = _subfolders(log)
     streams = [(path.name, path) for path in tops if path.name != CONVERSATIONS]
@@ -209,7 +213,7 @@ def _stream_folders(log: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
 def _subfolders(parent: Path) -> tuple[list[Path], list[Path]]:
     folders: list[Path] = []
     others: list[Path] = []
-    with os.scandir(parent) as entries:
+    with disk.entries(parent) as entries:
         for entry in entries:
             # .git and the like are nobody's stream; the chat of a channel `.x` is.
             if entry.name.startswith(".") and "_" not in entry.name:

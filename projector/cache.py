@@ -1,11 +1,12 @@
 """The vector cache: (model id, sha256 of the text) → vector. Disposable; survives every rebuild."""
 
-import os
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from memlog.eventlog import disk
 from memlog.eventlog.errors import DatabaseError
+from memlog.eventlog.folders import make_path
 from memlog.projector.sqlite import Connection, connect, remove_database, transaction, wrapped
 
 _SCHEMA = """
@@ -70,9 +71,9 @@ class VectorCache:
 
 
 def _opened(path: Path) -> Connection:
-    path.parent.mkdir(mode=0o700, exist_ok=True)
+    make_path(path.parent)
     # SQLite would make it readable for everyone that the umask lets.
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    disk.close(disk.open(path, disk.WRITE | disk.CREATE))
     db = connect(path, "write")
     with wrapped(path):
         db.execute("PRAGMA journal_mode = WAL")

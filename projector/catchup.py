@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.streams import Segment, SegmentName, segments_of, shown
 from memlog.projector import checkpoints
@@ -84,7 +85,7 @@ def unread_bytes(db: Connection, log: Path) -> int:
     """How far the read model is behind the log."""
     known = checkpoints.load_all(db)
     return sum(
-        max(0, segment.path.stat().st_size - known.get(_key(segment), NOTHING_READ).offset)
+        max(0, disk.look(segment.path).st_size - known.get(_key(segment), NOTHING_READ).offset)
         for segment in segments_of(log)[0]
     )
 
@@ -135,7 +136,7 @@ def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
     """All that is to be read of a segment."""
     if bounds is not None:
         return Stretch(segment, bounds.get(_key(segment), 0), True)
-    return as_it_stands(segment, segment.path.stat().st_size)
+    return as_it_stands(segment, disk.look(segment.path).st_size)
 
 
 def _unread(
@@ -151,7 +152,7 @@ def _unread(
     for stream, filename in known:
         name = SegmentName.parse(filename)
         if name is not None:
-            work[stream].insert(0, _gone(Segment(stream, name, log / stream / filename, is_newest=False)))
+            work[stream].insert(0, _gone(Segment(log, stream, name, is_newest=False)))
     return work
 
 
@@ -161,7 +162,7 @@ def _new_in(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> 
         stretch = _whole(segment, bounds)
         return stretch if checkpoint.offset < (stretch.end or 0) else None
     try:
-        hints = Hints.of(segment.path.stat(follow_symlinks=False))
+        hints = Hints.of(disk.look(segment.path))
     except FileNotFoundError:
         return _gone(segment)
     return None if checkpoint.has_nothing_new(segment, hints) else as_it_stands(segment, hints.size)

@@ -10,6 +10,7 @@ from shlex import quote
 
 import msgspec
 
+from memlog.eventlog import disk
 from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import shown
 from memlog.projector import files
@@ -77,7 +78,7 @@ class CoreView:
         files.write(self._pending, due)
         if view != due:
             files.replace(self.path, due)
-        self._pending.replace(self._written)
+        disk.rename(self._pending, self._written)
         return None
 
     def read(self) -> Shown | None:

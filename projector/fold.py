@@ -1,17 +1,17 @@
 """Folds the lines of segments into a read model: each becomes an event, or a row that says why not."""
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple, cast
 
+from memlog.eventlog import disk
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.events import Event, Redacted, tag_of
-from memlog.eventlog.reading import Entry, entry_of, redactions_in
-from memlog.eventlog.segment import Line, opened, read_lines
+from memlog.eventlog.reading import Entry, entry_of, reading, redactions_in
+from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment
 from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import Checkpoint, Hints
@@ -83,7 +83,7 @@ def fold_segment(db: Connection, stretch: Stretch, sizes: ChunkSizes) -> Iterato
     with _opened(segment) as fd:
         while True:
             checkpoint = checkpoints.load(db, segment)
-            hints = Hints.of(os.fstat(fd))
+            hints = Hints.of(disk.status(fd))
             if not checkpoint.still_holds(fd, hints):
                 raise HistoryChanged(segment.stream, f"{segment.name.filename} was rewritten")
             # Another projector may have come further since the stretch was measured.
@@ -306,7 +306,7 @@ def _advanced(checkpoint: Checkpoint, batch: list[Line], fd: int, hints: Hints) 
 @contextmanager
 def _opened(segment: Segment) -> Iterator[int]:
     try:
-        with opened(segment.path) as fd:
+        with reading(segment) as fd:
             yield fd
     except FileNotFoundError as error:
         raise HistoryChanged(segment.stream, f"{segment.name.filename} is gone") from error

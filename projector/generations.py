@@ -1,11 +1,14 @@
 """Generations: one SQLite file each, and CURRENT, which names the live one and is replaced atomically."""
 
-import os
 import secrets
+import stat
 import time
 from pathlib import Path
 
+from memlog.eventlog import disk
+from memlog.eventlog.folders import make_path
 from memlog.projector import files
+from memlog.projector.sqlite import remove_database
 
 
 class Generations:
@@ -23,7 +26,7 @@ class Generations:
     def current(self) -> Path | None:
         """The live generation; None where there is none."""
         named = self._named()
-        while named is not None and not named.is_file():
+        while named is not None and not _stands(named):
             # Two others may have taken its place since its name was read.
             before, named = named, self._named()
             if named == before:
@@ -33,15 +36,15 @@ class Generations:
     def _named(self) -> Path | None:
         """The file that CURRENT names, standing or not; None where it names no generation."""
         try:
-            name = self._current.read_text(encoding="utf-8").strip()
-        except (FileNotFoundError, NotADirectoryError, UnicodeDecodeError):
+            name = (files.read(self._current) or b"").decode().strip()
+        except (NotADirectoryError, IsADirectoryError, UnicodeDecodeError):
             return None
         path = self.folder / name
         return path if path.parent == self.folder and path.suffix == ".db" else None
 
     def make_folder(self) -> None:
         """Make the folder where it does not stand."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_path(self.folder)
 
     def new_file(self) -> Path:
         """An empty file of a name that was never used, readable for its owner alone.
@@ -50,7 +53,7 @@ class Generations:
         """
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         path = self.folder / f"{stamp}-{secrets.token_hex(4)}.db"
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        disk.close(disk.open(path, disk.WRITE | disk.NEW))
         return path
 
     def publish(self, path: Path) -> None:
@@ -68,7 +71,15 @@ class Generations:
 
         A reader that has one open keeps it until it closes it.
         """
-        for path in self.folder.glob("*.db*"):
-            database = path.with_name(path.name.partition(".db")[0] + ".db")
-            if database not in kept:
-                path.unlink(missing_ok=True)
+        with disk.entries(self.folder) as entries:
+            names = [entry.name for entry in entries]
+        databases = {self.folder / (name.partition(".db")[0] + ".db") for name in names if ".db" in name}
+        for database in databases - kept:
+            remove_database(database)
+
+
+def _stands(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(disk.look(path).st_mode)
+    except FileNotFoundError:
+        return False

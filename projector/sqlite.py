@@ -7,7 +7,7 @@ is taken. Where none has, everything but vectors works.
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
+from memlog.eventlog import disk
 from memlog.eventlog.errors import DatabaseError
 
 Connection = sqlite3.Connection
@@ -139,7 +140,8 @@ def count_rows(db: Connection, rows: str) -> int:
 def remove_database(path: Path) -> None:
     """Remove a database file that nobody has open, and what SQLite keeps beside it."""
     for side in ("", "-wal", "-shm", "-journal"):
-        path.with_name(path.name + side).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            disk.unlink(path.with_name(path.name + side))
 
 
 @contextmanager

@@ -65,7 +65,7 @@ EVENT_COLUMNS = "e.stream, e.id, e.type, e.ts, e.at, e.segment, e.offset, e.line
 def event_at(log: Path, row: tuple[Any, ...]) -> Stored:
     """The event of a row of `EVENT_COLUMNS`, its line read from the log."""
     stream, event_id, kind, ts, at, segment, offset, line, length = row
-    raw = line_at(log / stream / segment, offset, length)
+    raw = line_at(log, stream, segment, offset, length)
     return Stored(
         event_id, kind, ts, at, raw.decode(errors="replace"), LinePosition(stream, segment, offset, line)
     )
@@ -108,7 +108,7 @@ def explanation(log: Path, line: QuarantinedLine) -> str:
     if name is not None and reason != "too_long":
         try:
             decode(
-                line_at(log / line.stream / line.segment, line.offset, line.bytes),
+                line_at(log, line.stream, line.segment, line.offset, line.bytes),
                 Place(line.stream, name, line.offset),
             )
         except BadLine as bad:

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog import log as log_module
-from memlog.eventlog import timestamps
+from memlog.eventlog import disk, timestamps
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.events import MemorySaved
 from memlog.eventlog.line import decode, is_blank
@@ -79,7 +78,7 @@ class LogOnDisk:
     def _read(self, filename: str) -> Iterator[str]:
         name = SegmentName.parse(filename)
         assert name is not None
-        with opened(self.folder / filename) as fd:
+        with opened(self.folder.parent, "memory", filename) as fd:
             for line in read_lines(fd, tail_is_a_line=True):
                 if line.data is None or not is_blank(line.data):
                     yield _said(line.data, Place("memory", name, line.offset))
@@ -121,19 +120,21 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-class FaultyOs:
-    """The module `os` as appending sees it. A function that is set on it stands in for the real one."""
+class FaultyDisk:
+    """The module `disk`. A function that is set on it stands in for the real one, until the test is over."""
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(os, name)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.__dict__["_monkeypatch"] = monkeypatch
+
+    def __setattr__(self, name: str, function: Any) -> None:
+        assert name in disk.CALLS
+        self._monkeypatch.setattr(disk, name, function)
 
 
 @pytest.fixture
-def faulty_os(monkeypatch: pytest.MonkeyPatch) -> FaultyOs:
-    """What appending calls for files. Everything else goes on with the real `os`."""
-    made = FaultyOs()
-    monkeypatch.setattr(log_module, "os", made)
-    return made
+def faulty_disk(monkeypatch: pytest.MonkeyPatch) -> FaultyDisk:
+    """What stands between memlog and the disk."""
+    return FaultyDisk(monkeypatch)
 
 
 _HOLD_THE_LOCK = """

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memlog.eventlog import locks
+from memlog.eventlog import disk, locks
 from memlog.eventlog import log as log_module
 from memlog.eventlog.draft import draft
 from memlog.eventlog.errors import BadInput, Busy, LogError
@@ -352,7 +352,7 @@ def test_the_at_of_a_damaged_line_does_not_count(log: Any, clock: Any) -> None:
 # Short writes and other writers in between
 
 
-def _write_in_parts(faulty_os: Any, *lengths: int) -> list[bytes]:
+def _write_in_parts(faulty_disk: Any, *lengths: int) -> list[bytes]:
     """Let the next writes end after so many bytes; returns what is really written, as it is written."""
     left, seen = list(lengths), []
 
@@ -361,45 +361,45 @@ def _write_in_parts(faulty_os: Any, *lengths: int) -> list[bytes]:
         seen.append(part)
         return os.write(fd, part)
 
-    faulty_os.write = write
+    faulty_disk.write = write
     return seen
 
 
-def test_a_line_that_was_cut_short_begins_again_on_a_new_line(log: Any, faulty_os: Any) -> None:
-    _write_in_parts(faulty_os, 30)
+def test_a_line_that_was_cut_short_begins_again_on_a_new_line(log: Any, faulty_disk: Any) -> None:
+    _write_in_parts(faulty_disk, 30)
     positions = log.append("one", "two")
     assert log.read() == ["torn", "one", "two"]
     assert [line_of(log, position)["content"] for position in positions] == ["one", "two"]
     assert positions[0].offset == 31
 
 
-def test_whole_lines_before_the_cut_are_not_written_again(log: Any, faulty_os: Any) -> None:
+def test_whole_lines_before_the_cut_are_not_written_again(log: Any, faulty_disk: Any) -> None:
     length = len(draft({"type": "memory_saved", "content": "one"}).line("2026-02-24T10:15:00.000Z"))
-    _write_in_parts(faulty_os, length + 10)
+    _write_in_parts(faulty_disk, length + 10)
     positions = log.append("one", "two", "six")
     assert log.read() == ["one", "torn", "two", "six"]
     assert [position.offset for position in positions] == [0, length + 11, 2 * length + 11]
 
 
-def test_every_cut_leaves_all_lines_whole_and_every_position_right(log: Any, faulty_os: Any) -> None:
-    whole = _write_in_parts(faulty_os)
+def test_every_cut_leaves_all_lines_whole_and_every_position_right(log: Any, faulty_disk: Any) -> None:
+    whole = _write_in_parts(faulty_disk)
     log.append("one", "two", "six")
     for cut in range(1, len(whole[0])):
-        _write_in_parts(faulty_os, cut)
+        _write_in_parts(faulty_disk, cut)
         positions = log.append("one", "two", "six")
         assert [line_of(log, position)["content"] for position in positions] == ["one", "two", "six"], cut
     assert set(log.read()) == {"one", "two", "six", "torn"}
 
 
-def test_several_cuts_in_one_write(log: Any, faulty_os: Any) -> None:
-    _write_in_parts(faulty_os, 1, 1, 2, 50)
+def test_several_cuts_in_one_write(log: Any, faulty_disk: Any) -> None:
+    _write_in_parts(faulty_disk, 1, 1, 2, 50)
     (position,) = log.append("one")
     assert log.read()[-1] == "one"
     assert line_of(log, position)["content"] == "one"
     assert log.read().count("one") == 1
 
 
-def _write_after(faulty_os: Any, log: Any, foreign: bytes) -> None:
+def _write_after(faulty_disk: Any, log: Any, foreign: bytes) -> None:
     """Let a foreign writer, who knows no lock, get in just before the next write."""
     pending = [foreign]
 
@@ -408,7 +408,7 @@ def _write_after(faulty_os: Any, log: Any, foreign: bytes) -> None:
             log.add_raw(pending.pop())
         return os.write(fd, data)
 
-    faulty_os.write = write
+    faulty_disk.write = write
 
 
 @pytest.mark.parametrize("torn", [False, True], ids=["after a whole line", "after a torn line"])
@@ -418,11 +418,11 @@ def _write_after(faulty_os: Any, log: Any, foreign: bytes) -> None:
     ids=["whole", "torn", "blank", "long"],
 )
 def test_a_foreign_writer_in_between_moves_the_position_and_breaks_nothing(
-    log: Any, faulty_os: Any, foreign: bytes, torn: bool
+    log: Any, faulty_disk: Any, foreign: bytes, torn: bool
 ) -> None:
     log.append("one")
     log.shrink(3 if torn else 0)
-    _write_after(faulty_os, log, foreign)
+    _write_after(faulty_disk, log, foreign)
     positions = log.append("two", "three")
     assert [line_of(log, position)["content"] for position in positions] == ["two", "three"]
     assert log.read()[-2:] == ["two", "three"]
@@ -446,23 +446,23 @@ def _failing(number: int, after: int = 0) -> Callable[..., int]:
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG])
 @pytest.mark.parametrize("after", [0, 1, 100])
 def test_a_write_that_fails_is_not_acknowledged_and_can_be_tried_again(
-    log: Any, faulty_os: Any, number: int, after: int
+    log: Any, faulty_disk: Any, number: int, after: int
 ) -> None:
     log.append("one")
     event = MemorySaved(id="my-id", content="two")
-    faulty_os.write = _failing(number, after)
+    faulty_disk.write = _failing(number, after)
     with pytest.raises(LogError) as failed:
         log.writer.append([event])
     assert (failed.value.code, failed.value.retryable) == ("log_io", True)
     assert "event my-id is not known to be stored" in failed.value.message
     assert os.strerror(number) in failed.value.message
     assert "my-id" in failed.value.hint
-    faulty_os.write = os.write
+    faulty_disk.write = os.write
     log.writer.append([event])
     assert log.read() == ["one", *["torn"] * bool(after), "two"]
 
 
-def test_what_fails_in_one_stream_does_not_touch_another(log: Any, faulty_os: Any) -> None:
+def test_what_fails_in_one_stream_does_not_touch_another(log: Any, faulty_disk: Any) -> None:
     log.append("one")
 
     def write(fd: int, data: bytes) -> int:
@@ -470,7 +470,7 @@ def test_what_fails_in_one_stream_does_not_touch_another(log: Any, faulty_os: An
             raise OSError(errno.ENOSPC, "No space left on device")
         return os.write(fd, data)
 
-    faulty_os.write = write
+    faulty_disk.write = write
     drafts = [
         draft(MemorySaved(content="two")),
         draft(CoreMemoryUpdated(section="user", key="k", value="v")),
@@ -483,45 +483,45 @@ def test_what_fails_in_one_stream_does_not_touch_another(log: Any, faulty_os: An
     assert log.read() == ["one", "two", "three"]
 
 
-def test_a_sync_that_fails_is_not_acknowledged_and_not_tried_again(log: Any, faulty_os: Any) -> None:
+def test_a_sync_that_fails_is_not_acknowledged_and_not_tried_again(log: Any, faulty_disk: Any) -> None:
     syncs = []
 
     def fdatasync(fd: int) -> None:
         syncs.append(fd)
         raise OSError(errno.EIO, "Input/output error")
 
-    faulty_os.fdatasync = fdatasync
+    faulty_disk.sync_data = fdatasync
     writer = Log(log.store)
     event = MemorySaved(id="my-id", content="one")
     with pytest.raises(LogError, match="my-id is not known to be stored") as failed:
         writer.append([event])
     assert failed.value.retryable
     assert len(syncs) == 1
-    faulty_os.fdatasync = os.fdatasync
+    faulty_disk.sync_data = os.fdatasync
     assert writer.append([event])[0].id == "my-id"
 
 
-def test_a_folder_that_cannot_be_synced_is_not_written_to(log: Any, faulty_os: Any) -> None:
+def test_a_folder_that_cannot_be_synced_is_not_written_to(log: Any, faulty_disk: Any) -> None:
     log.append("one")
     before = log.segment.read_bytes()
 
     def fsync(fd: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    faulty_os.fsync = fsync
+    faulty_disk.sync = fsync
     with pytest.raises(LogError):
         Log(log.store).append([MemorySaved(content="two")])
     assert log.segment.read_bytes() == before
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
-def test_a_log_that_cannot_be_written_says_so(log: Any, faulty_os: Any, number: int) -> None:
+def test_a_log_that_cannot_be_written_says_so(log: Any, faulty_disk: Any, number: int) -> None:
     log.append("one")
 
     def refuse(*_: Any, **__: Any) -> int:
         raise OSError(number, os.strerror(number))
 
-    faulty_os.open = refuse
+    faulty_disk.open = refuse
     with pytest.raises(LogError, match="not known to be stored") as failed:
         log.append("two")
     assert failed.value.code == "cannot_create"
@@ -549,7 +549,7 @@ def test_a_segment_that_became_shorter_can_be_appended_to(log: Any, size: int) -
 # What is durable, and when
 
 
-def _recorded(faulty_os: Any) -> list[str]:
+def _recorded(faulty_disk: Any) -> list[str]:
     """The writes, syncs and unlocks of appending, by what they act on, as they happen."""
     calls: list[str] = []
 
@@ -557,103 +557,105 @@ def _recorded(faulty_os: Any) -> list[str]:
         return Path(f"/proc/self/fd/{fd}").readlink().name
 
     def recording(call: str) -> Callable[..., Any]:
+        real = getattr(disk, call)
+
         def recorded(fd: int, *rest: Any) -> Any:
             calls.append(f"{call} {name_of(fd)}")
-            return getattr(os, call)(fd, *rest)
+            return real(fd, *rest)
 
         return recorded
 
-    for call in ("write", "fsync", "fdatasync"):
-        setattr(faulty_os, call, recording(call))
+    for call in ("write", "sync", "sync_data"):
+        setattr(faulty_disk, call, recording(call))
     return calls
 
 
 @_linux_only
 def test_a_process_makes_the_names_durable_before_its_first_bytes(
-    log: Any, clock: Any, faulty_os: Any
+    log: Any, clock: Any, faulty_disk: Any
 ) -> None:
     """Whoever made them: another process may have been killed before its own sync."""
     log.append("one")
-    calls = _recorded(faulty_os)
+    calls = _recorded(faulty_disk)
     Log(log.store).append([MemorySaved(content="two")])
     assert calls == [
-        "fsync memory",
-        "fsync log",
-        "fsync store",
+        "sync memory",
+        "sync log",
+        "sync store",
         "write 2026-02-24.jsonl",
-        "fdatasync 2026-02-24.jsonl",
+        "sync_data 2026-02-24.jsonl",
     ]
 
 
 @_linux_only
-def test_the_second_append_of_a_process_syncs_the_bytes_alone(log: Any, clock: Any, faulty_os: Any) -> None:
+def test_the_second_append_of_a_process_syncs_the_bytes_alone(log: Any, clock: Any, faulty_disk: Any) -> None:
     writer = Log(log.store)
     writer.append([MemorySaved(content="one")])
-    calls = _recorded(faulty_os)
+    calls = _recorded(faulty_disk)
     writer.append([MemorySaved(content="two")])
-    assert calls == ["write 2026-02-24.jsonl", "fdatasync 2026-02-24.jsonl"]
+    assert calls == ["write 2026-02-24.jsonl", "sync_data 2026-02-24.jsonl"]
 
 
 @_linux_only
-def test_a_new_segment_has_its_name_made_durable(log: Any, clock: Any, faulty_os: Any) -> None:
+def test_a_new_segment_has_its_name_made_durable(log: Any, clock: Any, faulty_disk: Any) -> None:
     writer = Log(log.store)
     writer.append([MemorySaved(content="one")])
     clock.set("2026-02-25T00:00:00.000Z")
-    calls = _recorded(faulty_os)
+    calls = _recorded(faulty_disk)
     writer.append([MemorySaved(content="two")])
-    assert calls.index("fsync memory") < calls.index("write 2026-02-25.jsonl")
+    assert calls.index("sync memory") < calls.index("write 2026-02-25.jsonl")
 
 
 @_linux_only
 def test_a_segment_that_was_replaced_has_its_name_made_durable(
-    log: Any, clock: Any, faulty_os: Any, tmp_path: Path
+    log: Any, clock: Any, faulty_disk: Any, tmp_path: Path
 ) -> None:
     writer = Log(log.store)
     writer.append([MemorySaved(content="one")])
     log.segment.rename(tmp_path / "kept")
-    calls = _recorded(faulty_os)
+    calls = _recorded(faulty_disk)
     writer.append([MemorySaved(content="two")])
-    assert calls.index("fsync memory") < calls.index("write 2026-02-24.jsonl")
+    assert calls.index("sync memory") < calls.index("write 2026-02-24.jsonl")
 
 
 @_linux_only
 def test_a_segment_that_was_removed_and_made_again_has_its_name_made_durable(
-    log: Any, clock: Any, faulty_os: Any
+    log: Any, clock: Any, faulty_disk: Any
 ) -> None:
     writer = Log(log.store)
     writer.append([MemorySaved(content="one")])
     log.segment.unlink()
-    calls = _recorded(faulty_os)
+    calls = _recorded(faulty_disk)
     writer.append([MemorySaved(content="two")])
-    assert "fsync memory" in calls
+    assert "sync memory" in calls
 
 
 @_linux_only
-def test_many_events_are_one_write_and_one_sync(log: Any, clock: Any, faulty_os: Any) -> None:
+def test_many_events_are_one_write_and_one_sync(log: Any, clock: Any, faulty_disk: Any) -> None:
     writer = Log(log.store)
     writer.append([MemorySaved(content="one")])
-    calls = _recorded(faulty_os)
+    calls = _recorded(faulty_disk)
     writer.append([MemorySaved(content=f"{number}") for number in range(100)])
-    assert calls == ["write 2026-02-24.jsonl", "fdatasync 2026-02-24.jsonl"]
+    assert calls == ["write 2026-02-24.jsonl", "sync_data 2026-02-24.jsonl"]
 
 
 @_linux_only
-def test_with_durability_os_nothing_is_synced(log: Any, clock: Any, faulty_os: Any) -> None:
+def test_with_durability_os_nothing_is_synced(log: Any, clock: Any, faulty_disk: Any) -> None:
     log.append("one")
-    calls = _recorded(faulty_os)
+    calls = _recorded(faulty_disk)
     log.start_again()
     log.append("two")
     assert calls == ["write 2026-02-24.jsonl"]
 
 
-def test_the_lock_is_free_while_the_bytes_are_synced(log: Any, faulty_os: Any) -> None:
+def test_the_lock_is_free_while_the_bytes_are_synced(log: Any, faulty_disk: Any) -> None:
     """So that the syncs of several writers merge."""
 
     def fdatasync(fd: int) -> None:
         log.append("another writer")
         os.fdatasync(fd)
 
-    faulty_os.fdatasync = fdatasync
+    faulty_disk.sync_data = fdatasync
     Log(log.store).append([MemorySaved(content="one")])
     assert log.read() == ["one", "another writer"]
 
@@ -794,10 +796,10 @@ def test_a_lock_is_not_left_behind(log: Any) -> None:
         locks.acquire(file.fileno(), "the segment", 0.0)
 
 
-def test_no_descriptor_is_left_open(log: Any, faulty_os: Any) -> None:
+def test_no_descriptor_is_left_open(log: Any, faulty_disk: Any) -> None:
     before = len(os.listdir("/dev/fd"))
     log.append("one")
-    faulty_os.write = _failing(errno.ENOSPC)
+    faulty_disk.write = _failing(errno.ENOSPC)
     with pytest.raises(LogError):
         log.append("two")
     assert len(os.listdir("/dev/fd")) == before

@@ -23,13 +23,19 @@ SMALL = b"".join(line + b"\n" for line in LINES)
 @pytest.fixture
 def segment(tmp_path: Path) -> Path:
     """A small file of five lines."""
-    path = tmp_path / "2026-02-24.jsonl"
+    path = tmp_path / "log" / "memory" / "2026-02-24.jsonl"
+    path.parent.mkdir(parents=True)
     path.write_bytes(SMALL)
     return path
 
 
+def at(path: Path) -> tuple[Path, str, str]:
+    """The log, the stream and the file name of a segment."""
+    return path.parent.parent, path.parent.name, path.name
+
+
 def lines_of(path: Path, start: int = 0, **options: Any) -> list[Line]:
-    with opened(path) as fd:
+    with opened(*at(path)) as fd:
         return list(read_lines(fd, start, **options))
 
 
@@ -94,7 +100,7 @@ def test_a_line_of_16_mib_is_loaded_and_one_more_byte_is_not(segment: Path) -> N
         for length in (MAX_LINE, MAX_LINE + 1):
             file.write(b"x" * length + b"\n")
         file.write(b"after\n")
-    with opened(segment) as fd:
+    with opened(*at(segment)) as fd:
         lines = read_lines(fd)
         first = next(lines)
         assert (first.length, first.data) == (MAX_LINE, b"x" * MAX_LINE)
@@ -127,19 +133,32 @@ def test_a_tail_too_long_is_measured_and_not_loaded(segment: Path) -> None:
 
 
 def test_one_line_is_read_by_its_place(segment: Path) -> None:
-    assert [line_at(segment, line.offset, line.length) for line in lines_of(segment)] == LINES
+    assert [line_at(*at(segment), line.offset, line.length) for line in lines_of(segment)] == LINES
 
 
-def test_a_link_is_not_followed(segment: Path, tmp_path: Path) -> None:
-    link = tmp_path / "link"
+def test_a_link_in_a_segments_place_is_not_followed(segment: Path) -> None:
+    link = segment.with_name("link")
     link.symlink_to(segment)
-    with pytest.raises(OSError, match="symbolic links"), opened(link):
+    with pytest.raises(OSError, match="symbolic links"), opened(*at(link)):
         pass
+
+
+def test_a_link_in_a_folders_place_is_not_followed(segment: Path) -> None:
+    log = segment.parent.parent
+    (log / "elsewhere").symlink_to(segment.parent)
+    with pytest.raises(OSError, match="Not a directory"), opened(log, "elsewhere", segment.name):
+        pass
+
+
+def test_the_log_itself_may_be_a_link(segment: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").symlink_to(segment.parent.parent)
+    with opened(tmp_path / "elsewhere", "memory", segment.name) as fd:
+        assert fd
 
 
 def test_a_pipe_that_stands_as_a_segment_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with opened(tmp_path / "fifo") as fd:
+    with opened(*at(tmp_path / "fifo")) as fd:
         assert os.get_blocking(fd) is False
 
 
@@ -174,7 +193,7 @@ def test_a_fingerprint_matches_what_it_was_made_of(long_fd: int, offset: int) ->
 
 def test_the_fingerprint_of_nothing_is_that_of_an_empty_file(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
-    with opened(tmp_path / "empty") as fd:
+    with opened(*at(tmp_path / "empty")) as fd:
         assert fingerprint(fd, 0) == UNREAD
 
 
@@ -211,7 +230,7 @@ def test_the_tail_alone_looks_at_4_kib(long_fd: int) -> None:
 
 
 def test_what_follows_does_not_matter(segment: Path) -> None:
-    with opened(segment) as fd:
+    with opened(*at(segment)) as fd:
         mark = fingerprint(fd, 22)
         segment.write_bytes(SMALL[:22] + b"something else")
         assert mark.matches(fd)
@@ -219,7 +238,7 @@ def test_what_follows_does_not_matter(segment: Path) -> None:
 
 
 def test_a_file_that_has_become_shorter_does_not_match(segment: Path) -> None:
-    with opened(segment) as fd:
+    with opened(*at(segment)) as fd:
         mark = fingerprint(fd, len(SMALL))
         for size in range(len(SMALL)):
             os.truncate(segment, size)

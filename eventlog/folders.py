@@ -1,0 +1,63 @@
+"""The way down to a stream's folder, name by name: nothing below the log is reached through a link."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from memlog.eventlog import disk
+
+
+@contextmanager
+def entered(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]]:
+    """Descriptors of the log's folder, and of each folder below it down to that of `stream`.
+
+    make: make those that do not stand, and their names durable.
+
+    Raises:
+        OSError: there is none; or what has its name is a link or no folder.
+    """
+    if make:
+        make_path(log)
+    folders = [disk.open(log, disk.FOLDER, follow=True)]
+    try:
+        for name in stream.split("/"):
+            folders.append(_entered(folders[-1], name, make=make))
+        yield folders
+    finally:
+        for fd in folders:
+            disk.close(fd)
+
+
+def make_path(folder: Path) -> None:
+    """Make a folder where it does not stand, and those above it, and make their names durable."""
+    if disk.is_folder(folder):
+        return
+    make_path(folder.parent)
+    try:
+        disk.make_folder(folder)
+    except FileExistsError:
+        if not disk.is_folder(folder):
+            raise
+    sync_folder(folder.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    fd = disk.open(folder, disk.FOLDER, follow=True)
+    try:
+        disk.sync(fd)
+    finally:
+        disk.close(fd)
+
+
+def _entered(parent: int, name: str, *, make: bool) -> int:
+    try:
+        return disk.open(name, disk.FOLDER, folder=parent)
+    except FileNotFoundError:
+        if not make:
+            raise
+    # Another process may be faster; the name that it made may not be durable yet.
+    with suppress(FileExistsError):
+        disk.make_folder(name, folder=parent)
+    disk.sync(parent)
+    return disk.open(name, disk.FOLDER, folder=parent)

@@ -1,0 +1,70 @@
+"""Nothing gets past the one place where memlog touches the files of the log and of the generations."""
+
+import ast
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memlog.eventlog import disk
+
+ROOT = Path(__file__).parent.parent.parent
+BEHIND_THE_DISK = sorted(
+    {*ROOT.glob("eventlog/*.py")} - {ROOT / "eventlog/disk.py"}
+    | {ROOT / "projector" / name for name in ("cache.py", "core_view.py", "files.py", "generations.py")}
+)
+HARMLESS = {"os.stat_result", "os.urandom", "os.strerror", "os.DirEntry"}
+TOUCHING = {
+    *("chmod", "exists", "glob", "hardlink_to", "is_dir", "is_symlink", "iterdir", "lstat", "mkdir"),
+    *("read_bytes", "read_text", "rglob", "rmdir", "symlink_to", "touch", "write_bytes", "write_text"),
+}
+"""Methods of Path; `replace`, `open`, `stat` and `unlink` are looked for by themselves."""
+
+
+def touched(tree: ast.AST) -> Iterator[str]:
+    """What the code calls by itself to touch a file."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in ("shutil", "fcntl", "io"))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open":
+            yield "open"
+        if isinstance(node, ast.Attribute):
+            owner = node.value.id if isinstance(node.value, ast.Name) else ""
+            if owner == "os" and f"os.{node.attr}" not in HARMLESS:
+                yield f"os.{node.attr}"
+            if owner == "entry":  # of a listing, which came through the disk
+                continue
+            if node.attr in TOUCHING or (node.attr in ("open", "unlink", "stat") and owner != "disk"):
+                yield node.attr
+
+
+@pytest.mark.parametrize("path", BEHIND_THE_DISK, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_files_are_touched_through_the_disk_alone(path: Path) -> None:
+    # Who holds a lock is read from /proc, which is no disk.
+    allowed = ["read_text"] if path.name == "locks.py" else []
+    assert list(touched(ast.parse(path.read_text()))) == allowed
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["open('x')", "os.write(1, b'')", "path.read_text()", "path.unlink()", "import fcntl", "path.open()"],
+)
+def test_what_gets_past_the_disk_is_seen(code: str) -> None:
+    assert list(touched(ast.parse(code)))
+
+
+def test_every_call_can_be_stood_in_for() -> None:
+    functions = {
+        name
+        for name, value in vars(disk).items()
+        if callable(value) and getattr(value, "__module__", "") == disk.__name__
+    }
+    assert functions == set(disk.CALLS)
+
+
+def test_what_is_made_is_for_its_owner_alone_from_the_first_byte(tmp_path: Path) -> None:
+    disk.make_folder(tmp_path / "folder")
+    disk.close(disk.open(tmp_path / "folder" / "file", disk.APPEND | disk.NEW))
+    assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "folder" / "file").stat().st_mode) == 0o600
