@@ -38,8 +38,14 @@ from storm_workers import (
 )
 from storm_workload import Ack, Failed
 
-WORKERS = (PipeWriter, ForkedWriter, ForkedWriter, LongLinesWriter, CommandProjector, ForkedProjector)
-"""Who is at work at any time. Each is killed as often as the others."""
+WORKERS = (
+    *(PipeWriter, ForkedWriter, ForkedWriter, LongLinesWriter),
+    *(PipeWriter, ForkedWriter, ForkedWriter, LongLinesWriter),
+    *(CommandProjector, ForkedProjector),
+)
+"""Who is at work at any time: eight writers and two projectors. Each is killed as often as the others."""
+
+READERS = 2
 
 ROUND = 25
 """Kills between two checks."""
@@ -140,7 +146,7 @@ class _Store:
     def round(self, kills: int, goes_on: Callable[[], bool]) -> None:
         """Make `kills`, the last of them all at once, and check the store."""
         self._workers = {slot: self._new(slot) for slot in range(len(WORKERS))}
-        self._reader = Reader(self.path, self._newest_acknowledged)
+        self._readers = [Reader(self.path, self._newest_acknowledged) for _ in range(READERS)]
         try:
             for slot in self._victims(kills - len(WORKERS)):
                 if goes_on():
@@ -149,7 +155,8 @@ class _Store:
             self._work(self._rng.random() * _LONGEST_PAUSE)
             for slot in list(self._workers):
                 self._kill(slot)
-            self._reader.finish()
+            for reader in self._readers:
+                reader.finish()
             self._check()
         except Failed as failure:
             self._report.problems.append(str(failure))
@@ -195,7 +202,8 @@ class _Store:
             select.select(talking, [], [], _TICK)
             for worker in self._workers.values():
                 worker.turn()
-            self._reader.turn()
+            for reader in self._readers:
+                reader.turn()
 
     def _kill(self, slot: int) -> None:
         victim = self._workers.pop(slot)
@@ -221,7 +229,7 @@ class _Store:
     def _check(self) -> None:
         submitted = {name: event_of(self._seed, name) for name in self._submitted}
         self._report.checks += 1
-        self._report.queries += self._reader.answered
+        self._report.queries += sum(reader.answered for reader in self._readers)
         self._report.problems += problems_of(self.path, submitted, self._acknowledged)
         self._report.problems += rebuild_problems(self.path)
 
@@ -230,7 +238,8 @@ class _Store:
             with suppress(Failed):
                 worker.kill()
         self._workers = {}
-        self._reader.kill()
+        for reader in self._readers:
+            reader.kill()
 
     def _newest_acknowledged(self) -> str | None:
         """A message that was acknowledged not long ago."""
