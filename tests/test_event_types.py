@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from command_tree import MEMLOG
-from test_any_batches import DRAWN_TYPES
+from drawn_events import DRAWN_TYPES
 
 import memlog
 from memlog.eventlog.events import TYPES
