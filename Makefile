@@ -54,5 +54,5 @@ eval: $(INSTALLED)  ## search quality on the LoCoMo conversations in the folder 
 bench: $(INSTALLED)  ## what an append costs, a rebuild of 100,000 messages, and one new line
 	$(BIN)/python tests/bench.py
 
-storm: $(INSTALLED)  ## kill writers and projectors for SECONDS (default 60)
-	$(BIN)/python tests/storm/kill.py --seconds $(or $(SECONDS),60)
+storm: $(INSTALLED)  ## each storm for SECONDS (default 60): kills, power cuts, failing disks, damage, any history
+	PYTHONPATH=tests/storm:tests/projector $(BIN)/python tests/storm/storm.py --seconds $(or $(SECONDS),60)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -31,8 +32,8 @@ an_identified_event = st.builds(lambda event, name: event | {"id": name}, an_eve
 some_events = st.lists(an_identified_event, min_size=1, max_size=4)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def victim():
+@contextmanager
+def victim_process():
     """The process whose children are killed."""
     process = subprocess.Popen(
         [sys.executable, Path(__file__).with_name("victim.py")],
@@ -41,9 +42,15 @@ def victim():
         text=True,
     )
     History.victim = process
-    yield process
+    yield
     process.stdin.close()
     assert process.wait(10) == 0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def victim():
+    with victim_process():
+        yield
 
 
 class History(RuleBasedStateMachine):
@@ -54,6 +61,7 @@ class History(RuleBasedStateMachine):
     """
 
     victim: subprocess.Popen[str]
+    steps = 0
 
     def __init__(self):
         super().__init__()
@@ -137,6 +145,7 @@ class History(RuleBasedStateMachine):
         for path, before in self.bytes.items():
             assert contents[path].startswith(before), path
         self.bytes = contents
+        History.steps += 1
 
     @invariant()
     def what_was_acknowledged_stands_where_it_was_said(self):

@@ -129,6 +129,23 @@ def storm(seconds: float, seed: int, kills: int) -> Report:
     return report
 
 
+def run(seconds: float, seed: int) -> dict[str, int]:
+    """The same as one of several storms.
+
+    Raises:
+        AssertionError: an acknowledged event was lost or doubled, or a next run was not clean.
+    """
+    report = storm(seconds, seed, sys.maxsize)
+    assert not report.problems, f"kept {report.folder}: {report.problems}"
+    return {
+        "kills": report.total_kills,
+        "acknowledged": report.acknowledged,
+        "torn_lines": report.torn,
+        "queries": report.queries,
+        "checks": report.checks,
+    }
+
+
 class _Store:
     """One store, those who work at it, and what they have acknowledged over all rounds."""
 
