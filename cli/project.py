@@ -32,6 +32,7 @@ def _answer(report: ProjectReport) -> Answer:
         "duplicates": report.duplicates,
         "conflicts": report.conflicts,
         "quarantined": report.quarantined,
+        "NUL runs": report.nul_runs,
         "vectors": f"{report.vectors_computed} computed, {report.vectors_cached} from the cache,"
         f" {report.vectors_pending} to do",
         "seconds": f"{report.seconds:.2f}",

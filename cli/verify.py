@@ -11,7 +11,9 @@ from memlog.projector.verify import Verification
 
 @click.command()
 @click.option(
-    "--strict", is_flag=True, help="Exit 1 also where lines are quarantined, doubled or in conflict."
+    "--strict",
+    is_flag=True,
+    help="Exit 1 also where lines are quarantined, doubled, in conflict or among NUL bytes.",
 )
 @format_options
 @click.pass_context
@@ -36,8 +38,17 @@ def _answer(found: Verification) -> Answer:
         "conflicts": found.conflicts,
         "quarantined": sum(found.quarantined.values()),
         **reasons,
+        "NUL runs": len(found.nul_runs),
         "vectors": f"{found.vectors}, {found.missing_vectors} to do",
         "result": "equal" if found.ok else "not well",
     }
     document = {"ok": found.ok} | msgspec.structs.asdict(found)
-    return Answer(document=document, table=named_values(values), notes=found.problems)
+    return Answer(document=document, table=named_values(values), notes=[*found.problems, *_nuls(found)])
+
+
+def _nuls(found: Verification) -> list[str]:
+    """Where NUL bytes stand that were read as if they did not."""
+    return [
+        f"{run.stream}/{run.segment} (byte {run.offset}): {run.bytes} NUL bytes, left by a power cut"
+        for run in found.nul_runs
+    ]

@@ -258,6 +258,7 @@ def _last_at(fd: int, start: int, end: int) -> str:
 
 def _at_of(line: bytes) -> str:
     """Of a damaged or foreign line none: it could date all that follows to the year 9999."""
+    line = line.strip(b"\0")  # a power cut may have left them around it
     try:
         at = msgspec.json.decode(line, type=_Stamp).at if ends_with_crc(line) else None
     except (BadLine, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -24,6 +24,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     length: in bytes, without the newline.
     number: 1 for the segment's first line.
     end: where the next line begins.
+    nuls_before, nuls_behind: NUL bytes that stood around it, which are none of its own.
     """
 
     offset: int
@@ -31,6 +32,13 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     length: int
     end: int
     data: bytes | None
+    nuls_before: int = 0
+    nuls_behind: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no newline ends it."""
+        return self.end == self.offset + self.length + self.nuls_behind
 
 
 @contextmanager
@@ -54,26 +62,41 @@ def read_lines(
     r"""The lines from `start`, where a line begins, to `end` (None: as far as the file goes).
 
     Lines end at b"\n" and nothing else. Bytes behind the last newline are a line only where
-    `tail_is_a_line`; elsewhere a writer may still be at them.
+    `tail_is_a_line`; elsewhere a writer may still be at them. NUL bytes around a line are left out of it.
     """
     offset = position = start
+    has_nuls = False
     pending: list[bytes] = []
     pending_length = 0
     while block := disk.read(fd, _READ_BLOCK if end is None else min(_READ_BLOCK, end - position), position):
         position += len(block)
+        # A look at the whole block: ordinary lines are not asked one by one.
+        has_nuls = has_nuls or b"\0" in block
         first, *others = block.split(b"\n")
         pending_length += len(first)
         # A line too long to be an event is measured, not kept.
         pending = [*pending, first] if pending_length <= MAX_LINE else []
         for next_first in others:
             data = b"".join(pending) if pending_length <= MAX_LINE else None
-            yield Line(offset, number, pending_length, offset + pending_length + 1, data)
+            line = Line(offset, number, pending_length, offset + pending_length + 1, data)
+            yield _without_nuls(line) if has_nuls else line
             offset += pending_length + 1
             number += 1
             pending, pending_length = [next_first], len(next_first)
     if tail_is_a_line and pending_length:
         data = b"".join(pending) if pending_length <= MAX_LINE else None
-        yield Line(offset, number, pending_length, offset + pending_length, data)
+        yield _without_nuls(Line(offset, number, pending_length, offset + pending_length, data))
+
+
+def _without_nuls(line: Line) -> Line:
+    """`line` without the NUL bytes around it, which a file system leaves where a power cut found data that
+    was not written yet. A line of nothing else is blank."""
+    if line.data is None:
+        return line
+    rest = line.data.lstrip(b"\0")
+    data = rest.rstrip(b"\0")
+    before, behind = line.length - len(rest), len(rest) - len(data)
+    return Line(line.offset + before, line.number, len(data), line.end, data, before, behind)
 
 
 def line_at(log: Path, stream: str, filename: str, offset: int, length: int) -> bytes:

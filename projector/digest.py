@@ -17,6 +17,7 @@ _TABLES = {
     "duplicates": "stream, segment, offset",
     "redactions": "stream, target_id, segment, offset",
     "quarantine": "stream, segment, offset",
+    "nul_runs": "stream, segment, offset",
     "messages": "channel, chat_id, created_at, segment_no, offset, stream",
     "summaries": "stream, id",
     "extractions": "stream, id",
@@ -38,6 +39,9 @@ _TABLES = {
 
 _ROW_NUMBERS = {"message_no", "chunk_no"}
 
+_ABOUT_BYTES = {"nul_runs"}
+"""Tables of what stands in the files and says nothing."""
+
 _WHERE_AND_WHEN_APPENDED = {"segment", "segment_no", "offset", "length", "line", "at"}
 """Columns that say where an event stands in its stream and when it was appended, but not what it says."""
 
@@ -48,6 +52,8 @@ def dump(db: Connection, *, content: bool = False) -> Iterator[str]:
     content: leave out where events stand and when they were appended, and order rows by what is left.
     """
     for table, order in _TABLES.items():
+        if content and table in _ABOUT_BYTES:
+            continue
         columns = [name for name in _columns(db, table) if not (content and name in _WHERE_AND_WHEN_APPENDED)]
         listed = ", ".join(columns)
         yield f"# {table}"

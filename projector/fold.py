@@ -62,6 +62,7 @@ class Tally:
     duplicates: int = 0
     conflicts: int = 0
     quarantined: int = 0
+    nul_runs: int = 0
     bytes: int = 0
 
     def add(self, other: "Tally") -> None:
@@ -70,6 +71,7 @@ class Tally:
         self.duplicates += other.duplicates
         self.conflicts += other.conflicts
         self.quarantined += other.quarantined
+        self.nul_runs += other.nul_runs
         self.bytes += other.bytes
 
 
@@ -149,7 +151,8 @@ def _fold(db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes
         duplicates=len(outcome.duplicates),
         conflicts=len(outcome.conflicts),
         quarantined=len(outcome.quarantined),
-        bytes=sum(line.end - line.offset for line in lines),
+        nul_runs=_record_nuls(db, segment, lines),
+        bytes=sum(line.end - line.offset + line.nuls_before for line in lines),
     )
 
 
@@ -266,6 +269,21 @@ def _record(db: Connection, segment: Segment, outcome: _Outcome) -> None:
     )
 
 
+def _record_nuls(db: Connection, segment: Segment, lines: list[Line]) -> int:
+    """Note the NUL bytes around lines; return how many runs of them there are."""
+    runs = [
+        (line.offset - line.nuls_before, line.nuls_before, line.number) for line in lines if line.nuls_before
+    ]
+    runs += [(line.offset + line.length, line.nuls_behind, line.number) for line in lines if line.nuls_behind]
+    insert(
+        db,
+        "nul_runs",
+        ("stream", "segment", "offset", "length", "line"),
+        ((segment.stream, segment.name.filename, *run) for run in runs),
+    )
+    return len(runs)
+
+
 def _record_redactions(db: Connection, redactions: list[Placed]) -> None:
     """A row for each line, since also one that repeats or contradicts another counts."""
     db.executemany(
@@ -298,7 +316,7 @@ def _advanced(checkpoint: Checkpoint, batch: list[Line], fd: int, hints: Hints) 
     return Checkpoint(
         fingerprint=checkpoint.fingerprint.extended(fd, last.end),
         lines=last.number,
-        is_open=last.end == last.offset + last.length,
+        is_open=last.is_open,
         hints=hints,
     )
 

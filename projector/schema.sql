@@ -67,6 +67,17 @@ CREATE TABLE quarantine (
     PRIMARY KEY (stream, segment, offset)
 ) WITHOUT ROWID;
 
+-- A row per run of NUL bytes before or behind a line, which is read without them: what a file system leaves
+-- where a power cut found data that was not written yet.
+CREATE TABLE nul_runs (
+    stream   TEXT NOT NULL,
+    segment  TEXT NOT NULL,
+    offset   INTEGER NOT NULL,
+    length   INTEGER NOT NULL,  -- in bytes
+    line     INTEGER NOT NULL,
+    PRIMARY KEY (stream, segment, offset)
+) WITHOUT ROWID;
+
 -- A row per segment: how far the read model has come, and what it read. Not in the digest.
 CREATE TABLE checkpoints (
     stream    TEXT NOT NULL,

@@ -23,9 +23,18 @@ from memlog.projector.sqlite import (
 )
 
 
+class NulRun(msgspec.Struct):
+    """NUL bytes around a line, left by a power cut: where the first stands, and how many there are."""
+
+    stream: str
+    segment: str
+    offset: int
+    bytes: int
+
+
 class Verification(msgspec.Struct):
-    """What was found. `problems` is empty where all is well; what `quarantined`, `duplicates` and
-    `conflicts` count may stand in a healthy log, and nothing may ever remove it.
+    """What was found. `problems` is empty where all is well; what `quarantined`, `duplicates`, `conflicts`
+    and `nul_runs` tell may stand in a healthy log, and nothing may ever remove it.
 
     digest, replayed: of the read model and of a replay of its log.
     damaged: quarantined lines whose bytes are not those that memlog wrote.
@@ -38,6 +47,7 @@ class Verification(msgspec.Struct):
     duplicates: int
     conflicts: int
     quarantined: dict[str, int]
+    nul_runs: list[NulRun]
     damaged: int
     vectors: int
     missing_vectors: int
@@ -51,7 +61,7 @@ class Verification(msgspec.Struct):
     @property
     def is_spotless(self) -> bool:
         """Whether nothing at all is odd (`--strict`)."""
-        return self.ok and not (self.duplicates or self.conflicts or self.quarantined)
+        return self.ok and not (self.duplicates or self.conflicts or self.quarantined or self.nul_runs)
 
 
 def verify(
@@ -87,6 +97,9 @@ def verify(
     return found
 
 
+_NUL_RUNS = "SELECT stream, segment, offset, length FROM nul_runs ORDER BY stream, segment, offset"
+
+
 def _described(db: Connection) -> Verification:
     quarantined = dict(db.execute("SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY reason"))
     return Verification(
@@ -96,6 +109,7 @@ def _described(db: Connection) -> Verification:
         duplicates=count_rows(db, "duplicates"),
         conflicts=count_rows(db, "conflicts"),
         quarantined=quarantined,
+        nul_runs=[NulRun(*row) for row in db.execute(_NUL_RUNS)],
         damaged=sum(quarantined.get(reason, 0) for reason in DAMAGE),
         vectors=_count_vectors(db),
         missing_vectors=passages.count_pending(db),

@@ -15,6 +15,7 @@ class ProjectReport(msgspec.Struct, kw_only=True):
     """What a projection did.
 
     events, duplicates, conflicts, quarantined: lines that were read now, by what became of them.
+    nul_runs: runs of NUL bytes around them, left by a power cut.
     rows: events in the read model.
     vectors_computed, vectors_cached, vectors_pending: passages.
     rebuilt: why everything was read from scratch; None where the read model was read on.
@@ -27,6 +28,7 @@ class ProjectReport(msgspec.Struct, kw_only=True):
     duplicates: int
     conflicts: int
     quarantined: int
+    nul_runs: int
     vectors_computed: int
     vectors_cached: int
     vectors_pending: int
@@ -66,6 +68,7 @@ def project(
         duplicates=done.read.duplicates,
         conflicts=done.read.conflicts,
         quarantined=done.read.quarantined,
+        nul_runs=done.read.nul_runs,
         vectors_computed=embedded.computed,
         vectors_cached=embedded.cached + done.vectors_cached,
         vectors_pending=passages.count_pending(db),

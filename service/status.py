@@ -14,6 +14,7 @@ class Status(msgspec.Struct, kw_only=True):
 
     generation: the file of the read model; None where none stands.
     unread_bytes: of the log, behind the read model.
+    nul_runs: runs of NUL bytes around lines, left by a power cut.
     vector_model: the model that the read model's vectors are of; None where it has no room for any.
     sqlite: the binding and its version, the first here that loads extensions where one does.
     sqlite_vec: the version of the extension; None where it does not work.
@@ -30,6 +31,7 @@ class Status(msgspec.Struct, kw_only=True):
     memories: int
     streams: int
     quarantined: int
+    nul_runs: int
     duplicates: int
     conflicts: int
     vectors_pending: int
@@ -61,6 +63,7 @@ def status_of(read_model: ReadModel) -> Status:
             memories=count_rows(db, "memories"),
             streams=count_rows(db, "(SELECT DISTINCT stream FROM checkpoints)"),
             quarantined=count_rows(db, "quarantine"),
+            nul_runs=count_rows(db, "nul_runs"),
             duplicates=count_rows(db, "duplicates"),
             conflicts=count_rows(db, "conflicts"),
             vectors_pending=passages.count_pending(db),

@@ -115,5 +115,6 @@ _STREAM_TABLES = (
     "duplicates",
     "redactions",
     "quarantine",
+    "nul_runs",
     "checkpoints",
 )

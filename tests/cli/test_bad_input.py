@@ -85,7 +85,11 @@ def test_a_bad_line_in_a_pipe_is_refused_and_its_neighbours_are_stored(
     assert quarantined(store) == []
 
 
-@pytest.mark.parametrize(("line", "reason"), [each[:2] for each in BAD.values()], ids=BAD)
+# NUL bytes alone are a blank line there: a power cut leaves them.
+BAD_IN_THE_LOG = {name: each[:2] for name, each in BAD.items() if name != "NUL bytes alone"}
+
+
+@pytest.mark.parametrize(("line", "reason"), BAD_IN_THE_LOG.values(), ids=BAD_IN_THE_LOG)
 def test_a_bad_line_in_the_log_is_quarantined_and_its_neighbours_are_projected(
     memlog: Run, segment: Run, store: Path, line: bytes, reason: str
 ) -> None:

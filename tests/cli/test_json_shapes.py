@@ -207,8 +207,8 @@ def test_show(memlog: Run, segment: Run) -> None:
 def test_project(memlog: Run, append: Run, without_model: dict[str, str]) -> None:
     append(message("tea"))
     assert list(memlog("project", "--json", env=without_model).json) == [
-        *("events", "rows", "duplicates", "conflicts", "quarantined", "vectors_computed", "vectors_cached"),
-        *("vectors_pending", "rebuilt", "notes", "silent", "seconds"),
+        *("events", "rows", "duplicates", "conflicts", "quarantined", "nul_runs"),
+        *("vectors_computed", "vectors_cached", "vectors_pending", "rebuilt", "notes", "silent", "seconds"),
     ]
 
 
@@ -217,8 +217,8 @@ def test_status(memlog: Run, append: Run, store: Path, without_model: dict[str, 
     status = memlog("status", "--json", env=without_model).json
     assert list(status) == [
         *("store", "generation", "projection_id", "unread_bytes", "events", "messages", "memories"),
-        *("streams", "quarantined", "duplicates", "conflicts", "vectors_pending", "vector_model"),
-        *("sqlite", "sqlite_vec", "model", "dimension", "silent"),
+        *("streams", "quarantined", "nul_runs", "duplicates", "conflicts", "vectors_pending"),
+        *("vector_model", "sqlite", "sqlite_vec", "model", "dimension", "silent"),
     ]
     assert status["store"] == str(store)
     assert (status["events"], status["messages"], status["memories"], status["streams"]) == (2, 1, 1, 2)
@@ -236,6 +236,7 @@ def test_verify(memlog: Run, append: Run) -> None:
             "duplicates",
             "conflicts",
             "quarantined",
+            "nul_runs",
             "damaged",
             "vectors",
         ),
