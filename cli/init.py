@@ -8,7 +8,9 @@ import click
 from memlog.cli.output import json_option, print_json, printable
 from memlog.cli.settings import FILE, Settings
 from memlog.cli.settings_file import text_with_defaults
+from memlog.eventlog import disk, privacy
 from memlog.eventlog.errors import LogError
+from memlog.eventlog.folders import make_path
 from memlog.eventlog.streams import shown
 
 
@@ -41,11 +43,10 @@ def _made(store: Path) -> list[str]:
     """Makes what is missing, and returns its names."""
     made = []
     if not (store / "log").is_dir():
-        store.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (store / "log").mkdir(mode=0o700, exist_ok=True)
+        make_path(store / "log")
         made.append("log")
     try:
-        file = os.open(store / FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        file = privacy.open_file(store / FILE, disk.WRITE | disk.NEW)
     except FileExistsError:
         return made
     with os.fdopen(file, "w", encoding="utf-8") as opened:

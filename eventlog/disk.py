@@ -22,6 +22,7 @@ CALLS = (
     "sync",
     "sync_data",
     "make_folder",
+    "set_mode",
     "rename",
     "unlink",
     "entries",
@@ -104,6 +105,11 @@ def sync_data(fd: int) -> None:
 def make_folder(path: Path | str, *, folder: int | None = None) -> None:
     """Make a folder, for its owner alone."""
     os.mkdir(path, 0o700, dir_fd=folder)
+
+
+def set_mode(target: Path | str | int, mode: int, *, folder: int | None = None) -> None:
+    """Set the permissions of what stands at a path, or behind a descriptor."""
+    os.chmod(target, mode, dir_fd=folder)
 
 
 def rename(old: Path, new: Path) -> None:

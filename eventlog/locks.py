@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memlog.eventlog import disk
+from memlog.eventlog import disk, privacy
 from memlog.eventlog.errors import Busy
 
 _FIRST_PAUSE = 0.0002
@@ -40,7 +40,7 @@ def release(fd: int) -> None:
 @contextmanager
 def locked(path: Path, what: str, timeout: float) -> Iterator[None]:
     """Hold the lock file at `path`, which is made where it does not stand and is never unlinked."""
-    fd = disk.open(path, disk.WRITE | disk.CREATE)
+    fd = privacy.open_file(path, disk.WRITE | disk.CREATE)
     try:
         acquire(fd, what, timeout)
         yield

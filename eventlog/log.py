@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from memlog.eventlog import disk, locks, timestamps
+from memlog.eventlog import disk, locks, privacy, timestamps
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.draft import Draft, FindStream, draft
 from memlog.eventlog.errors import Busy, LogError
@@ -142,7 +142,7 @@ class Log:
             while True:
                 today = timestamps.now()[:10]
                 segment = newest_segment(folders[-1]) or SegmentName(today)
-                fd = disk.open(segment.filename, disk.APPEND | disk.CREATE, folder=folders[-1])
+                fd = privacy.open_file(segment.filename, disk.APPEND | disk.CREATE, folder=folders[-1])
                 try:
                     _check_regular(fd)
                     locks.acquire(fd, f"{stream}/{segment.filename}", max(0, deadline - time.monotonic()))
@@ -152,7 +152,7 @@ class Log:
                             yield fd, segment
                             return
                         successor = segment.successor(today).filename
-                        disk.close(disk.open(successor, disk.APPEND | disk.NEW, folder=folders[-1]))
+                        disk.close(privacy.open_file(successor, disk.APPEND | disk.NEW, folder=folders[-1]))
                 finally:
                     disk.close(fd)
                 if time.monotonic() > deadline:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from memlog.eventlog import disk
+from memlog.eventlog import disk, privacy
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.folders import make_path
 from memlog.projector.sqlite import Connection, connect, remove_database, transaction, wrapped
@@ -73,7 +73,7 @@ class VectorCache:
 def _opened(path: Path) -> Connection:
     make_path(path.parent)
     # SQLite would make it readable for everyone that the umask lets.
-    disk.close(disk.open(path, disk.WRITE | disk.CREATE))
+    disk.close(privacy.open_file(path, disk.WRITE | disk.CREATE))
     db = connect(path, "write")
     with wrapped(path):
         db.execute("PRAGMA journal_mode = WAL")

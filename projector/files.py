@@ -3,7 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
-from memlog.eventlog import disk
+from memlog.eventlog import disk, privacy
 
 _BLOCK = 1024 * 1024
 
@@ -20,7 +20,7 @@ def write(path: Path, data: bytes) -> None:
     """A new file in the place of `path`, synced, for its owner alone."""
     with suppress(FileNotFoundError):
         disk.unlink(path)
-    fd = disk.open(path, disk.WRITE | disk.NEW)
+    fd = privacy.open_file(path, disk.WRITE | disk.NEW)
     try:
         left = memoryview(data)
         while left:

@@ -5,7 +5,7 @@ import stat
 import time
 from pathlib import Path
 
-from memlog.eventlog import disk
+from memlog.eventlog import disk, privacy
 from memlog.eventlog.folders import make_path
 from memlog.projector import files
 from memlog.projector.sqlite import remove_database
@@ -53,7 +53,7 @@ class Generations:
         """
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         path = self.folder / f"{stamp}-{secrets.token_hex(4)}.db"
-        disk.close(disk.open(path, disk.WRITE | disk.NEW))
+        disk.close(privacy.open_file(path, disk.WRITE | disk.NEW))
         return path
 
     def publish(self, path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from memlog.eventlog import disk, privacy
 from memlog.eventlog.damage import DAMAGE
 from memlog.projector import checkpoints, passages, vectors
 from memlog.projector.catchup import Bounds, Progress
@@ -121,7 +122,8 @@ def _replayed(log: Path, sizes: ChunkSizes, bounds: Bounds, progress: Progress |
     """The digests of rows and full text of a fresh replay."""
     with tempfile.TemporaryDirectory(prefix="memlog-verify-") as folder:
         path = Path(folder) / "replay.db"
-        path.touch(mode=0o600)
+        privacy.give_to_owner(path.parent)
+        disk.close(privacy.open_file(path, disk.WRITE | disk.NEW))
         db = connect(path, "bulk")
         try:
             with wrapped(path):

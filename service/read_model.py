@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memlog.eventlog.errors import Busy, DatabaseError, EmbeddingError, LogError
+from memlog.eventlog.folders import make_path
 from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.projector.chunking import ChunkSizes
@@ -146,7 +147,7 @@ class ReadModel:
             LogError: it cannot be made, or cannot be written.
         """
         try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_path(self.path)
         except OSError as error:
             raise self._cannot_create(error.strerror) from error
         if self.is_read_only:

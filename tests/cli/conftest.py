@@ -1,6 +1,5 @@
 """The installed `memlog` as a process, and a store to try it on."""
 
-import ctypes
 import json
 import os
 import pty
@@ -194,35 +193,6 @@ def without_model(tmp_path: Path) -> dict[str, str]:
     folder = tmp_path / "no-model"
     folder.mkdir()
     return {"MEMLOG_MODEL": str(folder)}
-
-
-_PR_CAPBSET_DROP = 24
-_FILE_CAPABILITIES = (1, 2)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-
-
-@pytest.fixture
-def bound_by_modes() -> dict[str, Any]:
-    """Options for `memlog` under which file modes count, for root too.
-
-    Root gives up the capabilities that let it write everywhere. Another uid would do as well, but could not
-    read a Python that is installed below root's home folder.
-    """
-    if os.geteuid() != 0:
-        return {}
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if prctl is None:
-        pytest.skip("root is bound by no mode here")
-
-    def give_up() -> None:
-        for capability in _FILE_CAPABILITIES:
-            if prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
-                raise OSError("the capability cannot be given up")
-
-    try:
-        subprocess.run(["/bin/true"], preexec_fn=give_up, check=True)
-    except subprocess.SubprocessError:
-        pytest.skip("root cannot give up what lets it write everywhere")
-    return {"preexec_fn": give_up}
 
 
 @pytest.fixture

@@ -1,0 +1,42 @@
+"""What memlog makes is for its owner alone, and its owner can use it, whatever the umask takes away.
+
+A mode that is given at the making can only lose bits, so nothing is ever open to others for a moment.
+"""
+
+import stat
+from pathlib import Path
+
+from memlog.eventlog import disk
+
+_FOLDER = 0o700
+_FILE = 0o600
+
+
+def make_folder(path: Path | str, *, folder: int | None = None) -> None:
+    """Make a folder; see `disk.make_folder`."""
+    disk.make_folder(path, folder=folder)
+    if _lacks(_FOLDER, disk.look(path, folder=folder).st_mode):
+        disk.set_mode(path, _FOLDER, folder=folder)
+
+
+def open_file(path: Path | str, flags: int, *, folder: int | None = None) -> int:
+    """A descriptor of a file, which is made where `flags` say so; see `disk.open`."""
+    fd = disk.open(path, flags, folder=folder)
+    try:
+        made = disk.status(fd)
+        if made.st_size == 0 and stat.S_ISREG(made.st_mode) and _lacks(_FILE, made.st_mode):
+            disk.set_mode(fd, _FILE)
+    except BaseException:
+        disk.close(fd)
+        raise
+    return fd
+
+
+def give_to_owner(folder: Path) -> None:
+    """Give the owner of a new folder, which other code has made, what the umask took."""
+    if _lacks(_FOLDER, disk.look(folder).st_mode):
+        disk.set_mode(folder, _FOLDER)
+
+
+def _lacks(mode: int, standing: int) -> bool:
+    return standing & mode != mode
