@@ -1,0 +1,124 @@
+"""A disk that does the real thing and keeps what was asked of it, call by call."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memlog.eventlog import disk
+
+REAL: dict[str, Callable[..., Any]] = {name: getattr(disk, name) for name in disk.CALLS}
+"""The functions of `disk` as they are, whatever stands in for them now."""
+
+ACK = "ack"
+TRUNCATE = "truncate"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One call, as far as what stands on the disk depends on it.
+
+    call: one of `disk.CALLS`; `ack`, where the test was told that `events` are stored; or `truncate`, which
+        memlog never asks for, but SQLite does.
+    path: of the file or folder; of a descriptor, what it was opened as. Of a rename the old name.
+    fd: the descriptor that was opened, or used; -1 where there is none.
+    offset: of the first byte that was read or written; -1 where the descriptor's place decides. The length
+        that a truncate leaves.
+    result: what the call returned; of a write, how many bytes.
+    """
+
+    call: str
+    path: Path = Path()
+    fd: int = -1
+    flags: int = 0
+    offset: int = -1
+    data: bytes = b""
+    target: Path = Path()
+    events: tuple[str, ...] = ()
+    result: Any = None
+
+
+Trace = list[Operation]
+
+
+class RecordingDisk:
+    """Stands in for every function of `disk`. `trace` has what was asked since the beginning.
+
+    A call that fails is not in the trace: it has changed nothing.
+    """
+
+    def __init__(self) -> None:
+        self.trace: Trace = []
+        self._paths: dict[int, Path] = {}
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Until the test is over."""
+        for name in disk.CALLS:
+            monkeypatch.setattr(disk, name, getattr(self, f"_{name}", None) or self._plain(name))
+
+    def ack(self, *events: str) -> None:
+        """The test was told that these are stored."""
+        self.trace.append(Operation(ACK, events=events))
+
+    def _open(self, path: Path | str, flags: int, *, folder: int | None = None, follow: bool = False) -> int:
+        fd: int = REAL["open"](path, flags, folder=folder, follow=follow)
+        self._paths[fd] = self._under(folder, path)
+        self.trace.append(Operation("open", self._paths[fd], fd, flags=flags, result=fd))
+        return fd
+
+    def _close(self, fd: int) -> None:
+        REAL["close"](fd)
+        self.trace.append(Operation("close", self._paths.pop(fd), fd))
+
+    def _read(self, fd: int, length: int, offset: int) -> bytes:
+        data: bytes = REAL["read"](fd, length, offset)
+        self.trace.append(Operation("read", self._paths[fd], fd, offset=offset, data=data, result=len(data)))
+        return data
+
+    def _write(self, fd: int, data: bytes | memoryview) -> int:
+        written: int = REAL["write"](fd, data)
+        offset = os.lseek(fd, 0, os.SEEK_CUR) - written
+        said = bytes(data[:written])
+        self.trace.append(Operation("write", self._paths[fd], fd, offset=offset, data=said, result=written))
+        return written
+
+    def _make_folder(self, path: Path | str, *, folder: int | None = None) -> None:
+        REAL["make_folder"](path, folder=folder)
+        self.trace.append(Operation("make_folder", self._under(folder, path)))
+
+    def _rename(self, old: Path, new: Path) -> None:
+        REAL["rename"](old, new)
+        self.trace.append(Operation("rename", old, target=new))
+
+    def _look(self, path: Path | str, *, folder: int | None = None) -> os.stat_result:
+        status: os.stat_result = REAL["look"](path, folder=folder)
+        self.trace.append(Operation("look", self._under(folder, path), result=status))
+        return status
+
+    def _plain(self, name: str) -> Callable[[Any], Any]:
+        """A call whose one argument is a descriptor or a path."""
+
+        def call(place: Any) -> Any:
+            result = REAL[name](place)
+            fd = place if isinstance(place, int) else -1
+            path = self._paths[place] if isinstance(place, int) else Path(place)
+            self.trace.append(Operation(name, path, fd, result=result))
+            return result
+
+        return call
+
+    def _under(self, folder: int | None, path: Path | str) -> Path:
+        return Path(path) if folder is None else self._paths[folder] / path
+
+
+@contextmanager
+def recording() -> Iterator[RecordingDisk]:
+    """A recording disk in the place of the real one."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        recorder = RecordingDisk()
+        recorder.install(monkeypatch)
+        yield recorder
