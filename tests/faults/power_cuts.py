@@ -1,0 +1,315 @@
+"""Every state in which a power cut may leave the files, made from a trace of what was asked of the disk.
+
+The disk here keeps less than any real one promises. After a cut there is:
+
+- of a file: what was synced. Of what was written since: any prefix, zeros of the same length, a prefix and
+  zeros, all but one write;
+- of a folder: the names that were synced. Of each name that was made, changed or removed since: the old
+  state or the new one, whatever became of the others.
+"""
+
+import os
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, product
+from math import prod
+from pathlib import Path
+
+from recorded_disk import TRUNCATE, Operation, Trace
+
+State = dict[str, bytes | None]
+"""What a walk below the root would find: bytes by path, a folder before what is in it; None is a folder."""
+
+_SHORT = 256
+"""A write of no more bytes is cut at each; of a longer one, so many cuts are drawn."""
+
+_SUBSETS = 4
+"""Of so many changes of names, every subset may be what is left; of more, some are drawn."""
+
+
+@dataclass
+class Cut:
+    """A state that a power cut may leave, and the events that had been acknowledged.
+
+    after: how many operations of the trace had been done.
+    """
+
+    after: int
+    state: State
+    acknowledged: frozenset[str]
+
+
+def cuts(disk: "SimulatedDisk", trace: Trace, *, seed: int, at_each: int) -> Iterator[Cut]:
+    """The states after a cut before the first operation, and after each; none twice.
+
+    disk: as it was before the trace.
+    at_each: of more states after one operation, so many are drawn.
+    """
+    chance, seen = random.Random(seed), set()
+    for number in range(len(trace) + 1):
+        if number and not disk.play(trace[number - 1]):
+            continue
+        acknowledged = frozenset(disk.acknowledged)
+        for state in disk.states(chance, at_each):
+            key = hash((acknowledged, tuple(state.items())))
+            if key not in seen:
+                seen.add(key)
+                yield Cut(number, state, acknowledged)
+
+
+def materialised(state: State, root: Path) -> None:
+    """Make `root`, with what stands in `state`."""
+    root.mkdir()
+    for name, data in state.items():
+        if data is None:
+            (root / name).mkdir(mode=0o700)
+        else:
+            with open(os.open(root / name, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+                file.write(data)
+
+
+@dataclass(eq=False)
+class _File:
+    """durable: what was synced; pending: the writes and truncations since, in their order."""
+
+    durable: bytes = b""
+    pending: list[Operation] = field(default_factory=list)
+
+    def content(self) -> bytes:
+        return _after(self.durable, self.pending)
+
+    def sync(self) -> None:
+        self.durable, self.pending = self.content(), []
+
+    def outcomes(self, chance: random.Random) -> list[bytes]:
+        """What may stand in it after a cut: first with all writes, last with none."""
+        whole = self.content()
+
+        def filled(data: bytes) -> bytes:
+            # The file may have its new size before its new bytes.
+            return data + bytes(max(0, len(whole) - len(data)))
+
+        found = [whole]
+        for number, operation in enumerate(self.pending):
+            before, behind = self.pending[:number], self.pending[number + 1 :]
+            found.append(_after(self.durable, [*before, *behind]))
+            for part in _parts(operation, chance):
+                torn = _after(self.durable, [*before, part])
+                found += [torn, filled(torn)]
+        found += [filled(self.durable), self.durable]
+        return list(dict.fromkeys(found))
+
+
+@dataclass(eq=False)
+class _Folder:
+    """names: what stands in it; durable: what stood in it when it was synced; pending: the changes since."""
+
+    names: "_Names" = field(default_factory=dict)
+    durable: "_Names" = field(default_factory=dict)
+    pending: "list[_Change]" = field(default_factory=list)
+
+    def change(self, change: "_Change") -> None:
+        self.names = _changed(self.names, [change])
+        self.pending.append(change)
+
+    def sync(self) -> None:
+        self.durable, self.pending = self.names, []
+
+    def outcomes(self, chance: random.Random) -> "list[_Names]":
+        """What may stand in it after a cut: first with all changes, last with none."""
+        return [
+            _changed(self.durable, [change for change, keep in zip(self.pending, kept, strict=True) if keep])
+            for kept in _subsets(len(self.pending), chance)
+        ]
+
+
+_Node = _File | _Folder
+_Names = dict[str, _Node]
+_Change = dict[str, _Node | None]
+"""Names that change together; None is one that goes."""
+
+
+class SimulatedDisk:
+    """A folder as it is, and as it may be after a power cut, while a trace is played to it.
+
+    root: an existing folder. What stands in it now is durable.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.acknowledged: set[str] = set()
+        self._root = root
+        self._top = _standing(root)
+        self._open: dict[int, _Node] = {}
+        self._places: dict[int, int | None] = {}
+
+    def play(self, operation: Operation) -> bool:
+        """Do one operation; return whether it can matter to what a cut leaves."""
+        match operation.call:
+            case "ack":
+                self.acknowledged.update(operation.events)
+            case "open":
+                return self._opened(operation)
+            case "close":
+                self._open.pop(operation.fd, None)
+                return False
+            case "write" | "truncate":
+                self._written(operation)
+            case "sync" | "sync_data":
+                return self._synced(operation.fd)
+            case "make_folder":
+                self._changed(operation.path, _Folder())
+            case "unlink":
+                self._changed(operation.path, None)
+            case "rename":
+                self._renamed(operation.path, operation.target)
+            case _:
+                return False
+        return True
+
+    def states(self, chance: random.Random, limit: int) -> Iterator[State]:
+        """At most `limit` of the states that a cut may leave now: all, or so many drawn, extremes first."""
+        nodes = [node for node in _below(self._top) if node.pending]
+        for chosen in islice(_combined([node.outcomes(chance) for node in nodes], chance, limit), limit):
+            yield dict(_walked(self._top, {id(node): each for node, each in zip(nodes, chosen, strict=True)}))
+
+    def _opened(self, operation: Operation) -> bool:
+        if self._root != operation.path and self._root not in operation.path.parents:
+            return False
+        node, is_new = self._node(operation.path), False
+        if node is None:
+            assert operation.flags & os.O_CREAT, f"{operation.path} is not known"
+            node, is_new = _File(), True
+            self._changed(operation.path, node)
+        self._open[operation.fd] = node
+        self._places[operation.fd] = None if operation.flags & os.O_APPEND else 0
+        if operation.flags & os.O_TRUNC and isinstance(node, _File):
+            node.pending.append(Operation(TRUNCATE, offset=0))
+        return is_new
+
+    def _written(self, operation: Operation) -> None:
+        node = self._open[operation.fd]
+        assert isinstance(node, _File)
+        offset = operation.offset
+        if offset < 0:
+            place = self._places[operation.fd]
+            offset = len(node.content()) if place is None else place
+            self._places[operation.fd] = None if place is None else place + len(operation.data)
+        node.pending.append(Operation(operation.call, offset=offset, data=operation.data))
+
+    def _synced(self, fd: int) -> bool:
+        node = self._open.get(fd)
+        if node is None or not node.pending:
+            return False
+        node.sync()
+        return True
+
+    def _renamed(self, old: Path, new: Path) -> None:
+        assert old.parent == new.parent, "only within a folder is a rename one change here"
+        node, folder = self._node(old), self._node(old.parent)
+        assert isinstance(folder, _Folder)
+        assert node is not None
+        folder.change({old.name: None, new.name: node})
+
+    def _changed(self, path: Path, node: _Node | None) -> None:
+        folder = self._node(path.parent)
+        assert isinstance(folder, _Folder)
+        folder.change({path.name: node})
+
+    def _node(self, path: Path) -> _Node | None:
+        node: _Node | None = self._top
+        for name in path.relative_to(self._root).parts:
+            assert isinstance(node, _Folder)
+            node = node.names.get(name)
+        return node
+
+
+def _standing(path: Path) -> _Folder:
+    names: _Names = {
+        each.name: _standing(each) if each.is_dir() else _File(each.read_bytes()) for each in path.iterdir()
+    }
+    return _Folder(names, names)
+
+
+def _below(folder: _Folder) -> Iterator[_Node]:
+    """Everything that may stand somewhere after a cut: what stands now, and what stood."""
+    found: dict[int, _Node] = {id(folder): folder}
+    waiting: list[_Node] = [folder]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, _Folder):
+            every = [node.names, node.durable, *node.pending]
+            children = [child for names in every for child in names.values() if child is not None]
+            waiting += [child for child in children if id(child) not in found]
+            found |= {id(child): child for child in children}
+    yield from found.values()
+
+
+def _walked(
+    folder: _Folder, fixed: dict[int, bytes | _Names], above: str = ""
+) -> Iterator[tuple[str, bytes | None]]:
+    names = fixed.get(id(folder), folder.durable)
+    assert isinstance(names, dict)
+    for name, node in sorted(names.items()):
+        if isinstance(node, _Folder):
+            yield above + name, None
+            yield from _walked(node, fixed, f"{above}{name}/")
+        else:
+            data = fixed.get(id(node), node.durable)
+            assert isinstance(data, bytes)
+            yield above + name, data
+
+
+def _combined(
+    outcomes: Sequence[Sequence[bytes] | Sequence[_Names]], chance: random.Random, limit: int
+) -> Iterator[tuple[bytes | _Names, ...]]:
+    """One outcome of each: all combinations where there are no more than `limit`, else drawn ones."""
+    if prod(len(each) for each in outcomes) <= limit:
+        yield from product(*outcomes)
+        return
+    yield tuple(each[0] for each in outcomes)
+    yield tuple(each[-1] for each in outcomes)
+    while True:
+        yield tuple(chance.choice(each) for each in outcomes)
+
+
+def _subsets(count: int, chance: random.Random) -> Iterator[Sequence[bool]]:
+    if count <= _SUBSETS:
+        yield from product((True, False), repeat=count)
+        return
+    yield [True] * count
+    for number in range(count):
+        yield [each != number for each in range(count)]
+        yield [each < number for each in range(count)]
+        yield [chance.random() < 0.5 for _ in range(count)]
+    yield [False] * count
+
+
+def _changed(names: _Names, changes: Sequence[_Change]) -> _Names:
+    found: _Change = dict(names)
+    for change in changes:
+        found |= change
+    return {name: node for name, node in found.items() if node is not None}
+
+
+def _after(data: bytes, operations: Sequence[Operation]) -> bytes:
+    found = bytearray(data)
+    for operation in operations:
+        offset, end = operation.offset, operation.offset + len(operation.data)
+        found += bytes(max(0, offset - len(found)))
+        if operation.call == TRUNCATE:
+            del found[offset:]
+        else:
+            found[offset:end] = operation.data
+    return bytes(found)
+
+
+def _parts(operation: Operation, chance: random.Random) -> Iterator[Operation]:
+    """A write as far as it may have come: its prefixes, all of them or drawn ones."""
+    data = operation.data
+    lengths: Sequence[int] = range(len(data))
+    if len(data) > _SHORT:
+        newlines = [number + 1 for number, byte in enumerate(data[:4096]) if byte == 10][:-1]
+        lengths = sorted({1, len(data) - 1, *newlines[:8], *chance.sample(range(len(data)), _SHORT // 4)})
+    for length in lengths:
+        yield Operation(operation.call, offset=operation.offset, data=data[:length])

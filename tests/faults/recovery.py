@@ -1,0 +1,66 @@
+"""What must hold of a log after a power cut, whatever the cut has left."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from memlog.eventlog.errors import MemlogError
+from memlog.eventlog.events import Message
+from memlog.eventlog.log import Log
+from memlog.eventlog.reading import Entry, accepted
+from memlog.eventlog.streams import segments_of
+
+NEXT, AFTER_NEXT = "next", "after-next"
+"""The ids of the events that are appended after a cut, and after a second one."""
+
+
+def message(event_id: str, content: str = "tea") -> Message:
+    """An event to submit."""
+    return Message(id=event_id, channel="x", chat_id="1", role="user", content=content)
+
+
+def log_problems(
+    store: Path, submitted: Mapping[str, Message], acknowledged: Iterable[str], following: str = NEXT
+) -> list[str]:
+    """Append one more event, read the log, and say what is wrong; nothing where all is well."""
+    before = log_bytes(store)
+    try:
+        (position,) = Log(store).append([message(following)])
+    except MemlogError as error:
+        return [f"the next append failed: {error.message}"]
+    after = log_bytes(store)
+    changed = [path.name for path, data in before.items() if not after[path].startswith(data)]
+    line = after[store / "log" / position.stream / position.segment][position.offset :].partition(b"\n")[0]
+    return [
+        *[f"what stood in {name} stands there no more" for name in changed],
+        *([] if f'"id":"{following}"'.encode() in line else ["the next event is not where it is said to be"]),
+        *event_problems(store, {**submitted, following: message(following)}, {*acknowledged, following}),
+    ]
+
+
+def event_problems(store: Path, submitted: Mapping[str, Message], acknowledged: Iterable[str]) -> list[str]:
+    """What is wrong with the events of a log: all that were acknowledged must stand, once, and no others."""
+    conflicts: list[str] = []
+
+    def leave_out(entry: Entry, why: str) -> None:
+        if why == "conflict":
+            conflicts.append(entry.position)
+
+    events = [entry.event for entry in accepted(segments_of(store / "log")[0], leave_out)]
+    found = {event.id: event for event in events if isinstance(event, Message)}
+    return [
+        *[f"{each} was acknowledged, and is lost" for each in sorted({*acknowledged} - found.keys())],
+        *[f"{each} was never submitted" for each in sorted(found.keys() - submitted.keys())],
+        *[f"{each} says something else" for each in found if _differs(found[each], submitted.get(each))],
+        *[f"{each} is doubled" for each, count in Counter(event.id for event in events).items() if count > 1],
+        *[f"two events of one id: {each}" for each in conflicts],
+    ]
+
+
+def log_bytes(store: Path) -> dict[Path, bytes]:
+    """What stands in each file of the log."""
+    return {path: path.read_bytes() for path in (store / "log").rglob("*") if path.is_file()}
+
+
+def _differs(found: Message, submitted: Message | None) -> bool:
+    return submitted is not None and found.content != submitted.content

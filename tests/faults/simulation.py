@@ -1,0 +1,89 @@
+"""Cuts the power at every operation of a scenario, and has the real memlog recover from what is left."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from log_scenarios import Plant, recorded
+from power_cuts import Cut, SimulatedDisk, State, cuts, materialised
+from recorded_disk import recording
+from recovery import AFTER_NEXT, NEXT, log_problems, message
+
+from memlog.eventlog.events import Message
+
+_MEMORY = Path("/dev/shm")
+
+
+@dataclass
+class Outcome:
+    """How many states were recovered from, and what was wrong after.
+
+    kept: where the first state that something was wrong with is left.
+    """
+
+    states: int = 0
+    violations: list[str] = field(default_factory=list)
+    kept: Path | None = None
+
+    def add(self, cut: Cut, problems: list[str], state: State) -> None:
+        """Count a state; keep the first bad one."""
+        self.states += 1
+        self.violations += [f"cut after operation {cut.after}: {problem}" for problem in problems]
+        if problems and self.kept is None:
+            self.kept = Path(tempfile.mkdtemp(prefix="memlog-cut-")) / "left"
+            materialised(state, self.kept)
+
+
+@contextmanager
+def in_memory() -> Iterator[Path]:
+    """An empty folder, in memory where there is a file system for that."""
+    where = _MEMORY if _MEMORY.is_dir() else None
+    folder = Path(tempfile.mkdtemp(prefix="memlog-cuts-", dir=where))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def cut_the_log(
+    scenario: str, *, seed: int, at_each: int, again_every: int = 0, plant: Plant | None = None
+) -> Outcome:
+    """Recover from each state that a cut during a scenario leaves of the log.
+
+    at_each: states after one operation, at most.
+    again_every: cut the power again while every so many-th state is recovered from; 0: never.
+    """
+    outcome = Outcome()
+    with in_memory() as folder:
+        live, numbers = folder / "live", count()
+        live.mkdir()
+        with recorded(scenario, live, plant) as done:
+            for cut in cuts(done.disk, done.trace, seed=seed, at_each=at_each):
+                root = folder / f"{next(numbers)}"
+                materialised(cut.state, root)
+                if again_every and outcome.states % again_every == 0:
+                    _cut_again(root, cut, done.submitted, seed, outcome)
+                else:
+                    problems = log_problems(root / "store", done.submitted, cut.acknowledged)
+                    outcome.add(cut, problems, cut.state)
+                shutil.rmtree(root)
+    return outcome
+
+
+def _cut_again(root: Path, first: Cut, submitted: Mapping[str, Message], seed: int, outcome: Outcome) -> None:
+    """The power goes again during the first append after a cut."""
+    disk = SimulatedDisk(root)
+    with recording() as recorder:
+        outcome.add(first, log_problems(root / "store", submitted, first.acknowledged), first.state)
+        recorder.ack(NEXT)
+    again = root.with_name("again")
+    for second in cuts(disk, recorder.trace, seed=seed, at_each=8):
+        materialised(second.state, again)
+        expected = first.acknowledged | second.acknowledged
+        problems = log_problems(again / "store", {**submitted, NEXT: message(NEXT)}, expected, AFTER_NEXT)
+        outcome.add(first, problems, second.state)
+        shutil.rmtree(again)

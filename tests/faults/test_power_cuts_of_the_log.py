@@ -1,0 +1,47 @@
+"""The power is cut at every operation on the log: what was acknowledged stands, once; appending goes on."""
+
+import planted_faults
+import pytest
+from log_scenarios import SCENARIOS, Plant
+from simulation import cut_the_log
+
+SEED = 20260224
+STATES = {
+    "append": 1000,
+    "batch": 800,
+    "new day": 800,
+    "roll": 400,
+    "torn tail": 800,
+    "two writers": 1000,
+    "short write": 600,
+    "failed sync": 600,
+}
+"""How many states at least are looked at, by scenario."""
+
+
+def test_every_scenario_is_cut() -> None:
+    assert STATES.keys() == SCENARIOS.keys()
+    assert sum(STATES.values()) >= 5000
+
+
+@pytest.mark.parametrize("scenario", STATES)
+def test_no_power_cut_loses_or_doubles_an_acknowledged_event(scenario: str) -> None:
+    done = cut_the_log(scenario, seed=SEED, at_each=1000, again_every=100)
+    assert done.violations == [], f"the state is kept in {done.kept}"
+    assert done.states >= STATES[scenario]
+
+
+@pytest.mark.parametrize(
+    ("plant", "scenario", "found"),
+    [
+        (planted_faults.no_sync, "append", "a was acknowledged, and is lost"),
+        (planted_faults.no_folder_sync, "append", "a was acknowledged, and is lost"),
+        (planted_faults.no_folder_sync, "new day", "b was acknowledged, and is lost"),
+        (planted_faults.no_folder_sync, "roll", "b was acknowledged, and is lost"),
+        (planted_faults.acknowledged_early, "batch", "batch-0 was acknowledged, and is lost"),
+        (planted_faults.truncating_repair, "batch", "what stood in 2026-02-24.jsonl stands there no more"),
+    ],
+)
+def test_a_fault_of_the_protocol_is_found(plant: Plant, scenario: str, found: str) -> None:
+    done = cut_the_log(scenario, seed=SEED, at_each=20, plant=plant)
+    assert any(violation.endswith(found) for violation in done.violations)
