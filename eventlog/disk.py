@@ -15,6 +15,7 @@ CALLS = (
     "close",
     "read",
     "write",
+    "overwrite",
     "position",
     "status",
     "look",
@@ -64,6 +65,14 @@ def read(fd: int, length: int, offset: int) -> bytes:
 def write(fd: int, data: bytes | memoryview) -> int:
     """Write at the descriptor's place, or at the end where it appends; return how many bytes were written."""
     return os.write(fd, data)
+
+
+def overwrite(fd: int, data: bytes | memoryview, offset: int) -> int:
+    """Write over the bytes at `offset`, with a descriptor that does not append; return how many were written.
+
+    What a user asks to be erased is: nothing else of the log is ever written over.
+    """
+    return os.pwrite(fd, data, offset)
 
 
 def position(fd: int) -> int:

@@ -4,7 +4,6 @@ The steps and their reasons are in docs/storage/jsonl-format.md, "How memlog app
 """
 
 import errno
-import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from memlog.eventlog.events import Event
 from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.line import ends_with_crc
 from memlog.eventlog.streams import SegmentName, newest_segment
+from memlog.eventlog.writing import check_regular, identity, write_lines
 
 Durability = Literal["fsync", "os"]
 """`fsync`: an acknowledged event survives a power cut. `os`: it survives the process."""
@@ -122,8 +122,8 @@ class Log:
     def _commit(self, stream: str, drafts: list[Draft]) -> list[Position]:
         with self._locked_newest(stream) as (fd, segment):
             at = self._next_at(fd)
-            offsets = _write_lines(fd, [item.line(at) for item in drafts])
-            self._last_at[_identity(fd)] = (disk.position(fd), at)
+            offsets = write_lines(fd, [item.line(at) for item in drafts])
+            self._last_at[identity(fd)] = (disk.position(fd), at)
             locks.release(fd)
             # After unlocking, so that the syncs of several writers merge. A failed sync is never tried
             # again: the kernel may have dropped the pages and would report success.
@@ -144,7 +144,7 @@ class Log:
                 segment = newest_segment(folders[-1]) or SegmentName(today)
                 fd = privacy.open_file(segment.filename, disk.APPEND | disk.CREATE, folder=folders[-1])
                 try:
-                    _check_regular(fd)
+                    check_regular(fd)
                     locks.acquire(fd, f"{stream}/{segment.filename}", max(0, deadline - time.monotonic()))
                     if _is_still_newest(fd, folders[-1], segment):
                         if segment.day >= today and disk.status(fd).st_size < SEGMENT_BYTES:
@@ -160,7 +160,7 @@ class Log:
 
     def _sync_names(self, folders: list[int], fd: int) -> None:
         """Before this process's first bytes in a segment its name must be durable, whoever made it."""
-        segment = _identity(fd)
+        segment = identity(fd)
         # An empty file is a new one, even where it was given the inode of one that is gone.
         is_known = segment in self._synced and disk.status(fd).st_size > 0
         if self.durability == "os" or is_known:
@@ -172,7 +172,7 @@ class Log:
 
     def _next_at(self, fd: int) -> str:
         """Now, but never lower than the last `at` of the segment (clocks go back)."""
-        known, last = self._last_at.get(_identity(fd), (0, ""))
+        known, last = self._last_at.get(identity(fd), (0, ""))
         size = disk.status(fd).st_size
         if size < known:  # an older copy was put back
             known, last = 0, ""
@@ -201,41 +201,7 @@ def _is_still_newest(fd: int, folder: int, segment: SegmentName) -> bool:
         standing = disk.look(segment.filename, folder=folder)
     except FileNotFoundError:
         return False
-    return (standing.st_dev, standing.st_ino) == _identity(fd) and newest_segment(folder) == segment
-
-
-def _check_regular(fd: int) -> None:
-    """A pipe or device under a segment's name would block, or swallow what is written to it."""
-    if not stat.S_ISREG(disk.status(fd).st_mode):
-        raise FileExistsError(errno.EEXIST, "something that is no regular file has the segment's name")
-
-
-def _write_lines(fd: int, lines: list[bytes]) -> list[int]:
-    """Append `lines`, each whole, and return their offsets.
-
-    A line that was cut short, or that a writer without the lock got in front of, is written again on a
-    line of its own: the fragment is left for the quarantine, since nothing is ever truncated.
-    """
-    offsets: list[int] = []
-    while len(offsets) < len(lines):
-        lead = b"" if _ends_with_newline(fd, disk.status(fd).st_size) else b"\n"
-        data = lead + b"".join(lines[len(offsets) :])
-        written = disk.write(fd, data)
-        # With O_APPEND the kernel has just set the descriptor's offset to the end of what it wrote.
-        start = disk.position(fd) - written
-        if not lead and not _ends_with_newline(fd, start):
-            continue
-        offset, end = start + len(lead), start + written
-        for line in lines[len(offsets) :]:
-            if offset + len(line) > end:
-                break
-            offsets.append(offset)
-            offset += len(line)
-    return offsets
-
-
-def _ends_with_newline(fd: int, offset: int) -> bool:
-    return offset == 0 or disk.read(fd, 1, offset - 1) == b"\n"
+    return (standing.st_dev, standing.st_ino) == identity(fd) and newest_segment(folder) == segment
 
 
 class _Stamp(msgspec.Struct):
@@ -264,11 +230,6 @@ def _at_of(line: bytes) -> str:
     except (BadLine, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""
     return at if at is not None and timestamps.is_written_form(at) else ""
-
-
-def _identity(fd: int) -> tuple[int, int]:
-    status = disk.status(fd)
-    return status.st_dev, status.st_ino
 
 
 def _not_stored(error: OSError, item: Draft) -> LogError:

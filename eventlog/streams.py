@@ -15,6 +15,9 @@ from memlog.eventlog import disk, events
 from memlog.eventlog.events import ConversationEvent, Event, Redacted
 
 CONVERSATIONS = "conversations"
+SEALS = "seals.jsonl"
+"""The file beside the streams; see `memlog.eventlog.seals`."""
+
 _FOLDER_LIMIT = 120
 _FOLDER_HEAD = 80
 _SEGMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.(\d{4}))?\.jsonl", re.ASCII)
@@ -201,12 +204,13 @@ def _segment_names(folder: Path | int) -> tuple[list[SegmentName], list[Path]]:
 def _stream_folders(log: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
     if not disk.is_folder(log):
         return [], []
-    tops, strangers = _subfolders(log)
+    tops, others = _subfolders(log)
+    strangers = [path for path in others if path != log / SEALS]
     streams = [(path.name, path) for path in tops if path.name != CONVERSATIONS]
     if log / CONVERSATIONS in tops:
-        chats, others = _subfolders(log / CONVERSATIONS)
+        chats, unread = _subfolders(log / CONVERSATIONS)
         streams += [(f"{CONVERSATIONS}/{path.name}", path) for path in chats]
-        strangers += others
+        strangers += unread
     return sorted(streams), strangers
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 import memlog
+from memlog.eventlog import seals, timestamps
 from memlog.eventlog.damage import HINTS, Reason
 from memlog.eventlog.events import TYPES
 from memlog.eventlog.line import decode
@@ -33,6 +34,23 @@ def test_the_worked_example_is_a_line_that_memlog_reads():
 def test_the_foreign_example_is_read_too():
     event = decode(examples()[1].encode(), Place("conversations/telegram_7", SegmentName("2026-02-24"), 0))
     assert (event.ts, event.chat_id) == ("2026-02-24T06:00:00.000Z", "7")
+
+
+def test_the_seal_of_the_worked_example_is_the_one_that_is_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(timestamps, "now", lambda: "2026-02-25T06:30:00.000Z")
+    folder = tmp_path / "log" / "conversations" / "telegram_7"
+    folder.mkdir(parents=True)
+    (folder / "2026-02-24.jsonl").write_bytes(examples()[0].encode() + b"\n")
+    seals.seal(tmp_path / "log", "conversations/telegram_7", ["2026-02-24.jsonl"])
+    line = (tmp_path / "log" / "seals.jsonl").read_bytes()
+    assert line == examples()[2].encode() + b"\n"
+    assert len(line) == 288
+    assert f"`{seals.link(line[:-1])}`" in FORMAT
+
+
+def test_every_damage_of_a_seal_is_explained():
+    for damage in get_args(seals.Damage):
+        assert f"`{damage}`" in FORMAT
 
 
 def test_the_folder_of_the_example_is_the_one_that_is_made():

@@ -1,0 +1,47 @@
+"""Adding whole lines to a file of the log, whatever stands at its end."""
+
+import errno
+import stat
+
+from memlog.eventlog import disk
+
+
+def write_lines(fd: int, lines: list[bytes]) -> list[int]:
+    """Append `lines`, each whole, and return their offsets.
+
+    A line that was cut short, or that a writer without the lock got in front of, is written again on a
+    line of its own: the fragment is left for the quarantine, since nothing is ever truncated.
+    """
+    offsets: list[int] = []
+    while len(offsets) < len(lines):
+        lead = b"" if ends_with_newline(fd, disk.status(fd).st_size) else b"\n"
+        data = lead + b"".join(lines[len(offsets) :])
+        written = disk.write(fd, data)
+        # With O_APPEND the kernel has just set the descriptor's offset to the end of what it wrote.
+        start = disk.position(fd) - written
+        if not lead and not ends_with_newline(fd, start):
+            continue
+        offset, end = start + len(lead), start + written
+        for line in lines[len(offsets) :]:
+            if offset + len(line) > end:
+                break
+            offsets.append(offset)
+            offset += len(line)
+    return offsets
+
+
+def ends_with_newline(fd: int, offset: int) -> bool:
+    """Whether a line begins at `offset`."""
+    return offset == 0 or disk.read(fd, 1, offset - 1) == b"\n"
+
+
+def check_regular(fd: int) -> None:
+    """A pipe or device under a file's name would block, or swallow what is written to it."""
+    if not stat.S_ISREG(disk.status(fd).st_mode):
+        raise FileExistsError(errno.EEXIST, "something that is no regular file has the segment's name")
+
+
+def identity(fd: int) -> tuple[int, int]:
+    """The device and inode of the open file."""
+    status = disk.status(fd)
+    return status.st_dev, status.st_ino
