@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test snapshots test-all-pythons resolve wheel-test lint format eval bench storm
+.PHONY: help demo test snapshots test-all-pythons resolve wheel-test lint format eval bench coverage storm
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 24
@@ -53,6 +53,10 @@ eval: $(INSTALLED)  ## search quality on the LoCoMo conversations in the folder 
 
 bench: $(INSTALLED)  ## what an append costs, a rebuild of 100,000 messages, and one new line
 	$(BIN)/python tests/bench.py
+
+coverage: $(INSTALLED)  ## every branch of what appends, locks, seals, scrubs and keeps checkpoints is run by its own tests
+	$(BIN)/coverage run -m pytest -q tests/eventlog tests/damage tests/projector/test_reading_on.py
+	$(BIN)/coverage report
 
 storm: $(INSTALLED)  ## each storm for SECONDS (default 60): kills, power cuts, failing disks, damage, any history
 	PYTHONPATH=tests/storm:tests/projector $(BIN)/python tests/storm/storm.py --seconds $(or $(SECONDS),60)

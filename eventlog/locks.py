@@ -11,6 +11,7 @@ from memlog.eventlog.errors import Busy
 
 _FIRST_PAUSE = 0.0002
 _LONGEST_PAUSE = 0.010
+_LISTING = Path("/proc/locks")
 
 
 def acquire(fd: int, what: str, timeout: float) -> None:
@@ -62,7 +63,7 @@ def _holder(fd: int) -> str:
     """The processes that hold a flock on this file, as Linux lists them in /proc/locks."""
     inode = f":{disk.status(fd).st_ino}"
     try:
-        listing = Path("/proc/locks").read_text()
+        listing = _LISTING.read_text()
     except OSError:
         return "another process"
     fields = [line.split() for line in listing.splitlines() if " FLOCK " in line and "->" not in line]

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -297,6 +298,21 @@ def test_a_newer_segment_that_came_while_waiting_is_the_one_to_write(
     assert log.append("two")[0].segment == "2026-02-25.jsonl"
 
 
+def test_a_stream_that_never_stands_still_is_busy(
+    log: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.append("one")
+    acquire, days = locks.acquire, iter(range(1, 10_000))
+
+    def overtaken(fd: int, what: str, timeout: float) -> None:
+        log.write_segment(f"2026-02-25.{next(days):04}.jsonl", b"")
+        acquire(fd, what, timeout)
+
+    monkeypatch.setattr(locks, "acquire", overtaken)
+    with pytest.raises(Busy, match="memory changed again and again"):
+        log.append("two")
+
+
 # Time
 
 
@@ -347,6 +363,16 @@ def test_the_at_of_a_damaged_line_does_not_count(log: Any, clock: Any) -> None:
     log.add_raw(b'{"at":"9999-12-31T23:59:59.999Z"}\n')
     log.append("two")
     assert ats(log)[-1] == "2026-02-24T10:15:00.000Z"
+
+
+@pytest.mark.parametrize("is_json", [True, False], ids=["with a wrong crc", "of no JSON with a right crc"])
+def test_a_damaged_line_dates_nothing_that_follows(log: Any, clock: Any, is_json: bool) -> None:
+    body = b'{"at":"9999-12-31T23:59:59.999Z"'
+    crc = 0 if is_json else zlib.crc32(body + b"no")
+    log.append("one")
+    log.add_raw(body + (b"" if is_json else b"no") + b',"crc":"%08x"}\n' % crc)
+    log.append("two")
+    assert b'"at":"2026-02-24T10:15:00.000Z"' in log.segment.read_bytes().splitlines()[-1]
 
 
 # Short writes and other writers in between
@@ -788,6 +814,26 @@ def test_a_lock_is_waited_for(log: Any, hold_lock: Hold) -> None:
     threading.Timer(0.2, holder.kill).start()
     Log(log.store, durability="os", lock_timeout=10).append([MemorySaved(content="two")])
     assert log.read() == ["one", "two"]
+
+
+def test_where_the_system_does_not_tell_who_holds_a_lock_it_is_another_process(
+    log: Any, hold_lock: Hold, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    log.append("one")
+    hold_lock(log.segment)
+    monkeypatch.setattr(locks, "_LISTING", tmp_path / "none")
+    with pytest.raises(Busy, match="is locked by another process"):
+        log.append("two")
+
+
+def test_a_lock_that_fails_is_no_lock_that_another_one_has(log: Any, faulty_disk: Any) -> None:
+    def lock(fd: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    log.append("one")
+    faulty_disk.lock = lock
+    with pytest.raises(LogError, match="No locks available"):
+        log.append("two")
 
 
 def test_a_lock_is_not_left_behind(log: Any) -> None:

@@ -1,13 +1,14 @@
 """Nothing gets past the one place where memlog touches the files of the log and of the generations."""
 
 import ast
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from memlog.eventlog import disk
+from memlog.eventlog import disk, privacy
 
 ROOT = Path(__file__).parent.parent.parent
 BEHIND_THE_DISK = sorted(
@@ -66,5 +67,17 @@ def test_every_call_can_be_stood_in_for() -> None:
 def test_what_is_made_is_for_its_owner_alone_from_the_first_byte(tmp_path: Path) -> None:
     disk.make_folder(tmp_path / "folder")
     disk.close(disk.open(tmp_path / "folder" / "file", disk.APPEND | disk.NEW))
+    assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "folder" / "file").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o377, 0o777], ids=oct)
+def test_what_is_made_can_be_used_by_its_owner_whatever_the_umask_takes(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        privacy.make_folder(tmp_path / "folder")
+        disk.close(privacy.open_file(tmp_path / "folder" / "file", disk.APPEND | disk.NEW))
+    finally:
+        os.umask(before)
     assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "folder" / "file").stat().st_mode) == 0o600
