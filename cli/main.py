@@ -27,6 +27,7 @@ _COMMANDS = {
     "project": "Bring the read model up to the log.",
     "quarantine": "List the lines that could not be projected.",
     "query": "Search messages and memories.",
+    "seal": "Close and seal every segment of the log.",
     "sessions": "List the current session of each chat.",
     "show": "Show the line of the log behind a hit.",
     "status": "Say what stands in the store and what works here.",

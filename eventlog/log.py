@@ -12,14 +12,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from memlog.eventlog import disk, locks, privacy, timestamps
+from memlog.eventlog import disk, locks, privacy, seals, timestamps
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.draft import Draft, FindStream, draft
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.events import Event
 from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.line import ends_with_crc
-from memlog.eventlog.streams import SegmentName, newest_segment
+from memlog.eventlog.streams import SEALS, SegmentName, newest_segment, segment_names, segments_of
 from memlog.eventlog.writing import check_regular, identity, write_lines
 
 Durability = Literal["fsync", "os"]
@@ -72,6 +72,7 @@ class Log:
         self.durability: Durability = durability
         self._lock_timeout = lock_timeout
         self._find_stream = find_stream
+        self._seals = seals.SealWatch(self.path)
         self._synced: set[tuple[int, int]] = set()
         self._last_at: dict[tuple[int, int], tuple[int, str]] = {}
 
@@ -134,29 +135,102 @@ class Log:
             for item, offset in zip(drafts, offsets, strict=True)
         ]
 
+    def seal(self) -> list[seals.Seal]:
+        """Close and seal every segment that has no seal, the newest of each stream too; return the new seals,
+        once they are durable. The next append to a stream begins its next segment.
+
+        Raises:
+            Busy: another writer held a stream or the seals for too long.
+            LogError: a segment could not be read, or the seals not be written.
+        """
+        made = []
+        for stream in dict.fromkeys(segment.stream for segment in segments_of(self.path)[0]):
+            deadline = time.monotonic() + self._lock_timeout
+            try:
+                with (
+                    entered(self.path, stream) as folders,
+                    self._locked_last(stream, folders, deadline) as (_, segment),
+                ):
+                    names = [name for name in segment_names(folders[-1]) if name <= segment]
+                    made += self._sealed(stream, names, deadline, also_grown=True)
+            except OSError as error:
+                raise _not_sealed(error, stream) from error
+        return made
+
+    def accept_loss(self) -> list[seals.Seal]:
+        """Say that what is missing of sealed segments is lost, and seal what stands; return the new seals.
+
+        Raises:
+            Busy: another writer held the seals for too long.
+            LogError: a segment could not be read, or the seals not be written.
+        """
+        try:
+            return seals.accept_loss(self.path, lock_timeout=self._lock_timeout)
+        except OSError as error:
+            raise _not_sealed(error, self.path.name) from error
+
+    def losses(self) -> list[seals.Loss]:
+        """The sealed segments that are gone or shorter than their seal says, and nobody has accepted it.
+
+        Raises:
+            LogError: the seals cannot be read.
+        """
+        try:
+            return seals.losses(self.path)
+        except OSError as error:
+            message = f"{self.path.name}/{SEALS}: {error.strerror or error}"
+            raise LogError(message, hint="see that it can be read") from error
+
     @contextmanager
     def _locked_newest(self, stream: str) -> Iterator[tuple[int, SegmentName]]:
         """The stream's newest segment, open and locked, with room for more."""
         deadline = time.monotonic() + self._lock_timeout
         with entered(self.path, stream, make=True) as folders:
             while True:
-                today = timestamps.now()[:10]
-                segment = newest_segment(folders[-1]) or SegmentName(today)
-                fd = privacy.open_file(segment.filename, disk.APPEND | disk.CREATE, folder=folders[-1])
-                try:
-                    check_regular(fd)
-                    locks.acquire(fd, f"{stream}/{segment.filename}", max(0, deadline - time.monotonic()))
-                    if _is_still_newest(fd, folders[-1], segment):
-                        if segment.day >= today and disk.status(fd).st_size < SEGMENT_BYTES:
-                            self._sync_names(folders, fd)
-                            yield fd, segment
-                            return
-                        successor = segment.successor(today).filename
-                        disk.close(privacy.open_file(successor, disk.APPEND | disk.NEW, folder=folders[-1]))
-                finally:
-                    disk.close(fd)
-                if time.monotonic() > deadline:
-                    raise Busy(f"{stream} changed again and again", hint="try again")
+                with self._locked_last(stream, folders, deadline) as (fd, segment):
+                    if self._has_room(stream, segment, fd):
+                        self._sync_names(folders, fd)
+                        yield fd, segment
+                        return
+                    # Sealed before its successor stands: a kill between the two leaves nothing unsealed.
+                    self._sealed(stream, segment_names(folders[-1]), deadline)
+                    successor = segment.successor(timestamps.now()[:10]).filename
+                    disk.close(privacy.open_file(successor, disk.APPEND | disk.NEW, folder=folders[-1]))
+
+    @contextmanager
+    def _locked_last(
+        self, stream: str, folders: list[int], deadline: float
+    ) -> Iterator[tuple[int, SegmentName]]:
+        """The stream's newest segment, open and locked. Where there is none, it is made."""
+        while True:
+            segment = newest_segment(folders[-1]) or SegmentName(timestamps.now()[:10])
+            fd = privacy.open_file(segment.filename, disk.APPEND | disk.CREATE, folder=folders[-1])
+            try:
+                check_regular(fd)
+                locks.acquire(fd, f"{stream}/{segment.filename}", max(0, deadline - time.monotonic()))
+                if _is_still_newest(fd, folders[-1], segment):
+                    yield fd, segment
+                    return
+            finally:
+                disk.close(fd)
+            if time.monotonic() > deadline:
+                raise Busy(f"{stream} changed again and again", hint="try again")
+
+    def _has_room(self, stream: str, segment: SegmentName, fd: int) -> bool:
+        """Whether a line that comes today may stand in the locked segment."""
+        is_of_today = segment.day >= timestamps.now()[:10] and disk.status(fd).st_size < SEGMENT_BYTES
+        return is_of_today and not self._seals.is_sealed(stream, segment.filename)
+
+    def _sealed(
+        self, stream: str, names: list[SegmentName], deadline: float, *, also_grown: bool = False
+    ) -> list[seals.Seal]:
+        return seals.seal(
+            self.path,
+            stream,
+            [name.filename for name in names],
+            lock_timeout=max(0, deadline - time.monotonic()),
+            also_grown=also_grown,
+        )
 
     def _sync_names(self, folders: list[int], fd: int) -> None:
         """Before this process's first bytes in a segment its name must be durable, whoever made it."""
@@ -230,6 +304,11 @@ def _at_of(line: bytes) -> str:
     except (BadLine, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""
     return at if at is not None and timestamps.is_written_form(at) else ""
+
+
+def _not_sealed(error: OSError, stream: str) -> LogError:
+    message = f"{stream}: {error.strerror or error}: not known to be sealed"
+    return LogError(message, hint="see that the log can be read and written, then try again")
 
 
 def _not_stored(error: OSError, item: Draft) -> LogError:

@@ -5,15 +5,16 @@ docs/storage/jsonl-format.md, "Seals", has a worked example in real bytes.
 
 import errno
 import re
+import stat
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
-from memlog.eventlog import disk, locks, timestamps
+from memlog.eventlog import disk, locks, privacy, timestamps
 from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.streams import SEALS
 from memlog.eventlog.writing import check_regular, identity, write_lines
@@ -88,6 +89,15 @@ class Seal(msgspec.Struct, frozen=True, omit_defaults=True):
         return (self.bytes, self.lines, self.sha256) == (held.bytes, held.lines, held.sha256)
 
 
+class _Brief(msgspec.Struct, frozen=True, gc=False):
+    stream: str
+    segment: str
+    bytes: _Count
+
+
+_T = TypeVar("_T", Seal, _Brief)
+
+
 class SealLine(msgspec.Struct, frozen=True):
     """A line of seals.jsonl that is not blank.
 
@@ -134,8 +144,153 @@ def read_seals(log: Path) -> Seals:
             return seals_in(_all_of(fd))
     except (FileNotFoundError, NotADirectoryError):
         return Seals([], {})
-    except (FileExistsError, IsADirectoryError):
+    except FileExistsError:
         return Seals([SealLine(0, 0, b"", None, "no_file")], {})
+
+
+def _read_bytes(log: Path) -> bytes:
+    """Nothing, too, where the file is none: `read_seals` tells of it."""
+    try:
+        with _opened(log, disk.READ) as fd:
+            return _all_of(fd)
+    except (FileNotFoundError, NotADirectoryError, FileExistsError):
+        return b""
+
+
+def _says(log: Path, stream: str, segment: str) -> bool:
+    """Whether there is a seal of `segment`. Where no line looks like one, none is decoded."""
+    data = _read_bytes(log)
+    beginning = msgspec.json.encode({"stream": stream, "segment": segment})[:-1]
+    return beginning in data and (stream, segment) in seals_in(data).standing
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """A sealed segment that is gone, or shorter than its seal says. Its stream stops until that is accepted.
+
+    sealed: how many bytes it had. bytes: how many it has; None where it is gone.
+    """
+
+    stream: str
+    segment: str
+    sealed: int
+    bytes: int | None
+
+    @property
+    def why(self) -> str:
+        """For people."""
+        now = "is gone" if self.bytes is None else f"has {self.bytes}"
+        return f"{self.segment}, sealed with {self.sealed} bytes, {now}"
+
+
+class Unlike(msgspec.Struct, frozen=True):
+    """A sealed segment whose bytes are not those that were sealed. held: None where it is gone."""
+
+    seal: Seal
+    held: Held | None
+
+    @property
+    def why(self) -> str:
+        """For people."""
+        sealed = self.seal.bytes
+        if self.held is None:
+            return f"sealed with {sealed} bytes, is gone"
+        if self.held.bytes != sealed:
+            return f"sealed with {sealed} bytes, has {self.held.bytes}"
+        return f"its {sealed} bytes are not those that were sealed"
+
+
+class SealWatch:
+    """Says whether a segment is sealed, to who asks at each append: a look at the file's status, and where
+    that has changed one search of its bytes.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._seen: tuple[int, ...] = ()
+        self._unsealed: set[tuple[str, str]] = set()
+
+    def is_sealed(self, stream: str, segment: str) -> bool:
+        """Whether `segment` gets no more lines. Who asks holds its lock, so that the answer stays true.
+
+        Raises:
+            OSError: the seals cannot be read.
+        """
+        try:
+            status = disk.look(self._log / SEALS)
+        except FileNotFoundError:
+            return False
+        seen = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        if seen != self._seen:
+            self._unsealed.clear()
+            self._seen = seen
+        if (stream, segment) not in self._unsealed:
+            if _says(self._log, stream, segment):
+                return True
+            self._unsealed.add((stream, segment))
+        return False
+
+
+def sealed_bytes(log: Path) -> dict[tuple[str, str], int]:
+    """How long each sealed segment was, by (stream, segment): what `read_seals` says and no more, faster.
+
+    Raises:
+        OSError: the seals cannot be read.
+    """
+    found = {}
+    for line in _read_bytes(log).split(b"\n"):
+        brief = _decoded(line, _Brief) if _has_its_crc(line) else None
+        if brief is not None:
+            found[brief.stream, brief.segment] = brief.bytes
+    return found
+
+
+def losses(log: Path) -> list[Loss]:
+    """The sealed segments that are gone or shorter than their seal says, and nobody has accepted it.
+
+    Raises:
+        OSError: the seals, or a segment's folder, cannot be read.
+    """
+    found = []
+    for (stream, segment), sealed in sealed_bytes(log).items():
+        size = _size_of(log, stream, segment)
+        if (size is None and sealed > 0) or (size is not None and size < sealed):
+            found.append(Loss(stream, segment, sealed, size))
+    return found
+
+
+def unlike(log: Path) -> list[Unlike]:
+    """The sealed segments whose bytes are not those that were sealed; every byte is read. Where a hash is
+    blank, the length alone is compared.
+
+    Raises:
+        OSError: the seals or a segment cannot be read.
+    """
+    found = []
+    for old in read_seals(log).standing.values():
+        held = _held_by(log, old.stream, old.segment)
+        if not _is_like(old, held):
+            found.append(Unlike(old, held))
+    return found
+
+
+def accept_loss(log: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal]:
+    """Seal what stands of the segments that are unlike their seals: a person says that the rest is lost.
+    Return the new seals, once they are durable.
+
+    Raises:
+        Busy, OSError: as `seal`.
+    """
+    differing = unlike(log)
+    if not differing:
+        return []
+    nothing = Held(0, 0, FIRST)
+    drafts = [
+        _draft(each.seal.stream, each.seal.segment, held, max(0, each.seal.bytes - held.bytes))
+        for each in differing
+        for held in (each.held or nothing,)
+    ]
+    with _locked(log, lock_timeout) as fd:
+        return _add(fd, seals_in(_all_of(fd)), drafts)
 
 
 def seals_in(data: bytes) -> Seals:
@@ -172,18 +327,21 @@ def measured(log: Path, stream: str, segment: str) -> Held:
     Raises:
         OSError: it is gone, or cannot be read.
     """
-    with entered(log, stream) as folders:
-        fd = disk.open(segment, disk.READ, folder=folders[-1])
-    try:
+    with _opened_segment(log, stream, segment) as (fd, _):
         return _held(fd)
-    finally:
-        disk.close(fd)
 
 
 def seal(
-    log: Path, stream: str, segments: Sequence[str], *, lock_timeout: float = LOCK_TIMEOUT
+    log: Path,
+    stream: str,
+    segments: Sequence[str],
+    *,
+    lock_timeout: float = LOCK_TIMEOUT,
+    also_grown: bool = False,
 ) -> list[Seal]:
     """Seal those of a stream's `segments` that have no seal; return the new seals, once they are durable.
+
+    also_grown: and those that have, to which a writer that takes no lock has added something since.
 
     The caller holds the lock of the newest, so that no line comes to it. What a seal speaks of is made
     durable before it, since a power cut would otherwise make a loss of what nobody was promised.
@@ -193,14 +351,22 @@ def seal(
         OSError: it could not be written, or a segment not be read; no seal is known to be stored.
     """
     standing = read_seals(log).standing
-    unsealed = [segment for segment in segments if (stream, segment) not in standing]
-    if not unsealed:
+    due = [
+        segment
+        for segment in segments
+        if (stream, segment) not in standing or (also_grown and _has_grown(log, standing[stream, segment]))
+    ]
+    if not due:
         return []
-    held = {segment: _made_durable(log, stream, segment) for segment in unsealed}
+    held = {segment: _made_durable(log, stream, segment) for segment in due}
     with _locked(log, lock_timeout) as fd:
         before = seals_in(_all_of(fd))
         # Another process may have been faster.
-        new = [segment for segment in unsealed if (stream, segment) not in before.standing]
+        new = [
+            segment
+            for segment in due
+            if before.standing.get((stream, segment)) == standing.get((stream, segment))
+        ]
         return _add(fd, before, [_draft(stream, segment, held[segment]) for segment in new])
 
 
@@ -282,7 +448,7 @@ def _lines(data: bytes) -> Iterator[SealLine]:
     known: dict[tuple[str, str], Seal] = {}
     for number, text in enumerate(data.split(b"\n"), start=1):
         if text and not text.isspace():
-            said = _decoded(text)
+            said = _decoded(text, Seal)
             yield SealLine(number, offset, text, said, _damage(text, said, prev, known))
             if said is not None:
                 prev = link(text)
@@ -293,7 +459,7 @@ def _lines(data: bytes) -> Iterator[SealLine]:
 def _damage(line: bytes, said: Seal | None, prev: str, known: dict[tuple[str, str], Seal]) -> Damage | None:
     if said is None:
         return "torn" if _is_torn(line) else "no_seal"
-    if not line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-_TRAILER_LENGTH])):
+    if not _has_its_crc(line):
         return "bad_crc"
     if said.prev != prev:
         return "broken_chain"
@@ -302,9 +468,13 @@ def _damage(line: bytes, said: Seal | None, prev: str, known: dict[tuple[str, st
     return None if is_renewed else "second_seal"
 
 
-def _decoded(line: bytes) -> Seal | None:
+def _has_its_crc(line: bytes) -> bool:
+    return line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-_TRAILER_LENGTH]))
+
+
+def _decoded(line: bytes, kind: type[_T]) -> _T | None:
     try:
-        return msgspec.json.decode(line, type=Seal)
+        return msgspec.json.decode(line, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
@@ -317,24 +487,64 @@ def _is_torn(line: bytes) -> bool:
 
 def _made_durable(log: Path, stream: str, segment: str) -> Held:
     """What a segment holds, once that and its name are durable."""
+    with _opened_segment(log, stream, segment) as (fd, folders):
+        disk.sync_data(fd)
+        for folder in reversed(folders):
+            disk.sync(folder)
+        sync_folder(log.parent)
+        return _held(fd)
+
+
+@contextmanager
+def _opened_segment(log: Path, stream: str, segment: str) -> Iterator[tuple[int, list[int]]]:
+    """A descriptor of a segment, and those of the folders on the way to it."""
     with entered(log, stream) as folders:
         fd = disk.open(segment, disk.READ, folder=folders[-1])
         try:
-            disk.sync_data(fd)
-            for folder in reversed(folders):
-                disk.sync(folder)
-            sync_folder(log.parent)
-            return _held(fd)
+            yield fd, folders
         finally:
             disk.close(fd)
 
 
-def _held(fd: int) -> Held:
+def _size_of(log: Path, stream: str, segment: str) -> int | None:
+    """How long a segment is; None where none stands."""
+    try:
+        status = disk.look(log / stream / segment)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _held_by(log: Path, stream: str, segment: str) -> Held | None:
+    """What a segment holds; None where none stands, or what stands there is a link."""
+    if _size_of(log, stream, segment) is None:
+        return None
+    with suppress(FileNotFoundError):
+        return measured(log, stream, segment)
+    return None
+
+
+def _is_like(old: Seal, held: Held | None) -> bool:
+    if held is None:
+        # What was accepted as lost whole may be gone.
+        return old.lost is not None and old.bytes == 0
+    return old.bytes == held.bytes if old.is_blank else old.is_of(held)
+
+
+def _has_grown(log: Path, old: Seal) -> bool:
+    """Whether a segment has all that it was sealed with, and more."""
+    with suppress(FileNotFoundError), _opened_segment(log, old.stream, old.segment) as (fd, _):
+        return disk.status(fd).st_size > old.bytes and old.is_of(_held(fd, old.bytes))
+    return False
+
+
+def _held(fd: int, end: int | None = None) -> Held:
+    """What the open file holds, or its first `end` bytes."""
     from hashlib import sha256
 
     check_regular(fd)
     found, size, lines, last = sha256(), 0, 0, b"\n"
-    while block := disk.read(fd, _READ_BLOCK, size):
+    while block := disk.read(fd, _READ_BLOCK if end is None else min(_READ_BLOCK, end - size), size):
         found.update(block)
         size += len(block)
         lines += block.count(b"\n")
@@ -389,9 +599,9 @@ def _opened(log: Path, flags: int) -> Iterator[int]:
 
 def _open_file(log: Path, flags: int) -> int:
     try:
-        return disk.open(log / SEALS, flags)
+        return (privacy.open_file if flags & disk.CREATE else disk.open)(log / SEALS, flags)
     except OSError as error:
-        # A link, which is not followed, and a socket.
-        if error.errno in (errno.ELOOP, errno.ENXIO):
+        # A link, which is not followed; a socket; a folder that is to be written.
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
             raise FileExistsError(errno.EEXIST, f"{SEALS} is no regular file") from error
         raise

@@ -151,7 +151,10 @@ def _is_day(text: str) -> bool:
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """One JSONL file of a stream. `is_newest`: the one that is appended to, whose tail may be pending."""
+    """One JSONL file of a stream.
+
+    is_newest: the one that is appended to, whose tail may be pending. Where the last one is sealed, none is.
+    """
 
     log: Path
     stream: str
@@ -166,8 +169,13 @@ class Segment(msgspec.Struct, frozen=True):
 
 def newest_segment(folder: Path | int) -> SegmentName | None:
     """The newest segment in a stream's folder, which may be a descriptor; None where it has none."""
-    names, _ = _segment_names(folder)
+    names = segment_names(folder)
     return names[-1] if names else None
+
+
+def segment_names(folder: Path | int) -> list[SegmentName]:
+    """The segments in a stream's folder, in their order."""
+    return _segment_names(folder)[0]
 
 
 def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
@@ -175,11 +183,16 @@ def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
 
     Links, devices and files of other names are never read: they are the second list, without hidden ones.
     """
+    # Here: sealing itself needs the names of this module.
+    from memlog.eventlog.seals import sealed_bytes
+
     segments: list[Segment] = []
     folders, strangers = _stream_folders(log)
+    sealed = sealed_bytes(log)
     for stream, folder in folders:
         names, others = _segment_names(folder)
-        segments += [Segment(log, stream, name, name == names[-1]) for name in names]
+        open_ones = [name for name in names[-1:] if (stream, name.filename) not in sealed]
+        segments += [Segment(log, stream, name, name in open_ones) for name in names]
         strangers += others
     return segments, sorted(strangers)
 

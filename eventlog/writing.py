@@ -38,7 +38,7 @@ def ends_with_newline(fd: int, offset: int) -> bool:
 def check_regular(fd: int) -> None:
     """A pipe or device under a file's name would block, or swallow what is written to it."""
     if not stat.S_ISREG(disk.status(fd).st_mode):
-        raise FileExistsError(errno.EEXIST, "something that is no regular file has the segment's name")
+        raise FileExistsError(errno.EEXIST, "something that is no regular file has the name of one")
 
 
 def identity(fd: int) -> tuple[int, int]:

@@ -47,15 +47,21 @@ class Checkpoint:
     def has_nothing_new(self, segment: Segment, hints: Hints) -> bool:
         """Whether a look at the file's status is enough to leave it alone."""
         has_final_tail = not segment.is_newest and self.offset < hints.size
-        return hints == self.hints and not has_final_tail
+        return hints == self.hints and not has_final_tail and not self._is_reopened(segment)
 
-    def still_holds(self, fd: int, hints: Hints) -> bool:
+    def _is_reopened(self, segment: Segment) -> bool:
+        """Whether a tail that was a line is pending again: its seal has gone."""
+        return self.is_open and segment.is_newest
+
+    def still_holds(self, segment: Segment, fd: int, hints: Hints) -> bool:
         """Whether what was read still stands before the offset of the open file.
 
         Where size, inode and mtime changed otherwise than by growth, the whole prefix is hashed; the same
         bytes under another inode are no change. What growth hides, `memlog verify` finds.
         """
         if hints.size < self.offset or (self.is_open and hints.size > self.offset):
+            return False
+        if self._is_reopened(segment):
             return False
         if hints == self.hints:
             return True

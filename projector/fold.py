@@ -86,7 +86,7 @@ def fold_segment(db: Connection, stretch: Stretch, sizes: ChunkSizes) -> Iterato
         while True:
             checkpoint = checkpoints.load(db, segment)
             hints = Hints.of(disk.status(fd))
-            if not checkpoint.still_holds(fd, hints):
+            if not checkpoint.still_holds(segment, fd, hints):
                 raise HistoryChanged(segment.stream, f"{segment.name.filename} was rewritten")
             # Another projector may have come further since the stretch was measured.
             end = None if stretch.end is None else max(stretch.end, checkpoint.offset)

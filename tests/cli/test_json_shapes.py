@@ -224,6 +224,13 @@ def test_status(memlog: Run, append: Run, store: Path, without_model: dict[str, 
     assert (status["events"], status["messages"], status["memories"], status["streams"]) == (2, 1, 1, 2)
 
 
+def test_seal(memlog: Run, append: Run) -> None:
+    append(message("tea"))
+    (made,) = memlog("seal", "--json").json["sealed"]
+    assert list(made) == ["stream", "segment", "bytes", "lines", "sha256", "prev", "at"]
+    assert memlog("seal", "--json").json == {"sealed": []}
+
+
 def test_verify(memlog: Run, append: Run) -> None:
     append(message("tea"))
     found = memlog("verify", "--json").json

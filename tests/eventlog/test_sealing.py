@@ -1,0 +1,199 @@
+"""Sealing: what has a successor is sealed, what is sealed gets no more lines."""
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memlog.eventlog import disk
+from memlog.eventlog import log as log_module
+from memlog.eventlog.errors import Busy, LogError
+from memlog.eventlog.log import Log
+from memlog.eventlog.seals import SealWatch, measured, read_seals
+from memlog.eventlog.streams import segments_of
+
+TODAY, TOMORROW = "2026-02-24.jsonl", "2026-02-25.jsonl"
+
+
+def sealed(log: Any) -> list[str]:
+    return [segment for _, segment in read_seals(log.store / "log").standing]
+
+
+def is_as_sealed(log: Any, segment: str) -> bool:
+    said = read_seals(log.store / "log").standing["memory", segment]
+    return said.is_of(measured(log.store / "log", "memory", segment))
+
+
+def test_a_stream_of_one_segment_has_no_seals(log: Any, clock: Any) -> None:
+    log.append("green", "black")
+    assert not (log.store / "log" / "seals.jsonl").exists()
+
+
+def test_a_new_day_seals_the_day_before(log: Any, clock: Any) -> None:
+    log.append("green")
+    clock.set("2026-02-25T00:00:00.000Z")
+    log.append("black")
+    assert log.segments == [TODAY, TOMORROW]
+    assert sealed(log) == [TODAY]
+    assert is_as_sealed(log, TODAY)
+
+
+def test_a_segment_that_is_full_is_sealed(log: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "SEGMENT_BYTES", 100)
+    log.append("green")
+    log.append("black")
+    log.append("white")
+    assert sealed(log) == [TODAY, "2026-02-24.0001.jsonl"]
+
+
+def test_what_has_long_been_older_is_sealed_with_it(log: Any, clock: Any) -> None:
+    log.write_segment("2026-02-20.jsonl", b'{"type":"memory_saved","content":"foreign"}')
+    log.append("green")
+    assert sealed(log) == ["2026-02-20.jsonl"] == [log.segments[0]]
+    assert is_as_sealed(log, "2026-02-20.jsonl")
+
+
+def test_a_seal_stands_before_the_successor_is_made(log: Any, clock: Any, faulty_disk: Any) -> None:
+    log.append("green")
+    clock.set("2026-02-25T00:00:00.000Z")
+    real = disk.open
+
+    def fail(path: Any, flags: int, **options: Any) -> int:
+        if flags & disk.NEW == disk.NEW:
+            raise OSError(errno.EIO, "cut")
+        return real(path, flags, **options)
+
+    faulty_disk.open = fail
+    with pytest.raises(LogError, match="cut"):
+        log.append("black")
+    faulty_disk.open = real
+    assert (log.segments, sealed(log)) == ([TODAY], [TODAY])
+    log.start_again()
+    log.append("black")
+    assert (log.segments, sealed(log)) == ([TODAY, TOMORROW], [TODAY])
+    assert is_as_sealed(log, TODAY)
+
+
+def test_where_no_seal_can_be_written_nothing_is_acknowledged(log: Any, clock: Any) -> None:
+    log.append("green")
+    os.symlink("elsewhere", log.store / "log" / "seals.jsonl")
+    log.append("black")
+    clock.set("2026-02-25T00:00:00.000Z")
+    with pytest.raises(LogError, match=r"seals\.jsonl is no regular file") as error:
+        log.append("white")
+    assert error.value.code == "cannot_create"
+    assert log.segments == [TODAY]
+
+
+def test_seal_closes_the_newest_of_every_stream(log: Any, clock: Any) -> None:
+    log.append("green")
+    log.writer.append([{"type": "fact_stored", "topic_key": "tea", "value": "green"}])
+    made = log.writer.seal()
+    assert [said.name for said in made] == [("facts", TODAY), ("memory", TODAY)]
+    assert log.writer.seal() == []
+
+
+def test_the_next_append_begins_the_next_number(log: Any, clock: Any) -> None:
+    log.append("green")
+    Log(log.store).seal()
+    (position,) = log.append("black")
+    assert (position.segment, position.offset) == ("2026-02-24.0001.jsonl", 0)
+    assert log.read() == ["green", "black"]
+    assert sealed(log) == [TODAY]
+    log.append("white")
+    assert log.segments == [TODAY, "2026-02-24.0001.jsonl"]
+
+
+def test_the_next_day_begins_without_a_number(log: Any, clock: Any) -> None:
+    log.append("green")
+    log.writer.seal()
+    clock.set("2026-02-25T00:00:00.000Z")
+    assert log.append("black")[0].segment == TOMORROW
+
+
+def test_a_tail_without_newline_is_a_line_once_it_is_sealed(log: Any, clock: Any) -> None:
+    log.append("green")
+    log.add_raw(b'{"type":"memory_saved","content":"foreign"}')
+    assert [segment.is_newest for segment in segments_of(log.store / "log")[0]] == [True]
+    (made,) = log.writer.seal()
+    assert made.lines == 2
+    assert [segment.is_newest for segment in segments_of(log.store / "log")[0]] == [False]
+    log.append("black")
+    assert log.read() == ["green", "foreign", "black"]
+
+
+def test_what_came_behind_a_seal_is_sealed_with_the_rest(log: Any, clock: Any) -> None:
+    log.append("green")
+    first = log.writer.seal()
+    log.add_raw(b'{"type":"memory_saved","content":"late"}\n')
+    (second,) = log.writer.seal()
+    assert second.bytes > first[0].bytes
+    assert read_seals(log.store / "log").damaged == []
+    assert is_as_sealed(log, TODAY)
+
+
+def test_what_was_changed_is_not_sealed_anew(log: Any, clock: Any) -> None:
+    log.append("green")
+    log.writer.seal()
+    log.flip_byte(3)
+    log.add_raw(b"more\n")
+    assert log.writer.seal() == []
+    assert not is_as_sealed(log, TODAY)
+
+
+def test_an_empty_log_has_nothing_to_seal(log: Any) -> None:
+    assert log.writer.seal() == []
+    assert not log.store.exists()
+
+
+def test_who_holds_a_stream_is_waited_for_and_named(log: Any, clock: Any, hold_lock: Any) -> None:
+    log.append("green")
+    holder = hold_lock(log.segment)
+    with pytest.raises(Busy, match=f"memory/{TODAY} is locked by process {holder.pid}"):
+        log.writer.seal()
+
+
+def test_a_segment_that_cannot_be_read_is_not_said_to_be_sealed(
+    log: Any, clock: Any, faulty_disk: Any
+) -> None:
+    def fail(fd: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    log.append("green")
+    faulty_disk.sync_data = fail
+    with pytest.raises(LogError, match="memory: Input/output error: not known to be sealed"):
+        log.writer.seal()
+
+
+def test_appending_reads_the_seals_once_until_they_change(log: Any, clock: Any, faulty_disk: Any) -> None:
+    log.append("green")
+    log.writer.seal()
+    real, read = disk.open, []
+
+    def count(path: Any, flags: int, **options: Any) -> int:
+        read.extend([path] if Path(path).name == "seals.jsonl" else [])
+        return real(path, flags, **options)
+
+    log.start_again()
+    log.append("first")
+    faulty_disk.open = count
+    for number in range(5):
+        log.append(str(number))
+    assert read == []
+    Log(log.store).seal()
+    read.clear()
+    assert log.append("another")[0].segment == "2026-02-24.0002.jsonl"
+    assert len(read) == 3  # one sees the seal, one that nothing is left to seal, one the new segment
+
+
+def test_a_name_in_a_torn_line_is_no_seal(log: Any, clock: Any) -> None:
+    log.append("green")
+    watch = SealWatch(log.store / "log")
+    assert not watch.is_sealed("memory", TODAY)
+    seals = log.store / "log" / "seals.jsonl"
+    seals.write_bytes(b'{"stream":"memory","segment":"2026-02-24.jsonl","bytes":1')
+    assert not watch.is_sealed("memory", TODAY)
+    log.writer.seal()
+    assert watch.is_sealed("memory", TODAY)
