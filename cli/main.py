@@ -20,6 +20,7 @@ _COMMANDS = {
     "digest": "Print one number for all that the read model holds.",
     "docs": "Read files into the log as documents.",
     "embed": "Give passages that have no vector one.",
+    "forget": "Take events away for ever.",
     "help": "Show the help of a command, or describe all for programs.",
     "init": "Make a store with its settings file.",
     "log": "Read the log itself.",

@@ -5,7 +5,7 @@ The reader reports; what becomes of a bad or repeated line, its caller decides.
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,10 @@ from memlog.eventlog.upcast import Place
 _raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
+Key = tuple[str, str]
+"""A stream, and the id of one of its events, or the position of a line that has none."""
+
+
 class Entry(msgspec.Struct, frozen=True, gc=False):
     """A line that is not blank, and the event that it holds, or why it holds none.
 
@@ -34,6 +38,17 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     line: Line
     event: Event | BadLine
     content: bytes
+
+    @property
+    def id(self) -> str:
+        """The event's; of a line that holds none its position, as of a foreign line that names none."""
+        named = None if isinstance(self.event, BadLine) else self.event.id
+        return named or Place(self.segment.stream, self.segment.name, self.line.offset).id
+
+    @property
+    def key(self) -> Key:
+        """What a redaction names it by."""
+        return self.segment.stream, self.id
 
     @property
     def order(self) -> tuple[str, int, int, str]:
@@ -92,11 +107,31 @@ def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[Ent
             yield entry, entry.event
 
 
-def in_log_order(segments: Iterable[Segment]) -> Iterator[Entry]:
-    """Every line of `segments`, one segment after the other."""
+def redacted_keys(segments: Iterable[Segment]) -> set[Key]:
+    """What is to be gone, of what any line of `segments` says."""
+    found: set[Key] = set()
     for segment in segments:
         with reading(segment) as fd:
-            yield from filter(None, (entry_of(segment, line) for line in _lines(segment, fd)))
+            found.update(
+                (segment.stream, event.target_id) for _, event in redactions_in(segment, _lines(segment, fd))
+            )
+    return found
+
+
+def is_redacted(entry: Entry, redacted: Container[Key]) -> bool:
+    """Whether a line is to be gone; a redaction itself never is."""
+    return entry.key in redacted and not isinstance(entry.event, Redacted)
+
+
+def in_log_order(segments: Iterable[Segment], *, tails: bool = False) -> Iterator[Entry]:
+    """Every line of `segments`, one segment after the other.
+
+    tails: also what stands behind the last newline of a newest segment, though a writer may be at it.
+    """
+    for segment in segments:
+        with reading(segment) as fd:
+            lines = read_lines(fd, tail_is_a_line=tails or not segment.is_newest)
+            yield from filter(None, (entry_of(segment, line) for line in lines))
 
 
 def accepted(segments: Sequence[Segment], leave_out: Callable[[Entry, str], None]) -> Iterator[Entry]:
@@ -107,8 +142,8 @@ def accepted(segments: Sequence[Segment], leave_out: Callable[[Entry, str], None
 
     The log is read three times and never held in memory: it may be larger.
     """
-    redacted = _redacted(segments)
-    known: dict[tuple[str, str | None], bytes] = {}
+    redacted = redacted_keys(segments)
+    known: dict[Key, bytes] = {}
     found = []
     for entry in in_log_order(segments):
         why = _why_left_out(entry, known, redacted)
@@ -171,26 +206,13 @@ def _lines(segment: Segment, fd: int) -> Iterator[Line]:
     return read_lines(fd, tail_is_a_line=not segment.is_newest)
 
 
-def _redacted(segments: Iterable[Segment]) -> set[tuple[str, str | None]]:
-    """The streams and ids of the events that are to be gone."""
-    found: set[tuple[str, str | None]] = set()
-    for segment in segments:
-        with reading(segment) as fd:
-            found.update(
-                (segment.stream, event.target_id) for _, event in redactions_in(segment, _lines(segment, fd))
-            )
-    return found
-
-
-def _why_left_out(
-    entry: Entry, known: dict[tuple[str, str | None], bytes], redacted: set[tuple[str, str | None]]
-) -> str | None:
+def _why_left_out(entry: Entry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
     """Why a line is no event of its own; None where it is one, whose content is `known` from then on."""
+    if is_redacted(entry, redacted):
+        return "redacted"
     if isinstance(entry.event, BadLine):
         return why_bad(entry.event)
-    key = (entry.segment.stream, entry.event.id)
-    if key in redacted and not isinstance(entry.event, Redacted):
-        return "redacted"
+    key = entry.key
     if key not in known:
         known[key] = entry.content
         return None

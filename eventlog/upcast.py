@@ -26,6 +26,11 @@ class Place(msgspec.Struct, frozen=True, gc=False):
     segment: SegmentName
     offset: int
 
+    @property
+    def id(self) -> str:
+        """What a line is known by that names no id: `2026-02-24.jsonl:1042`."""
+        return f"{self.segment.filename}:{self.offset}"
+
 
 def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
     """The members of a line that memlog did not write, as those of today's event.
@@ -41,7 +46,7 @@ def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
         if "type" in line:
             line["kind"] = line["type"]
         line["type"] = "message"
-    line.setdefault("id", f"{place.segment.filename}:{place.offset}")
+    line.setdefault("id", place.id)
     line["ts"] = _time(line.get("ts"), place.segment.day)
     if line["type"] in _OF_CONVERSATIONS:
         _fill_chat(line, place.stream)

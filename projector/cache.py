@@ -1,6 +1,7 @@
 """The vector cache: (model id, sha256 of the text) → vector. Disposable; survives every rebuild."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -68,6 +69,45 @@ class VectorCache:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+
+def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int:
+    """Remove the vectors, of every model, of all texts but these, and return how many.
+
+    Their bytes are overwritten, and none stays in SQLite's side files. vacuum: make the file anew, so that it
+    has no free pages either.
+
+    Raises:
+        DatabaseError: another process has the file in use for too long.
+    """
+    path = cache_file(store)
+    try:
+        disk.look(path)
+        db = _opened(path)
+    except FileNotFoundError:
+        return 0
+    except DatabaseError:
+        # As above: it holds nothing that cannot be computed again.
+        remove_database(path)
+        return 0
+    with wrapped(path), closing(db):
+        db.execute("PRAGMA secure_delete = ON")
+        removed = _keep(db, texts)
+        if vacuum:
+            db.execute("VACUUM")
+        (is_busy, *_) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if is_busy:
+        raise DatabaseError(f"{path} is in use: what was removed may stand beside it", hint="try again")
+    return removed
+
+
+def _keep(db: Connection, texts: Iterable[str]) -> int:
+    db.execute("CREATE TEMP TABLE kept (text_sha256 BLOB PRIMARY KEY) WITHOUT ROWID")
+    with transaction(db):
+        db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((_key(text),) for text in texts))
+        return db.execute(
+            "DELETE FROM vectors WHERE text_sha256 NOT IN (SELECT text_sha256 FROM kept)"
+        ).rowcount
 
 
 def _opened(path: Path) -> Connection:

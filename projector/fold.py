@@ -13,6 +13,7 @@ from memlog.eventlog.events import Event, Redacted, tag_of
 from memlog.eventlog.reading import Entry, entry_of, reading, redactions_in
 from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment
+from memlog.eventlog.upcast import Place
 from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import Checkpoint, Hints
 from memlog.projector.chunking import ChunkSizes
@@ -142,6 +143,11 @@ def _fold(db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes
     if redacted:
         # A redaction itself is never left out.
         decoded = [placed for placed in decoded if placed.id not in redacted or placed in redactions]
+        outcome.quarantined = [
+            (line, bad)
+            for line, bad in outcome.quarantined
+            if Place(segment.stream, segment.name, line.offset).id not in redacted
+        ]
     _sort_out(db, segment, decoded, outcome)
     _record(db, segment, outcome)
     _record_redactions(db, redactions)
@@ -182,7 +188,7 @@ def _redactions(decoded: list[Placed]) -> list[Placed]:
 
 
 def _redacted(db: Connection, segment: Segment, redactions: list[Placed]) -> set[str]:
-    """The ids of the stream that are to be left out.
+    """The ids of the stream that are to be left out, and the positions of lines that have none.
 
     Raises:
         HistoryChanged: what is to be left out was projected before.
@@ -201,6 +207,7 @@ def _redacted(db: Connection, segment: Segment, redactions: list[Placed]) -> set
 _PROJECTED = (
     "SELECT 1 FROM events WHERE stream = :stream AND id = :id"
     " UNION ALL SELECT 1 FROM conflicts WHERE stream = :stream AND id = :id"
+    " UNION ALL SELECT 1 FROM quarantine WHERE stream = :stream AND segment || ':' || offset = :id"
 )
 
 

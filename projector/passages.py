@@ -148,6 +148,13 @@ def waiting(db: Connection, size: int) -> Iterator[tuple[Shelf, list[Pending]]]:
             after = batch[-1].chunk_no
 
 
+def texts(db: Connection) -> Iterator[str]:
+    """The text of every passage as it is embedded."""
+    for shelf in SHELVES:
+        for label, content in db.execute(f"SELECT label, content FROM {shelf.chunks}"):
+            yield passage(label, content)
+
+
 def count_pending(db: Connection) -> int:
     """How many passages have no vector yet."""
     return sum(count_rows(db, shelf.queue) for shelf in SHELVES)

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event
 from memlog.eventlog.log import Durability, Log, Position
 from memlog.projector.catchup import Progress
@@ -24,6 +25,7 @@ from memlog.query.window import Window, window
 from memlog.service import projecting
 from memlog.service.core import Core
 from memlog.service.documents import Documents
+from memlog.service.forgetting import Confirm, Forgetting, Forgotten, log_that_syncs
 from memlog.service.local_model import LocalModel
 from memlog.service.memories import Memories
 from memlog.service.projecting import EmbedReport, ProjectReport
@@ -66,6 +68,7 @@ class Store:
             path, chunk_sizes, lock_timeout=lock_timeout, model=LocalModel(model), notify=notify
         )
         reading = self._read_model.reading
+        self._forgetting = Forgetting(log_that_syncs(path, lock_timeout), self._read_model)
         self.documents = Documents(path, self.append, reading)
         self.memories = Memories(
             self._log.path, append=self.append, reading=reading, deciding=self._read_model.deciding
@@ -94,6 +97,44 @@ class Store:
             LogError: the log could not be written. Safe to try again with the same ids.
         """
         return self._log.append(events)
+
+    def forget(
+        self,
+        event_id: str | None = None,
+        *,
+        stream: str | None = None,
+        chat: tuple[str, str] | None = None,
+        memory: str | None = None,
+        match: str | None = None,
+        reason: str | None = None,
+        confirm: Confirm = lambda _: True,
+    ) -> Forgotten:
+        """Forget one event (in `stream`, where several have its id), all of a chat (channel, chat_id), every
+        event that touched a memory, or every event that says what a regular expression finds.
+
+        A redaction is appended for each of them and synced, whatever `durability` is; then no read model of
+        this store shows them, and no line of such an id ever counts again. Their bytes stay in the log until
+        `scrub`.
+
+        reason: kept in the log, for those who read it.
+        confirm: asked with what would be forgotten; where it says no, nothing is done.
+
+        Raises:
+            BadInput: not exactly one of them is named; several streams have the id; no regular expression.
+            NotFound: nothing of this name ever stood here.
+            Busy, LogError: as `append`. Some of it may be forgotten; forgetting it again is safe.
+        """
+        asked = [each for each in (event_id, chat, memory, match) if each is not None]
+        if len(asked) != 1:
+            raise BadInput("one event, one chat, one memory, or one pattern is forgotten", hint="name one")
+        if chat is not None:
+            return self._forgetting.chat(chat, reason, confirm)
+        if memory is not None:
+            return self._forgetting.memory(memory, reason, confirm)
+        if match is not None:
+            return self._forgetting.match(match, reason, confirm)
+        assert event_id is not None
+        return self._forgetting.event(event_id, stream, reason, confirm)
 
     def stream_with(self, event_id: str) -> str:
         """The one stream that has an event of this id.

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from memlog.query.provenance import QuarantinedLine, Stored
     from memlog.service.documents import Added, Documents
     from memlog.service.folder import Skipped
+    from memlog.service.forgetting import DoomedLine, Forgotten
     from memlog.query.search import Evidence, Hit, LinePosition, SearchResult
     from memlog.query.window import Window, WindowMessage
     from memlog.service.memories import Memories
@@ -86,6 +87,8 @@ _HOME = {
     "Documents": "memlog.service.documents",
     "Skipped": "memlog.service.folder",
     "Filters": "memlog.query.filters",
+    "DoomedLine": "memlog.service.forgetting",
+    "Forgotten": "memlog.service.forgetting",
     "Memory": "memlog.query.memories",
     "Memories": "memlog.service.memories",
     "Saved": "memlog.service.saving",
@@ -151,6 +154,7 @@ __all__ = [
     "Documents",
     "DocumentIndexed",
     "DocumentRemoved",
+    "DoomedLine",
     "EmbedReport",
     "EmbeddingError",
     "Event",
@@ -159,6 +163,7 @@ __all__ = [
     "FactRemoved",
     "FactStored",
     "Filters",
+    "Forgotten",
     "Hit",
     "LinePosition",
     "Imported",

@@ -1,0 +1,47 @@
+"""Where an event, or what says something of a memory, stands in the log, as far as the read model knows."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from memlog.projector.sqlite import Connection
+
+Key = tuple[str, str]
+"""(stream, event id)."""
+
+
+def streams_of(db: Connection, name: str) -> list[str]:
+    """The streams that have lines of the id `name`, or a bad line at that position, or had one: in order."""
+    rows = db.execute(
+        "SELECT stream FROM events WHERE id = ?1"
+        " UNION SELECT stream FROM conflicts WHERE id = ?1"
+        " UNION SELECT stream FROM redactions WHERE target_id = ?1"
+        " UNION SELECT stream FROM quarantine WHERE segment || ':' || offset = ?1"
+        " ORDER BY stream",
+        (name,),
+    )
+    return [stream for (stream,) in rows]
+
+
+def streams_with_bad_lines(db: Connection) -> list[str]:
+    """The streams that have lines which could not be projected."""
+    return [stream for (stream,) in db.execute("SELECT DISTINCT stream FROM quarantine ORDER BY stream")]
+
+
+def memories_of(db: Connection, events: Iterable[Key]) -> list[str]:
+    """The memories that any of these events touches."""
+    rows = db.execute(
+        "SELECT DISTINCT memory_id FROM memory_events WHERE (stream, event_id) IN"
+        " (SELECT value ->> 0, value ->> 1 FROM json_each(?)) ORDER BY memory_id",
+        (msgspec.json.encode(list(events)).decode(),),
+    )
+    return [memory_id for (memory_id,) in rows]
+
+
+def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
+    """The events that touch any of these memories."""
+    rows = db.execute(
+        "SELECT stream, event_id FROM memory_events WHERE memory_id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(list(memory_ids)).decode(),),
+    )
+    return {(stream, event_id) for stream, event_id in rows}

@@ -1,0 +1,276 @@
+"""Forgetting: a redaction for each event that is asked for, and the read model and the cache without it.
+
+The bytes stay in the log until they are overwritten (`memlog.service.scrubbing`).
+"""
+
+import re
+from collections.abc import Callable, Container, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memlog.eventlog.damage import BadLine
+from memlog.eventlog.errors import BadInput, Busy, NotFound
+from memlog.eventlog.events import Id, Redacted, tag_of
+from memlog.eventlog.line import BOM, ENVELOPE
+from memlog.eventlog.log import Log
+from memlog.eventlog.reading import Entry, Key, in_log_order, redacted_keys, segments_about
+from memlog.eventlog.streams import Segment, is_stream
+from memlog.projector import passages
+from memlog.projector.cache import keep_only
+from memlog.projector.sqlite import Connection
+from memlog.query import traces
+from memlog.service.read_model import ReadModel
+
+_WORDS_LENGTH = 60
+_OF_NEWER = ("unknown_type", "newer_version")
+_NAMES = {*ENVELOPE, "channel", "chat_id", "role", "kind"}
+"""Members that say where an event belongs, not what was said."""
+
+_SAID_FIRST = ("content", "value", "summary", "title")
+"""The members that a person knows an event by."""
+
+
+class DoomedLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that no reader will see any more.
+
+    id: of its event; of a line that holds none its position, `2026-02-24.jsonl:1042`.
+    offset, line: where it begins in its segment, in bytes, and its number from 1.
+    type: its event's; of a line that holds none, why. words: the beginning of what it says.
+    """
+
+    id: str
+    stream: str
+    segment: str
+    offset: int
+    line: int
+    type: str
+    words: str
+
+
+class Forgotten(msgspec.Struct, kw_only=True):
+    """What was forgotten, or would be.
+
+    lines: every line of the log that goes, those that repeat or contradict an event among them.
+    redacted: how many redactions were appended; 0 where it was only asked.
+    already: how many of the events were redacted before.
+    vectors: how many vectors went out of the cache, since no passage has their text any more.
+    unreachable: lines in folders that are no streams, where no redaction can stand: `place/file:line`.
+    """
+
+    lines: list[DoomedLine]
+    redacted: int = 0
+    already: int = 0
+    vectors: int = 0
+    unreachable: list[str] = []
+
+
+Confirm = Callable[[Forgotten], bool]
+"""Asked with what would be forgotten; says whether it shall be."""
+
+
+class _Asked(NamedTuple):
+    """Which lines of which segments are to go."""
+
+    segments: list[Segment]
+    wants: Callable[[Entry], bool]
+    names: set[Key]
+
+
+class Forgetting:
+    """Forgets events of a store.
+
+    log: appends redactions; it syncs, whatever the store's setting is.
+    """
+
+    def __init__(self, log: Log, read_model: ReadModel) -> None:
+        self._log = log
+        self._read_model = read_model
+
+    def event(self, event_id: str, stream: str | None, reason: str | None, confirm: Confirm) -> Forgotten:
+        """Forget one event, wherever in its stream its id stands, in torn lines too."""
+        return self._forget(lambda db: self._asked_by_id(db, event_id, stream), reason, confirm)
+
+    def memory(self, memory_id: str, reason: str | None, confirm: Confirm) -> Forgotten:
+        """Forget every event that touched a memory."""
+
+        def asked(db: Connection) -> _Asked:
+            events = traces.events_of(db, [memory_id])
+            if not events:
+                hint = "memlog memory list"
+                raise NotFound(f"no memory {memory_id!r}", hint=hint, code="memory_not_found")
+            return _Asked(self._segments({stream for stream, _ in events}), lambda _: False, events)
+
+        return self._forget(asked, reason, confirm)
+
+    def chat(self, chat: tuple[str, str], reason: str | None, confirm: Confirm) -> Forgotten:
+        """Forget all that stands in a chat's streams, its facts, and the memories that were ever its own."""
+        return self._forget(lambda db: self._asked_by_chat(db, chat), reason, confirm)
+
+    def match(self, pattern: str, reason: str | None, confirm: Confirm) -> Forgotten:
+        """Forget every event that says what `pattern` finds."""
+        try:
+            search = re.compile(pattern).search
+        except re.error as error:
+            hint = "https://docs.python.org/3/library/re.html"
+            raise BadInput(f"{pattern!r} is no regular expression: {error}", hint=hint) from error
+
+        def wants(entry: Entry) -> bool:
+            return any(map(search, texts_of(entry)))
+
+        return self._forget(lambda _: _Asked(segments_about(self._log.path), wants, set()), reason, confirm)
+
+    def _forget(
+        self, asked: Callable[[Connection], _Asked], reason: str | None, confirm: Confirm
+    ) -> Forgotten:
+        with self._read_model.deciding() as db:
+            done, keys = _found(asked(db))
+        if not confirm(done):
+            return done
+        redactions = [
+            Redacted(target_id=target_id, stream=stream, reason=reason) for stream, target_id in keys
+        ]
+        self._log.append(redactions)
+        done.redacted = len(redactions)
+        try:
+            with self._read_model.deciding() as db:
+                done.vectors = keep_only(self._read_model.path, passages.texts(db))
+        except Busy as error:
+            raise Busy(
+                f"{error.message}: {len(redactions)} events are redacted, but still in the read model",
+                hint="the next read takes them out; forget them again to see it done",
+            ) from error
+        return done
+
+    def _asked_by_id(self, db: Connection, event_id: str, stream: str | None) -> _Asked:
+        known = traces.streams_of(db, event_id)
+        streams = [each for each in known if stream in (None, each)]
+        if len(streams) > 1:
+            message = f"{event_id} stands in several streams: {', '.join(streams)}"
+            raise BadInput(message, hint="name one: --stream STREAM")
+        # A line that was cut short holds no event, and may be all that was ever written of one.
+        within = streams or [each for each in traces.streams_with_bad_lines(db) if stream in (None, each)]
+        wanted = _Asked(
+            self._segments(within),
+            lambda entry: entry.id == event_id or _mentions(entry, event_id),
+            {(each, event_id) for each in streams},
+        )
+        if not streams and not any(map(wanted.wants, in_log_order(wanted.segments, tails=True))):
+            where = "" if stream is None else f" in {stream}"
+            hint = "memlog query prints ids"
+            raise NotFound(f"no event {event_id!r}{where}", hint=hint, code="event_not_found")
+        return wanted
+
+    def _asked_by_chat(self, db: Connection, chat: tuple[str, str]) -> _Asked:
+        own = segments_about(self._log.path, chat=chat)
+        others = self._segments(("memory", "facts"))
+        name = ":".join(chat)
+        of_chat = {entry.key for entry in in_log_order(others) if _chat_of(entry) == name}
+        if not own and not of_chat:
+            raise NotFound(f"no chat {name}", hint="--chat CHANNEL:CHAT_ID", code="session_not_found")
+        streams = {segment.stream for segment in own}
+        touched = traces.events_of(db, traces.memories_of(db, of_chat))
+        return _Asked([*own, *others], lambda entry: entry.segment.stream in streams, of_chat | touched)
+
+    def _segments(self, streams: Container[str]) -> list[Segment]:
+        return [segment for segment in segments_about(self._log.path) if segment.stream in streams]
+
+
+def _found(asked: _Asked) -> tuple[Forgotten, list[Key]]:
+    """What goes, and what has yet to be redacted for it."""
+    keys = asked.names | {
+        key
+        for entry in in_log_order(asked.segments, tails=True)
+        if not isinstance(entry.event, Redacted) and asked.wants(entry)
+        for key in _keys(entry)
+    }
+    before = redacted_keys(asked.segments)
+    new = {key for key in keys if key not in before and is_stream(key[0])}
+    done = Forgotten(lines=[], already=len(keys & before))
+    # A second time through the log: lines that say something else may have the same id.
+    for entry in in_log_order(asked.segments, tails=True):
+        if entry.key in new and not isinstance(entry.event, Redacted):
+            done.lines.append(_doomed(entry))
+        elif entry.key in keys and not is_stream(entry.segment.stream):
+            done.unreachable.append(entry.position)
+    return done, sorted(new)
+
+
+def _keys(entry: Entry) -> Iterator[Key]:
+    """What names a line: of an event that a newer memlog will know, its id as well as its position."""
+    yield entry.key
+    if isinstance(entry.event, BadLine) and entry.event.reason in _OF_NEWER:
+        try:
+            yield entry.segment.stream, msgspec.convert(_members(entry)["id"], Id)
+        except (KeyError, msgspec.ValidationError):
+            return
+
+
+def _doomed(entry: Entry) -> DoomedLine:
+    return DoomedLine(
+        id=entry.id,
+        stream=entry.segment.stream,
+        segment=entry.segment.name.filename,
+        offset=entry.line.offset,
+        line=entry.line.number,
+        type=entry.event.reason if isinstance(entry.event, BadLine) else tag_of(entry.event),
+        words=_first_words(entry),
+    )
+
+
+def _first_words(entry: Entry) -> str:
+    members = _members(entry)
+    said = next((members[name] for name in _SAID_FIRST if isinstance(members.get(name), str)), None)
+    text = next(texts_of(entry), "") if said is None else said
+    words = " ".join(text[: 4 * _WORDS_LENGTH].split())
+    return words if len(words) <= _WORDS_LENGTH else f"{words[: _WORDS_LENGTH - 1]}…"
+
+
+def texts_of(entry: Entry) -> Iterator[str]:
+    """All that a line says: every text in it, at any depth, but those that name or sort it.
+
+    Of a line that holds no event also the whole of it as it stands; of one that was too long to be loaded
+    nothing.
+    """
+    yield from _texts(value for name, value in _members(entry).items() if name not in _NAMES)
+    if isinstance(entry.event, BadLine):
+        yield (entry.line.data or b"").decode(errors="replace")
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    """Without recursion: the stack is the caller's."""
+    waiting = list(values)[::-1]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            waiting += [part for pair in reversed(value.items()) for part in reversed(pair)]
+        elif isinstance(value, list):
+            waiting += reversed(value)
+
+
+def _members(entry: Entry) -> dict[str, Any]:
+    """The members that a line has, those that memlog does not know too; none where it is no object."""
+    try:
+        members = msgspec.json.decode((entry.line.data or b"").removeprefix(BOM))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    return members if isinstance(members, dict) else {}
+
+
+def _mentions(entry: Entry, event_id: str) -> bool:
+    """Whether a line that holds no event has, for all that can be read of it, this id."""
+    named = re.escape(msgspec.json.encode(event_id))
+    is_bad = isinstance(entry.event, BadLine)
+    return is_bad and re.search(rb'"id"\s*:\s*' + named, entry.line.data or b"") is not None
+
+
+def _chat_of(entry: Entry) -> str | None:
+    return getattr(entry.event, "chat_id", None)
+
+
+def log_that_syncs(store: Path, lock_timeout: float) -> Log:
+    """What redactions are appended by: what is to be gone must not come back after a power cut."""
+    return Log(store, durability="fsync", lock_timeout=lock_timeout)
