@@ -47,7 +47,8 @@ def _lines(stream, segments):
         offset = 0
         for line in segments[segment].splitlines(keepends=True):
             is_pending = not line.endswith(b"\n") and segment == max(segments)
-            event = None if is_pending else _event(stream, segment, offset, line)
+            nuls = len(line) - len(line.lstrip(b"\0"))
+            event = None if is_pending else _event(stream, segment, offset + nuls, line.strip(b"\0\n\r"))
             if event:
                 yield event
             offset += len(line)

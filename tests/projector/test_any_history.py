@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from row_checks import check_rows
 
+import memlog
 from memlog.eventlog.draft import draft
 from memlog.eventlog.log import Log
 from memlog.projector.projector import Projector
@@ -29,6 +30,8 @@ AT = "2026-02-26T09:00:00.000Z"
 an_event = st.integers(0, len(EVENTS) - 1).flatmap(EVENTS.__getitem__)
 ids = st.integers(0, 15).map("id-{}".format)
 an_identified_event = st.builds(lambda event, name: event | {"id": name}, an_event, ids)
+numbers = st.integers(0, 999)
+"""Which of the things that there are by then: how many there are hangs on what a kill has left."""
 some_events = st.lists(an_identified_event, min_size=1, max_size=4)
 
 
@@ -81,34 +84,42 @@ class History(RuleBasedStateMachine):
         for position in self.writer.append(events):
             self.acknowledged.append((position.stream, position.segment, position.offset, position.id))
 
-    @rule(data=st.data())
-    def append_again(self, data):
+    @rule(which=numbers)
+    def append_again(self, which):
         """As one does who does not know whether it was stored."""
-        stream, segment, offset, _ = data.draw(st.sampled_from(self.acknowledged))
+        stream, segment, offset, _ = self._one_of(self.acknowledged, which)
         line = json.loads(self._line(stream, segment, offset))
         event = {key: value for key, value in line.items() if key not in ("at", "crc")}
         if event["type"] == "redacted":
             event["stream"] = stream
         self.append([event])
 
-    @rule(line=foreign_lines, data=st.data())
-    def write_by_hand(self, line, data):
-        self._add(data, line)
+    @rule(line=foreign_lines, which=numbers)
+    def write_by_hand(self, line, which):
+        self._add(which, line)
 
-    @rule(event=an_identified_event, length=st.integers(1, 60), data=st.data())
-    def tear(self, event, length, data):
+    @rule(event=an_identified_event, length=st.integers(1, 60), which=numbers)
+    def tear(self, event, length, which):
         """A writer was killed within a line."""
         made = draft(event)
-        self._add(data, made.line(AT)[:length], made.stream)
+        self._add(which, made.line(AT)[:length], made.stream)
 
-    @rule(event=an_identified_event, data=st.data())
-    def write_late(self, event, data):
+    @rule(count=st.integers(1, 300), line=st.just(b"") | foreign_lines, which=numbers)
+    def leave_nuls(self, count, line, which):
+        """A power cut left a file its new size without its bytes; then somebody may have gone on by hand."""
+        self._add(which, bytes(count) + line)
+
+    @rule(event=an_identified_event, which=numbers)
+    def write_late(self, event, which):
         """A line in an older segment: a copy was merged, or a clock was wrong."""
         made = draft(event)
         folder = self.store / "log" / made.stream
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / LATE_DAY).open("ab") as file:
-            file.write(made.line(AT))
+        with (folder / LATE_DAY).open("a+b") as file:
+            file.seek(0)
+            is_torn = not file.read().endswith(b"\n")
+            # Glued to the rest of another one it would be damage, as memlog sees it.
+            file.write(b"\n" * is_torn + made.line(AT))
 
     @rule()
     def project(self):
@@ -133,6 +144,14 @@ class History(RuleBasedStateMachine):
         self.victim.stdin.flush()
         said = json.loads(self.victim.stdout.readline())
         self.acknowledged += [tuple(place) for place in said]
+
+    @rule(which=numbers)
+    def forget(self, which):
+        stream, _, _, name = self._one_of(self.acknowledged, which)
+        with memlog.open(self.store) as store:
+            done = store.forget(name, stream=stream)
+        for line in done.lines:
+            assert line.stream == stream
 
     @rule()
     def lose_the_read_model(self):
@@ -171,14 +190,18 @@ class History(RuleBasedStateMachine):
             assert json.loads(self._line(stream, segment, offset))["id"] == name
             assert known[stream, name] == 1
 
-    def _add(self, data, line, stream=None):
+    def _add(self, which, line, stream=None):
         """Append bytes as one does who knows no lock."""
         newest = {}
         for path in sorted(self._contents()):
             newest[path.removeprefix("log/").rpartition("/")[0]] = self.store / path
-        path = newest.get(stream) or data.draw(st.sampled_from(list(newest.values())))
+        path = newest.get(stream) or self._one_of(list(newest.values()), which)
         with path.open("ab") as file:
             file.write(line)
+
+    @staticmethod
+    def _one_of(things, which):
+        return things[which % len(things)]
 
     def _line(self, stream, segment, offset):
         data = (self.store / "log" / stream / segment).read_bytes()
@@ -186,7 +209,8 @@ class History(RuleBasedStateMachine):
 
     def _contents(self):
         log = self.store / "log"
-        return {str(path.relative_to(self.store)): path.read_bytes() for path in log.rglob("*.jsonl")}
+        segments = (path for path in log.rglob("*.jsonl") if path.parent != log)
+        return {str(path.relative_to(self.store)): path.read_bytes() for path in segments}
 
 
 History.TestCase.settings = settings(
