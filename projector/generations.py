@@ -63,6 +63,8 @@ class Generations:
         """
         predecessor = self.current()
         files.sync(path)
+        # The name, too: after a power cut CURRENT could else name a file that is not there.
+        files.sync(self.folder)
         files.replace(self._current, path.name.encode() + b"\n")
         self.remove_others({path, predecessor})
 
