@@ -10,8 +10,9 @@ The disk here keeps less than any real one promises. After a cut there is:
 
 import os
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice, product
 from math import prod
 from pathlib import Path
@@ -22,7 +23,10 @@ State = dict[str, bytes | None]
 """What a walk below the root would find: bytes by path, a folder before what is in it; None is a folder."""
 
 _SHORT = 256
-"""A write of no more bytes is cut at each; of a longer one, so many cuts are drawn."""
+"""A write of no more bytes is cut at each; of a longer one, some cuts are drawn."""
+
+_SECTOR = 512
+"""Where a write within a file is cut; what is appended to one is cut anywhere."""
 
 _SUBSETS = 4
 """Of so many changes of names, every subset may be what is left; of more, some are drawn."""
@@ -40,15 +44,21 @@ class Cut:
     acknowledged: frozenset[str]
 
 
-def cuts(disk: "SimulatedDisk", trace: Trace, *, seed: int, at_each: int) -> Iterator[Cut]:
+def cuts(
+    disk: "SimulatedDisk", trace: Trace, *, seed: int, at_each: int, share: float = 1.0
+) -> Iterator[Cut]:
     """The states after a cut before the first operation, and after each; none twice.
 
     disk: as it was before the trace.
     at_each: of more states after one operation, so many are drawn.
+    share: of the writes, after so many of which the power is cut; it is after each other operation.
     """
     chance, seen = random.Random(seed), set()
     for number in range(len(trace) + 1):
-        if number and not disk.play(trace[number - 1]):
+        last = trace[number - 1] if number else None
+        if last is not None and not disk.play(last):
+            continue
+        if last is not None and last.call == "write" and chance.random() > share:
             continue
         acknowledged = frozenset(disk.acknowledged)
         for state in disk.states(chance, at_each):
@@ -82,23 +92,36 @@ class _File:
     def sync(self) -> None:
         self.durable, self.pending = self.content(), []
 
-    def outcomes(self, chance: random.Random) -> list[bytes]:
+    def outcomes(self, chance: random.Random) -> "list[_Outcome]":
         """What may stand in it after a cut: first with all writes, last with none."""
-        whole = self.content()
+        numbers = range(len(self.pending))
+        parts = [(number, length) for number in numbers for length in _lengths(self.pending[number], chance)]
+        return [
+            partial(self._without, frozenset()),
+            *[partial(self._without, frozenset({number})) for number in numbers],
+            *[partial(self._without, frozenset(chance.sample(numbers, k))) for k in _counts(len(numbers))],
+            *[
+                partial(self._up_to, number, length, fill)
+                for number, length in parts
+                for fill in (False, True)
+            ],
+            *[
+                partial(self._up_to, number, 0, fill)
+                for number in reversed(numbers)
+                for fill in (True, False)
+            ],
+        ]
 
-        def filled(data: bytes) -> bytes:
-            # The file may have its new size before its new bytes.
-            return data + bytes(max(0, len(whole) - len(data)))
+    def _without(self, missing: frozenset[int]) -> bytes:
+        kept = [operation for number, operation in enumerate(self.pending) if number not in missing]
+        return _after(self.durable, kept)
 
-        found = [whole]
-        for number, operation in enumerate(self.pending):
-            before, behind = self.pending[:number], self.pending[number + 1 :]
-            found.append(_after(self.durable, [*before, *behind]))
-            for part in _parts(operation, chance):
-                torn = _after(self.durable, [*before, part])
-                found += [torn, filled(torn)]
-        found += [filled(self.durable), self.durable]
-        return list(dict.fromkeys(found))
+    def _up_to(self, number: int, length: int, fill: bool) -> bytes:
+        """The writes before one, and its first bytes; fill: the file already has the size of the whole."""
+        part = replace(self.pending[number], data=self.pending[number].data[:length])
+        done = self.pending[:number] if length == 0 else [*self.pending[:number], part]
+        found = _after(self.durable, done)
+        return found + bytes(max(0, len(self.content()) - len(found))) if fill else found
 
 
 @dataclass(eq=False)
@@ -116,18 +139,23 @@ class _Folder:
     def sync(self) -> None:
         self.durable, self.pending = self.names, []
 
-    def outcomes(self, chance: random.Random) -> "list[_Names]":
+    def outcomes(self, chance: random.Random) -> "list[_Outcome]":
         """What may stand in it after a cut: first with all changes, last with none."""
-        return [
-            _changed(self.durable, [change for change, keep in zip(self.pending, kept, strict=True) if keep])
-            for kept in _subsets(len(self.pending), chance)
-        ]
+        return [partial(self._with, kept) for kept in _subsets(len(self.pending), chance)]
+
+    def _with(self, kept: Sequence[bool]) -> "_Names":
+        return _changed(
+            self.durable, [change for change, keep in zip(self.pending, kept, strict=True) if keep]
+        )
 
 
 _Node = _File | _Folder
 _Names = dict[str, _Node]
 _Change = dict[str, _Node | None]
 """Names that change together; None is one that goes."""
+
+_Outcome = Callable[[], bytes | _Names]
+"""Makes what may stand in a file or folder."""
 
 
 class SimulatedDisk:
@@ -171,7 +199,8 @@ class SimulatedDisk:
         """At most `limit` of the states that a cut may leave now: all, or so many drawn, extremes first."""
         nodes = [node for node in _below(self._top) if node.pending]
         for chosen in islice(_combined([node.outcomes(chance) for node in nodes], chance, limit), limit):
-            yield dict(_walked(self._top, {id(node): each for node, each in zip(nodes, chosen, strict=True)}))
+            fixed = {id(node): make() for node, make in zip(nodes, chosen, strict=True)}
+            yield dict(_walked(self._top, fixed))
 
     def _opened(self, operation: Operation) -> bool:
         if self._root != operation.path and self._root not in operation.path.parents:
@@ -261,16 +290,28 @@ def _walked(
 
 
 def _combined(
-    outcomes: Sequence[Sequence[bytes] | Sequence[_Names]], chance: random.Random, limit: int
-) -> Iterator[tuple[bytes | _Names, ...]]:
+    outcomes: Sequence[Sequence[_Outcome]], chance: random.Random, limit: int
+) -> Iterator[Sequence[_Outcome]]:
     """One outcome of each: all combinations where there are no more than `limit`, else drawn ones."""
     if prod(len(each) for each in outcomes) <= limit:
         yield from product(*outcomes)
         return
-    yield tuple(each[0] for each in outcomes)
-    yield tuple(each[-1] for each in outcomes)
+    if limit > 2:
+        yield [each[0] for each in outcomes]
+        yield [each[-1] for each in outcomes]
     while True:
-        yield tuple(chance.choice(each) for each in outcomes)
+        # Most are drawn one by one; some have all that was asked for but in one place, or nothing but there.
+        rest = chance.choice((None, None, 0, -1))
+        special = chance.randrange(len(outcomes))
+        yield [
+            chance.choice(each) if rest is None or number == special else each[rest]
+            for number, each in enumerate(outcomes)
+        ]
+
+
+def _counts(of: int) -> list[int]:
+    """How many writes are missing, in some draws: a disk need not write in the order in which it was told."""
+    return sorted({2, 3, of // 2, of - 2} & set(range(2, of)))
 
 
 def _subsets(count: int, chance: random.Random) -> Iterator[Sequence[bool]]:
@@ -304,12 +345,11 @@ def _after(data: bytes, operations: Sequence[Operation]) -> bytes:
     return bytes(found)
 
 
-def _parts(operation: Operation, chance: random.Random) -> Iterator[Operation]:
-    """A write as far as it may have come: its prefixes, all of them or drawn ones."""
-    data = operation.data
-    lengths: Sequence[int] = range(len(data))
-    if len(data) > _SHORT:
-        newlines = [number + 1 for number, byte in enumerate(data[:4096]) if byte == 10][:-1]
-        lengths = sorted({1, len(data) - 1, *newlines[:8], *chance.sample(range(len(data)), _SHORT // 4)})
-    for length in lengths:
-        yield Operation(operation.call, offset=operation.offset, data=data[:length])
+def _lengths(operation: Operation, chance: random.Random) -> Sequence[int]:
+    """How much of a write may have come: every prefix, or drawn ones."""
+    length = len(operation.data)
+    if length <= _SHORT:
+        return range(1, length)
+    if length % _SECTOR == 0 or not operation.data.endswith(b"\n"):
+        return range(_SECTOR, length, _SECTOR)
+    return sorted(chance.sample(range(1, length), _SHORT // 4))

@@ -62,41 +62,44 @@ class RecordingDisk:
 
     def ack(self, *events: str) -> None:
         """The test was told that these are stored."""
-        self.trace.append(Operation(ACK, events=events))
+        self._keep(Operation(ACK, events=events))
+
+    def _keep(self, operation: Operation) -> None:
+        self.trace.append(operation)
 
     def _open(self, path: Path | str, flags: int, *, folder: int | None = None, follow: bool = False) -> int:
         fd: int = REAL["open"](path, flags, folder=folder, follow=follow)
         self._paths[fd] = self._under(folder, path)
-        self.trace.append(Operation("open", self._paths[fd], fd, flags=flags, result=fd))
+        self._keep(Operation("open", self._paths[fd], fd, flags=flags, result=fd))
         return fd
 
     def _close(self, fd: int) -> None:
         REAL["close"](fd)
-        self.trace.append(Operation("close", self._paths.pop(fd), fd))
+        self._keep(Operation("close", self._paths.pop(fd), fd))
 
     def _read(self, fd: int, length: int, offset: int) -> bytes:
         data: bytes = REAL["read"](fd, length, offset)
-        self.trace.append(Operation("read", self._paths[fd], fd, offset=offset, data=data, result=len(data)))
+        self._keep(Operation("read", self._paths[fd], fd, offset=offset, data=data, result=len(data)))
         return data
 
     def _write(self, fd: int, data: bytes | memoryview) -> int:
         written: int = REAL["write"](fd, data)
         offset = os.lseek(fd, 0, os.SEEK_CUR) - written
         said = bytes(data[:written])
-        self.trace.append(Operation("write", self._paths[fd], fd, offset=offset, data=said, result=written))
+        self._keep(Operation("write", self._paths[fd], fd, offset=offset, data=said, result=written))
         return written
 
     def _make_folder(self, path: Path | str, *, folder: int | None = None) -> None:
         REAL["make_folder"](path, folder=folder)
-        self.trace.append(Operation("make_folder", self._under(folder, path)))
+        self._keep(Operation("make_folder", self._under(folder, path)))
 
     def _rename(self, old: Path, new: Path) -> None:
         REAL["rename"](old, new)
-        self.trace.append(Operation("rename", old, target=new))
+        self._keep(Operation("rename", old, target=new))
 
     def _look(self, path: Path | str, *, folder: int | None = None) -> os.stat_result:
         status: os.stat_result = REAL["look"](path, folder=folder)
-        self.trace.append(Operation("look", self._under(folder, path), result=status))
+        self._keep(Operation("look", self._under(folder, path), result=status))
         return status
 
     def _plain(self, name: str) -> Callable[[Any], Any]:
@@ -106,13 +109,50 @@ class RecordingDisk:
             result = REAL[name](place)
             fd = place if isinstance(place, int) else -1
             path = self._paths[place] if isinstance(place, int) else Path(place)
-            self.trace.append(Operation(name, path, fd, result=result))
+            self._keep(Operation(name, path, fd, result=result))
             return result
 
         return call
 
     def _under(self, folder: int | None, path: Path | str) -> Path:
         return Path(path) if folder is None else self._paths[folder] / path
+
+
+class SnapshotDisk(RecordingDisk):
+    """Records SQLite's files, too, where no strace is: as they are found at each call, and as if synced then.
+
+    store: the store whose databases they are.
+    """
+
+    def __init__(self, store: Path) -> None:
+        super().__init__()
+        self._store = store
+        self._known = self._databases()
+
+    def _keep(self, operation: Operation) -> None:
+        found = self._databases()
+        for path in self._known.keys() - found.keys() - {operation.path}:
+            self.trace.append(Operation("unlink", path))
+        for path, data in found.items():
+            # A file that memlog itself makes is empty before SQLite has it.
+            if data != self._known.get(path, b""):
+                self.trace += _rewritten(path, data)
+        self._known = found
+        super()._keep(operation)
+
+    def _databases(self) -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in self._store.glob("*/*.db*") if path.suffix != ".db-shm"}
+
+
+def _rewritten(path: Path, data: bytes) -> Trace:
+    fd = -2
+    return [
+        Operation("open", path, fd, flags=os.O_CREAT),
+        Operation(TRUNCATE, path, fd, offset=0),
+        Operation("write", path, fd, offset=0, data=data),
+        Operation("sync", path, fd),
+        Operation("close", path, fd),
+    ]
 
 
 @contextmanager

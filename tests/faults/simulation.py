@@ -10,6 +10,8 @@ from pathlib import Path
 
 from log_scenarios import Plant, recorded
 from power_cuts import Cut, SimulatedDisk, State, cuts, materialised
+from projecting_scenarios import MEMLOG, traced_projection
+from read_model_recovery import read_model_problems
 from recorded_disk import recording
 from recovery import AFTER_NEXT, NEXT, log_problems, message
 
@@ -71,6 +73,38 @@ def cut_the_log(
                     problems = log_problems(root / "store", done.submitted, cut.acknowledged)
                     outcome.add(cut, problems, cut.state)
                 shutil.rmtree(root)
+    return outcome
+
+
+def cut_the_read_model(
+    scenario: str,
+    *,
+    seed: int,
+    at_each: int,
+    share: float,
+    command: tuple[str, ...] = MEMLOG,
+    by_strace: bool = True,
+    stop_at_first: bool = False,
+) -> Outcome:
+    """Recover from states that a cut during a projection leaves of model/ and cache/.
+
+    share: of SQLite's writes, after so many of which the power is cut.
+    command, by_strace: see `traced_projection`.
+    stop_at_first: look no further than the first violation.
+    """
+    outcome = Outcome()
+    with in_memory() as folder:
+        live = folder / "live"
+        live.mkdir()
+        done = traced_projection(scenario, live, folder / "strace", command, by_strace=by_strace)
+        for cut in cuts(done.disk, done.trace, seed=seed, at_each=at_each, share=share):
+            shutil.rmtree(live)
+            materialised(cut.state, live)
+            # Every third is compared with a replay in full: that takes half of the time.
+            problems = read_model_problems(live / "store", done, verify=outcome.states % 3 == 0)
+            outcome.add(cut, problems, cut.state)
+            if stop_at_first and outcome.violations:
+                break
     return outcome
 
 

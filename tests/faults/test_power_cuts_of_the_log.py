@@ -10,11 +10,11 @@ STATES = {
     "append": 1000,
     "batch": 800,
     "new day": 800,
-    "roll": 400,
-    "torn tail": 800,
+    "roll": 380,
+    "torn tail": 700,
     "two writers": 1000,
-    "short write": 600,
-    "failed sync": 600,
+    "short write": 400,
+    "failed sync": 650,
 }
 """How many states at least are looked at, by scenario."""
 
