@@ -43,6 +43,8 @@ _EXIT_CODES: dict[type[MemlogError], int] = {
     Busy: 75,
 }
 _CANNOT_CREATE = 73
+LOSS = 3
+"""What was sealed is gone or changed."""
 _INTERRUPTED = 130
 _INTERNAL = 70
 _IO = 74
@@ -87,6 +89,8 @@ def exit_code_of(error: BaseException) -> int:
             return error.exit_code
         case MemlogError(code="cannot_create"):
             return _CANNOT_CREATE
+        case MemlogError(code="loss"):
+            return LOSS
         case MemlogError():
             return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), _INTERNAL)
         case click.ClickException():

@@ -75,7 +75,7 @@ def segments_about(
     return [
         segment
         for segment in segments_of(log)[0]
-        if (stream is None or segment.stream == stream) and (chat is None or _is_about(segment.stream, chat))
+        if (stream is None or segment.stream == stream) and (chat is None or is_about(segment.stream, chat))
     ]
 
 
@@ -198,7 +198,8 @@ def why_bad(bad: BadLine) -> str:
     return f"{bad.reason}: {bad.detail}" if bad.detail else bad.reason
 
 
-def _is_about(stream: str, chat: tuple[str, str]) -> bool:
+def is_about(stream: str, chat: tuple[str, str]) -> bool:
+    """Whether a stream is one of the chat (channel, chat_id)."""
     return stream == conversation_stream(*chat) or chat_of_stream(stream) == chat
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 
 from memlog.eventlog import disk, locks, privacy, timestamps
+from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.streams import SEALS
 from memlog.eventlog.writing import check_regular, identity, write_lines
@@ -256,6 +257,16 @@ def losses(log: Path) -> list[Loss]:
         if (size is None and sealed > 0) or (size is not None and size < sealed):
             found.append(Loss(stream, segment, sealed, size))
     return found
+
+
+def loss_error(found: Sequence[Loss]) -> LogError:
+    """The error that says which streams stop."""
+    return LogError(
+        "; ".join(f"{loss.stream} stops: {loss.why}" for loss in found),
+        hint="put back what is missing, or accept the loss: memlog seal --accept-loss",
+        code="loss",
+        retryable=False,
+    )
 
 
 def unlike(log: Path) -> list[Unlike]:
@@ -509,7 +520,8 @@ def _opened_segment(log: Path, stream: str, segment: str) -> Iterator[tuple[int,
 def _size_of(log: Path, stream: str, segment: str) -> int | None:
     """How long a segment is; None where none stands."""
     try:
-        status = disk.look(log / stream / segment)
+        # A text: there are many, and making a path takes longer than looking.
+        status = disk.look(f"{log}/{stream}/{segment}")
     except (FileNotFoundError, NotADirectoryError):
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
+from memlog.eventlog.seals import Loss, losses
 from memlog.eventlog.streams import Segment, SegmentName, segments_of, shown
-from memlog.projector import checkpoints
+from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, Hints
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.fold import (
@@ -44,9 +45,11 @@ class CatchUp(Tally):
     """What became of the lines that a catch-up read.
 
     notes: what a person should know: streams whose history was rewritten, files that are no segments.
+    losses: why streams stop, of which the read model has no rows.
     """
 
     notes: list[str] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
 
 
 def catch_up(
@@ -60,6 +63,9 @@ def catch_up(
 ) -> CatchUp:
     """Bring the read model in `db` up to what stands in `log` now, or to `bounds`, each batch in a `turn`.
 
+    A stream that has lost what was sealed stops: it has no rows, here as in a replay from scratch, until what
+    is missing is back or the loss is accepted.
+
     Raises:
         Busy: a turn was not to be had in time, or the log was rewritten again and again. What was done so
             far stays.
@@ -68,9 +74,12 @@ def catch_up(
     report = CatchUp(
         notes=[f"{shown(path.relative_to(log.parent))} is no segment: not read" for path in strangers]
     )
+    report.losses = losses(log)
+    stopped = {loss.stream for loss in report.losses}
+    _stop(db, stopped, turn)
     work = _unread(db, log, segments, bounds)
     tell = _teller(progress, report, db, log, bounds)
-    for stream in sorted(work):
+    for stream in sorted(work.keys() - stopped):
         try:
             for stretch in work[stream]:
                 _read_on(db, stretch, sizes, turn, report, tell)
@@ -79,6 +88,13 @@ def catch_up(
             report.add(_replayed(db, log, stream, sizes, turn, bounds))
             tell()
     return report
+
+
+def _stop(db: Connection, streams: set[str], turn: Turn) -> None:
+    """Forget the rows of streams that stop."""
+    for stream in sorted(streams & {stream for stream, _ in checkpoints.load_all(db)}):
+        with turn():
+            handlers.clear_stream(db, stream)
 
 
 def unread_bytes(db: Connection, log: Path) -> int:

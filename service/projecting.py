@@ -4,6 +4,7 @@ import time
 
 import msgspec
 
+from memlog.eventlog.seals import loss_error
 from memlog.projector import passages
 from memlog.projector.catchup import Progress
 from memlog.projector.projector import Embedded
@@ -61,6 +62,10 @@ def project(
     else:
         done = projector.catch_up(progress=progress)
     embedded = read_model.embedded(embedder, silent, progress=progress) if embed else Embedded()
+    if done.read.losses:
+        for note in done.read.notes:
+            read_model.notify(note)
+        raise loss_error(done.read.losses)
     db = projector.live()
     return ProjectReport(
         events=done.read.events,

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from memlog.eventlog.errors import Busy, DatabaseError, EmbeddingError, LogError
 from memlog.eventlog.folders import make_path
+from memlog.eventlog.reading import is_about
+from memlog.eventlog.seals import loss_error, losses
 from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.projector.chunking import ChunkSizes
@@ -48,25 +50,33 @@ class ReadModel:
             self.projector.close()
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(
+        self, *, stream: str | None = None, chat: tuple[str, str] | None = None
+    ) -> Iterator[Connection]:
         """A connection to read by, caught up with the log where that takes no longer than 250 ms of waiting.
 
+        stream, chat: what is read of, which may not have stopped.
+
         Raises:
+            LogError: what is read of has lost something (code `loss`).
             DatabaseError: the read model cannot be read, nor made anew.
         """
         with self.mutex, wrapped("the read model"):
+            self._check_goes_on(stream, chat)
             yield self.latest()[0]
 
     @contextmanager
-    def deciding(self) -> Iterator[Connection]:
+    def deciding(self, *, stream: str) -> Iterator[Connection]:
         """The read model as the log is now, to decide by: a writer waits rather than go by an older one.
 
         Raises:
+            LogError: the stream has lost something (code `loss`), and half a memory decides wrongly.
             Busy: another projector held the lock for too long.
             DatabaseError: the read model cannot be written.
         """
         with self.mutex, wrapped("the read model"):
             self.make_folder()
+            self._check_goes_on(stream, None)
             self.caught_up()
             yield self.projector.live()
 
@@ -104,7 +114,21 @@ class ReadModel:
             self.notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
         for note in done.read.notes:
             self.notify(note)
+        if done.read.losses:
+            error = loss_error(done.read.losses)
+            self.notify(f"{error.message} ({error.hint})")
         return done
+
+    def _check_goes_on(self, stream: str | None, chat: tuple[str, str] | None) -> None:
+        if stream is None and chat is None:
+            return
+        found = [
+            loss
+            for loss in losses(self.path / "log")
+            if loss.stream == stream or (chat is not None and is_about(loss.stream, chat))
+        ]
+        if found:
+            raise loss_error(found)
 
     def _as_it_stands(self) -> Connection:
         """The live generation of a store that cannot be written, which stays as it is."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -67,13 +68,16 @@ class Store:
         self._read_model = ReadModel(
             path, chunk_sizes, lock_timeout=lock_timeout, model=LocalModel(model), notify=notify
         )
-        reading = self._read_model.reading
         self._forgetting = Forgetting(log_that_syncs(path, lock_timeout), self._read_model)
-        self.documents = Documents(path, self.append, reading)
+        reading, deciding = self._read_model.reading, self._read_model.deciding
+        self.documents = Documents(path, self.append, partial(reading, stream="documents"))
         self.memories = Memories(
-            self._log.path, append=self.append, reading=reading, deciding=self._read_model.deciding
+            self._log.path,
+            append=self.append,
+            reading=partial(reading, stream="memory"),
+            deciding=partial(deciding, stream="memory"),
         )
-        self.core = Core(self.append, reading, self._read_model.projector.core_view)
+        self.core = Core(self.append, partial(reading, stream="core"), self._read_model.projector.core_view)
 
     def __enter__(self) -> Self:
         return self
@@ -154,6 +158,7 @@ class Store:
         embed: compute vectors that the cache lacks.
 
         Raises:
+            LogError: streams have lost what was sealed (code `loss`); all else is projected.
             Busy: another projector held the lock for too long.
             DatabaseError: the read model cannot be written.
         """
@@ -232,9 +237,10 @@ class Store:
         last: at most so many (50 where neither is given). tokens: only whole messages that together fit.
 
         Raises:
+            LogError: the chat has lost what was sealed (code `loss`).
             NotFound: the store has events, and none of this chat.
         """
-        with self._read_model.reading() as db:
+        with self._read_model.reading(chat=(channel, chat_id)) as db:
             return window(db, (channel, chat_id), last=last, tokens=tokens)
 
     def sessions(self, chat: tuple[str, str] | None = None, *, all: bool = False) -> list[Session]:
@@ -243,18 +249,20 @@ class Store:
         all: their earlier sessions, too.
 
         Raises:
+            LogError: the chat has lost what was sealed (code `loss`).
             NotFound: the store has events, and none of this chat.
         """
-        with self._read_model.reading() as db:
+        with self._read_model.reading(chat=chat) as db:
             return sessions(db, chat, is_all=all)
 
     def summaries(self, chat: tuple[str, str] | None = None) -> list[Summary]:
         """Every summary, or those of one chat (channel, chat_id), in the order in which they were written.
 
         Raises:
+            LogError: the chat has lost what was sealed (code `loss`).
             NotFound: the store has events, and none of this chat.
         """
-        with self._read_model.reading() as db:
+        with self._read_model.reading(chat=chat) as db:
             return summaries(db, chat)
 
     def get(self, name: str, *, stream: str | None = None) -> Stored | None:

@@ -226,9 +226,11 @@ def test_status(memlog: Run, append: Run, store: Path, without_model: dict[str, 
 
 def test_seal(memlog: Run, append: Run) -> None:
     append(message("tea"))
-    (made,) = memlog("seal", "--json").json["sealed"]
+    answer = memlog("seal", "--json").json
+    assert list(answer) == ["sealed", "accepted", "lost"]
+    (made,) = answer["sealed"]
     assert list(made) == ["stream", "segment", "bytes", "lines", "sha256", "prev", "at"]
-    assert memlog("seal", "--json").json == {"sealed": []}
+    assert memlog("seal", "--json").json == {"sealed": [], "accepted": [], "lost": []}
 
 
 def test_verify(memlog: Run, append: Run) -> None:

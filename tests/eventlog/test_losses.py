@@ -1,0 +1,117 @@
+"""What is lost of sealed segments: found, and accepted only by a line that says so."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memlog.eventlog.errors import LogError
+from memlog.eventlog.seals import blank, losses, read_seals, unlike
+
+TODAY = "2026-02-24.jsonl"
+
+
+@pytest.fixture
+def sealed(log: Any, clock: Any) -> Any:
+    log.append("green", "black")
+    log.writer.seal()
+    return log
+
+
+def folder(log: Any) -> Path:
+    path: Path = log.store / "log"
+    return path
+
+
+def why(log: Any) -> list[str]:
+    return [each.why for each in unlike(folder(log))]
+
+
+def test_what_stands_as_it_was_sealed_is_no_loss(sealed: Any) -> None:
+    assert (losses(folder(sealed)), unlike(folder(sealed))) == ([], [])
+
+
+def test_a_segment_that_is_gone_is_a_loss(sealed: Any) -> None:
+    size = sealed.segment.stat().st_size
+    sealed.segment.unlink()
+    (loss,) = sealed.writer.losses()
+    assert (loss.stream, loss.segment, loss.sealed, loss.bytes) == ("memory", TODAY, size, None)
+    assert loss.why == f"{TODAY}, sealed with {size} bytes, is gone"
+    assert why(sealed) == [f"sealed with {size} bytes, is gone"]
+
+
+def test_a_segment_that_is_shorter_is_a_loss(sealed: Any) -> None:
+    size = sealed.segment.stat().st_size
+    sealed.shrink(1)
+    (loss,) = sealed.writer.losses()
+    assert loss.why == f"{TODAY}, sealed with {size} bytes, has {size - 1}"
+    assert why(sealed) == [f"sealed with {size} bytes, has {size - 1}"]
+
+
+def test_a_changed_byte_and_a_late_line_are_unlike_the_seal_and_no_loss(sealed: Any) -> None:
+    size = sealed.segment.stat().st_size
+    sealed.flip_byte(7)
+    assert why(sealed) == [f"its {size} bytes are not those that were sealed"]
+    sealed.add_raw(b"late\n")
+    assert why(sealed) == [f"sealed with {size} bytes, has {size + 5}"]
+    assert losses(folder(sealed)) == []
+
+
+def test_swapped_lines_of_a_sealed_segment_are_found(sealed: Any) -> None:
+    first, second = sealed.segment.read_bytes().splitlines(keepends=True)
+    sealed.segment.write_bytes(second + first)
+    assert why(sealed) == [f"its {len(first + second)} bytes are not those that were sealed"]
+
+
+def test_an_accepted_loss_is_a_line_that_says_how_much_it_was(sealed: Any) -> None:
+    size = sealed.segment.stat().st_size
+    sealed.shrink(10)
+    (made,) = sealed.writer.accept_loss()
+    assert (made.bytes, made.lost, made.stream) == (size - 10, 10, "memory")
+    assert b'"lost":10,"crc":"' in (folder(sealed) / "seals.jsonl").read_bytes()
+    found = read_seals(folder(sealed))
+    assert (found.damaged, losses(folder(sealed)), unlike(folder(sealed))) == ([], [], [])
+    assert sealed.writer.accept_loss() == []
+
+
+def test_the_loss_of_a_whole_segment_is_accepted_too(sealed: Any) -> None:
+    sealed.segment.unlink()
+    (made,) = sealed.writer.accept_loss()
+    assert (made.bytes, made.lines) == (0, 0)
+    assert (losses(folder(sealed)), unlike(folder(sealed))) == ([], [])
+    # Its name is not used again.
+    assert sealed.append("white")[0].segment == "2026-02-24.0001.jsonl"
+    assert unlike(folder(sealed)) == []
+
+
+def test_bytes_that_changed_are_accepted_as_they_stand(sealed: Any) -> None:
+    sealed.flip_byte(7)
+    (made,) = sealed.writer.accept_loss()
+    assert made.lost == 0
+    assert unlike(folder(sealed)) == []
+
+
+def test_of_a_segment_whose_hash_is_blank_the_length_alone_is_compared(sealed: Any) -> None:
+    blank(folder(sealed), "memory", TODAY)
+    sealed.flip_byte(7)
+    assert unlike(folder(sealed)) == []
+    sealed.shrink(1)
+    assert len(unlike(folder(sealed))) == len(losses(folder(sealed))) == 1
+
+
+def test_a_link_in_the_place_of_a_sealed_segment_is_a_loss(sealed: Any) -> None:
+    path = sealed.segment
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+    assert len(losses(folder(sealed))) == len(unlike(folder(sealed))) == 1
+
+
+def test_seals_that_cannot_be_read_are_an_error(sealed: Any, faulty_disk: Any) -> None:
+    def fail(fd: int, length: int, offset: int) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    faulty_disk.read = fail
+    with pytest.raises(LogError, match=r"log/seals.jsonl: Input/output error"):
+        sealed.writer.losses()
+    with pytest.raises(LogError, match="not known to be sealed"):
+        sealed.writer.accept_loss()
