@@ -66,8 +66,10 @@ class ReadModel:
             yield self.latest()[0]
 
     @contextmanager
-    def deciding(self, *, stream: str) -> Iterator[Connection]:
+    def deciding(self, *, stream: str | None = None) -> Iterator[Connection]:
         """The read model as the log is now, to decide by: a writer waits rather than go by an older one.
+
+        stream: what is decided about, which may not have stopped.
 
         Raises:
             LogError: the stream has lost something (code `loss`), and half a memory decides wrongly.
