@@ -12,14 +12,22 @@ import msgspec
 from memlog.eventlog.errors import Busy, DatabaseError
 from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import shown
-from memlog.projector import catchup, passages, schema, vectors
+from memlog.projector import catchup, passages, schema, sqlite, vectors
 from memlog.projector.cache import VectorCache, cache_file
 from memlog.projector.catchup import Bounds, CatchUp, Progress
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.core_view import CoreView
 from memlog.projector.embedding import Embedder, Model
 from memlog.projector.generations import Generations
-from memlog.projector.sqlite import Connection, connect, remove_database, transaction, why_no_vectors, wrapped
+from memlog.projector.sqlite import (
+    DAMAGED,
+    Connection,
+    connect,
+    remove_database,
+    transaction,
+    why_no_vectors,
+    wrapped,
+)
 
 _ATTEMPTS = 3
 _BUILD_TIMEOUT = 600.0
@@ -97,6 +105,10 @@ class Projector:
                 return self._shown(Projection(self._read_on(timeout, progress)), timeout)
             except _GenerationChanged:
                 continue
+            except DatabaseError as error:
+                if error.code != DAMAGED:
+                    raise
+                return self.replace_damaged(error, progress=progress)
         raise DatabaseError("the read model was replaced again and again", hint="try again")
 
     def rebuild(
@@ -105,20 +117,24 @@ class Projector:
         *,
         progress: Progress | None = None,
         only_if_unusable: bool = False,
+        only_if_live: Path | None = None,
     ) -> Projection:
         """Build a generation from the whole log beside the live one, and put it in its place.
 
         Readers go on with the live one meanwhile. It is given the vectors that the cache has.
 
         only_if_unusable: leave it where another process has meanwhile built one.
+        only_if_live: the same, where the live one is known by more than that it cannot be read on.
 
         Raises:
-            Busy: another process is building one, for very long.
+            Busy: another process is building one for very long, or is stopped while it does.
             DatabaseError: it cannot be written.
         """
         self.generations.make_folder()
-        with locked(self.generations.build_lock, "the rebuild", _BUILD_TIMEOUT):
-            if only_if_unusable and self.why_unusable() is None:
+        build_lock = self.generations.build_lock
+        with locked(build_lock, "the rebuild", _BUILD_TIMEOUT, if_stopped=self._lock_timeout):
+            is_replaced = only_if_live is not None and self.generations.current() != only_if_live
+            if (only_if_unusable or is_replaced) and self.why_unusable() is None:
                 return self._shown(
                     Projection(self._read_on(self._lock_timeout, progress)), self._lock_timeout
                 )
@@ -130,6 +146,16 @@ class Projector:
                     remove_database(path)
                 raise
         return self._shown(Projection(read, rebuilt=why, vectors_cached=cached), self._lock_timeout)
+
+    def replace_damaged(self, error: DatabaseError, *, progress: Progress | None = None) -> Projection:
+        """Build a generation in the place of the live one, which gave `error`; the log is whole.
+
+        Raises as `rebuild`.
+        """
+        damaged = self._live[0] if self._live is not None else None
+        self.close()
+        why = f"the read model was damaged ({error.message})"
+        return self.rebuild(why, progress=progress, only_if_live=damaged)
 
     def embed(
         self,
@@ -198,6 +224,10 @@ class Projector:
             return "the read model was made with other chunk sizes, or by another memlog"
         return None
 
+    def is_sound(self) -> bool:
+        """Whether SQLite finds nothing wrong with the live generation. Reads all of it."""
+        return sqlite.is_sound(self.live())
+
     def close(self) -> None:
         """Close the connection to the live generation."""
         if self._live is not None:
@@ -248,7 +278,9 @@ class Projector:
     def _shown(self, done: Projection, lock_timeout: float) -> Projection:
         """Bring the core view up to the read model; what a person should know of it is a note of `done`."""
         try:
-            if not self.core_view.is_up_to(self.live()):
+            with wrapped("the read model"):
+                if self.core_view.is_up_to(self.live()):
+                    return done
                 with self._turn(lock_timeout):
                     note = self.core_view.bring_up(self.live())
                 done.read.notes += [] if note is None else [note]

@@ -26,8 +26,14 @@ Mode = Literal["bulk", "write", "immutable"]
 
 _MINIMUM = (3, 40)
 _OF_THE_DISK = (10, 13)  # SQLITE_IOERR, which a file size limit gives, and SQLITE_FULL
+_NOT_OF_THE_FILE = (3, 4, 5, 6, 9, 10, 13, 14, 15, 22, 23)
+"""SQLITE_PERM, ABORT, BUSY, LOCKED, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, NOLFS, AUTH: what they say is
+no fault of what stands in the file. https://www.sqlite.org/rescode.html"""
+DAMAGED = "damaged"
+"""The code of an error after which another read model is to be built."""
 _NO_ROOM = "make room on the disk; the log is untouched, and memlog project goes on from there"
-_DISPOSABLE = "the read model is disposable: memlog project --from-scratch"
+DISPOSABLE = "the read model is disposable: memlog project --from-scratch"
+"""The hint under an error after which another read model is to be built."""
 _CANDIDATES = ("pysqlite3", "sqlean", "sqlite3")
 
 _PRAGMAS: dict[Mode, tuple[str, ...]] = {
@@ -126,9 +132,42 @@ def wrapped(path: Path | str) -> Iterator[None]:
     try:
         yield
     except error_types() as error:
-        # From Python 3.11 on an error has the code of SQLite's.
-        of_the_disk = getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK
-        raise DatabaseError(f"{path}: {error}", hint=_NO_ROOM if of_the_disk else _DISPOSABLE) from error
+        of_the_disk = _result_code(error) in _OF_THE_DISK
+        raise DatabaseError(
+            f"{path}: {error}",
+            hint=_NO_ROOM if of_the_disk else DISPOSABLE,
+            code=DAMAGED if _is_damage(error) else None,
+        ) from error
+
+
+def _result_code(error: Exception) -> int | None:
+    """SQLite's, which the binding gives from Python 3.11 on; None where the binding raised the error."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def is_of_the_statement(error: Exception) -> bool:
+    """Whether SQLite found a fault in what it was asked (SQLITE_ERROR, and what the binding says)."""
+    return _result_code(error) in (None, 1)
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether the file does not hold what memlog wrote, as far as SQLite or its binding sees.
+
+    A schema that lacks a table, and a row that breaks a constraint, are no faults of memlog's statements.
+    """
+    code = _result_code(error)
+    if code is None:
+        return str(error).startswith("Could not decode")
+    return code not in _NOT_OF_THE_FILE
+
+
+def is_sound(db: Connection) -> bool:
+    """Whether SQLite's own check of the whole file finds nothing, of its pages and of the rows' types."""
+    try:
+        return list(db.execute("PRAGMA integrity_check(1)")) == [("ok",)]
+    except error_types():
+        return False
 
 
 def count_rows(db: Connection, rows: str) -> int:

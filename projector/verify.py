@@ -23,6 +23,8 @@ from memlog.projector.sqlite import (
     wrapped,
 )
 
+_REMEDY = ": memlog project --from-scratch builds another"
+
 
 class NulRun(msgspec.Struct):
     """NUL bytes around a line, left by a power cut: where the first stands, and how many there are."""
@@ -87,9 +89,9 @@ def verify(
         bounds = {place: checkpoint.offset for place, checkpoint in checkpoints.load_all(db).items()}
         found.replayed, replayed_fulltext = _replayed(log, sizes, bounds, progress)
         if found.digest != found.replayed:
-            found.problems.append("the read model is unlike a replay of its log")
+            found.problems.append(f"the read model is unlike a replay of its log{_REMEDY}")
         if fulltext != replayed_fulltext:
-            found.problems.append("the full text is unlike a replay of its log")
+            found.problems.append(f"the full text is unlike a replay of its log{_REMEDY}")
         found.problems += _vector_problems(db)
     if not read_only:
         found.problems += _fulltext_problems(db)

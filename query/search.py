@@ -9,7 +9,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput, EmbeddingError
 from memlog.projector import vectors
 from memlog.projector.embedding import Embedder
-from memlog.projector.sqlite import Connection, error_types, transaction, why_no_vectors
+from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction, why_no_vectors
 from memlog.query.candidates import Candidate, Owner
 from memlog.query.filters import SUMMARIES, Filters, Kind
 from memlog.query.fusion import best_possible, fused
@@ -163,7 +163,7 @@ def _text_side(
     try:
         return matches(db, expression, filters, depth)
     except error_types() as error:
-        if not question.is_raw:
+        if not (question.is_raw and is_of_the_statement(error)):
             raise
         raise BadInput(
             f"FTS5 does not understand {expression!r}: {error}",

@@ -1,7 +1,6 @@
 """The core memory as programs use it: read, set, delete, and take over what a file says."""
 
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
@@ -10,9 +9,9 @@ import msgspec
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event
 from memlog.eventlog.log import Position
 from memlog.projector.core_view import CoreView
-from memlog.projector.sqlite import Connection
 from memlog.query.core import CoreMemory, core_memory
 from memlog.service.core_file import contents, is_json, sections_of_json, sections_of_text
+from memlog.service.read_model import Reading
 
 Section = Literal["user", "agent"]
 
@@ -45,23 +44,22 @@ class Imported(msgspec.Struct):
 class Core:
     """The core memory of a store: `store.core`.
 
-    append: the store's. reading: gives a connection that is caught up. view: its file for people.
+    append: the store's. read: asks the read model. view: its file for people.
     """
 
     def __init__(
         self,
         append: Callable[[Iterable[Event]], list[Position]],
-        reading: Callable[[], AbstractContextManager[Connection]],
+        read: Reading,
         view: CoreView,
     ) -> None:
         self._append = append
-        self._reading = reading
+        self._read = read
         self._view = view
 
     def get(self) -> CoreMemory:
         """All of it."""
-        with self._reading() as db:
-            return core_memory(db)
+        return self._read(core_memory)
 
     def set(self, section: Section, key: str, value: str) -> Position:
         """Set one key. Raises as `Store.append`."""

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from glob import escape
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, overload
@@ -23,11 +22,11 @@ from memlog.eventlog.events import (
 from memlog.eventlog.log import Position
 from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
-from memlog.projector.sqlite import Connection
 from memlog.query import documents as standing
 from memlog.query.documents import Document, Source
 from memlog.service import text_files
 from memlog.service.folder import Patterns, Skipped, walk
+from memlog.service.read_model import Reading
 from memlog.service.text_files import TextFile, Unfit, filetype
 
 _BATCH_BYTES = 1024 * 1024
@@ -83,15 +82,13 @@ class Documents:
     """The documents of a store: `store.documents`.
 
     store: its folder, which is never read as documents.
-    append: puts events into the log. reading: gives the read model, caught up with the log.
+    append: puts events into the log. read: asks the read model, caught up with the log.
     """
 
-    def __init__(
-        self, store: Path, append: Append, reading: Callable[[], AbstractContextManager[Connection]]
-    ) -> None:
+    def __init__(self, store: Path, append: Append, read: Reading) -> None:
         self._store = store
         self._append = append
-        self._reading = reading
+        self._read = read
 
     def add(
         self,
@@ -153,12 +150,14 @@ class Documents:
         Raises:
             NotFound: there is no source of this name.
         """
-        with self._reading() as db:
-            if source is None:
-                return standing.sources(db)
-            if standing.source(db, source) is None:
-                raise unknown_source(source)
-            return standing.documents(db, source)
+        if source is None:
+            return self._read(standing.sources)
+        found, documents = self._read(
+            lambda db: (standing.source(db, source), standing.documents(db, source))
+        )
+        if found is None:
+            raise unknown_source(source)
+        return documents
 
     def remove(self, name: str) -> Position | Literal[False]:
         """Remove a source with all its documents, or one document (`source/file`); False where there is none.
@@ -167,21 +166,22 @@ class Documents:
         its file is added by name.
         """
         source_id, is_document, file = name.partition("/")
-        with self._reading() as db:
-            found = standing.source(db, source_id)
-            if found is None or (is_document and file not in standing.versions(db, source_id)):
-                return False
+        found, versions = self._standing(source_id)
+        if found is None or (is_document and file not in versions):
+            return False
         events = _without_file(found, file) if is_document else [SourceRemoved(source_id=source_id)]
         return self._append(events)[-1]
+
+    def _standing(self, source_id: str) -> tuple[Source | None, dict[str, str]]:
+        """A source, None where it is none, and the versions of its documents by file."""
+        return self._read(lambda db: (standing.source(db, source_id), standing.versions(db, source_id)))
 
     def _check_outside_the_store(self, root: Path) -> None:
         if root.resolve().is_relative_to(self._store.resolve()):
             raise BadInput(f"{root} is part of the store itself", hint="name a folder outside the store")
 
     def _wanted(self, asked: _Asked, source_id: str, given: Patterns, kind: SourceKind) -> _Wanted:
-        with self._reading() as db:
-            found = standing.source(db, source_id)
-            versions = standing.versions(db, source_id)
+        found, versions = self._standing(source_id)
         before = None if found is None or found.root is None else found
         root = str(asked.root) if before is None else _standing_root(asked.root, before)
         patterns = _patterns(asked, given, before)

@@ -124,8 +124,7 @@ class Forgetting:
     def _forget(
         self, asked: Callable[[Connection], _Asked], reason: str | None, confirm: Confirm
     ) -> Forgotten:
-        with self._read_model.deciding() as db:
-            done, keys = _found(asked(db))
+        done, keys = self._read_model.decide(lambda db: _found(asked(db)))
         if not confirm(done):
             return done
         redactions = [
@@ -134,14 +133,16 @@ class Forgetting:
         self._log.append(redactions)
         done.redacted = len(redactions)
         try:
-            with self._read_model.deciding() as db:
-                done.vectors = keep_only(self._read_model.path, passages.texts(db))
+            done.vectors = self._read_model.decide(self._without_vectors)
         except Busy as error:
             raise Busy(
                 f"{error.message}: {len(redactions)} events are redacted, but still in the read model",
                 hint="the next read takes them out; forget them again to see it done",
             ) from error
         return done
+
+    def _without_vectors(self, db: Connection) -> int:
+        return keep_only(self._read_model.path, passages.texts(db))
 
     def _asked_by_id(self, db: Connection, event_id: str, stream: str | None) -> _Asked:
         known = traces.streams_of(db, event_id)

@@ -1,7 +1,6 @@
 """Memories as a program saves, reads and changes them: `store.memories`."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -16,14 +15,11 @@ from memlog.eventlog.events import (
     MemoryUpdated,
 )
 from memlog.eventlog.log import Position
-from memlog.projector.sqlite import Connection
 from memlog.query import memories
 from memlog.query.memories import Memory
 from memlog.query.provenance import Stored
+from memlog.service.read_model import Reading
 from memlog.service.saving import Append, Saved, save
-
-Reading = Callable[[], AbstractContextManager[Connection]]
-"""Gives the read model to read."""
 
 _Memories = list[Memory]
 """Within the class `list` is its method."""
@@ -32,14 +28,14 @@ _Memories = list[Memory]
 class Memories:
     """What was kept beyond conversations. Every change is an event; nothing is ever lost from the log.
 
-    reading: gives the read model, caught up if that takes no time. deciding: caught up, or raises Busy.
+    read: asks the read model, caught up if that takes no time. decide: caught up, or raises Busy.
     """
 
-    def __init__(self, log: Path, *, append: Append, reading: Reading, deciding: Reading) -> None:
+    def __init__(self, log: Path, *, append: Append, read: Reading, decide: Reading) -> None:
         self._log = log
         self._append = append
-        self._reading = reading
-        self._deciding = deciding
+        self._read = read
+        self._decide = decide
 
     def save(
         self,
@@ -85,13 +81,11 @@ class Memories:
 
     def get(self, memory_id: str) -> Memory | None:
         """The memory of this id; None where none stands."""
-        with self._reading() as db:
-            return memories.memory(db, memory_id)
+        return self._read(lambda db: memories.memory(db, memory_id))
 
     def history(self, memory_id: str) -> list[Stored]:
         """The events that name a memory, in the one order of events, also where it no longer stands."""
-        with self._reading() as db:
-            return memories.history(db, self._log, memory_id)
+        return self._read(lambda db: memories.history(db, self._log, memory_id))
 
     def update(
         self,
@@ -177,8 +171,8 @@ class Memories:
         chat: `<channel>:<chat_id>`. limit: at most so many; None for all.
         archived: those that are archived, in the place of those that are not.
         """
-        with self._reading() as db:
-            return memories.memories(
+        return self._read(
+            lambda db: memories.memories(
                 db,
                 category=category,
                 kind=kind,
@@ -189,10 +183,10 @@ class Memories:
                 archived=archived,
                 limit=limit,
             )
+        )
 
     def _change(self, memory_ids: Sequence[str], event: Event) -> Position:
-        with self._deciding() as db:
-            unknown = memories.unknown(db, memory_ids)
+        unknown = self._decide(lambda db: memories.unknown(db, memory_ids))
         if unknown:
             raise unknown_memory(*unknown)
         (position,) = self._append([event])

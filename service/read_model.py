@@ -4,9 +4,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from json import JSONDecodeError
 from pathlib import Path
+from typing import Protocol, TypeVar
 
-from memlog.eventlog.errors import Busy, DatabaseError, EmbeddingError, LogError
+import msgspec
+
+from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError, LogError
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.reading import is_about
 from memlog.eventlog.seals import loss_error, losses
@@ -15,11 +19,26 @@ from memlog.projector.catchup import Progress
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.embedding import Embedder
 from memlog.projector.projector import Embedded, Projection, Projector
-from memlog.projector.sqlite import Connection, wrapped
+from memlog.projector.sqlite import DAMAGED, DISPOSABLE, Connection, wrapped
 from memlog.service.local_model import LocalModel
 
 _QUERY_LOCK_TIMEOUT = 0.25
 _QUERY_EMBEDDINGS = 16
+
+_OF_ODD_VALUES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+_OF_NO_TEXT = (msgspec.DecodeError, JSONDecodeError, UnicodeDecodeError)
+"""What reading a text raises that is no JSON, or no text, any more. No question of a user's is read so."""
+
+Answer = TypeVar("Answer")
+Ask = Callable[[Connection], Answer]
+"""What reads the read model by a connection; it may be called twice."""
+
+
+class Reading(Protocol):
+    """`ReadModel.read` or `ReadModel.decide`."""
+
+    def __call__(self, ask: Ask[Answer], /) -> Answer:
+        """What `ask` reads."""
 
 
 class ReadModel:
@@ -49,11 +68,11 @@ class ReadModel:
         with self.mutex:
             self.projector.close()
 
-    @contextmanager
-    def reading(
-        self, *, stream: str | None = None, chat: tuple[str, str] | None = None
-    ) -> Iterator[Connection]:
-        """A connection to read by, caught up with the log where that takes no longer than 250 ms of waiting.
+    def read(
+        self, ask: Ask[Answer], *, stream: str | None = None, chat: tuple[str, str] | None = None
+    ) -> Answer:
+        """What `ask` reads by a connection that is caught up with the log, where that takes no longer than
+        250 ms of waiting.
 
         stream, chat: what is read of, which may not have stopped.
 
@@ -61,13 +80,15 @@ class ReadModel:
             LogError: what is read of has lost something (code `loss`).
             DatabaseError: the read model cannot be read, nor made anew.
         """
-        with self.mutex, wrapped("the read model"):
-            self._check_goes_on(stream, chat)
-            yield self.latest()[0]
 
-    @contextmanager
-    def deciding(self, *, stream: str | None = None) -> Iterator[Connection]:
-        """The read model as the log is now, to decide by: a writer waits rather than go by an older one.
+        def asked() -> Answer:
+            self._check_goes_on(stream, chat)
+            return ask(self.latest()[0])
+
+        return self.healed(asked)
+
+    def decide(self, ask: Ask[Answer], *, stream: str | None = None) -> Answer:
+        """What `ask` reads of the log as it is now, to decide by: a writer waits rather than go by less.
 
         stream: what is decided about, which may not have stopped.
 
@@ -76,11 +97,44 @@ class ReadModel:
             Busy: another projector held the lock for too long.
             DatabaseError: the read model cannot be written.
         """
-        with self.mutex, wrapped("the read model"):
+
+        def asked() -> Answer:
             self.make_folder()
             self._check_goes_on(stream, None)
             self.caught_up()
-            yield self.projector.live()
+            return ask(self.projector.live())
+
+        return self.healed(asked)
+
+    def healed(self, work: Callable[[], Answer]) -> Answer:
+        """Do `work` on the read model, once more where it is found to be damaged and was built anew.
+
+        Raises:
+            DatabaseError: it is damaged still, or it cannot be written.
+        """
+        with self.mutex:
+            try:
+                with wrapped("the read model"), self._noticing_damage():
+                    return work()
+            except DatabaseError as error:
+                if error.code != DAMAGED or self.is_read_only:
+                    raise
+                self._tell(self.projector.replace_damaged(error))
+            with wrapped("the read model"):
+                return work()
+
+    @contextmanager
+    def _noticing_damage(self) -> Iterator[None]:
+        """Tell apart what went wrong because of a row that SQLite has read, and memlog never wrote."""
+        try:
+            yield
+        except UnicodeEncodeError as error:
+            # What was asked has it: no text of a log does.
+            raise BadInput(f"a lone surrogate is no character: {error.object!r}") from error
+        except _OF_ODD_VALUES as error:
+            if isinstance(error, _OF_NO_TEXT) or not self.projector.is_sound():
+                raise DatabaseError(f"the read model: {error}", hint=DISPOSABLE, code=DAMAGED) from error
+            raise
 
     def latest(
         self,
@@ -112,6 +166,10 @@ class ReadModel:
     def caught_up(self, *, lock_timeout: float | None = None, progress: Progress | None = None) -> Projection:
         """Catch up with the log, and tell what a person should know of it."""
         done = self.projector.catch_up(lock_timeout=lock_timeout, progress=progress)
+        self._tell(done)
+        return done
+
+    def _tell(self, done: Projection) -> None:
         if done.rebuilt:
             self.notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
         for note in done.read.notes:
@@ -119,7 +177,6 @@ class ReadModel:
         if done.read.losses:
             error = loss_error(done.read.losses)
             self.notify(f"{error.message} ({error.hint})")
-        return done
 
     def _check_goes_on(self, stream: str | None, chat: tuple[str, str] | None) -> None:
         if stream is None and chat is None:

@@ -14,7 +14,6 @@ from memlog.projector.catchup import Progress
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.digest import digest
 from memlog.projector.projector import EMBED_BATCH
-from memlog.projector.sqlite import wrapped
 from memlog.projector.verify import Verification, verify
 from memlog.query import provenance
 from memlog.query.filters import Filters
@@ -69,15 +68,17 @@ class Store:
             path, chunk_sizes, lock_timeout=lock_timeout, model=LocalModel(model), notify=notify
         )
         self._forgetting = Forgetting(log_that_syncs(path, lock_timeout), self._read_model)
-        reading, deciding = self._read_model.reading, self._read_model.deciding
-        self.documents = Documents(path, self.append, partial(reading, stream="documents"))
+        self._read, decide = self._read_model.read, self._read_model.decide
+        self.documents = Documents(path, self.append, partial(self._read, stream="documents"))
         self.memories = Memories(
             self._log.path,
             append=self.append,
-            reading=partial(reading, stream="memory"),
-            deciding=partial(deciding, stream="memory"),
+            read=partial(self._read, stream="memory"),
+            decide=partial(decide, stream="memory"),
         )
-        self.core = Core(self.append, partial(reading, stream="core"), self._read_model.projector.core_view)
+        self.core = Core(
+            self.append, partial(self._read, stream="core"), self._read_model.projector.core_view
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -146,8 +147,7 @@ class Store:
         Raises:
             NotFound: none has. BadInput: several have.
         """
-        with self._read_model.reading() as db:
-            return provenance.stream_with(db, event_id)
+        return self._read(lambda db: provenance.stream_with(db, event_id))
 
     def project(
         self, *, from_scratch: bool = False, embed: bool = True, progress: Progress | None = None
@@ -162,10 +162,11 @@ class Store:
             Busy: another projector held the lock for too long.
             DatabaseError: the read model cannot be written.
         """
-        with self._read_model.mutex, wrapped("the read model"):
-            return projecting.project(
+        return self._read_model.healed(
+            lambda: projecting.project(
                 self._read_model, from_scratch=from_scratch, embed=embed, progress=progress
             )
+        )
 
     def embed(self, *, batch: int = EMBED_BATCH, progress: Progress | None = None) -> EmbedReport:
         """Catch up with the log, then give passages that have no vector one, in the order of their numbers.
@@ -176,8 +177,9 @@ class Store:
             EmbeddingError: no model works here, or it failed.
             Busy, DatabaseError: as `project`.
         """
-        with self._read_model.mutex, wrapped("the read model"):
-            return projecting.embed(self._read_model, batch=batch, progress=progress)
+        return self._read_model.healed(
+            lambda: projecting.embed(self._read_model, batch=batch, progress=progress)
+        )
 
     def search(
         self,
@@ -206,26 +208,29 @@ class Store:
             DatabaseError: the read model cannot be read, nor made anew.
         """
         started = time.perf_counter()
-        with self._read_model.mutex:
+
+        def found() -> SearchResult:
             embedder, silent = (None, {}) if mode == "text" else self._read_model.model.embedder_or_why()
             db, synced = self._read_model.latest(sync=sync, embedder=embedder, silent=silent)
-            with wrapped("the read model"):
-                if embedder is not None:
-                    name_pending(db, silent)
-                result = search(
-                    db,
-                    text,
-                    k=k,
-                    mode=mode,
-                    filters=filters or Filters(),
-                    embedder=embedder,
-                    min_similarity=min_similarity,
-                    is_raw=is_raw,
-                    explain=explain,
-                    depth=depth,
-                )
-        result.synced = synced
-        result.silent |= silent
+            if embedder is not None:
+                name_pending(db, silent)
+            result = search(
+                db,
+                text,
+                k=k,
+                mode=mode,
+                filters=filters or Filters(),
+                embedder=embedder,
+                min_similarity=min_similarity,
+                is_raw=is_raw,
+                explain=explain,
+                depth=depth,
+            )
+            result.synced = synced
+            result.silent |= silent
+            return result
+
+        result = self._read_model.healed(found)
         result.took_ms = round((time.perf_counter() - started) * 1000, 3)
         return result
 
@@ -240,8 +245,8 @@ class Store:
             LogError: the chat has lost what was sealed (code `loss`).
             NotFound: the store has events, and none of this chat.
         """
-        with self._read_model.reading(chat=(channel, chat_id)) as db:
-            return window(db, (channel, chat_id), last=last, tokens=tokens)
+        chat = channel, chat_id
+        return self._read(lambda db: window(db, chat, last=last, tokens=tokens), chat=chat)
 
     def sessions(self, chat: tuple[str, str] | None = None, *, all: bool = False) -> list[Session]:
         """The current session of each chat, or of one (channel, chat_id); what began last comes first.
@@ -252,8 +257,7 @@ class Store:
             LogError: the chat has lost what was sealed (code `loss`).
             NotFound: the store has events, and none of this chat.
         """
-        with self._read_model.reading(chat=chat) as db:
-            return sessions(db, chat, is_all=all)
+        return self._read(lambda db: sessions(db, chat, is_all=all), chat=chat)
 
     def summaries(self, chat: tuple[str, str] | None = None) -> list[Summary]:
         """Every summary, or those of one chat (channel, chat_id), in the order in which they were written.
@@ -262,8 +266,7 @@ class Store:
             LogError: the chat has lost what was sealed (code `loss`).
             NotFound: the store has events, and none of this chat.
         """
-        with self._read_model.reading(chat=chat) as db:
-            return summaries(db, chat)
+        return self._read(lambda db: summaries(db, chat), chat=chat)
 
     def get(self, name: str, *, stream: str | None = None) -> Stored | None:
         """The event of the id `name`; else the one that says what the memory or the document (`source/file`)
@@ -272,13 +275,11 @@ class Store:
         Raises:
             BadInput: several streams have an event of this id, and `stream` names none of them.
         """
-        with self._read_model.reading() as db:
-            return provenance.stored(db, self._log.path, name, stream)
+        return self._read(lambda db: provenance.stored(db, self._log.path, name, stream))
 
     def quarantine(self) -> list[QuarantinedLine]:
         """Every line of the log that could not be projected."""
-        with self._read_model.reading() as db:
-            return provenance.quarantine(db)
+        return self._read(lambda db: provenance.quarantine(db))
 
     def explain(self, line: QuarantinedLine) -> str:
         """Why a line is quarantined, and what can be done, for people."""
@@ -286,14 +287,17 @@ class Store:
 
     def status(self) -> Status:
         """What stands in the store, and what works here. Does not catch up."""
-        with self._read_model.mutex:
-            return status_of(self._read_model)
+        return self._read_model.healed(lambda: status_of(self._read_model))
 
     def verify(self, *, progress: Progress | None = None) -> Verification:
-        """Catch up, then compare the read model with a replay of the log."""
-        with self._read_model.reading() as db:
+        """Catch up, then compare the read model with a replay of the log.
+
+        Raises:
+            DatabaseError: the read model cannot be read. It is left as it is: other reads build it anew.
+        """
+        with self._read_model.mutex:
             return verify(
-                db,
+                self._read_model.latest()[0],
                 self._log.path,
                 self._read_model.projector.sizes,
                 read_only=self._read_model.is_read_only,
@@ -305,11 +309,14 @@ class Store:
 
         content: leave out where events stand and when they were appended: equal wherever logs say the same.
         """
-        with self._read_model.mutex, wrapped("the read model"):
+
+        def taken() -> str:
             db, synced = self._read_model.latest()
             if not synced:
                 self._read_model.notify("the read model may be behind the log")
             return digest(db, content=content)
+
+        return self._read_model.healed(taken)
 
 
 def open(

@@ -821,7 +821,7 @@ def test_where_the_system_does_not_tell_who_holds_a_lock_it_is_another_process(
 ) -> None:
     log.append("one")
     hold_lock(log.segment)
-    monkeypatch.setattr(locks, "_LISTING", tmp_path / "none")
+    monkeypatch.setattr(locks, "_PROC", str(tmp_path / "none"))
     with pytest.raises(Busy, match="is locked by another process"):
         log.append("two")
 
