@@ -23,10 +23,17 @@ def print_json(*values: Any) -> None:  # noqa: ANN401 - whatever msgspec can enc
 
 
 def print_lines(lines: Iterable[bytes]) -> None:
-    """Print bytes as they are, a newline behind each of `lines`."""
+    """Print lines of JSON, or of the log, byte for byte: but on a terminal, which they must not drive."""
+    is_terminal = sys.stdout.isatty()
     for line in lines:
-        sys.stdout.buffer.write(line + b"\n")
+        sys.stdout.buffer.write((_on_a_terminal(line) if is_terminal else line) + b"\n")
     sys.stdout.buffer.flush()
+
+
+def _on_a_terminal(line: bytes) -> bytes:
+    """JSON says the same with its control characters and bidi marks as escapes."""
+    text = line.decode(errors="backslashreplace")
+    return re.sub(_CONTROLS, lambda match: f"\\u{ord(match[0]):04x}", text).encode()
 
 
 def printable(text: str) -> str:
