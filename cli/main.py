@@ -28,6 +28,7 @@ _COMMANDS = {
     "project": "Bring the read model up to the log.",
     "quarantine": "List the lines that could not be projected.",
     "query": "Search messages and memories.",
+    "scrub": "Overwrite in the log what was forgotten.",
     "seal": "Close and seal every segment of the log.",
     "sessions": "List the current session of each chat.",
     "show": "Show the line of the log behind a hit.",

@@ -29,6 +29,10 @@ projection id."""
 BOM = b"\xef\xbb\xbf"
 """The byte order mark with which some programs begin a file."""
 
+ERASING = b"\x18"
+"""What a line begins with that is being erased: nothing of it is read. No other line of memlog's does, and no
+flip of one bit makes it of the brace with which they begin."""
+
 _TRAILER = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
 _TRAILER_LENGTH = len(b',"crc":"00000000"}')
 _MEMBER_AT_FAULT = r"at `\$\.(\w+)"
@@ -63,8 +67,8 @@ def _home_of(event: Event) -> str:
 
 
 def is_blank(line: bytes) -> bool:
-    """Whether a line holds nothing: legal, and no event."""
-    return not line or line.isspace() or line == BOM
+    """Whether a line holds nothing, or is being erased: legal, and no event."""
+    return not line or line.isspace() or line == BOM or line.startswith(ERASING)
 
 
 def canonical(event: Event) -> bytes:

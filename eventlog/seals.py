@@ -18,7 +18,7 @@ from memlog.eventlog import disk, locks, privacy, timestamps
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.streams import SEALS
-from memlog.eventlog.writing import check_regular, identity, write_lines
+from memlog.eventlog.writing import check_regular, identity, overwrite_all, write_lines
 
 BLANK = " " * 64
 """In the place of a hash whose bytes were erased."""
@@ -442,15 +442,8 @@ def _blank(log: Path, lines: list[SealLine]) -> None:
         for line in lines:
             data = blanked(line.data)
             if data != line.data:
-                _overwrite(fd, data, line.offset)
+                overwrite_all(fd, data, line.offset)
         disk.sync_data(fd)
-
-
-def _overwrite(fd: int, data: bytes, offset: int) -> None:
-    left = memoryview(data)
-    while left:
-        done = disk.overwrite(fd, left, offset)
-        left, offset = left[done:], offset + done
 
 
 def _lines(data: bytes) -> Iterator[SealLine]:

@@ -45,3 +45,11 @@ def identity(fd: int) -> tuple[int, int]:
     """The device and inode of the open file."""
     status = disk.status(fd)
     return status.st_dev, status.st_ino
+
+
+def overwrite_all(fd: int, data: bytes, offset: int) -> None:
+    """Write over what stands at `offset`, whole, however little the disk takes at once."""
+    left = memoryview(data)
+    while left:
+        done = disk.overwrite(fd, left, offset)
+        left, offset = left[done:], offset + done

@@ -1,9 +1,12 @@
 """How far the read model has come in each segment, and whether what it read still stands there."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from memlog.eventlog.segment import UNREAD, Fingerprint
+from memlog.eventlog import disk
+from memlog.eventlog.segment import UNREAD, Fingerprint, fingerprint
 from memlog.eventlog.streams import Segment
 from memlog.projector.sqlite import Connection
 
@@ -100,6 +103,20 @@ def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
         (segment.stream, segment.name.filename, mark.offset, checkpoint.lines, checkpoint.is_open)
         + (mark.tail, mark.chain, mark.rest, hints.size, hints.inode, hints.mtime_ns),
     )
+
+
+@contextmanager
+def following(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
+    """Meanwhile bytes of the open segment are overwritten that no row is made of: its checkpoint follows.
+
+    One that did not hold before does not hold afterwards. Within the caller's transaction.
+    """
+    before = load(db, segment)
+    held = before.still_holds(fd, Hints.of(disk.status(fd))) and before.fingerprint.matches(fd)
+    yield
+    if before != NOTHING_READ and held:
+        hints = replace(Hints.of(disk.status(fd)), size=before.hints.size)
+        save(db, segment, replace(before, fingerprint=fingerprint(fd, before.offset), hints=hints))
 
 
 def _from_row(

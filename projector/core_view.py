@@ -4,7 +4,7 @@ It is a view: the log decides. What memlog wrote there last is kept beside it, s
 known, reported, and left in place until it is imported or deleted.
 """
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from shlex import quote
 
@@ -105,6 +105,22 @@ class CoreView:
         with self._locked():
             if files.read(self.path) == view:
                 files.replace(self._written, view)
+
+    def leave_no_older(self, db: Connection) -> None:
+        """Remove what a kill left beside the view, which may say what was set before.
+
+        A view that was changed by hand stays, as does what memlog wrote there last.
+
+        Raises:
+            Busy: a projector held the lock for too long.
+        """
+        with self._locked():
+            for path in (self.path, self._written):
+                with suppress(FileNotFoundError):
+                    disk.unlink(path.with_name(f"{path.name}.new"))
+            if self.is_up_to(db):
+                with suppress(FileNotFoundError):
+                    disk.unlink(self._pending)
 
     def _locked(self) -> AbstractContextManager[None]:
         return locked(self._lock, "the read model", self._lock_timeout)

@@ -6,6 +6,7 @@ Each call may be killed at any moment; the next one goes on where it stopped.
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -28,6 +29,8 @@ from memlog.projector.sqlite import (
     why_no_vectors,
     wrapped,
 )
+
+T = TypeVar("T")
 
 _ATTEMPTS = 3
 _BUILD_TIMEOUT = 600.0
@@ -187,6 +190,32 @@ class Projector:
             except _GenerationChanged:
                 continue
         return done
+
+    def leave_no_other(self) -> None:
+        """Remove every generation but the live one, also the one that was live before it.
+
+        A reader that has one open keeps it until it closes it.
+
+        Raises:
+            Busy: another process is building one, for very long.
+        """
+        with locked(self.generations.build_lock, "the rebuild", _BUILD_TIMEOUT):
+            self.generations.remove_others({self.generations.current()})
+
+    def in_turn(self, write: Callable[[Connection], T]) -> T:
+        """Do `write` in one transaction of the live generation, while no other projector reads the log on.
+
+        Raises:
+            Busy, DatabaseError: as `catch_up`.
+        """
+        for _ in range(_ATTEMPTS):
+            db = self.live()
+            try:
+                with wrapped("the read model"), self._turn(self._lock_timeout):
+                    return write(db)
+            except _GenerationChanged:
+                continue
+        raise DatabaseError("the read model was replaced again and again", hint="try again")
 
     def live(self, *, read_only: bool = False) -> Connection:
         """The connection to the live generation; `read_only` in a folder that cannot be written.

@@ -22,14 +22,16 @@ from memlog.query.search import DEPTH, Mode, SearchResult, search
 from memlog.query.sessions import Session, sessions
 from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
-from memlog.service import projecting
+from memlog.service import projecting, scrubbing
 from memlog.service.core import Core
 from memlog.service.documents import Documents
 from memlog.service.forgetting import Confirm, Forgetting, Forgotten, log_that_syncs
 from memlog.service.local_model import LocalModel
 from memlog.service.memories import Memories
 from memlog.service.projecting import EmbedReport, ProjectReport
+from memlog.service.proving import Proof, prove
 from memlog.service.read_model import ReadModel
+from memlog.service.scrubbing import Scrubbed
 from memlog.service.status import Status, name_pending, status_of
 
 
@@ -63,6 +65,7 @@ class Store:
         notify: Callable[[str], None] = _ignore,
     ) -> None:
         self.path = path
+        self._lock_timeout = lock_timeout
         self._log = Log(path, durability=durability, lock_timeout=lock_timeout, find_stream=self.stream_with)
         self._read_model = ReadModel(
             path, chunk_sizes, lock_timeout=lock_timeout, model=LocalModel(model), notify=notify
@@ -140,6 +143,40 @@ class Store:
             return self._forgetting.match(match, reason, confirm)
         assert event_id is not None
         return self._forgetting.event(event_id, stream, reason, confirm)
+
+    def scrub(
+        self,
+        *,
+        confirm: scrubbing.Confirm = lambda _: True,
+        progress: Progress | None = None,
+    ) -> Scrubbed:
+        """Overwrite in the log what was forgotten, and leave nothing that was made of it: a new read model is
+        built, others are removed, and the cache has no free pages.
+
+        Offsets, files and the number of lines stay as they are. Killed, or stopped by an error, it finishes
+        when it is called again.
+
+        confirm: asked with what would be overwritten; where it says no, nothing is done.
+
+        Raises:
+            Busy: another process held a segment, the seals or the read model for too long.
+            LogError, DatabaseError: a file could not be written. What was forgotten may still stand there.
+        """
+        with self._read_model.mutex, wrapped("the read model"):
+            return scrubbing.scrub_store(
+                self._read_model, lock_timeout=self._lock_timeout, confirm=confirm, progress=progress
+            )
+
+    def prove(self, text: str) -> Proof:
+        """Look for `text` in every byte of the store, and say where it stands.
+
+        Raises:
+            BadInput: there is no text to look for. LogError: a file cannot be read.
+        """
+        with self._read_model.mutex:
+            # Who closes a file that SQLite has open in the same process drops SQLite's locks.
+            self._read_model.close()
+            return prove(self.path, text)
 
     def stream_with(self, event_id: str) -> str:
         """The one stream that has an event of this id.

@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from memlog.query.summaries import Summary
     from memlog.service.core import Core, CoreValue, Imported
     from memlog.service.projecting import EmbedReport, ProjectReport
+    from memlog.service.proving import Proof, Standing
+    from memlog.service.scrubbing import Scrubbed
     from memlog.service.status import Status
     from memlog.service.store import Store, open
 
@@ -89,6 +91,9 @@ _HOME = {
     "Filters": "memlog.query.filters",
     "DoomedLine": "memlog.service.forgetting",
     "Forgotten": "memlog.service.forgetting",
+    "Proof": "memlog.service.proving",
+    "Scrubbed": "memlog.service.scrubbing",
+    "Standing": "memlog.service.proving",
     "Memory": "memlog.query.memories",
     "Memories": "memlog.service.memories",
     "Saved": "memlog.service.saving",
@@ -180,10 +185,12 @@ __all__ = [
     "NotFound",
     "Position",
     "ProjectReport",
+    "Proof",
     "QuarantinedLine",
     "Redacted",
     "SalienceDecayed",
     "Saved",
+    "Scrubbed",
     "SearchResult",
     "Session",
     "SessionBreak",
@@ -191,6 +198,7 @@ __all__ = [
     "Source",
     "SourceRegistered",
     "SourceRemoved",
+    "Standing",
     "Status",
     "Store",
     "Stored",

@@ -97,3 +97,42 @@ def test_where_a_line_stands_that_no_redaction_reaches_is_said(memlog: Run, segm
     segment("elsewhere", b'{"content":"my number"}\n')
     done = memlog("forget", "--match", "number", "--yes")
     assert b"elsewhere/2026-02-24.jsonl:1 (byte 0) stands in no stream" in done.err
+
+
+@pytest.mark.usefixtures("number")
+def test_the_shapes_of_scrub_and_of_its_proof(memlog: Run) -> None:
+    memlog("forget", "m1", "--yes")
+    done = memlog("scrub", "--prove", "5551234", "--json")
+    assert (done.code, list(done.json)) == (1, ["found", "files", "bytes", "left_out"])
+    assert [list(each) for each in done.json["found"]][:1] == [["file", "offset"]]
+    done = memlog("scrub", "--yes", "--json")
+    assert list(done.json) == ["lines", "bytes", "segments", "done", "generation", "vectors", "notes"]
+    assert (done.code, done.json["lines"], done.json["done"]) == (0, 1, True)
+    done = memlog("scrub", "--prove", "-", input=b"5551234\n")
+    assert (done.code, done.out) == (0, b"")
+    assert b"it stands nowhere" in done.err
+    assert memlog("verify", "--strict").code == 0
+
+
+@pytest.mark.usefixtures("number")
+def test_scrub_asks_and_says_what_it_cannot_reach(memlog: Run, environment: dict[str, str]) -> None:
+    memlog("forget", "m1", "--yes")
+    assert memlog("scrub").code == 2
+    assert memlog("scrub", "--yes", "--prove", "x").code == 2
+    ours, its = pty.openpty()
+    os.write(ours, b"n\ny\n")
+    for said in (b"nothing was done", b"1"):
+        done = subprocess.run(
+            [MEMLOG, "scrub"], stdin=its, env=environment, capture_output=True, timeout=60, check=False
+        )
+        assert b"Overwrite 1 line in 1 segment for ever, and build a new read model? [y/N]" in done.stderr
+        assert said in done.stdout
+    assert b"out of reach: backups, snapshots" in done.stderr
+    os.close(its)
+    os.close(ours)
+
+
+def test_a_pipe_in_the_store_is_named_by_the_proof(memlog: Run, store: Path) -> None:
+    memlog("append", "session_break", "--chat", "x:1")
+    os.mkfifo(store / "pipe")
+    assert b"pipe is no file, and was not read" in memlog("scrub", "--prove", "nothing").err

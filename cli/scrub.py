@@ -1,0 +1,77 @@
+"""memlog scrub."""
+
+from collections.abc import Iterator
+
+import click
+
+from memlog.cli.asking import agrees, check_can_ask, counted
+from memlog.cli.formats import Answer, Table, format_options, named_values, print_answer
+from memlog.cli.opening import open_store
+from memlog.cli.progress import progress_line
+from memlog.cli.stdin import stdin_text
+from memlog.cli.types import TEXT
+from memlog.service.proving import Proof
+from memlog.service.scrubbing import Scrubbed
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--prove",
+    type=TEXT,
+    metavar="TEXT",
+    help="Overwrite nothing: look for TEXT in every byte of the store, as it is and as JSON may spell it;"
+    " - reads it from stdin. Exit 1 where it stands somewhere.",
+)
+@format_options
+@click.pass_context
+def scrub(ctx: click.Context, yes: bool, prove: str | None) -> int:
+    """Overwrite in the log what was forgotten, with spaces, in place.
+
+    Then a new read model is built, older ones are removed, and the cache is made anew without free pages.
+    Killed at any moment, it finishes when it is run again. What it cannot reach: backups, snapshots and
+    other copies, and what the disk itself keeps of blocks that were given back or written elsewhere.
+    """
+    if prove is not None:
+        if yes:
+            raise click.UsageError("--prove overwrites nothing: there is nothing to say --yes to", ctx)
+        return _prove(ctx, stdin_text() if prove == "-" else prove)
+    check_can_ask(ctx, is_yes=yes)
+
+    def confirm(found: Scrubbed) -> bool:
+        what = f"{counted(found.lines, 'line')} in {counted(found.segments, 'segment')}"
+        return yes or agrees(f"Overwrite {what} for ever, and build a new read model?")
+
+    with open_store(ctx) as store, progress_line() as progress:
+        done = store.scrub(confirm=confirm, progress=progress)
+    values = {
+        "lines": done.lines,
+        "bytes": done.bytes,
+        "segments": done.segments,
+        "generation": done.generation,
+        "vectors": done.vectors,
+        "result": "done" if done.done else "nothing was done",
+    }
+    print_answer(ctx, Answer(document=done, table=named_values(values), notes=done.notes))
+    return 0
+
+
+def _prove(ctx: click.Context, text: str) -> int:
+    with open_store(ctx) as store:
+        proof = store.prove(text)
+    answer = Answer(
+        document=proof,
+        table=Table(("file", "offset"), [(each.file, each.offset) for each in proof.found]),
+        records=proof.found,
+        notes=list(_notes(proof)),
+    )
+    print_answer(ctx, answer)
+    return 1 if proof.found else 0
+
+
+def _notes(proof: Proof) -> Iterator[str]:
+    read = f"{counted(proof.files, 'file')}, {counted(proof.bytes, 'byte')}"
+    places = counted(len(proof.found), "place")
+    yield f"it stands in {places} of {read}" if proof.found else f"it stands nowhere in {read}"
+    for name in proof.left_out:
+        yield f"{name} is no file, and was not read"

@@ -1,0 +1,187 @@
+"""Erasing: the bytes of redacted lines are overwritten in place, so that nothing else of the log moves.
+
+A segment goes in three steps, each synced before the next: the first byte of every line that is to go
+becomes `ERASING` (one byte is written, or it is not), then all behind it spaces, then that byte, too. A kill
+or a power cut at any moment leaves lines that are whole, that begin with that byte, or that are blank. No
+reader takes the second for anything, and the next run finishes them; the redactions say what is to go.
+"""
+
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from hashlib import sha256
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog import disk, locks, seals
+from memlog.eventlog.damage import MAX_LINE
+from memlog.eventlog.errors import LogError
+from memlog.eventlog.folders import entered
+from memlog.eventlog.line import ERASING
+from memlog.eventlog.reading import Key, entry_of, is_redacted, reading
+from memlog.eventlog.segment import Line, read_lines
+from memlog.eventlog.streams import Segment
+from memlog.eventlog.writing import check_regular, identity, overwrite_all
+
+_BLOCK = 1024 * 1024
+_SPACE = b" "
+
+SealState = Literal[
+    "none",  # the segment has none
+    "renewed",  # a new one stands in the place of the old one, whose hash is blank
+    "unlike",  # the segment was not as it was sealed before it was erased: the seal stays, and says so
+]
+
+
+class Erased(msgspec.Struct, frozen=True):
+    """What was erased of a segment, in lines and bytes, and what became of its seal."""
+
+    segment: Segment
+    lines: int
+    bytes: int
+    seal: SealState
+
+
+def due_lines(segments: Iterable[Segment], redacted: set[Key]) -> Iterator[tuple[Segment, list[Line]]]:
+    """The lines that are to be erased, of each segment that has some; without their bytes.
+
+    redacted: what the redactions of their streams name.
+
+    Raises:
+        OSError: a segment cannot be read.
+    """
+    streams = {stream for stream, _ in redacted}
+    for segment in segments:
+        if segment.stream not in streams:
+            continue
+        with reading(segment) as fd:
+            lines = read_lines(fd, tail_is_a_line=not segment.is_newest)
+            found = [replace(line, data=None) for line in lines if _is_due(fd, segment, line, redacted)]
+        if found:
+            yield segment, found
+
+
+def erase(
+    segment: Segment,
+    lines: Iterable[Line],
+    redacted: Container[Key],
+    *,
+    lock_timeout: float,
+    around: Callable[[int], AbstractContextManager[None]],
+) -> Erased:
+    """Overwrite `lines` of a segment with spaces, under its lock; those that are not due any more stay.
+
+    around: makes the context in which the bytes of the open segment change.
+
+    Raises:
+        Busy: another process held the segment for too long.
+        LogError: it was replaced meanwhile. OSError: it cannot be written. The next run finishes it.
+    """
+    with _locked(segment, lock_timeout) as fd:
+        due = [line for line in lines if _is_due(fd, segment, _again(fd, line), redacted)]
+        state = _before(segment, fd, lock_timeout) if due else "none"
+        with around(fd):
+            _overwrite(fd, due)
+    if state == "renewed":
+        renew_seal(segment, lock_timeout)
+    return Erased(segment, len(due), sum(line.length for line in due), state)
+
+
+def unfinished(segments: Iterable[Segment]) -> list[Segment]:
+    """The segments whose seal is blank: they were being erased when memlog was killed.
+
+    Raises:
+        OSError: the seals cannot be read.
+    """
+    found = list(segments)
+    standing = seals.read_seals(found[0].log).standing if found else {}
+    blank = {name for name, seal in standing.items() if seal.is_blank}
+    return [segment for segment in found if _name(segment) in blank]
+
+
+def renew_seal(segment: Segment, lock_timeout: float) -> None:
+    """Have the seal of an erased segment say what it holds now. Nothing, where that is so already.
+
+    Raises:
+        Busy, OSError: the seals cannot be written.
+    """
+    seals.reseal(segment.log, *_name(segment), lock_timeout=lock_timeout)
+
+
+def _before(segment: Segment, fd: int, lock_timeout: float) -> SealState:
+    """Take the hash out of the seal, where the segment is what it says, or has only grown since: another hash
+    must never be made for what somebody else has changed."""
+    seal = seals.read_seals(segment.log).standing.get(_name(segment))
+    if seal is None:
+        return "none"
+    if not (seal.is_blank or seal.sha256 == _hash(fd, seal.bytes)):
+        return "unlike"
+    seals.blank(segment.log, *_name(segment), lock_timeout=lock_timeout)
+    return "renewed"
+
+
+@contextmanager
+def _locked(segment: Segment, timeout: float) -> Iterator[int]:
+    """A segment, open to be written over, and locked."""
+    filename = segment.name.filename
+    with entered(segment.log, segment.stream) as folders:
+        fd = disk.open(filename, disk.WRITE, folder=folders[-1])
+        try:
+            check_regular(fd)
+            locks.acquire(fd, f"{segment.stream}/{filename}", timeout)
+            standing = disk.look(filename, folder=folders[-1])
+            if (standing.st_dev, standing.st_ino) != identity(fd):
+                raise LogError(f"{segment.stream}/{filename} was replaced meanwhile", hint="memlog scrub")
+            yield fd
+        finally:
+            disk.close(fd)
+
+
+def _overwrite(fd: int, lines: list[Line]) -> None:
+    if not lines:
+        return
+    for line in lines:
+        overwrite_all(fd, ERASING, line.offset)
+    disk.sync_data(fd)
+    for line in lines:
+        for start in range(line.offset + 1, line.offset + line.length, _BLOCK):
+            overwrite_all(fd, _SPACE * min(_BLOCK, line.offset + line.length - start), start)
+    disk.sync_data(fd)
+    for line in lines:
+        overwrite_all(fd, _SPACE, line.offset)
+    disk.sync_data(fd)
+
+
+def _is_due(fd: int, segment: Segment, line: Line, redacted: Container[Key]) -> bool:
+    """Whether a line is to be gone and still says something, or was being erased."""
+    if (line.data or disk.read(fd, 1, line.offset)).startswith(ERASING):
+        return True
+    entry = entry_of(segment, line)
+    if entry is None or not is_redacted(entry, redacted):
+        return False
+    return line.data is not None or not _is_blank(fd, line)
+
+
+def _is_blank(fd: int, line: Line) -> bool:
+    """Of a line that is too long to be loaded."""
+    end = line.offset + line.length
+    blocks = (disk.read(fd, min(_BLOCK, end - start), start) for start in range(line.offset, end, _BLOCK))
+    return all(block.isspace() for block in blocks)
+
+
+def _again(fd: int, line: Line) -> Line:
+    """`line` with the bytes that stand there now; without, where it is too long to be an event."""
+    return line if line.length > MAX_LINE else replace(line, data=disk.read(fd, line.length, line.offset))
+
+
+def _hash(fd: int, end: int) -> str:
+    """sha256 of the first `end` bytes, in hex."""
+    found = sha256()
+    for start in range(0, end, _BLOCK):
+        found.update(disk.read(fd, min(_BLOCK, end - start), start))
+    return found.hexdigest()
+
+
+def _name(segment: Segment) -> tuple[str, str]:
+    return segment.stream, segment.name.filename

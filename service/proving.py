@@ -1,0 +1,144 @@
+"""Looking for a text in every byte of a store."""
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput, LogError
+from memlog.eventlog.streams import encoded_name, shown
+
+_BLOCK = 4 * 1024 * 1024
+_SQLITE = b"SQLite format 3\0"
+_WAL = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+_OVERFLOW_HEAD = 4  # the number of the next page: https://www.sqlite.org/fileformat2.html#ovflpgs
+_WAL_HEAD, _FRAME_HEAD = 32, 24  # https://www.sqlite.org/fileformat2.html#walformat
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """Where a text stands: the file below the store, and the offset in bytes; None where its name says it."""
+
+    file: str
+    offset: int | None
+
+
+class Proof(msgspec.Struct):
+    """What a look at every byte of a store found. left_out: what is no file, or a link, and was not read."""
+
+    found: list[Standing]
+    files: int
+    bytes: int
+    left_out: list[str]
+
+
+def prove(store: Path, text: str) -> Proof:
+    """Look for `text` in every file below `store`, and in their names.
+
+    It is found as UTF-8, and as JSON may spell it, also JSON within JSON; its letters as they are given.
+
+    Raises:
+        BadInput: there is no text to look for. LogError: a file cannot be read.
+    """
+    if not text:
+        raise BadInput("there is no text to look for", hint="memlog scrub --prove TEXT")
+    forms, proof = _forms(text), Proof([], 0, 0, [])
+    names = {text, encoded_name(text)}
+    for path in _below(store):
+        name = shown(path.relative_to(store))
+        if any(form in name for form in names):
+            proof.found.append(Standing(name, None))
+        if path.is_dir() and not path.is_symlink():
+            continue
+        if not stat.S_ISREG(path.lstat().st_mode):
+            proof.left_out.append(name)
+            continue
+        proof.files += 1
+        proof.bytes += path.stat().st_size
+        proof.found += [Standing(name, offset) for offset in sorted(_offsets(path, forms))]
+    return proof
+
+
+def _forms(text: str) -> list[bytes]:
+    """`text` as it may stand in a file: as it is, as a string of JSON, and as one within another."""
+    # Imported here: most commands need it not.
+    import json
+
+    plain = json.dumps(text, ensure_ascii=False)[1:-1]
+    escaped = json.dumps(text)[1:-1]
+    upper = re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda digits: digits[0].upper(), escaped)
+    once = {text, plain, escaped, upper, plain.replace("/", "\\/"), escaped.replace("/", "\\/")}
+    twice = {json.dumps(form, ensure_ascii=False)[1:-1] for form in once}
+    return sorted(form.encode(errors="surrogatepass") for form in once | twice)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """All that stands below a folder; no link is followed."""
+
+    def refuse(error: OSError) -> None:
+        raise _unreadable(Path(str(error.filename)), error) from error
+
+    if not folder.exists():
+        return
+    for parent, folders, files in os.walk(folder, onerror=refuse):
+        for name in sorted([*folders, *files]):
+            yield Path(parent) / name
+
+
+def _offsets(path: Path, forms: list[bytes]) -> set[int]:
+    try:
+        with path.open("rb") as file:
+            return {found for blocks in _views(file) for found in _found_in(blocks, forms)}
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+_Blocks = Iterator[tuple[int, bytes]]
+"""Where each block begins in its file, and its bytes."""
+
+
+def _views(file: BinaryIO) -> Iterator[_Blocks]:
+    """A file as it is; of SQLite's also without what may stand within a text that has more than one page."""
+    head = file.read(100)
+    yield _all(file)
+    if head.startswith(_SQLITE):
+        size = int.from_bytes(head[16:18], "big")
+        yield _pages(file, 0, 65536 if size == 1 else size, _OVERFLOW_HEAD)
+    elif head.startswith(_WAL):
+        size = int.from_bytes(head[8:12], "big")
+        yield _pages(file, _WAL_HEAD, size + _FRAME_HEAD, _FRAME_HEAD + _OVERFLOW_HEAD)
+
+
+def _all(file: BinaryIO) -> _Blocks:
+    offset = file.seek(0)
+    while block := file.read(_BLOCK):
+        yield offset, block
+        offset += len(block)
+
+
+def _pages(file: BinaryIO, first: int, size: int, head: int) -> _Blocks:
+    offset = file.seek(first)
+    while page := file.read(size):
+        yield offset + head, page[head:]
+        offset += len(page)
+
+
+def _found_in(blocks: _Blocks, forms: list[bytes]) -> Iterator[int]:
+    """Where one of `forms` begins."""
+    kept = max(map(len, forms)) - 1
+    before = b""
+    for offset, block in blocks:
+        data = before + block
+        for form in forms:
+            place = data.find(form)
+            while place >= 0:
+                yield max(0, offset - len(before) + place)
+                place = data.find(form, place + 1)
+        before = data[max(0, len(data) - kept) :]
+
+
+def _unreadable(path: Path, error: OSError) -> LogError:
+    return LogError(f"{shown(path)}: {error.strerror}", hint="make the whole store readable", retryable=False)
