@@ -112,7 +112,7 @@ def following(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
     One that did not hold before does not hold afterwards. Within the caller's transaction.
     """
     before = load(db, segment)
-    held = before.still_holds(fd, Hints.of(disk.status(fd))) and before.fingerprint.matches(fd)
+    held = before.still_holds(segment, fd, Hints.of(disk.status(fd))) and before.fingerprint.matches(fd)
     yield
     if before != NOTHING_READ and held:
         hints = replace(Hints.of(disk.status(fd)), size=before.hints.size)

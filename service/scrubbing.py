@@ -53,27 +53,28 @@ def scrub_store(
     read_model: ReadModel, *, lock_timeout: float, confirm: Confirm, progress: Progress | None
 ) -> Scrubbed:
     """See `Store.scrub`."""
-    with read_model.deciding():
-        log = read_model.projector.log
-        segments = segments_about(log)
-        redacted = redacted_keys(segments)
-        due = dict(scrub.due_lines(segments, redacted))
-        found = Scrubbed(
-            lines=sum(map(len, due.values())),
-            bytes=sum(line.length for lines in due.values() for line in lines),
-            segments=len(due),
-        )
-        if not redacted:
-            found.notes = ["nothing was forgotten"]
-            return found
-        if not confirm(found):
-            return found
-        erased = [_erased(read_model, segment, due[segment], redacted, lock_timeout) for segment in due]
-        _renew_seals([*scrub.unfinished(segments), *_renewed(erased)], lock_timeout)
-        found.vectors = _remade(read_model, progress)
-        # Whoever sealed a segment while its bytes changed has sealed what no longer stands there.
-        _renew_seals(_renewed(erased), lock_timeout)
-        return _told(read_model, found, erased)
+    # What is redacted by now is in the read model, which is whole: what stood in a damaged one is unknown.
+    read_model.decide(lambda _: None)
+    log = read_model.projector.log
+    segments = segments_about(log)
+    redacted = redacted_keys(segments)
+    due = dict(scrub.due_lines(segments, redacted))
+    found = Scrubbed(
+        lines=sum(map(len, due.values())),
+        bytes=sum(line.length for lines in due.values() for line in lines),
+        segments=len(due),
+    )
+    if not redacted:
+        found.notes = ["nothing was forgotten"]
+        return found
+    if not confirm(found):
+        return found
+    erased = [_erased(read_model, segment, due[segment], redacted, lock_timeout) for segment in due]
+    _renew_seals([*scrub.unfinished(segments), *_renewed(erased)], lock_timeout)
+    found.vectors = _remade(read_model, progress)
+    # Whoever sealed a segment while its bytes changed has sealed what no longer stands there.
+    _renew_seals(_renewed(erased), lock_timeout)
+    return _told(read_model, found, erased)
 
 
 def _erased(

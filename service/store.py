@@ -14,6 +14,7 @@ from memlog.projector.catchup import Progress
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.digest import digest
 from memlog.projector.projector import EMBED_BATCH
+from memlog.projector.sqlite import wrapped
 from memlog.projector.verify import Verification, verify
 from memlog.query import provenance
 from memlog.query.filters import Filters
