@@ -154,6 +154,29 @@ class History(RuleBasedStateMachine):
             assert line.stream == stream
 
     @rule()
+    def scrub(self):
+        with memlog.open(self.store) as store:
+            store.scrub()
+        contents = self._contents()
+        for path, before in self.bytes.items():
+            after = contents[path]
+            assert len(after) == len(before)
+            written_over = [number for number, byte in enumerate(before) if after[number] != byte]
+            assert all(after[number] == ord(" ") for number in written_over)
+            assert not any(before[number] == ord("\n") for number in written_over)
+        self.bytes = contents
+        self.projector.catch_up()
+        gone = set(self.projector.live().execute("SELECT stream, target_id FROM redactions"))
+        for stream, segment, offset, name in self.acknowledged:
+            is_blank = not self._line(stream, segment, offset).strip()
+            assert is_blank <= ((stream, name) in gone)
+        self.acknowledged = [place for place in self.acknowledged if self._line(*place[:3]).strip()]
+        if not self.acknowledged:
+            self.append(
+                [{"type": "message", "channel": "cli", "chat_id": "1", "role": "user", "content": "tea"}]
+            )
+
+    @rule()
     def lose_the_read_model(self):
         self.projector.close()
         shutil.rmtree(self.store / "model", ignore_errors=True)
