@@ -6,7 +6,7 @@ The steps and their reasons are in docs/storage/jsonl-format.md, "How memlog app
 import errno
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -242,6 +242,9 @@ class Log:
         for folder in reversed(folders):
             disk.sync(folder)
         sync_folder(self.store)
+        # The store's own name, too; where the names above it may not be read, memlog has made none.
+        with suppress(PermissionError):
+            sync_folder(self.store.parent)
         self._synced.add(segment)
 
     def _next_at(self, fd: int) -> str:

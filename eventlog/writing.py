@@ -5,14 +5,21 @@ import stat
 
 from memlog.eventlog import disk
 
+_FRUITLESS_WRITES = 16
+"""So many writes in a row that end no line are no accident; each leaves a fragment."""
+
 
 def write_lines(fd: int, lines: list[bytes]) -> list[int]:
     """Append `lines`, each whole, and return their offsets.
 
     A line that was cut short, or that a writer without the lock got in front of, is written again on a
     line of its own: the fragment is left for the quarantine, since nothing is ever truncated.
+
+    Raises:
+        OSError: the disk does not take them; those that it took stay.
     """
     offsets: list[int] = []
+    fruitless = 0
     while len(offsets) < len(lines):
         lead = b"" if ends_with_newline(fd, disk.status(fd).st_size) else b"\n"
         data = lead + b"".join(lines[len(offsets) :])
@@ -21,12 +28,15 @@ def write_lines(fd: int, lines: list[bytes]) -> list[int]:
         start = disk.position(fd) - written
         if not lead and not ends_with_newline(fd, start):
             continue
-        offset, end = start + len(lead), start + written
+        offset, end, whole = start + len(lead), start + written, len(offsets)
         for line in lines[len(offsets) :]:
             if offset + len(line) > end:
                 break
             offsets.append(offset)
             offset += len(line)
+        fruitless = 0 if len(offsets) > whole else fruitless + 1
+        if fruitless == _FRUITLESS_WRITES:
+            raise OSError(errno.EIO, "the disk takes no whole line")
     return offsets
 
 

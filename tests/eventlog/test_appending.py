@@ -608,6 +608,7 @@ def test_a_process_makes_the_names_durable_before_its_first_bytes(
         "sync memory",
         "sync log",
         "sync store",
+        f"sync {log.store.parent.name}",
         "write 2026-02-24.jsonl",
         "sync_data 2026-02-24.jsonl",
     ]

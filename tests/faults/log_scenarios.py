@@ -65,6 +65,13 @@ def a_new_store(writing: Writing) -> None:
         writing.append(name)
 
 
+def a_store_that_another_made(writing: Writing) -> None:
+    """Another process has made the store's folder, and was killed before it synced the name."""
+    disk.make_folder(writing.store)
+    writing.append("a")
+    writing.append("b")
+
+
 def a_batch(writing: Writing) -> None:
     writing.append("before")
     writing.append(*[f"batch-{number}" for number in range(4)], content="tea " * 20)
@@ -138,6 +145,7 @@ def a_failed_sync(writing: Writing) -> None:
 
 SCENARIOS: dict[str, Callable[[Writing], None]] = {
     "append": a_new_store,
+    "another's store": a_store_that_another_made,
     "batch": a_batch,
     "new day": a_new_day,
     "roll": a_full_segment,

@@ -202,6 +202,10 @@ class SimulatedDisk:
             fixed = {id(node): make() for node, make in zip(nodes, chosen, strict=True)}
             yield dict(_walked(self._top, fixed))
 
+    def least(self) -> State:
+        """What a cut leaves at least: nothing of what was not synced."""
+        return dict(_walked(self._top, {}))
+
     def _opened(self, operation: Operation) -> bool:
         if self._root != operation.path and self._root not in operation.path.parents:
             return False

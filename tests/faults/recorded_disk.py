@@ -75,7 +75,8 @@ class RecordingDisk:
 
     def _close(self, fd: int) -> None:
         REAL["close"](fd)
-        self._keep(Operation("close", self._paths.pop(fd), fd))
+        # What was opened before the recording may be closed in it, by whoever collects garbage.
+        self._keep(Operation("close", self._paths.pop(fd, Path()), fd))
 
     def _read(self, fd: int, length: int, offset: int) -> bytes:
         data: bytes = REAL["read"](fd, length, offset)
@@ -88,6 +89,17 @@ class RecordingDisk:
         said = bytes(data[:written])
         self._keep(Operation("write", self._paths[fd], fd, offset=offset, data=said, result=written))
         return written
+
+    def _overwrite(self, fd: int, data: bytes, offset: int) -> int:
+        written: int = REAL["overwrite"](fd, data, offset)
+        said = bytes(data[:written])
+        self._keep(Operation("write", self._paths[fd], fd, offset=offset, data=said, result=written))
+        return written
+
+    def _set_mode(self, place: Path | str | int, mode: int, *, folder: int | None = None) -> None:
+        REAL["set_mode"](place, mode, folder=folder)
+        path = self._paths[place] if isinstance(place, int) else self._under(folder, place)
+        self._keep(Operation("set_mode", path, result=mode))
 
     def _make_folder(self, path: Path | str, *, folder: int | None = None) -> None:
         REAL["make_folder"](path, folder=folder)

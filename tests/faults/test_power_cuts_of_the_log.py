@@ -8,6 +8,7 @@ from simulation import cut_the_log
 SEED = 20260224
 STATES = {
     "append": 1000,
+    "another's store": 500,
     "batch": 800,
     "new day": 800,
     "roll": 380,
