@@ -121,6 +121,19 @@ def documents(store: memlog.Store) -> None:
     assert_type(store.documents.list("docs"), list[memlog.Document])
 
 
+def erasing(store: memlog.Store) -> None:
+    done = store.forget("m1", reason="private", confirm=lambda found: found.redacted == 0)
+    assert_type(done, memlog.Forgotten)
+    assert_type(done.lines, list[memlog.DoomedLine])
+    store.forget(chat=("cli", "1"))
+    store.forget(memory="m")
+    store.forget(match="number")
+    assert_type(store.scrub(confirm=lambda found: found.lines > 0), memlog.Scrubbed)
+    proof = store.prove("5551234")
+    assert_type(proof, memlog.Proof)
+    assert_type(proof.found, list[memlog.Standing])
+
+
 def checking(store: memlog.Store) -> None:
     assert_type(store.status(), memlog.Status)
     assert_type(store.verify(), memlog.Verification)
