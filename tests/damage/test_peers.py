@@ -1,7 +1,7 @@
 """What other logs and memories of agents lost, by the number of its thread: the same scenario on memlog.
 
-Five threads could not be read when this was written; their tests play what other threads of their projects tell
-of, and say so.
+Five threads could not be read when this was written; their tests play what other threads of their projects
+tell of, and say so.
 """
 
 import json

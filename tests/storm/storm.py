@@ -15,6 +15,9 @@ from importlib import import_module
 
 STORMS = {
     "kill": "kill -9 of eight writers and two projectors, beside two readers",
+    "log_damage": "bits flipped, segments cut, lines repeated, NUL runs in a log",
+    "read_model_damage": "bytes flipped, pages lost, side files damaged of a read model",
+    "fuzz": "lines given to the decoder and to appending, questions to the full text",
     "swaps": "generations that are built and swapped, beside four readers",
     "histories": "histories of appends, damage, kills and projections, against a telling in memory",
 }
