@@ -14,6 +14,8 @@ ROWS = [
     for promise, tests in re.findall(r"^\| (.+?) \| ?(.*?) ?\|$", PAGE, re.MULTILINE)
     if not promise.startswith(("promise", "---"))
 ]
+RELIABILITY = (ROOT / "docs/reliability.md").read_text()
+FAULTS = re.findall(r"^\| (.+?\.) \| (.+?\.) \| (.+?) \|$", RELIABILITY, re.MULTILINE)
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
 PAGES = [
@@ -28,6 +30,7 @@ PAGES = [
     "docs/architecture.md",
     "docs/python.md",
     "docs/testing.md",
+    "docs/reliability.md",
 ]
 
 
@@ -58,8 +61,15 @@ def test_every_promise_is_made_once_and_has_a_test():
         assert NAMED.search(tests), promise
 
 
+def test_every_fault_of_the_reliability_page_has_a_test():
+    assert len(FAULTS) > 12
+    for fault, _, tests in FAULTS:
+        assert NAMED.sub("", tests).replace("<br>", "") == "", fault
+        assert NAMED.search(tests), fault
+
+
 def test_every_test_that_a_promise_names_stands(collected):
-    named = {f"{path}::{name}" for path, name in NAMED.findall(PAGE)}
+    named = {f"{path}::{name}" for path, name in NAMED.findall(PAGE + RELIABILITY)}
     assert sorted(named - collected) == []
 
 

@@ -14,7 +14,13 @@ import pytest
 from drawn_events import EVENTS, foreign_lines
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 from row_checks import check_rows
 
 import memlog
@@ -236,7 +242,7 @@ class History(RuleBasedStateMachine):
         return {str(path.relative_to(self.store)): path.read_bytes() for path in segments}
 
 
-History.TestCase.settings = settings(
+SETTINGS = settings(
     max_examples=100,
     stateful_step_count=STEPS,
     deadline=None,
@@ -244,4 +250,7 @@ History.TestCase.settings = settings(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-TestAnyHistory = History.TestCase
+
+
+def test_any_history_leaves_what_the_log_says_and_loses_nothing():
+    run_state_machine_as_test(History, settings=SETTINGS)

@@ -4,7 +4,7 @@ import time
 
 import hypothesis
 from hypothesis.stateful import run_state_machine_as_test
-from test_any_history import History, victim_process
+from test_any_history import SETTINGS, History, victim_process
 
 _HISTORIES = 25
 
@@ -19,7 +19,7 @@ def run(seconds: float, seed: int) -> dict[str, int]:
     with victim_process():
         while time.monotonic() < end:
             rounds = hypothesis.seed(seed + counts["histories"])(History)
-            settings = hypothesis.settings(History.TestCase.settings, max_examples=_HISTORIES, database=None)
+            settings = hypothesis.settings(SETTINGS, max_examples=_HISTORIES, database=None)
             run_state_machine_as_test(rounds, settings=settings)
             counts["histories"] += _HISTORIES
     counts["steps"] = History.steps
