@@ -3,6 +3,7 @@
 import click
 import msgspec
 
+from memlog.cli.failures import LOSS
 from memlog.cli.formats import Answer, format_options, named_values, print_answer
 from memlog.cli.opening import open_store
 from memlog.cli.progress import progress_line
@@ -18,32 +19,44 @@ from memlog.projector.verify import Verification
 @format_options
 @click.pass_context
 def verify(ctx: click.Context, strict: bool) -> int:
-    """Replay the log and compare: rows, full text, vectors.
+    """Check the log, and replay it beside the read model: rows, full text, vectors. Changes nothing.
 
-    Exit 1 where they differ, or where bytes of the log are not those that memlog wrote.
+    The read model is compared as far as it has come. Exit 1 where it differs, where bytes of a line are not
+    those that memlog wrote, or where the cache is damaged; exit 3 where a seal is broken or missing, or a
+    sealed segment is unlike its seal.
     """
     with open_store(ctx) as store, progress_line() as progress:
         found = store.verify(progress=progress)
     print_answer(ctx, _answer(found))
+    if found.tampered:
+        return LOSS
     return 0 if found.ok and (found.is_spotless or not strict) else 1
 
 
 def _answer(found: Verification) -> Answer:
     reasons = {f"- {reason}": count for reason, count in found.quarantined.items()}
     values = {
-        "digest": found.digest,
-        "replayed": found.replayed,
+        "digest": found.digest or "none",
+        "replayed": found.replayed or "none",
         "events": found.events,
         "duplicates": found.duplicates,
         "conflicts": found.conflicts,
         "quarantined": sum(found.quarantined.values()),
         **reasons,
         "NUL runs": len(found.nul_runs),
-        "vectors": f"{found.vectors}, {found.missing_vectors} to do",
-        "result": "equal" if found.ok else "not well",
+        "vectors": f"{found.vectors}, {found.missing_vectors} to do, {found.cached_vectors} in the cache",
+        "seals": found.seals,
+        "result": _result(found),
     }
     document = {"ok": found.ok} | msgspec.structs.asdict(found)
-    return Answer(document=document, table=named_values(values), notes=[*found.problems, *_nuls(found)])
+    notes = [*found.notes, *found.problems, *found.tampered, *_nuls(found)]
+    return Answer(document=document, table=named_values(values), notes=notes)
+
+
+def _result(found: Verification) -> str:
+    if found.ok:
+        return "well, not compared" if found.digest is None else "equal"
+    return "loss or tampering" if found.tampered else "not well"
 
 
 def _nuls(found: Verification) -> list[str]:

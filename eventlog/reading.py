@@ -146,7 +146,7 @@ def accepted(segments: Sequence[Segment], leave_out: Callable[[Entry, str], None
     known: dict[Key, bytes] = {}
     found = []
     for entry in in_log_order(segments):
-        why = _why_left_out(entry, known, redacted)
+        why = why_left_out(entry, known, redacted)
         if why is not None:
             leave_out(entry, why)
         else:
@@ -207,7 +207,7 @@ def _lines(segment: Segment, fd: int) -> Iterator[Line]:
     return read_lines(fd, tail_is_a_line=not segment.is_newest)
 
 
-def _why_left_out(entry: Entry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
+def why_left_out(entry: Entry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
     """Why a line is no event of its own; None where it is one, whose content is `known` from then on."""
     if is_redacted(entry, redacted):
         return "redacted"

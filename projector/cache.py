@@ -8,7 +8,7 @@ from pathlib import Path
 from memlog.eventlog import disk, privacy
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.folders import make_path
-from memlog.projector.sqlite import Connection, connect, remove_database, transaction, wrapped
+from memlog.projector.sqlite import Connection, connect, count_rows, remove_database, transaction, wrapped
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS models (model_no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
@@ -108,6 +108,45 @@ def _keep(db: Connection, texts: Iterable[str]) -> int:
         return db.execute(
             "DELETE FROM vectors WHERE text_sha256 NOT IN (SELECT text_sha256 FROM kept)"
         ).rowcount
+
+
+def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]]:
+    """How many vectors the cache of the store at `store` has, and what is wrong with it. Changes nothing."""
+    path = cache_file(store)
+    try:
+        disk.look(path)
+        with closing(connect(path, "immutable" if read_only else "write")) as db, wrapped(path):
+            problems = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)") if row[0] != "ok"]
+            return count_rows(db, "vectors"), [f"the cache: {text}" for text in problems + _unfit(db)]
+    except (FileNotFoundError, NotADirectoryError):
+        return 0, []
+    except DatabaseError as error:
+        return 0, [f"the cache could not be read ({error.message})"]
+
+
+def _unfit(db: Connection) -> list[str]:
+    """The models that have vectors of several lengths, or with numbers that are none."""
+    # Imported here: who appends or reads needs it no more than who projects without a model.
+    import numpy
+
+    lengths: dict[str, set[int]] = {}
+    is_finite: dict[str, bool] = {}
+    rows = db.execute("SELECT models.id, vector FROM vectors JOIN models USING (model_no)")
+    for model, vector in rows:
+        lengths.setdefault(model, set()).add(len(vector))
+        whole = vector[: len(vector) // 4 * 4]
+        is_finite[model] = is_finite.get(model, True) and bool(
+            numpy.isfinite(numpy.frombuffer(whole, "<f4")).all()
+        )
+    return [
+        *(f"vectors of {model} differ in length" for model, found in lengths.items() if len(found) > 1),
+        *(f"a vector of {model} is no row of numbers" for model, found in lengths.items() if _odd(found)),
+        *(f"a vector of {model} is not finite" for model, fine in is_finite.items() if not fine),
+    ]
+
+
+def _odd(lengths: set[int]) -> bool:
+    return any(length % 4 or not length for length in lengths)
 
 
 def _opened(path: Path) -> Connection:

@@ -1,4 +1,4 @@
-"""Compares a read model with a replay of its log."""
+"""Compares a read model with a replay of its log, and with a count of its lines."""
 
 import tempfile
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog import disk, privacy
+from memlog.eventlog.checking import Lines, count_lines
 from memlog.eventlog.damage import DAMAGE
 from memlog.projector import checkpoints, passages, vectors
 from memlog.projector.catchup import Bounds, Progress
@@ -35,17 +36,23 @@ class NulRun(msgspec.Struct):
     bytes: int
 
 
-class Verification(msgspec.Struct):
-    """What was found. `problems` is empty where all is well; what `quarantined`, `duplicates`, `conflicts`
-    and `nul_runs` tell may stand in a healthy log, and nothing may ever remove it.
+class Verification(msgspec.Struct, kw_only=True):
+    """What was found. `problems` and `tampered` are empty where all is well; what `quarantined`,
+    `duplicates`, `conflicts`, `nul_runs` and `torn_seals` tell may stand in a healthy log, and nothing may
+    ever remove it.
 
-    digest, replayed: of the read model and of a replay of its log.
+    digest, replayed: of the read model and of a replay of its log; None where there is none to compare.
     damaged: quarantined lines whose bytes are not those that memlog wrote.
     vectors: how many stand; missing_vectors: how many passages still wait for one.
+    cached_vectors: how many the cache has.
+    seals: how many segments have one. torn_seals: fragments of seals that killed writers left.
+    accepted_losses: how often a person has accepted a loss.
+    tampered: what is wrong with seals, or with the segments that they speak of.
+    notes: what was not compared, and why.
     """
 
-    digest: str
-    replayed: str
+    digest: str | None
+    replayed: str | None
     events: int
     duplicates: int
     conflicts: int
@@ -54,17 +61,40 @@ class Verification(msgspec.Struct):
     damaged: int
     vectors: int
     missing_vectors: int
+    cached_vectors: int = 0
+    seals: int = 0
+    torn_seals: int = 0
+    accepted_losses: int = 0
     problems: list[str]
+    tampered: list[str] = []
+    notes: list[str] = []
 
     @property
     def ok(self) -> bool:
         """Whether no check failed."""
-        return not self.problems
+        return not self.problems and not self.tampered
 
     @property
     def is_spotless(self) -> bool:
         """Whether nothing at all is odd (`--strict`)."""
-        return self.ok and not (self.duplicates or self.conflicts or self.quarantined or self.nul_runs)
+        odd = self.duplicates or self.conflicts or self.quarantined or self.nul_runs or self.torn_seals
+        return self.ok and not odd
+
+
+NOT_COMPARED = Verification(
+    digest=None,
+    replayed=None,
+    events=0,
+    duplicates=0,
+    conflicts=0,
+    quarantined={},
+    nul_runs=[],
+    damaged=0,
+    vectors=0,
+    missing_vectors=0,
+    problems=[],
+)
+"""Where there is no read model to compare."""
 
 
 def verify(
@@ -92,12 +122,35 @@ def verify(
             found.problems.append(f"the read model is unlike a replay of its log{_REMEDY}")
         if fulltext != replayed_fulltext:
             found.problems.append(f"the full text is unlike a replay of its log{_REMEDY}")
+        found.problems += _count_problems(found, count_lines(log, bounds))
         found.problems += _vector_problems(db)
+        found.problems += _file_problems(db)
     if not read_only:
         found.problems += _fulltext_problems(db)
     if found.damaged:
         found.problems.append(f"{found.damaged} lines of the log are not as memlog wrote them")
     return found
+
+
+def _count_problems(found: Verification, lines: Lines) -> list[str]:
+    """Where the read model has other numbers than the log, counted without it."""
+    pairs = {
+        "events": (found.events, lines.events),
+        "duplicates": (found.duplicates, lines.duplicates),
+        "conflicts": (found.conflicts, lines.conflicts),
+        "quarantined lines": (sum(found.quarantined.values()), lines.quarantined.total()),
+    }
+    return [
+        f"the read model has {here} {what}, the log {there}"
+        for what, (here, there) in pairs.items()
+        if here != there
+    ]
+
+
+def _file_problems(db: Connection) -> list[str]:
+    """What SQLite's own check finds in its pages and indexes."""
+    found = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)")]
+    return [] if found == ["ok"] else [f"the read model's file: {'; '.join(found)}"]
 
 
 _NUL_RUNS = "SELECT stream, segment, offset, length FROM nul_runs ORDER BY stream, segment, offset"

@@ -15,7 +15,7 @@ from memlog.projector.chunking import ChunkSizes
 from memlog.projector.digest import digest
 from memlog.projector.projector import EMBED_BATCH
 from memlog.projector.sqlite import wrapped
-from memlog.projector.verify import Verification, verify
+from memlog.projector.verify import Verification
 from memlog.query import provenance
 from memlog.query.filters import Filters
 from memlog.query.provenance import QuarantinedLine, Stored
@@ -34,6 +34,7 @@ from memlog.service.proving import Proof, prove
 from memlog.service.read_model import ReadModel
 from memlog.service.scrubbing import Scrubbed
 from memlog.service.status import Status, name_pending, status_of
+from memlog.service.verifying import verify_store
 
 
 def _ignore(_: str) -> None:
@@ -328,19 +329,15 @@ class Store:
         return self._read_model.healed(lambda: status_of(self._read_model))
 
     def verify(self, *, progress: Progress | None = None) -> Verification:
-        """Catch up, then compare the read model with a replay of the log.
+        """Check the log and its seals, the cache, and the read model, as far as it has come, beside a replay.
+
+        Changes nothing.
 
         Raises:
-            DatabaseError: the read model cannot be read. It is left as it is: other reads build it anew.
+            LogError: the log cannot be read.
         """
         with self._read_model.mutex:
-            return verify(
-                self._read_model.latest()[0],
-                self._log.path,
-                self._read_model.projector.sizes,
-                read_only=self._read_model.is_read_only,
-                progress=progress,
-            )
+            return verify_store(self._read_model, progress)
 
     def digest(self, *, content: bool = False) -> str:
         """sha256 over every row of the read model, in hex: equal wherever the log and the projection id are.

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     )
     from memlog.eventlog.log import Position
     from memlog.projector.chunking import ChunkSizes
-    from memlog.projector.verify import Verification
+    from memlog.projector.verify import NulRun, Verification
     from memlog.query.core import CoreMemory
     from memlog.query.documents import Document, Source
     from memlog.query.filters import Filters
@@ -80,6 +80,7 @@ _HOME = {
     "ProjectReport": "memlog.service.projecting",
     "EmbedReport": "memlog.service.projecting",
     "ChunkSizes": "memlog.projector.chunking",
+    "NulRun": "memlog.projector.verify",
     "Verification": "memlog.projector.verify",
     "Core": "memlog.service.core",
     "CoreMemory": "memlog.query.core",
@@ -183,6 +184,7 @@ __all__ = [
     "MemoryUpdated",
     "Message",
     "NotFound",
+    "NulRun",
     "Position",
     "ProjectReport",
     "Proof",

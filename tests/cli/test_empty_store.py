@@ -22,7 +22,6 @@ READS: dict[tuple[str, ...], Any] = {
     ("summaries",): {"summaries": []},
     ("quarantine",): {"lines": []},
     ("status",): {"events": 0, "memories": 0, "vectors_pending": 0},
-    ("verify",): {"ok": True, "events": 0, "problems": []},
     ("digest",): {"content": False},
 }
 """What each command that reads the read model says of an empty store."""

@@ -235,6 +235,8 @@ def test_seal(memlog: Run, append: Run) -> None:
 
 def test_verify(memlog: Run, append: Run) -> None:
     append(message("tea"))
+    assert memlog("verify", "--json").json["digest"] is None
+    memlog("project", "--no-embed")
     found = memlog("verify", "--json").json
     assert list(found) == [
         *(
@@ -249,7 +251,8 @@ def test_verify(memlog: Run, append: Run) -> None:
             "damaged",
             "vectors",
         ),
-        *("missing_vectors", "problems"),
+        *("missing_vectors", "cached_vectors", "seals", "torn_seals", "accepted_losses", "problems"),
+        *("tampered", "notes"),
     ]
     assert found["digest"] == found["replayed"]
     assert found["problems"] == []

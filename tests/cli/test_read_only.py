@@ -62,7 +62,6 @@ READS = {
     "core get": (("core", "get"), b"Ann"),
     "core get key": (("core", "get", "user", "name"), b"Ann"),
     "quarantine": (("quarantine",), b"not_json"),
-    "verify": (("verify",), b"equal"),
 }
 
 
@@ -77,6 +76,16 @@ def test_what_reads_does_so_and_says_that_the_read_model_stays(
     assert done.code == 0
     assert said in done.out
     assert STAYS in done.err
+    assert sorted(path for path in store.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("filled")
+def test_verify_compares_what_stands(bound: Run, frozen: Run, store: Path) -> None:
+    frozen()
+    before = sorted(path for path in store.rglob("*"))
+    done = bound("verify")
+    assert (done.code, done.err) == (0, b"")
+    assert b"equal" in done.out
     assert sorted(path for path in store.rglob("*")) == before
 
 

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 import memlog
+from memlog.eventlog.log import Log
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.digest import digest
 from memlog.projector.projector import Projector
@@ -91,12 +92,14 @@ def test_a_current_that_names_no_generation_is_no_generation(week, current):
 
 
 def test_deleting_model_and_cache_loses_nothing(week):
+    Log(week).seal()
     with memlog.open(week) as store:
         store.project(embed=False)
         before = store.verify()
     shutil.rmtree(week / "model")
     shutil.rmtree(week / "cache", ignore_errors=True)
     with memlog.open(week) as store:
+        store.project(embed=False)
         after = store.verify()
     assert after.ok
     assert after.digest == before.digest

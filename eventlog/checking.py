@@ -1,0 +1,160 @@
+"""Checks the log by itself: every line, every seal, and every byte of what is sealed. Changes nothing."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memlog.eventlog import seals
+from memlog.eventlog.damage import DAMAGE, BadLine
+from memlog.eventlog.errors import LogError
+from memlog.eventlog.reading import Entry, Key, entry_of, reading, redactions_in, why_left_out
+from memlog.eventlog.seals import Seals
+from memlog.eventlog.segment import Line, read_lines
+from memlog.eventlog.streams import SEALS, Segment, segments_of, shown
+
+Bounds = Mapping[tuple[str, str], int]
+"""How far to look in each (stream, segment), in bytes; not at all in one that is not named."""
+
+
+@dataclass
+class Lines:
+    """What the lines of a log are.
+
+    quarantined: those that hold no event, by reason. by_memlog: segments with a line that memlog wrote.
+    """
+
+    events: int = 0
+    duplicates: int = 0
+    conflicts: int = 0
+    redacted: int = 0
+    quarantined: Counter[str] = field(default_factory=Counter)
+    by_memlog: set[tuple[str, str]] = field(default_factory=set)
+
+    @property
+    def damaged(self) -> int:
+        """Lines whose bytes are not those that memlog wrote."""
+        return sum(self.quarantined[reason] for reason in DAMAGE)
+
+
+@dataclass
+class LogCheck:
+    """What was found. seals: how many hold. torn_seals: fragments that killed writers left.
+
+    accepted_losses: seals with which a person accepted a loss.
+    problems: what is wrong with lines. tampered: what is wrong with seals, or with what they speak of.
+    """
+
+    lines: Lines
+    seals: int
+    torn_seals: int
+    accepted_losses: int
+    problems: list[str]
+    tampered: list[str]
+
+
+def check_log(log: Path) -> LogCheck:
+    """Read all of `log`, and compare what is sealed with its seals.
+
+    Raises:
+        LogError: it cannot be read.
+    """
+    try:
+        lines = count_lines(log)
+        found = seals.read_seals(log)
+        return LogCheck(
+            lines=lines,
+            seals=len(found.standing),
+            torn_seals=sum(line.damage == "torn" for line in found.lines),
+            accepted_losses=sum(line.seal is not None and line.seal.lost is not None for line in found.lines),
+            problems=[*_line_problems(lines), *_unfinished(found)],
+            tampered=[*_broken(found), *_missing(log, lines, found), *_unlike(log)],
+        )
+    except OSError as error:
+        message = f"{error.filename or log.name}: {error.strerror or error}"
+        raise LogError(shown(message), hint="see that the log can be read") from error
+
+
+def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
+    """What the lines of `log` are, or those up to `bounds`. Of an id, the earliest position is the event.
+
+    Raises:
+        OSError: a segment cannot be read.
+    """
+    segments = segments_of(log)[0]
+    found = Lines()
+    known: dict[Key, bytes] = {}
+    redacted = _redacted(segments, bounds)
+    for segment in segments:
+        for entry in _entries(segment, bounds):
+            if entry.at:
+                found.by_memlog.add((segment.stream, segment.name.filename))
+            _count(found, entry, why_left_out(entry, known, redacted))
+    return found
+
+
+def _redacted(segments: list[Segment], bounds: Bounds | None) -> set[Key]:
+    """The streams and ids of the events that are to be gone."""
+    return {
+        (segment.stream, event.target_id)
+        for segment in segments
+        for _, event in redactions_in(segment, _lines(segment, bounds))
+    }
+
+
+def _entries(segment: Segment, bounds: Bounds | None) -> Iterator[Entry]:
+    return filter(None, (entry_of(segment, line) for line in _lines(segment, bounds)))
+
+
+def _lines(segment: Segment, bounds: Bounds | None) -> Iterator[Line]:
+    end = None if bounds is None else bounds.get((segment.stream, segment.name.filename), 0)
+    with reading(segment) as fd:
+        # What was read up to there ended there, with a newline or without.
+        yield from read_lines(fd, end=end, tail_is_a_line=end is not None or not segment.is_newest)
+
+
+def _count(found: Lines, entry: Entry, why: str | None) -> None:
+    if why == "redacted":
+        found.redacted += 1
+    elif isinstance(entry.event, BadLine):
+        found.quarantined[entry.event.reason] += 1
+    elif why is None:
+        found.events += 1
+    elif why == "duplicate":
+        found.duplicates += 1
+    else:
+        found.conflicts += 1
+
+
+def _line_problems(lines: Lines) -> Iterator[str]:
+    if lines.damaged:
+        yield f"{lines.damaged} lines of the log are not as memlog wrote them: memlog quarantine"
+
+
+def _unfinished(found: Seals) -> Iterator[str]:
+    for said in found.standing.values():
+        if said.is_blank:
+            yield f"{said.stream}/{said.segment}: an erasure was begun and not finished"
+
+
+def _broken(found: Seals) -> Iterator[str]:
+    for line in found.damaged:
+        if line.damage == "no_file":
+            yield f"{SEALS} is no regular file"
+        elif line.damage != "torn":
+            yield f"{SEALS}:{line.number}: {line.damage}"
+
+
+def _missing(log: Path, lines: Lines, found: Seals) -> Iterator[str]:
+    """What memlog has written is sealed before it has a successor; what others write need not be."""
+    segments = segments_of(log)[0]
+    newest = {segment.stream: segment for segment in segments}
+    for segment in segments:
+        name = (segment.stream, segment.name.filename)
+        if segment != newest[segment.stream] and name in lines.by_memlog and name not in found.standing:
+            yield f"{'/'.join(name)}: its seal is missing"
+
+
+def _unlike(log: Path) -> Iterator[str]:
+    for each in seals.unlike(log):
+        yield f"{each.seal.stream}/{each.seal.segment}: {each.why}"

@@ -1,0 +1,74 @@
+"""Checking a store as it stands: its log, its read model, its cache. Changes nothing."""
+
+import msgspec
+
+from memlog.eventlog import disk
+from memlog.eventlog.checking import LogCheck, check_log
+from memlog.eventlog.errors import DatabaseError
+from memlog.projector import schema
+from memlog.projector.cache import check_cache
+from memlog.projector.catchup import Progress
+from memlog.projector.sqlite import wrapped
+from memlog.projector.verify import NOT_COMPARED, Verification, verify
+from memlog.service.read_model import ReadModel
+
+
+def verify_store(read_model: ReadModel, progress: Progress | None) -> Verification:
+    """See `Store.verify`."""
+    log = check_log(read_model.projector.log)
+    found = _compared(read_model, progress)
+    if found.digest is None:
+        found = _counted(found, log)
+    cached, cache_problems = check_cache(read_model.path, read_only=read_model.is_read_only)
+    return msgspec.structs.replace(
+        found,
+        cached_vectors=cached,
+        seals=log.seals,
+        torn_seals=log.torn_seals,
+        accepted_losses=log.accepted_losses,
+        problems=list(dict.fromkeys([*log.problems, *found.problems, *cache_problems])),
+        tampered=log.tampered,
+    )
+
+
+def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
+    """The read model beside a replay, as far as it has come; or why it is beside none."""
+    projector = read_model.projector
+    if projector.generations.current() is None:
+        return _without(read_model)
+    try:
+        db = projector.live(read_only=read_model.is_read_only)
+        with wrapped("the read model"):
+            standing = schema.stored_projection_id(db)
+        if standing != schema.projection_id(projector.sizes):
+            why = "the read model was made with other chunk sizes, or by another memlog"
+            return msgspec.structs.replace(NOT_COMPARED, notes=[f"{why}: not compared"])
+        return verify(
+            db, projector.log, projector.sizes, read_only=read_model.is_read_only, progress=progress
+        )
+    except DatabaseError as error:
+        projector.close()
+        problem = f"the read model could not be read ({error.message}): memlog project"
+        return msgspec.structs.replace(NOT_COMPARED, problems=[problem])
+
+
+def _without(read_model: ReadModel) -> Verification:
+    try:
+        disk.look(read_model.projector.generations.folder / "CURRENT")
+    except (FileNotFoundError, NotADirectoryError):
+        return msgspec.structs.replace(NOT_COMPARED, notes=["there is no read model: memlog project"])
+    return msgspec.structs.replace(
+        NOT_COMPARED, problems=["model/CURRENT names no read model that stands: memlog project"]
+    )
+
+
+def _counted(found: Verification, log: LogCheck) -> Verification:
+    """With the numbers of the log, where there is no read model to take them from."""
+    return msgspec.structs.replace(
+        found,
+        events=log.lines.events,
+        duplicates=log.lines.duplicates,
+        conflicts=log.lines.conflicts,
+        quarantined=dict(sorted(log.lines.quarantined.items())),
+        damaged=log.lines.damaged,
+    )

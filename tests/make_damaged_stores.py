@@ -1,0 +1,237 @@
+"""Makes fixtures/damaged/: small stores, each with one damage planted, and some clean ones.
+
+    python tests/make_damaged_stores.py
+
+Nothing in them depends on when or where they are made; tests/cli/test_damaged_stores.py compares.
+"""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.log import Log
+from memlog.eventlog.seals import encoded, link, read_seals, reseal
+
+FOLDER = Path(__file__).parent.parent / "fixtures" / "damaged"
+CHAT = "conversations/telegram_7"
+DAYS = ("2026-02-24", "2026-02-25", "2026-02-26")
+SAID = (
+    *("Is there any green tea left?", "Two tins, on the upper shelf.", "Then I order black tea only."),
+    *("The kettle is on.", "Milk is out again.", "Oat milk will do.", "Thé vert pour demain 🍵"),
+)
+
+
+class Store:
+    """A store with verbs for damage. sealed, second: segments of three lines; open: the newest."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = folder / "log"
+        self.sealed, self.second, self.open = (self.log / CHAT / f"{day}.jsonl" for day in DAYS)
+        self.seals = self.log / "seals.jsonl"
+
+    def fill(self) -> None:
+        """Three days of a chat, two of a memory; what is older is sealed."""
+        for number, day in enumerate(DAYS):
+            log = Log(self.folder, durability="os")
+            with clock(f"{day}T08:00:00.000Z"):
+                log.append([said(f"m{number}-{each}", SAID[(3 * number + each) % 7]) for each in range(3)])
+                log.append([{"type": "memory_saved", "id": f"s{number}", "content": SAID[number]}])
+
+    def replace(self, path: Path, old: bytes, new: bytes) -> None:
+        """Change bytes, which must stand there."""
+        data = path.read_bytes()
+        assert old in data
+        path.write_bytes(data.replace(old, new, 1))
+
+    def lines(self, path: Path, pick: Callable[[list[bytes]], list[bytes]]) -> None:
+        """Put other lines in the place of those that stand."""
+        path.write_bytes(b"".join(pick(path.read_bytes().splitlines(keepends=True))))
+
+    def add(self, path: Path, data: bytes) -> None:
+        """Append bytes as another program does."""
+        with path.open("ab") as file:
+            file.write(data)
+
+
+def said(event_id: str, content: str) -> dict[str, Any]:
+    """A message."""
+    return {
+        **{"type": "message", "id": event_id, "channel": "telegram", "chat_id": "7", "role": "user"},
+        "content": content,
+    }
+
+
+@contextmanager
+def clock(now: str):
+    """Has it be `now`, always."""
+    before = timestamps.now
+    timestamps.now = lambda: now
+    try:
+        yield
+    finally:
+        timestamps.now = before
+
+
+def _swap(store: Store) -> None:
+    first, second = store.sealed.read_bytes(), store.second.read_bytes()
+    store.sealed.write_bytes(second)
+    store.second.write_bytes(first)
+
+
+def _flip_crc(store: Store) -> None:
+    line = store.open.read_bytes().partition(b"\n")[0]
+    store.replace(store.open, line[-3:], bytes([line[-3] ^ 1]) + line[-2:])
+
+
+def _forge(store: Store) -> None:
+    """Another number of lines, with a crc that is right."""
+    first, *rest = store.seals.read_bytes().splitlines(keepends=True)
+    seal = read_seals(store.log).lines[0].seal
+    assert seal is not None
+    forged = encoded(type(seal)(*(seal.stream, seal.segment, seal.bytes, 2, seal.sha256, seal.prev, seal.at)))
+    assert forged != first
+    store.seals.write_bytes(b"".join([forged, *rest]))
+
+
+def _second_seal(store: Store) -> None:
+    seal = read_seals(store.log).lines[0].seal
+    assert seal is not None
+    last = store.seals.read_bytes().splitlines()[-1]
+    again = (seal.stream, seal.segment, seal.bytes, seal.lines, seal.sha256, link(last), seal.at)
+    store.add(store.seals, encoded(type(seal)(*again)))
+
+
+def _resealed(store: Store) -> None:
+    store.sealed.write_bytes(store.sealed.read_bytes().replace(b"green tea", b"         "))
+    store.lines(store.sealed, lambda lines: [b" " * (len(lines[0]) - 1) + b"\n", *lines[1:]])
+    with clock("2026-02-27T08:00:00.000Z"):
+        reseal(store.log, CHAT, store.sealed.name)
+
+
+def _accepted(store: Store) -> None:
+    store.sealed.unlink()
+    with clock("2026-02-27T08:00:00.000Z"):
+        Log(store.folder).accept_loss()
+
+
+def _repeat(store: Store) -> None:
+    line = store.open.read_bytes().splitlines(keepends=True)[0]
+    store.add(store.open, line + b'{"id":"m2-1","role":"user","content":"another"}\n{"type":"mess\n')
+
+
+def _only_foreign(store: Store) -> None:
+    shutil.rmtree(store.log)
+    store.sealed.parent.mkdir(parents=True)
+    for path in (store.sealed, store.second):
+        path.write_bytes(b'{"role":"user","content":"green tea"}\n')
+
+
+def _only_one_segment(store: Store) -> None:
+    shutil.rmtree(store.log)
+    with clock("2026-02-24T08:00:00.000Z"):
+        Log(store.folder, durability="os").append([said("m1", "green tea")])
+
+
+CLEAN: dict[str, tuple[int, Callable[[Store], None]]] = {
+    "clean": (0, lambda store: None),
+    "clean-one-segment": (0, _only_one_segment),
+    "clean-foreign": (0, _only_foreign),
+    "clean-accepted-loss": (0, _accepted),
+    "clean-resealed": (0, _resealed),
+    "clean-pending-tail": (0, lambda store: store.add(store.open, b'{"role":"us')),
+    "clean-odd-lines": (1, _repeat),
+    "clean-torn-seal": (1, lambda store: store.add(store.seals, b'{"stream":"memory","segm')),
+}
+"""By name: the exit code of `verify --strict`, and what is done. Without --strict it is 0."""
+
+DAMAGED: dict[str, tuple[int, str, Callable[[Store], None]]] = {
+    "line-flipped-bit": (1, "1 lines", lambda store: store.replace(store.open, b"tea", b"tda")),
+    "line-flipped-crc": (1, "1 lines", _flip_crc),
+    "line-edited": (1, "1 lines", lambda store: store.replace(store.open, b"user", b"assistant")),
+    "line-without-crc": (
+        *(1, "1 lines"),
+        lambda store: store.lines(store.open, lambda lines: [lines[0][:-19] + b"}\n", *lines[1:]]),
+    ),
+    "line-with-crc-inside": (1, "1 lines", lambda store: store.replace(store.open, b'"}\n', b'","x":1}\n')),
+    "line-space-behind-crc": (1, "1 lines", lambda store: store.replace(store.open, b'"}\n', b'" }\n')),
+    "lines-glued": (1, "1 lines", lambda store: store.replace(store.open, b"\n", b"")),
+    "memory-edited": (
+        *(1, "1 lines"),
+        lambda store: store.replace(store.log / "memory" / store.open.name, b"tea", b"gin"),
+    ),
+    "sealed-gone": (3, "is gone", lambda store: store.sealed.unlink()),
+    "sealed-cut": (3, ", has ", lambda store: store.sealed.write_bytes(store.sealed.read_bytes()[:-1])),
+    "sealed-empty": (3, "has 0", lambda store: store.sealed.write_bytes(b"")),
+    "sealed-flipped-bit": (3, "bytes are not", lambda store: store.replace(store.sealed, b"left", b"lefv")),
+    "sealed-zeroed": (3, "bytes are not", lambda store: store.replace(store.sealed, b"left", b"\0" * 4)),
+    "sealed-lines-swapped": (
+        *(3, "bytes are not"),
+        lambda store: store.lines(store.sealed, lambda lines: [lines[1], lines[0], lines[2]]),
+    ),
+    "sealed-line-removed": (3, ", has ", lambda store: store.lines(store.sealed, lambda lines: lines[1:])),
+    "sealed-line-repeated": (
+        *(3, ", has "),
+        lambda store: store.lines(store.sealed, lambda lines: [*lines, lines[0]]),
+    ),
+    "sealed-line-added": (
+        *(3, ", has "),
+        lambda store: store.add(store.sealed, b'{"role":"user","content":"late"}\n'),
+    ),
+    "sealed-with-crlf": (3, ", has ", lambda store: store.replace(store.sealed, b"\n", b"\r\n")),
+    "sealed-renamed": (
+        *(3, "is gone"),
+        lambda store: store.sealed.rename(store.sealed.with_name("2026-02-23.jsonl")),
+    ),
+    "sealed-swapped-files": (3, ", has ", _swap),
+    "sealed-stream-gone": (3, "is gone", lambda store: shutil.rmtree(store.log / CHAT)),
+    "seals-gone": (3, "its seal is missing", lambda store: store.seals.unlink()),
+    "seals-empty": (3, "its seal is missing", lambda store: store.seals.write_bytes(b"")),
+    "seals-first-removed": (
+        *(3, "seals.jsonl:1: broken_chain"),
+        lambda store: store.lines(store.seals, lambda lines: lines[1:]),
+    ),
+    "seals-last-removed": (
+        *(3, "its seal is missing"),
+        lambda store: store.lines(store.seals, lambda lines: lines[:-1]),
+    ),
+    "seals-swapped": (
+        *(3, "broken_chain"),
+        lambda store: store.lines(store.seals, lambda lines: [lines[1], lines[0], *lines[2:]]),
+    ),
+    "seals-repeated": (
+        *(3, "broken_chain"),
+        lambda store: store.lines(store.seals, lambda lines: [*lines, lines[-1]]),
+    ),
+    "seals-flipped-bit": (
+        *(3, "seals.jsonl:1: bad_crc"),
+        lambda store: store.replace(store.seals, b'"lines":3', b'"lines":2'),
+    ),
+    "seals-forged": (3, "broken_chain", _forge),
+    "seals-second": (3, "second_seal", _second_seal),
+}
+"""By name: the exit code of `verify`, what it says, and the damage. The 30 of them."""
+
+
+def make(folder: Path) -> None:
+    """Write all of them below `folder`; those that stand there are made anew."""
+    for old in folder.glob("*/"):
+        shutil.rmtree(old)
+    plants = {name: plant for name, (_, plant) in CLEAN.items()}
+    for name, plant in (plants | {name: plant for name, (_, _, plant) in DAMAGED.items()}).items():
+        store = Store(folder / name)
+        store.fill()
+        plant(store)
+    expected = {name: {"exit": code, "says": says} for name, (code, says, _) in DAMAGED.items()}
+    strict = {name: {"exit": 0, "strict": code} for name, (code, _) in CLEAN.items()}
+    (folder / "expected.json").write_text(json.dumps(expected | strict, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    make(FOLDER)
+    sys.stdout.write(f"{len(CLEAN)} clean and {len(DAMAGED)} damaged stores in {FOLDER}\n")

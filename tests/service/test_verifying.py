@@ -1,0 +1,182 @@
+"""Checking a whole store: what is wrong with its read model or its cache is found, and nothing is changed."""
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import memlog
+from memlog.eventlog.log import Log
+from memlog.eventlog.seals import blank
+from memlog.projector.cache import VectorCache, cache_file
+from memlog.projector.sqlite import connect
+
+LENGTH = 384
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A projected store of two streams, its log sealed, with two vectors in its cache."""
+    folder = tmp_path / "store"
+    with memlog.open(folder) as opened:
+        opened.append([memlog.MemorySaved(content=content) for content in ("green tea", "black tea")])
+        opened.append([memlog.FactStored(topic_key="tea", value="green")])
+        Log(folder).seal()
+        opened.project(embed=False)
+    cache = VectorCache(folder, "model")
+    cache.add([("green", struct.pack("<384f", *range(384))), ("black", bytes(4 * LENGTH))])
+    cache.close()
+    return folder
+
+
+def checked(folder: Path) -> memlog.Verification:
+    with memlog.open(folder) as opened:
+        return opened.verify()
+
+
+def generation(folder: Path) -> Path:
+    return folder / "model" / (folder / "model" / "CURRENT").read_text().strip()
+
+
+def test_a_clean_store_is_clean(store: Path) -> None:
+    found = checked(store)
+    assert (found.ok, found.is_spotless, found.notes) == (True, True, [])
+    assert (found.events, found.seals, found.cached_vectors) == (3, 2, 2)
+    assert found.digest == found.replayed
+
+
+def test_an_empty_store_is_clean(tmp_path: Path) -> None:
+    found = checked(tmp_path / "store")
+    assert (found.ok, found.digest, found.events) == (True, None, 0)
+    assert found.notes == ["there is no read model: memlog project"]
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_store_without_a_read_model_has_its_log_checked(store: Path) -> None:
+    (store / "model" / "CURRENT").unlink()
+    found = checked(store)
+    assert (found.ok, found.digest, found.events) == (True, None, 3)
+
+
+def test_a_read_model_of_other_chunks_is_not_compared(store: Path) -> None:
+    with memlog.open(store, chunk_sizes=memlog.ChunkSizes(100, 20)) as opened:
+        found = opened.verify()
+    assert (found.ok, found.digest) == (True, None)
+    assert "other chunk sizes" in found.notes[0]
+
+
+def test_what_came_later_is_checked_and_not_compared(store: Path) -> None:
+    Log(store).append([memlog.MemorySaved(content="later")])
+    found = checked(store)
+    assert (found.ok, found.events) == (True, 3)
+    path = max((store / "log" / "memory").iterdir(), key=lambda path: len(path.name))
+    path.write_bytes(path.read_bytes().replace(b"later", b"never"))
+    assert checked(store).problems == ["1 lines of the log are not as memlog wrote them: memlog quarantine"]
+
+
+def zero_bytes(folder: Path) -> None:
+    generation(folder).write_bytes(b"")
+
+
+def another_file(folder: Path) -> None:
+    generation(folder).write_bytes(b"no database" * 1000)
+
+
+def cut_in_half(folder: Path) -> None:
+    path = generation(folder)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def zeroed_in_the_middle(folder: Path) -> None:
+    path = generation(folder)
+    data = bytearray(path.read_bytes())
+    data[4096 * 2 : 4096 * 40] = bytes(4096 * 38)
+    path.write_bytes(data)
+
+
+def no_generation(folder: Path) -> None:
+    generation(folder).unlink()
+
+
+def current_names_nothing(folder: Path) -> None:
+    (folder / "model" / "CURRENT").write_text("nothing.db\n")
+
+
+def sql(text: str) -> Callable[[Path], None]:
+    def plant(folder: Path) -> None:
+        db = connect(generation(folder), "write")
+        db.execute("PRAGMA foreign_keys = OFF")
+        db.execute(text)
+        db.close()
+
+    plant.__name__ = text[:30]
+    return plant
+
+
+def in_cache(text: str) -> Callable[[Path], None]:
+    def plant(folder: Path) -> None:
+        db = connect(cache_file(folder), "write")
+        db.execute(text)
+        db.close()
+
+    plant.__name__ = f"cache: {text[:30]}"
+    return plant
+
+
+def cache_of_other_bytes(folder: Path) -> None:
+    for path in (folder / "cache").iterdir():
+        path.write_bytes(b"no database" * 1000)
+
+
+@pytest.mark.parametrize(
+    ("plant", "says"),
+    [
+        (zero_bytes, "the read model could not be read"),
+        (another_file, "the read model could not be read"),
+        (cut_in_half, "read model"),
+        (zeroed_in_the_middle, "read model"),
+        (no_generation, "model/CURRENT names no read model"),
+        (current_names_nothing, "model/CURRENT names no read model"),
+        (sql("DELETE FROM events"), "the read model has 0 events, the log 3"),
+        (
+            sql("INSERT INTO duplicates VALUES ('memory', 'x', '2026-02-24.jsonl', 5)"),
+            "1 duplicates, the log 0",
+        ),
+        (sql("UPDATE facts SET value = 'black'"), "unlike a replay"),
+        (sql("INSERT INTO messages_fts (rowid, content) VALUES (1, 'planted')"), "full text is unlike"),
+        (sql("DELETE FROM meta"), "chunk sizes"),
+        (cache_of_other_bytes, "the cache could not be read"),
+        (in_cache("UPDATE vectors SET vector = zeroblob(8) WHERE rowid = 1"), "differ in length"),
+        (in_cache("UPDATE vectors SET vector = zeroblob(7)"), "no row of numbers"),
+        (in_cache("UPDATE vectors SET vector = x'0000c07f'"), "not finite"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_damage_of_what_is_disposable_is_found_and_left(
+    store: Path, plant: Callable[[Path], None], says: str
+) -> None:
+    plant(store)
+    kept = generation(store).read_bytes() if generation(store).exists() else None
+    found = checked(store)
+    assert any(says in text for text in found.problems + found.notes)
+    assert found.tampered == []
+    assert found.ok is (plant.__name__ == "DELETE FROM meta")
+    assert kept is None or generation(store).read_bytes() == kept
+
+
+def test_an_erasure_that_was_not_finished_is_a_problem(store: Path) -> None:
+    (path,) = (store / "log" / "facts").iterdir()
+    blank(store / "log", "facts", path.name)
+    found = checked(store)
+    assert found.problems == [f"facts/{path.name}: an erasure was begun and not finished"]
+    assert found.tampered == []
+
+
+def test_a_log_that_cannot_be_read_is_an_error(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(fd: int, length: int, offset: int) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("memlog.eventlog.disk.read", fail)
+    with pytest.raises(memlog.LogError, match="Input/output error"):
+        checked(store)
