@@ -19,6 +19,7 @@ _COMMANDS = {
     "core": "Read and change the core memory.",
     "digest": "Print one number for all that the read model holds.",
     "docs": "Read files into the log as documents.",
+    "doctor": "Say what is not as it should be, and what to do.",
     "embed": "Give passages that have no vector one.",
     "forget": "Take events away for ever.",
     "help": "Show the help of a command, or describe all for programs.",

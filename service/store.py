@@ -25,6 +25,7 @@ from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
 from memlog.service import projecting, scrubbing
 from memlog.service.core import Core
+from memlog.service.doctor import Finding, examine
 from memlog.service.documents import Documents
 from memlog.service.forgetting import Confirm, Forgetting, Forgotten, log_that_syncs
 from memlog.service.local_model import LocalModel
@@ -338,6 +339,17 @@ class Store:
         """
         with self._read_model.mutex:
             return verify_store(self._read_model, progress)
+
+    def examine(self, *, fix: bool = False) -> list[Finding]:
+        """Look at the store and this machine, and say what to do where something is not as it should be.
+
+        fix: make the read model and the cache anew where they are damaged, and take permissions from others.
+
+        Raises:
+            OSError: the store cannot be read.
+        """
+        with self._read_model.mutex:
+            return examine(self._read_model, fix=fix)
 
     def digest(self, *, content: bool = False) -> str:
         """sha256 over every row of the read model, in hex: equal wherever the log and the projection id are.

@@ -92,6 +92,7 @@ def test_the_shapes_of_the_page_are_those_of_the_results():
         memlog.Source,
         memlog.Document,
         memlog.Verification,
+        memlog.Finding,
     ):
         for member in result.__struct_fields__:
             assert f'"{member}"' in SHAPES, f"{result.__name__}.{member}"

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from memlog.query.filters import Filters
     from memlog.query.memories import Memory
     from memlog.query.provenance import QuarantinedLine, Stored
+    from memlog.service.doctor import Finding
     from memlog.service.documents import Added, Documents
     from memlog.service.folder import Skipped
     from memlog.service.forgetting import DoomedLine, Forgotten
@@ -87,6 +88,7 @@ _HOME = {
     "Document": "memlog.query.documents",
     "Source": "memlog.query.documents",
     "Added": "memlog.service.documents",
+    "Finding": "memlog.service.doctor",
     "Documents": "memlog.service.documents",
     "Skipped": "memlog.service.folder",
     "Filters": "memlog.query.filters",
@@ -170,6 +172,7 @@ __all__ = [
     "FactStored",
     "Filters",
     "Forgotten",
+    "Finding",
     "Hit",
     "LinePosition",
     "Imported",

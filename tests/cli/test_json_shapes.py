@@ -224,6 +224,16 @@ def test_status(memlog: Run, append: Run, store: Path, without_model: dict[str, 
     assert (status["events"], status["messages"], status["memories"], status["streams"]) == (2, 1, 1, 2)
 
 
+def test_doctor(memlog: Run, append: Run) -> None:
+    append(message("tea"))
+    answer = memlog("doctor", "--json").json
+    assert list(answer) == ["ok", "findings"]
+    assert answer["ok"]
+    assert all(list(each) == ["check", "state", "finding", "remedy"] for each in answer["findings"])
+    checks = [each["check"] for each in answer["findings"]]
+    assert [each["check"] for each in memlog("doctor", "--jsonl").lines] == checks
+
+
 def test_seal(memlog: Run, append: Run) -> None:
     append(message("tea"))
     answer = memlog("seal", "--json").json

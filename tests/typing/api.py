@@ -138,6 +138,7 @@ def checking(store: memlog.Store) -> None:
     assert_type(store.status(), memlog.Status)
     assert_type(store.verify(), memlog.Verification)
     assert_type(store.verify().ok, bool)
+    assert_type(store.examine(fix=False), list[memlog.Finding])
     assert_type(store.digest(content=True), str)
 
 

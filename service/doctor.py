@@ -1,0 +1,233 @@
+"""What a store and this machine lack for memlog to work well, each with its remedy."""
+
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from memlog.eventlog import disk
+from memlog.eventlog.errors import MemlogError
+from memlog.eventlog.reading import reading
+from memlog.eventlog.seals import losses, read_seals
+from memlog.eventlog.streams import SEALS, Segment, segments_of, shown
+from memlog.projector import catchup
+from memlog.projector.cache import cache_file, check_cache
+from memlog.projector.sqlite import binding, described, remove_database, why_no_vectors, wrapped
+from memlog.service.mounts import MOUNTS, is_over_a_network, kind_of
+from memlog.service.read_model import ReadModel
+
+State = Literal["ok", "warning", "problem", "fixed"]
+
+_WAL_BUG = ((3, 7, 0), (3, 51, 3))
+_LITTLE_ROOM = 256 * 1024 * 1024
+_PROJECT = "memlog project, or memlog doctor --fix"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What was found of one thing. check: what was looked at. remedy: what a person can do; "" where nothing
+    need be done. A warning may stay; a `problem` is one that memlog cannot work well with.
+    """
+
+    check: str
+    state: State
+    finding: str
+    remedy: str = ""
+
+
+def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
+    """Look at everything. Changes nothing but, where `fix`, what is disposable: the read model and the cache
+    are made anew, and permissions are taken from others.
+
+    Raises:
+        OSError: the store cannot be read.
+    """
+    return [
+        *_sqlite(),
+        *_model(read_model),
+        *_file_system(read_model.path),
+        *_room(read_model),
+        *_permissions(read_model.path, fix=fix),
+        *_read_model(read_model, fix=fix),
+        *_cache(read_model, fix=fix),
+        *_tails(read_model.projector.log),
+        *_seals(read_model.projector.log),
+    ]
+
+
+def _sqlite() -> Iterator[Finding]:
+    module = binding()
+    said = f"{described()} ({shown(str(module.__file__))})"
+    if _WAL_BUG[0] <= module.sqlite_version_info < _WAL_BUG[1]:
+        yield Finding(
+            "sqlite",
+            "warning",
+            f"{said}: versions before 3.51.3 can damage a database that two connections write at once;"
+            " memlog writes with one",
+            "pip install --upgrade pysqlite3, or a Python with SQLite 3.51.3",
+        )
+    else:
+        yield Finding("sqlite", "ok", said)
+    why = why_no_vectors()
+    if why is not None:
+        yield Finding(
+            "vectors", "warning", why, "pip install pysqlite3 sqlite-vec; all but meaning is searched"
+        )
+    else:
+        yield Finding("vectors", "ok", "sqlite-vec works")
+
+
+def _model(read_model: ReadModel) -> Iterator[Finding]:
+    embedder, silent = read_model.model.embedder_or_why()
+    if embedder is not None:
+        yield Finding("model", "ok", embedder.id)
+    else:
+        yield Finding("model", "warning", silent["vector"], "name a model that works with --model")
+
+
+def _file_system(store: Path) -> Iterator[Finding]:
+    try:
+        kind = kind_of(store, MOUNTS.read_text())
+    except FileNotFoundError:  # not Linux
+        kind = None
+    if kind is None:
+        yield Finding("file system", "ok", "of a kind that cannot be told here")
+    elif is_over_a_network(kind):
+        yield Finding(
+            "file system",
+            "warning",
+            f"{kind}: locks and syncs may not hold over a network",
+            "keep the store on a disk of this machine, and copy it",
+        )
+    else:
+        yield Finding("file system", "ok", kind)
+
+
+def _room(read_model: ReadModel) -> Iterator[Finding]:
+    free = shutil.disk_usage(_standing(read_model.path)).free
+    current = read_model.projector.generations.current()
+    needed = _LITTLE_ROOM + (0 if current is None else disk.look(current).st_size)
+    if free < needed:
+        said = f"{free:,} bytes are free, a rebuild may need {needed:,}"
+        yield Finding("disk", "warning", said, "make room; rm -r cache is always safe")
+    else:
+        yield Finding("disk", "ok", f"{free:,} bytes are free")
+
+
+def _standing(folder: Path) -> Path:
+    """The folder, or the nearest above it that stands."""
+    return folder if disk.is_folder(folder) else _standing(folder.absolute().parent)
+
+
+def _permissions(store: Path, *, fix: bool) -> Iterator[Finding]:
+    open_ones = [path for path in _paths(store) if stat.S_IMODE(disk.look(path).st_mode) & 0o077]
+    if not open_ones:
+        yield Finding("permissions", "ok", "for the owner alone")
+        return
+    said = f"{len(open_ones)} files or folders are open to others, such as {shown(open_ones[0])}"
+    if fix:
+        for path in open_ones:
+            disk.set_mode(path, stat.S_IMODE(disk.look(path).st_mode) & 0o700)
+        yield Finding("permissions", "fixed", said)
+    else:
+        yield Finding("permissions", "problem", said, "chmod -R go= on the store, or memlog doctor --fix")
+
+
+def _paths(store: Path) -> Iterator[Path]:
+    """All that is of memlog in the store. The folder itself may be shared on purpose; links are nobody's."""
+    for name in ("log", "model", "cache", "projector.lock"):
+        path = store / name
+        if path.exists() and not path.is_symlink():
+            yield path
+            yield from (each for each in path.rglob("*") if not each.is_symlink())
+
+
+def _read_model(read_model: ReadModel, *, fix: bool) -> Iterator[Finding]:
+    projector = read_model.projector
+    if not disk.is_folder(projector.log):
+        yield Finding("read model", "ok", "the log is empty")
+        return
+    found = _behind(read_model)
+    if found.state == "ok" or not fix:
+        yield found
+        return
+    try:
+        read_model.make_folder()
+        projector.catch_up()
+        yield msgspec.structs.replace(found, state="fixed", remedy="")
+    except MemlogError as error:
+        yield Finding("read model", "problem", error.message, error.hint)
+
+
+def _behind(read_model: ReadModel) -> Finding:
+    projector = read_model.projector
+    if read_model.is_read_only:
+        return Finding("read model", "warning", "the store cannot be written", "chmod u+w on the store")
+    why = projector.why_unusable()
+    if why is not None:
+        is_missing = projector.generations.current() is None
+        return Finding("read model", "warning" if is_missing else "problem", why, _PROJECT)
+    with wrapped("the read model"):
+        unread = catchup.unread_bytes(projector.live(), projector.log)
+    if unread:
+        return Finding("read model", "warning", f"{unread:,} bytes of the log are not read yet", _PROJECT)
+    return Finding("read model", "ok", "up to the log")
+
+
+def _cache(read_model: ReadModel, *, fix: bool) -> Iterator[Finding]:
+    count, problems = check_cache(read_model.path, read_only=read_model.is_read_only)
+    if not problems:
+        yield Finding("cache", "ok", f"{count} vectors")
+    elif fix:
+        remove_database(cache_file(read_model.path))
+        yield Finding("cache", "fixed", "; ".join(problems))
+    else:
+        yield Finding("cache", "problem", "; ".join(problems), "rm -r cache, or memlog doctor --fix")
+
+
+def _tails(log: Path) -> Iterator[Finding]:
+    pending = [segment for segment in segments_of(log)[0] if segment.is_newest and _has_tail(segment)]
+    for segment in pending:
+        yield Finding(
+            "tail",
+            "warning",
+            f"{segment.stream}/{segment.name.filename} does not end with a newline: a writer is at it, or was"
+            " killed",
+            "nothing; the next append to it ends it",
+        )
+    if not pending:
+        yield Finding("tail", "ok", "every segment ends with a newline")
+
+
+def _has_tail(segment: Segment) -> bool:
+    with reading(segment) as fd:
+        size = disk.status(fd).st_size
+        return size > 0 and disk.read(fd, 1, size - 1) != b"\n"
+
+
+def _seals(log: Path) -> Iterator[Finding]:
+    found = read_seals(log)
+    broken = [line for line in found.damaged if line.damage != "torn"]
+    lost = losses(log)
+    unsealed = [
+        segment
+        for segment in segments_of(log)[0]
+        if not segment.is_newest and (segment.stream, segment.name.filename) not in found.standing
+    ]
+    if broken:
+        said = f"{len(broken)} lines of {SEALS} are damaged"
+        yield Finding("seals", "problem", said, "memlog verify says which; put back a copy of the log")
+    for loss in lost:
+        remedy = "put it back, or memlog seal --accept-loss"
+        yield Finding("seals", "problem", f"{loss.stream} stops: {loss.why}", remedy)
+    if unsealed:
+        yield Finding("seals", "warning", f"{len(unsealed)} older segments have no seal", "memlog seal")
+    if not (broken or lost or unsealed):
+        yield Finding("seals", "ok", f"{len(found.standing)} segments are sealed")
+
+
+def is_well(findings: list[Finding]) -> bool:
+    """Whether there is no problem left."""
+    return all(finding.state != "problem" for finding in findings)

@@ -1,0 +1,218 @@
+"""Doctor names each thing that is not as it should be, with its remedy; it fixes what is disposable alone."""
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import memlog
+from memlog.eventlog.log import Log
+from memlog.projector.cache import VectorCache, cache_file
+from memlog.service import doctor
+from memlog.service.mounts import is_over_a_network, kind_of
+
+MOUNTS = r"""
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 22 0:45 / /home/anna/my\040share rw,relatime shared:2 - nfs4 server:/share rw
+31 22 0:46 / /mnt rw,relatime - ext4 /dev/sdb1 rw
+32 22 0:47 / /mnt rw,relatime - fuse.sshfs far:/ rw
+nonsense
+""".lstrip()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    folder = tmp_path / "store"
+    with memlog.open(folder) as opened:
+        opened.append([memlog.MemorySaved(content="green tea")])
+        opened.project(embed=False)
+    return folder
+
+
+def found(folder: Path, check: str, *, fix: bool = False) -> list[memlog.Finding]:
+    with memlog.open(folder) as opened:
+        findings = opened.examine(fix=fix)
+    return [each for each in findings if each.check == check]
+
+
+def test_all_is_well_in_a_store_that_is(store: Path) -> None:
+    with memlog.open(store) as opened:
+        findings = opened.examine()
+    local = [each for each in findings if each.check not in ("file system", "disk")]
+    assert {each.state for each in local} == {"ok"}
+    assert doctor.is_well(findings)
+    assert all(each.remedy for each in findings if each.state != "ok")
+
+
+def test_a_store_that_does_not_stand_is_examined_and_not_made(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path / "store", "read model")
+    assert (finding.state, finding.finding) == ("ok", "the log is empty")
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("version", "state"),
+    [((3, 51, 2), "warning"), ((3, 40, 1), "warning"), ((3, 51, 3), "ok"), ((3, 53, 4), "ok")],
+)
+def test_a_sqlite_with_the_fault_of_its_wal_is_named(
+    store: Path, monkeypatch: pytest.MonkeyPatch, version: tuple[int, int, int], state: str
+) -> None:
+    module = SimpleNamespace(sqlite_version_info=version, __file__="/usr/lib/sqlite3.py")
+    monkeypatch.setattr(doctor, "binding", lambda: module)
+    (finding,) = found(store, "sqlite")
+    assert finding.state == state
+    assert "/usr/lib/sqlite3.py" in finding.finding
+
+
+def test_no_vectors_and_no_model_are_warnings(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "why_no_vectors", lambda: "it cannot load extensions")
+    (finding,) = found(store, "vectors")
+    assert (finding.state, finding.finding) == ("warning", "it cannot load extensions")
+    with memlog.open(store, model=store / "nothing") as opened:
+        (model,) = [each for each in opened.examine() if each.check == "model"]
+    assert model.state == "warning"
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind"),
+    [
+        ("/var/store", "ext4"),
+        ("/home/anna/my share/notes", "nfs4"),
+        ("/home/anna/my", "ext4"),
+        ("/mnt/x", "fuse.sshfs"),
+    ],
+)
+def test_the_kind_of_a_file_system_is_that_of_the_nearest_and_latest_mount(folder: str, kind: str) -> None:
+    assert kind_of(Path(folder), MOUNTS) == kind
+
+
+def test_where_nothing_is_mounted_no_kind_is_told() -> None:
+    assert kind_of(Path("/x"), "") is None
+
+
+@pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse", "fuse.sshfs", "ceph"])
+def test_a_file_system_over_a_network_is_known(kind: str) -> None:
+    assert is_over_a_network(kind)
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "tmpfs", "overlay", "apfs", "zfs", "fuseblk"])
+def test_a_disk_of_this_machine_is_none(kind: str) -> None:
+    assert not is_over_a_network(kind)
+
+
+@pytest.mark.parametrize(
+    ("mounts", "state", "says"),
+    [
+        ("1 0 0:1 / / rw - nfs4 far:/ rw\n", "warning", "nfs4"),
+        ("1 0 0:1 / / rw - xfs /dev/sda rw\n", "ok", "xfs"),
+        (None, "ok", "cannot be told"),
+    ],
+)
+def test_a_store_over_a_network_is_warned_of(
+    store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mounts: str | None, state: str, says: str
+) -> None:
+    if mounts is not None:
+        (tmp_path / "mounts").write_text(mounts)
+    monkeypatch.setattr(doctor, "MOUNTS", tmp_path / "mounts")
+    (finding,) = found(store, "file system")
+    assert finding.state == state
+    assert says in finding.finding
+
+
+def test_little_room_is_a_warning(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
+    (finding,) = found(store, "disk")
+    assert finding.state == "warning"
+    assert finding.finding.startswith("1,000 bytes are free")
+
+
+def test_what_is_open_to_others_is_a_problem_and_fixed(store: Path) -> None:
+    log, other = store / "log", store / "elsewhere"
+    other.write_text("")
+    other.chmod(0o644)
+    (log / "link").symlink_to(other)
+    (log / "memory").chmod(0o755)
+    (store / "projector.lock").chmod(0o644)
+    (finding,) = found(store, "permissions")
+    assert finding.state == "problem"
+    assert finding.finding.startswith("2 files or folders")
+    (finding,) = found(store, "permissions", fix=True)
+    assert finding.state == "fixed"
+    assert stat.S_IMODE((log / "memory").stat().st_mode) == 0o700
+    assert stat.S_IMODE((store / "projector.lock").stat().st_mode) == 0o600
+    assert stat.S_IMODE(other.stat().st_mode) == 0o644
+    assert found(store, "permissions")[0].state == "ok"
+
+
+def behind(folder: Path) -> None:
+    Log(folder).append([memlog.MemorySaved(content="later")])
+
+
+def missing(folder: Path) -> None:
+    (folder / "model" / "CURRENT").unlink()
+
+
+def damaged(folder: Path) -> None:
+    (folder / "model" / (folder / "model" / "CURRENT").read_text().strip()).write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    ("plant", "state"), [(behind, "warning"), (missing, "warning"), (damaged, "problem")]
+)
+def test_a_read_model_that_is_not_up_to_the_log_is_named_and_fixed(
+    store: Path, plant: Callable[[Path], None], state: str
+) -> None:
+    plant(store)
+    assert [each.state for each in found(store, "read model")] == [state]
+    assert [each.state for each in found(store, "read model", fix=True)] == ["fixed"]
+    assert [each.state for each in found(store, "read model")] == ["ok"]
+
+
+def test_a_read_model_that_cannot_be_made_is_a_problem(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: object, **options: object) -> None:
+        raise memlog.Busy("locked by process 7", hint="wait")
+
+    behind(store)
+    monkeypatch.setattr("memlog.projector.projector.Projector.catch_up", fail)
+    (finding,) = found(store, "read model", fix=True)
+    assert (finding.state, finding.remedy) == ("problem", "wait")
+
+
+def test_a_damaged_cache_is_a_problem_and_removed(store: Path) -> None:
+    VectorCache(store, "model").close()
+    assert found(store, "cache")[0].state == "ok"
+    cache_file(store).write_bytes(b"no database" * 1000)
+    assert found(store, "cache")[0].state == "problem"
+    assert found(store, "cache", fix=True)[0].state == "fixed"
+    assert found(store, "cache")[0].state == "ok"
+
+
+def test_a_tail_that_a_writer_left_is_a_warning(store: Path) -> None:
+    (segment,) = (store / "log" / "memory").iterdir()
+    with segment.open("ab") as file:
+        file.write(b'{"type":"mem')
+    (finding,) = found(store, "tail", fix=True)
+    assert finding.state == "warning"
+    assert segment.name in finding.finding
+    assert segment.read_bytes().endswith(b'{"type":"mem')
+
+
+def test_seals_that_are_damaged_and_segments_that_are_lost_are_problems(store: Path) -> None:
+    Log(store).seal()
+    assert found(store, "seals")[0].finding == "1 segments are sealed"
+    (segment,) = (store / "log" / "memory").iterdir()
+    segment.write_bytes(b"")
+    with (store / "log" / "seals.jsonl").open("ab") as file:
+        file.write(b"{}\n")
+    findings = found(store, "seals", fix=True)
+    assert [each.state for each in findings] == ["problem", "problem"]
+    assert "memlog seal --accept-loss" in findings[1].remedy
+    assert not doctor.is_well(findings)
+
+
+def test_older_segments_without_a_seal_are_a_warning(store: Path) -> None:
+    (store / "log" / "memory" / "2020-01-01.jsonl").write_bytes(b"")
+    (finding,) = found(store, "seals")
+    assert (finding.state, finding.remedy) == ("warning", "memlog seal")
