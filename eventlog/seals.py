@@ -447,17 +447,22 @@ def _blank(log: Path, lines: list[SealLine]) -> None:
 
 
 def _lines(data: bytes) -> Iterator[SealLine]:
-    """The lines, also one without a newline: its crc says whether it is whole."""
+    """The lines, also one without a newline: its crc says whether it is whole.
+
+    NUL bytes around a line, which a power cut leaves, are none of its own.
+    """
     offset, prev = 0, FIRST
     known: dict[tuple[str, str], Seal] = {}
-    for number, text in enumerate(data.split(b"\n"), start=1):
+    for number, whole in enumerate(data.split(b"\n"), start=1):
+        text = whole.strip(b"\0")
         if text and not text.isspace():
             said = _decoded(text, Seal)
-            yield SealLine(number, offset, text, said, _damage(text, said, prev, known))
+            nuls = len(whole) - len(whole.lstrip(b"\0"))
+            yield SealLine(number, offset + nuls, text, said, _damage(text, said, prev, known))
             if said is not None:
                 prev = link(text)
                 known[said.name] = said
-        offset += len(text) + 1
+        offset += len(whole) + 1
 
 
 def _damage(line: bytes, said: Seal | None, prev: str, known: dict[tuple[str, str], Seal]) -> Damage | None:

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from power_cuts import SimulatedDisk
 from recorded_disk import RecordingDisk, Trace
-from recovery import message
+from recovery import SECRET, message, scrub_all
 
 import memlog.eventlog.log
 from memlog.eventlog import disk, timestamps
-from memlog.eventlog.events import Message
+from memlog.eventlog.events import Message, Redacted
 from memlog.eventlog.log import Log
 
 DAY = "2026-02-24T10:15:00.000Z"
@@ -91,6 +91,29 @@ def a_full_segment(writing: Writing) -> None:
         writing.append(name, f"{name}-too")
 
 
+def sealed_segments(writing: Writing) -> None:
+    """A seal for all, the newest too; the next append begins a segment."""
+    writing.append("a", "b")
+    writing.log.seal()
+    writing.append("c")
+    writing.log.seal()
+    writing.append("d")
+
+
+def a_scrub(writing: Writing) -> None:
+    """An event is forgotten, and its line overwritten."""
+    writing.append("a")
+    gone = message("gone", SECRET)
+    writing.submitted["gone"] = gone
+    writing.log.append([gone])
+    writing.append("b")
+    writing.log.seal()
+    stream = "conversations/x_1"
+    writing.log.append([Redacted(target_id="gone", stream=stream)])
+    scrub_all(writing.store)
+    writing.append("c")
+
+
 def a_torn_tail(writing: Writing) -> None:
     """A killed writer has left half a line, which nobody has synced."""
     writing.append("a")
@@ -149,6 +172,8 @@ SCENARIOS: dict[str, Callable[[Writing], None]] = {
     "batch": a_batch,
     "new day": a_new_day,
     "roll": a_full_segment,
+    "seal": sealed_segments,
+    "scrub": a_scrub,
     "torn tail": a_torn_tail,
     "two writers": two_writers,
     "short write": a_short_write,

@@ -2,16 +2,22 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import Message
 from memlog.eventlog.log import Log
-from memlog.eventlog.reading import Entry, accepted
+from memlog.eventlog.reading import Entry, accepted, redacted_keys
+from memlog.eventlog.scrub import due_lines, erase, renew_seal, unfinished
+from memlog.eventlog.seals import SEALS, losses, read_seals, unlike
 from memlog.eventlog.streams import segments_of
 
 NEXT, AFTER_NEXT = "next", "after-next"
 """The ids of the events that are appended after a cut, and after a second one."""
+
+SECRET = "canary"
+"""The content of an event that is forgotten."""
 
 
 def message(event_id: str, content: str = "tea") -> Message:
@@ -34,6 +40,8 @@ def log_problems(
     return [
         *[f"what stood in {name} stands there no more" for name in changed],
         *([] if f'"id":"{following}"'.encode() in line else ["the next event is not where it is said to be"]),
+        *seal_problems(store),
+        *scrub_problems(store),
         *event_problems(store, {**submitted, following: message(following)}, {*acknowledged, following}),
     ]
 
@@ -54,6 +62,38 @@ def event_problems(store: Path, submitted: Mapping[str, Message], acknowledged: 
         *[f"{each} says something else" for each in found if _differs(found[each], submitted.get(each))],
         *[f"{each} is doubled" for each, count in Counter(event.id for event in events).items() if count > 1],
         *[f"two events of one id: {each}" for each in conflicts],
+    ]
+
+
+def scrub_all(store: Path) -> None:
+    """Overwrite what was redacted, as `memlog scrub` does, but for the read model."""
+    segments = segments_of(store / "log")[0]
+    redacted = redacted_keys(segments)
+    for segment, lines in dict(due_lines(segments, redacted)).items():
+        erase(segment, lines, redacted, lock_timeout=1, around=lambda _: nullcontext())
+    for segment in unfinished(segments):
+        renew_seal(segment, 1)
+
+
+def scrub_problems(store: Path) -> list[str]:
+    """Where the secret stands in spite of its redaction: a scrub that was cut is finished by the next one."""
+    if not redacted_keys(segments_of(store / "log")[0]):
+        return []
+    scrub_all(store)
+    holding = [path.name for path, data in log_bytes(store).items() if SECRET.encode() in data]
+    return [f"{name} holds what was scrubbed" for name in holding]
+
+
+def seal_problems(store: Path) -> list[str]:
+    """What is wrong with the seals: what was sealed stands as it was, and the next seal can be made."""
+    if not (store / "log" / SEALS).exists():
+        return []
+    Log(store).seal()
+    found = read_seals(store / "log").damaged
+    return [
+        *[f"line {line.number} of the seals: {line.damage}" for line in found if line.damage != "torn"],
+        *[f"{loss.segment} is lost: {loss.why}" for loss in losses(store / "log")],
+        *[f"{each.seal.segment} is unlike its seal: {each.why}" for each in unlike(store / "log")],
     ]
 
 
