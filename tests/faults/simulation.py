@@ -24,9 +24,11 @@ _MEMORY = Path("/dev/shm")
 class Outcome:
     """How many states were recovered from, and what was wrong after.
 
-    kept: where the first state that something was wrong with is left.
+    is_sought: a fault was planted, to be found.
+    kept: where the first state that something was wrong with is left, unless that was sought.
     """
 
+    is_sought: bool = False
     states: int = 0
     violations: list[str] = field(default_factory=list)
     kept: Path | None = None
@@ -35,7 +37,7 @@ class Outcome:
         """Count a state; keep the first bad one."""
         self.states += 1
         self.violations += [f"cut after operation {cut.after}: {problem}" for problem in problems]
-        if problems and self.kept is None:
+        if problems and self.kept is None and not self.is_sought:
             self.kept = Path(tempfile.mkdtemp(prefix="memlog-cut-")) / "left"
             materialised(state, self.kept)
 
@@ -59,7 +61,7 @@ def cut_the_log(
     at_each: states after one operation, at most.
     again_every: cut the power again while every so many-th state is recovered from; 0: never.
     """
-    outcome = Outcome()
+    outcome = Outcome(is_sought=plant is not None)
     with in_memory() as folder:
         live, numbers = folder / "live", count()
         live.mkdir()
@@ -92,7 +94,7 @@ def cut_the_read_model(
     command, by_strace: see `traced_projection`.
     stop_at_first: look no further than the first violation.
     """
-    outcome = Outcome()
+    outcome = Outcome(is_sought=command != MEMLOG)
     with in_memory() as folder:
         live = folder / "live"
         live.mkdir()
