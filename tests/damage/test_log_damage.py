@@ -1,15 +1,17 @@
 """Every flipped bit and every cut of a segment of memlog's lines is found, and no neighbour is lost.
 
-Lines that are swapped or removed whole are for seals to find: see the tests of seals.
+Lines that are swapped or removed whole are found where the segment is sealed.
 """
 
 import random
 
 import pytest
-from log_damage import SEGMENT, Written, events_of, flips, is_found, place_in, projected, written
+from log_damage import CHAT, SEGMENT, Written, events_of, flips, is_found, place_in, projected, written
 
 import memlog
 from memlog.eventlog.damage import BadLine
+from memlog.eventlog.log import Log
+from memlog.eventlog.seals import unlike
 
 SEED = 20260224
 
@@ -68,7 +70,7 @@ def test_a_segment_that_is_cut_anywhere_loses_the_cut_line_alone(segment):
         while kept and ends[kept - 1] > cut:
             kept -= 1
         start = ends[kept - 1] if kept else 0
-        if cut % 97 and cut - start > 2 and ends[min(kept, len(ends) - 1)] - cut > 2:
+        if cut % 397 and cut - start > 2 and ends[min(kept, len(ends) - 1)] - cut > 2:
             assert is_found(segment.data[start:cut], place_in(segment, start)), cut
             continue
         found = events_of(segment, segment.data[:cut], tail_is_a_line=True)
@@ -130,3 +132,38 @@ def test_swapped_lines_say_the_same_in_an_unsealed_segment(segment):
         after = [message.id for message in store.window("x", "1", last=10_000).messages]
         assert sorted(after) == sorted(before)
         assert store.verify().problems == []
+
+
+def test_lines_of_a_sealed_segment_that_are_swapped_removed_or_repeated_are_found(tmp_path):
+    """Each line is whole, so that its crc says nothing: the seal does, whichever line it is."""
+    segment = written(tmp_path / "store", SEED, size=16 * 1024)
+    Log(segment.store).seal()
+    log, lines = segment.store / "log", segment.lines
+    assert unlike(log) == []
+    for number in range(len(lines)):
+        swapped = [*lines[:number], *lines[number : number + 2][::-1], *lines[number + 2 :]]
+        removed = lines[:number] + lines[number + 1 :]
+        repeated = lines[: number + 1] + lines[number:]
+        for changed in (swapped, removed, repeated):
+            if changed == lines:  # the last line has none to be swapped with
+                continue
+            segment.path.write_bytes(b"\n".join(changed) + b"\n")
+            (found,) = unlike(log)
+            assert (found.seal.stream, found.seal.segment) == (CHAT, segment.path.name)
+    segment.path.write_bytes(segment.data)
+    assert unlike(log) == []
+
+
+def test_flipped_bits_of_foreign_lines_in_a_sealed_segment_are_found(tmp_path):
+    """A foreign line has no crc: three flips in five give another line that is whole."""
+    store = tmp_path / "store"
+    path = store / "log" / CHAT / "2026-02-24.jsonl"
+    path.parent.mkdir(parents=True)
+    data = b"".join(b'{"role":"user","content":"green tea %d"}\n' % number for number in range(20))
+    path.write_bytes(data)
+    Log(store).seal()
+    for bit in range(0, 8 * len(data), 3):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        assert len(unlike(store / "log")) == 1, bit

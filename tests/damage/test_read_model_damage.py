@@ -24,7 +24,7 @@ def test_each_byte_of_the_header_flipped_is_healed_or_harmless(model):
 
 def test_flipped_bytes_anywhere_are_healed_or_told_or_harmless(model):
     rng = random.Random(SEED)
-    offsets = rng.sample(range(PAGE), 40) + rng.sample(range(model.size), 100)
+    offsets = rng.sample(range(PAGE), 20) + rng.sample(range(model.size), 60)
     assert model.try_each(flipped(offset, 1 << rng.randrange(8)) for offset in offsets) == []
     assert model.done["told"] > 0
 
@@ -84,7 +84,7 @@ def test_another_schema_and_a_newer_format_are_healed(model):
         ("no JSON", with_rows_of_another_shape),
     ]
     assert model.try_each([*newer, *others]) == []
-    assert model.done == {"healed": 6, "told": 1, "harmless": 0}, "what may be read only is read"
+    assert model.done == {"healed": 6, "told": 0, "harmless": 1}, "what may be read only is read"
 
 
 def test_a_file_that_may_be_read_only_is_healed_when_it_is_written(run, store):

@@ -73,6 +73,9 @@ class ReadModel:
             is_well = opened.digest() == self._digest and _ask(opened) == self._answers
             return [] if is_well else ["the new read model is another"]
         try:
+            if opened.digest() == self._digest and answers == self._answers:
+                self.done["harmless"] += 1
+                return []
             found = opened.verify()
         except DatabaseError as error:
             self.done["told"] += 1
@@ -80,8 +83,7 @@ class ReadModel:
         if found.problems:
             self.done["told"] += 1
             return []
-        self.done["harmless"] += 1
-        return [] if answers == self._answers else ["it answers otherwise, and verify does not see it"]
+        return ["it reads otherwise, and verify does not see it"]
 
     def _put_back(self) -> None:
         for path in (self.store / "model").glob("*.db*"):
