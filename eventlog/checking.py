@@ -42,7 +42,8 @@ class LogCheck:
     """What was found. seals: how many hold. torn_seals: fragments that killed writers left.
 
     accepted_losses: seals with which a person accepted a loss.
-    problems: what is wrong with lines. tampered: what is wrong with seals, or with what they speak of.
+    problems: what is wrong with lines. notes: erasures that wait to be finished.
+    tampered: what is wrong with seals, or with what they speak of.
     """
 
     lines: Lines
@@ -50,6 +51,7 @@ class LogCheck:
     torn_seals: int
     accepted_losses: int
     problems: list[str]
+    notes: list[str]
     tampered: list[str]
 
 
@@ -67,7 +69,8 @@ def check_log(log: Path) -> LogCheck:
             seals=len(found.standing),
             torn_seals=sum(line.damage == "torn" for line in found.lines),
             accepted_losses=sum(line.seal is not None and line.seal.lost is not None for line in found.lines),
-            problems=[*_line_problems(lines), *_unfinished(found)],
+            problems=list(_line_problems(lines)),
+            notes=list(_unfinished(found)),
             tampered=[*_broken(found), *_missing(log, lines, found), *_unlike(log)],
         )
     except OSError as error:
@@ -134,7 +137,7 @@ def _line_problems(lines: Lines) -> Iterator[str]:
 def _unfinished(found: Seals) -> Iterator[str]:
     for said in found.standing.values():
         if said.is_blank:
-            yield f"{said.stream}/{said.segment}: an erasure was begun and not finished"
+            yield f"{said.stream}/{said.segment}: an erasure was begun and not finished: memlog scrub"
 
 
 def _broken(found: Seals) -> Iterator[str]:

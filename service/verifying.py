@@ -28,6 +28,7 @@ def verify_store(read_model: ReadModel, progress: Progress | None) -> Verificati
         accepted_losses=log.accepted_losses,
         problems=list(dict.fromkeys([*log.problems, *found.problems, *cache_problems])),
         tampered=log.tampered,
+        notes=[*found.notes, *log.notes],
     )
 
 
