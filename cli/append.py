@@ -30,6 +30,7 @@ _COMMIT_LINES = 256
 _MEMBERS = re.compile(r"\w+(, \w+)*: ")
 
 _durability = setting_option("durability", "--durability")
+_redact = setting_option("redact", "--redact/--no-redact")
 
 
 class _Types(click.Group):
@@ -45,6 +46,7 @@ class _Types(click.Group):
 
 @click.group(cls=_Types, invoke_without_command=True, subcommand_metavar="[TYPE [OPTIONS]]")
 @_durability
+@_redact
 @json_option
 @click.pass_context
 def append(ctx: click.Context, as_json: bool) -> int:  # noqa: ARG001
@@ -80,7 +82,7 @@ def _command(name: str, kind: type[Event]) -> click.Command:
         print_json(*open_log(ctx).append([event]))
 
     command = click.Command(name, callback=append_one, params=options_of(kind), help=_help_of(kind))
-    with_options: click.Command = json_option(_durability(command))
+    with_options: click.Command = json_option(_redact(_durability(command)))
     return with_options
 
 

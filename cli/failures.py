@@ -62,7 +62,15 @@ class Failure(msgspec.Struct):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """What a program needs to know of `error`."""
+    """What a program needs to know of `error`, which may quote what was given: without keys."""
+    # Imported here: most runs end without an error.
+    from memlog.eventlog.secrets import masked
+
+    found = _failure_of(error)
+    return msgspec.structs.replace(found, message=masked(found.message), hint=masked(found.hint))
+
+
+def _failure_of(error: BaseException) -> Failure:
     match error:
         case MemlogError():
             return Failure(error.code, error.message, error.hint, error.retryable)
@@ -110,7 +118,9 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
         # Imported here: it takes 2 ms, and `append` starts without it.
         import traceback
 
-        traceback.print_exception(error)
+        from memlog.eventlog.secrets import masked
+
+        click.echo(masked("".join(traceback.format_exception(error))), err=True, nl=False)
     failure = failure_of(error)
     if as_json:
         # A name that is not UTF-8 may stand in a message.

@@ -31,6 +31,7 @@ _COMMANDS = {
     "query": "Search messages and memories.",
     "scrub": "Overwrite in the log what was forgotten.",
     "seal": "Close and seal every segment of the log.",
+    "secrets": "List where the log holds keys.",
     "sessions": "List the current session of each chat.",
     "show": "Show the line of the log behind a hit.",
     "status": "Say what stands in the store and what works here.",

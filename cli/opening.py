@@ -21,6 +21,7 @@ def open_store(ctx: click.Context) -> "memlog.Store":
         model=settings.value("model"),
         durability=settings.value("durability"),
         lock_timeout=settings.value("lock_timeout"),
+        redact=settings.value("redact"),
         chunk_sizes=memlog.ChunkSizes(settings.value("chunk_tokens"), settings.value("chunk_overlap")),
         notify=note,
     )
@@ -43,4 +44,5 @@ def open_log(ctx: click.Context) -> Log:
         durability=settings.value("durability"),
         lock_timeout=settings.value("lock_timeout"),
         find_stream=find_stream,
+        redact=settings.value("redact"),
     )

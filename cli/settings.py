@@ -43,6 +43,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def default_text(self) -> str:
         """Its default, for people."""
+        if isinstance(self.default, bool):
+            return str(self.default).lower()
         return self.default_says or str(self.default)
 
     def read(self, text: object, where: str) -> Any:  # noqa: ANN401 - of the setting's type
@@ -92,6 +94,13 @@ SETTINGS = (
         default="fsync",
         unit="fsync, os",
         meaning="What an acknowledged event survives: a power cut (fsync), or the process only (os).",
+    ),
+    Setting(
+        name="redact",
+        type=click.BOOL,
+        default=False,
+        unit="true, false",
+        meaning="Whether what looks like a key is masked before it is written: [REDACTED:kind].",
     ),
     Setting(
         name="lock_timeout",
@@ -239,6 +248,7 @@ class SettingOption(click.Option):
         super().__init__(
             declarations,
             type=setting.type,
+            default=None,
             envvar=setting.variable,
             show_envvar=True,
             help=setting.meaning,

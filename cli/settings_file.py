@@ -66,6 +66,8 @@ def _value(name: str, given: object, where: str) -> Any:  # noqa: ANN401 - of th
 
 def _fits(setting: Setting, given: object) -> bool:
     """Whether TOML's type is the setting's: `"10"` is no number there, and `true` no 1."""
+    if setting.type is click.BOOL:
+        return type(given) is bool
     if isinstance(setting.type, click.IntRange):
         return type(given) is int
     if isinstance(setting.type, click.FloatRange):
@@ -74,6 +76,8 @@ def _fits(setting: Setting, given: object) -> bool:
 
 
 def _kind(setting: Setting) -> str:
+    if setting.type is click.BOOL:
+        return "true or false"
     if isinstance(setting.type, click.IntRange):
         return "a whole number"
     return "a number" if isinstance(setting.type, click.FloatRange) else "text in quotes"

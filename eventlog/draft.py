@@ -8,7 +8,7 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.damage import HINTS, BadLine, check_length, check_text
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.errors import BadInput, MemlogError
 from memlog.eventlog.events import Event, Redacted, tag_of
 from memlog.eventlog.ids import new_id
 from memlog.eventlog.line import (
@@ -45,17 +45,39 @@ _STAMPS = len(Draft("", "", b"", b"").line("2026-02-24T10:15:00.000Z")) - len(b"
 """What `at` and `crc` add to a line, in bytes."""
 
 
-def draft(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None = None) -> Draft:
+def draft(
+    event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None = None, *, redact: bool = False
+) -> Draft:
     """Check `event` (a struct, its members, or a line of JSON) and make it ready to be written.
 
     Unknown members are kept, byte for byte where a line is given.
 
     find_stream: asked where a redaction goes that does not say it.
+    redact: mask what looks like a key, in every text; `memlog.eventlog.secrets` has their shapes.
 
     Raises:
-        BadInput: the event is not whole, of an unknown type or version, or over 16 MiB.
+        BadInput: the event is not whole, of an unknown type or version, or over 16 MiB; or its name is to be
+            masked.
         MemlogError: what `find_stream` raises.
     """
+    return (_masked if redact else _as_given)(event, find_stream)
+
+
+def _masked(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None) -> Draft:
+    # Imported here: most appends mask nothing.
+    from memlog.eventlog.secrets import masked_error, masked_event
+
+    try:
+        # First as it is: what is wrong with it must not be lost with what is masked.
+        made = _as_given(event, find_stream)
+        source = event if isinstance(event, bytes) else _encoded(event)
+        clean = masked_event(source)
+        return made if clean is source else _as_given(clean, find_stream)
+    except MemlogError as error:
+        raise masked_error(error) from None
+
+
+def _as_given(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None) -> Draft:
     source = event if isinstance(event, bytes) else _encoded(event)
     try:
         return _drafted(_checked_input(source, find_stream), source)

@@ -57,6 +57,7 @@ class Log:
 
     lock_timeout: seconds to wait for another writer of the same stream.
     find_stream: asked where a redaction goes that does not say it.
+    redact: mask what looks like a key before it is written.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Log:
         durability: Durability = "fsync",
         lock_timeout: float = 10.0,
         find_stream: FindStream | None = None,
+        redact: bool = False,
     ) -> None:
         self.store = store
         self.path = store / "log"
@@ -73,6 +75,7 @@ class Log:
         self._lock_timeout = lock_timeout
         self._find_stream = find_stream
         self._seals = seals.SealWatch(self.path)
+        self._redact = redact
         self._synced: set[tuple[int, int]] = set()
         self._last_at: dict[tuple[int, int], tuple[int, str]] = {}
 
@@ -97,7 +100,7 @@ class Log:
 
     def draft(self, event: Event | dict[str, Any] | bytes) -> Draft:
         """`event`, checked and ready for `append_each`; raises what `append` does of one that is not."""
-        return draft(event, self._find_stream)
+        return draft(event, self._find_stream, redact=self._redact)
 
     def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
         """Append `drafts`; for each where it stands, or why it is not known to be stored."""

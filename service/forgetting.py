@@ -272,6 +272,6 @@ def _chat_of(entry: Entry) -> str | None:
     return getattr(entry.event, "chat_id", None)
 
 
-def log_that_syncs(store: Path, lock_timeout: float) -> Log:
+def log_that_syncs(store: Path, lock_timeout: float, *, redact: bool) -> Log:
     """What redactions are appended by: what is to be gone must not come back after a power cut."""
-    return Log(store, durability="fsync", lock_timeout=lock_timeout)
+    return Log(store, durability="fsync", lock_timeout=lock_timeout, redact=redact)

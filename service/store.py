@@ -34,6 +34,7 @@ from memlog.service.projecting import EmbedReport, ProjectReport
 from memlog.service.proving import Proof, prove
 from memlog.service.read_model import ReadModel
 from memlog.service.scrubbing import Scrubbed
+from memlog.service.secret_places import SecretPlace, secrets_in
 from memlog.service.status import Status, name_pending, status_of
 from memlog.service.verifying import verify_store
 
@@ -50,6 +51,7 @@ class Store:
     durability: `fsync`, or `os`: an acknowledged event then survives the process but not a power cut.
     lock_timeout: seconds to wait for other writers and projectors.
     chunk_sizes: of passages. Another one makes another read model; all that use a store should agree on it.
+    redact: mask what looks like a key in whatever is appended, before it is written.
     notify: called with what a person should know, such as that the read model was built anew.
 
     memories: what was kept beyond conversations; see `Memories`.
@@ -65,15 +67,22 @@ class Store:
         durability: Durability = "fsync",
         lock_timeout: float = 10.0,
         chunk_sizes: ChunkSizes | None = None,
+        redact: bool = False,
         notify: Callable[[str], None] = _ignore,
     ) -> None:
         self.path = path
         self._lock_timeout = lock_timeout
-        self._log = Log(path, durability=durability, lock_timeout=lock_timeout, find_stream=self.stream_with)
+        self._log = Log(
+            path,
+            durability=durability,
+            lock_timeout=lock_timeout,
+            find_stream=self.stream_with,
+            redact=redact,
+        )
         self._read_model = ReadModel(
             path, chunk_sizes, lock_timeout=lock_timeout, model=LocalModel(model), notify=notify
         )
-        self._forgetting = Forgetting(log_that_syncs(path, lock_timeout), self._read_model)
+        self._forgetting = Forgetting(log_that_syncs(path, lock_timeout, redact=redact), self._read_model)
         self._read, decide = self._read_model.read, self._read_model.decide
         self.documents = Documents(path, self.append, partial(self._read, stream="documents"))
         self.memories = Memories(
@@ -180,6 +189,11 @@ class Store:
             # Who closes a file that SQLite has open in the same process drops SQLite's locks.
             self._read_model.close()
             return prove(self.path, text)
+
+    def secrets(self) -> list[SecretPlace]:
+        """Where the log holds what looks like a key, as far as its lines are no longer than an event; never
+        the key itself. Reads the log alone."""
+        return secrets_in(self._log.path)
 
     def stream_with(self, event_id: str) -> str:
         """The one stream that has an event of this id.
@@ -373,6 +387,7 @@ def open(
     durability: Durability = "fsync",
     lock_timeout: float = 10.0,
     chunk_sizes: ChunkSizes | None = None,
+    redact: bool = False,
     notify: Callable[[str], None] = _ignore,
 ) -> Store:
     """The store in the folder `path`; see `Store`."""
@@ -382,5 +397,6 @@ def open(
         durability=durability,
         lock_timeout=lock_timeout,
         chunk_sizes=chunk_sizes,
+        redact=redact,
         notify=notify,
     )

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from memlog.service.projecting import EmbedReport, ProjectReport
     from memlog.service.proving import Proof, Standing
     from memlog.service.scrubbing import Scrubbed
+    from memlog.service.secret_places import SecretPlace
     from memlog.service.status import Status
     from memlog.service.store import Store, open
 
@@ -96,6 +97,7 @@ _HOME = {
     "Forgotten": "memlog.service.forgetting",
     "Proof": "memlog.service.proving",
     "Scrubbed": "memlog.service.scrubbing",
+    "SecretPlace": "memlog.service.secret_places",
     "Standing": "memlog.service.proving",
     "Memory": "memlog.query.memories",
     "Memories": "memlog.service.memories",
@@ -197,6 +199,7 @@ __all__ = [
     "Saved",
     "Scrubbed",
     "SearchResult",
+    "SecretPlace",
     "Session",
     "SessionBreak",
     "Skipped",

@@ -26,7 +26,10 @@ READS: dict[tuple[str, ...], Any] = {
 }
 """What each command that reads the read model says of an empty store."""
 
-OTHERS = {*("core import", "docs add", "forget", "memory history", "memory show", "project", "scrub", "show")}
+OTHERS = {
+    *("core import", "docs add", "forget", "memory history", "memory show", "project", "scrub", "secrets"),
+    "show",
+}
 """Commands that print records, too: they write, or are asked for one thing, which is not there."""
 
 

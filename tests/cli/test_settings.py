@@ -78,6 +78,7 @@ def test_each_default_is_that_of_the_library() -> None:
     assert {setting.name: setting.default for setting in SETTINGS if setting.in_file} == {
         "model": opened["model"].default,
         "durability": opened["durability"].default,
+        "redact": opened["redact"].default,
         "lock_timeout": opened["lock_timeout"].default,
         "chunk_tokens": sizes.window,
         "chunk_overlap": sizes.overlap,

@@ -19,6 +19,7 @@ def opening() -> None:
         durability="os",
         lock_timeout=2.0,
         chunk_sizes=memlog.ChunkSizes(window=300, overlap=60),
+        redact=True,
         notify=told.append,
     )
     store.close()
@@ -132,6 +133,7 @@ def erasing(store: memlog.Store) -> None:
     proof = store.prove("5551234")
     assert_type(proof, memlog.Proof)
     assert_type(proof.found, list[memlog.Standing])
+    assert_type(store.secrets(), list[memlog.SecretPlace])
 
 
 def checking(store: memlog.Store) -> None:
