@@ -27,10 +27,11 @@ READS: dict[tuple[str, ...], Any] = {
 """What each command that reads the read model says of an empty store."""
 
 OTHERS = {
-    *("core import", "docs add", "forget", "memory history", "memory show", "project", "scrub", "secrets"),
-    "show",
+    *("core import", "docs add", "doctor", "forget", "memory history", "memory show", "project", "scrub"),
+    *("secrets", "show", "verify"),
 }
-"""Commands that print records, too: they write, or are asked for one thing, which is not there."""
+"""Commands that print records, too: they write, make no read model, or are asked for one thing, which is not
+there."""
 
 
 def schema_of(store: Path) -> list[tuple[str, str, str]]:
