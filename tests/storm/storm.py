@@ -19,6 +19,7 @@ STORMS = {
     "read_model_damage": "bytes flipped, pages lost, side files damaged of a read model",
     "fuzz": "lines given to the decoder and to appending, questions to the full text",
     "swaps": "generations that are built and swapped, beside four readers",
+    "scrubs": "scrubs of what was forgotten, killed at any call of the disk, once or more often",
     "histories": "histories of appends, damage, kills and projections, against a telling in memory",
 }
 """What each module does, by its name."""
