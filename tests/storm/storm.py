@@ -15,6 +15,11 @@ from importlib import import_module
 
 STORMS = {
     "kill": "kill -9 of eight writers and two projectors, beside two readers",
+    "cut_log": "power cuts at every operation on the log, in every state that a disk may leave",
+    "cut_read_model": "power cuts at every operation of a projection and of the generation switch",
+    "cut_power": "power cuts of a real file system, where that is allowed",
+    "fail_calls": "the n-th call of the disk fails, for every n, in every way",
+    "fill_disk": "a disk that is full at any byte of a batch",
     "log_damage": "bits flipped, segments cut, lines repeated, NUL runs in a log",
     "read_model_damage": "bytes flipped, pages lost, side files damaged of a read model",
     "fuzz": "lines given to the decoder and to appending, questions to the full text",
