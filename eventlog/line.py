@@ -22,7 +22,7 @@ ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
 _SAID = -len(Event.__struct_fields__)
 """Where the members of an event of its own type end: the envelope stands behind them."""
 
-VERSION = 4
+VERSION = 5
 """Changes with any change to which lines are accepted, or to what `canonical` holds; part of the
 projection id."""
 
@@ -35,6 +35,8 @@ flip of one bit makes it of the brace with which they begin."""
 
 _TRAILER = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
 _TRAILER_LENGTH = len(b',"crc":"00000000"}')
+_TRAILER_BYTES = [*(bytes([byte]) for byte in b',"crc":"'), *[b"0123456789abcdef"] * 8, b'"', b"}"]
+_FEW_BYTES = 2
 _MEMBER_AT_FAULT = r"at `\$\.(\w+)"
 
 _event = msgspec.json.Decoder(AnyEvent)
@@ -51,9 +53,15 @@ def decode(line: bytes, place: Place) -> Event:
     line = line.removesuffix(b"\r")
     if place.offset == 0:
         line = line.removeprefix(BOM)
-    check_text(line)
+    # First of all: bytes that memlog wrote and that have changed are that, whatever else they now are.
     has_crc = ends_with_crc(line)
-    event = (_native(line) if has_crc else None) or _foreign(line, place, has_crc=has_crc)
+    try:
+        check_text(line)
+        event = (_native(line) if has_crc else None) or _foreign(line, place, has_crc=has_crc)
+    except BadLine as bad:
+        if not has_crc and _ends_nearly_with_crc(line):
+            raise BadLine("bad_crc", bad.detail) from bad
+        raise
     if not belongs_in(event, place.stream):
         raise BadLine("wrong_stream", f"belongs in {_home_of(event)}")
     return event
@@ -95,6 +103,16 @@ def ends_with_crc(line: bytes) -> bool:
     if _TRAILER.fullmatch(line, len(line) - _TRAILER_LENGTH):
         raise BadLine("bad_crc")
     return False
+
+
+def _ends_nearly_with_crc(line: bytes) -> bool:
+    """Whether up to two bytes keep the end of `line` from being a crc. What a killed writer cut short has a
+    shorter end, no other one."""
+    end = line[-_TRAILER_LENGTH:]
+    if len(end) < _TRAILER_LENGTH:
+        return False
+    changed = sum(byte not in allowed for byte, allowed in zip(end, _TRAILER_BYTES, strict=True))
+    return changed <= _FEW_BYTES
 
 
 def _native(line: bytes) -> Event | None:

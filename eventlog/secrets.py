@@ -76,7 +76,8 @@ def kinds_in(text: str) -> list[str]:
 
 
 def masked_event(source: bytes) -> bytes:
-    """The event of a line of JSON with its keys masked, at any depth; the same object where it has none.
+    """The event of a line of JSON with its keys masked, at any depth, and without `at` and `crc`; the same
+    object where it has none.
 
     Raises:
         BadInput: a member that names something holds a key.
@@ -87,11 +88,13 @@ def masked_event(source: bytes) -> bytes:
         return source  # what is wrong with it is told by who reads it
     if not isinstance(members, dict):
         return source
-    clean = _without_keys(members)
-    if clean == members:
+    # Those of a line of another log were of what it said.
+    said = {name: value for name, value in members.items() if name not in ("at", "crc")}
+    clean = _without_keys(said)
+    if clean == said:
         return source
     for name in _NAMES & clean.keys():
-        if clean[name] != members[name]:
+        if clean[name] != said[name]:
             raise BadInput(f"{name} holds what looks like a key", hint="name things otherwise: names stay")
     return msgspec.json.encode(clean)
 

@@ -95,6 +95,13 @@ def test_an_event_without_keys_is_the_same_bytes() -> None:
         assert masked_event(odd) is odd
 
 
+def test_a_line_of_another_log_is_masked_too() -> None:
+    line = draft({"type": "memory_saved", "content": f"it is {KEY}"}).line("2026-02-24T10:15:00.000Z")
+    made = draft(line.rstrip(), redact=True).line("2026-02-24T10:16:00.000Z")
+    assert b"[REDACTED:" in made
+    assert KEY.encode() not in made
+
+
 def test_a_key_that_is_spelt_with_escapes_is_masked_too() -> None:
     escaped = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
     line = said(content="HERE").replace(b"HERE", escaped.encode())

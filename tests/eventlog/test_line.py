@@ -144,7 +144,7 @@ def test_every_flipped_bit_of_a_line_is_found(name: str) -> None:
         try:
             decode(bytes(damaged), place)
         except BadLine as bad:
-            assert bad.reason in HINTS  # noqa: PT017 - a flip that raises nothing is what is counted
+            assert bad.reason in DAMAGE  # noqa: PT017 - a flip that raises nothing is what is counted
         else:
             unnoticed.append(bit)
     assert unnoticed == []
@@ -152,6 +152,16 @@ def test_every_flipped_bit_of_a_line_is_found(name: str) -> None:
 
 def test_a_flipped_bit_of_the_text_says_that_the_crc_is_wrong() -> None:
     assert reason_of(GOLDEN.replace(b"green", b"greeo"), "conversations/telegram_7") == "bad_crc"
+
+
+@pytest.mark.parametrize("changed", [b"x", b"0", b"\xff", b"\\"])
+def test_a_byte_of_the_crc_itself_that_has_changed_is_damage(changed: bytes) -> None:
+    for number in range(1, len(b',"crc":"a2073689"}') + 1):
+        line = bytearray(GOLDEN)
+        if line[-number] == changed[0]:
+            continue
+        line[-number] = changed[0]
+        assert reason_of(bytes(line), "conversations/telegram_7") in DAMAGE, number
 
 
 @pytest.mark.parametrize("cut", range(1, len(GOLDEN)))
