@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from memlog.eventlog import disk
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.seals import blank, losses, read_seals, unlike
+from memlog.eventlog.seals import blank, loss_error, losses, read_seals, seal, unlike
 
 TODAY = "2026-02-24.jsonl"
 
@@ -115,3 +116,28 @@ def test_seals_that_cannot_be_read_are_an_error(sealed: Any, faulty_disk: Any) -
         sealed.writer.losses()
     with pytest.raises(LogError, match="not known to be sealed"):
         sealed.writer.accept_loss()
+
+
+def test_a_segment_that_goes_while_it_is_looked_at_is_gone(sealed: Any, faulty_disk: Any) -> None:
+    opened, name = disk.open, sealed.segment.name
+
+    def open_late(path: Any, *rest: Any, **more: Any) -> int:
+        if path == name:
+            sealed.segment.unlink()
+        return opened(path, *rest, **more)
+
+    faulty_disk.open = open_late
+    assert [each.held for each in unlike(folder(sealed))] == [None]
+
+
+def test_a_sealed_segment_that_is_gone_is_not_sealed_again(sealed: Any) -> None:
+    sealed.segment.unlink()
+    assert seal(folder(sealed), "memory", [TODAY], also_grown=True) == []
+
+
+def test_the_error_of_a_loss_says_what_stops_and_what_to_do(sealed: Any) -> None:
+    sealed.segment.unlink()
+    error = loss_error(losses(folder(sealed)))
+    assert (error.code, error.retryable) == ("loss", False)
+    assert error.message.startswith(f"memory stops: {TODAY}, sealed with")
+    assert "memlog seal --accept-loss" in error.hint
