@@ -2,15 +2,13 @@
 
 import json
 import os
-import signal
 import sqlite3
-import sys
-import traceback
-from contextlib import closing, suppress
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
 import pytest
+from scrubs import scrub_killed_at
 
 import memlog
 from memlog.eventlog import disk, seals
@@ -255,39 +253,6 @@ def test_a_process_that_is_killed_anywhere_leaves_what_the_next_run_finishes(tmp
             break
         kills += 1
     assert kills > 3
-
-
-def scrub_killed_at(path: Path, number: int) -> bool:
-    """Scrub in another process that is killed before its `number`-th call of the disk; whether it was."""
-    child = os.fork()
-    if child == 0:
-        with suppress(BaseException):
-            try:
-                _die_at(number)
-                with memlog.open(path) as store:
-                    store.scrub()
-                os._exit(0)
-            except BaseException:
-                traceback.print_exc(file=sys.__stderr__)
-        os._exit(1)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
-    return os.WIFSIGNALED(status)
-
-
-def _die_at(number: int) -> None:
-    calls = count(1)
-
-    def standing_in(real):
-        def call(*args, **options):
-            if next(calls) == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return real(*args, **options)
-
-        return call
-
-    for name in disk.CALLS:
-        setattr(disk, name, standing_in(getattr(disk, name)))
 
 
 # The proof

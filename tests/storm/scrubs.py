@@ -35,7 +35,7 @@ def run(seconds: float, seed: int) -> dict[str, int]:
             counts["lines"] += _fill(path, chance)
             kept = _kept(path)
             for _ in range(chance.randint(1, _MOST_KILLS)):
-                counts["kills"] += _killed_at(path, chance.randrange(1, _CALLS))
+                counts["kills"] += scrub_killed_at(path, chance.randrange(1, _CALLS))
                 assert _kept(path) == kept
             _finish(path, kept)
         except AssertionError as broken:
@@ -64,7 +64,7 @@ def _kept(path: Path) -> list[bytes]:
     return [line for line in lines if line.startswith(b"{") and SECRET.encode() not in line]
 
 
-def _killed_at(path: Path, number: int) -> bool:
+def scrub_killed_at(path: Path, number: int) -> bool:
     """Scrub in another process that is killed before its `number`-th call of the disk; whether it was."""
     child = os.fork()
     if child == 0:
