@@ -21,6 +21,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from in_memory import memory
 from row_checks import check_rows
 
 import memlog
@@ -36,6 +37,9 @@ AT = "2026-02-26T09:00:00.000Z"
 an_event = st.integers(0, len(EVENTS) - 1).flatmap(EVENTS.__getitem__)
 ids = st.integers(0, 15).map("id-{}".format)
 an_identified_event = st.builds(lambda event, name: event | {"id": name}, an_event, ids)
+TAKES = {"append": 0.008, "project": 0.015, "rebuild": 0.03}
+"""What is killed, and how many seconds it takes, about: a kill comes within them."""
+
 numbers = st.integers(0, 999)
 """Which of the things that there are by then: how many there are hangs on what a kill has left."""
 some_events = st.lists(an_identified_event, min_size=1, max_size=4)
@@ -74,7 +78,7 @@ class History(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.store = Path(tempfile.mkdtemp(prefix="memlog-history-"))
+        self.store = Path(tempfile.mkdtemp(prefix="memlog-history-", dir=memory()))
         self.bytes: dict[str, bytes] = {}
         self.acknowledged: list[tuple[str, str, int, str]] = []
         self.projector = Projector(self.store)
@@ -143,9 +147,10 @@ class History(RuleBasedStateMachine):
         self.projector = Projector(self.store)
         self.writer = Log(self.store, durability="os")
 
-    @rule(events=some_events, what=st.sampled_from(["append", "project", "rebuild"]), ms=st.integers(0, 25))
-    def kill(self, events, what, ms):
-        asked = {"store": str(self.store), "what": what, "events": events, "seconds": ms / 1000}
+    @rule(events=some_events, what=st.sampled_from(list(TAKES)), part=st.integers(0, 25))
+    def kill(self, events, what, part):
+        seconds = TAKES[what] * part / 25
+        asked = {"store": str(self.store), "what": what, "events": events, "seconds": seconds}
         self.victim.stdin.write(json.dumps(asked) + "\n")
         self.victim.stdin.flush()
         said = json.loads(self.victim.stdout.readline())

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from scrubs import scrub_killed_at
+from scrubs import victim_process
 
 import memlog
 from memlog.eventlog import disk, seals
@@ -233,25 +233,26 @@ def test_a_core_memory_that_was_changed_by_hand_stays_and_is_proved_to(store):
 def test_a_process_that_is_killed_anywhere_leaves_what_the_next_run_finishes(tmp_path):
     """At each 23rd call of the disk, by a process that kills itself there; tests/storm has them all."""
     kills = 0
-    for number in count(step := 23, step):
-        path = tmp_path / f"store-{number}"
-        with memlog.open(path) as store:
-            store.append([said(SECRET, id="m1"), said("thank you", id="m2")])
-            write_segment(store, said(SECRET, id="old"), said("kept", id="kept"))
-            seals.seal(path / "log", STREAM, [OLD])
-            store.forget(match="5551234")
-        was_killed = scrub_killed_at(path, number)
-        with memlog.open(path) as store:
-            assert [each.content for each in store.window("cli", "1").messages] == ["kept", "thank you"]
-            assert all("an erasure was begun" in problem for problem in store.verify().problems)
-            assert store.scrub().done
-            assert store.prove(SECRET).found == []
-            assert is_as_sealed(path / "log")
-            assert store.verify().is_spotless
-            assert len(generations(store)) == 1
-        if not was_killed:
-            break
-        kills += 1
+    with victim_process() as scrub_killed_at:
+        for number in count(step := 23, step):
+            path = tmp_path / f"store-{number}"
+            with memlog.open(path) as store:
+                store.append([said(SECRET, id="m1"), said("thank you", id="m2")])
+                write_segment(store, said(SECRET, id="old"), said("kept", id="kept"))
+                seals.seal(path / "log", STREAM, [OLD])
+                store.forget(match="5551234")
+            was_killed = scrub_killed_at(path, number)
+            with memlog.open(path) as store:
+                assert [each.content for each in store.window("cli", "1").messages] == ["kept", "thank you"]
+                assert all("an erasure was begun" in problem for problem in store.verify().problems)
+                assert store.scrub().done
+                assert store.prove(SECRET).found == []
+                assert is_as_sealed(path / "log")
+                assert store.verify().is_spotless
+                assert len(generations(store)) == 1
+            if not was_killed:
+                break
+            kills += 1
     assert kills > 3
 
 

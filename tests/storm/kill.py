@@ -19,14 +19,16 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 
-from storm_checks import problems_of, read_log, rebuild_problems
+from storm_checks import event_problems, read_log, rebuild_problems, replay_problems
 from storm_workers import (
     CommandProjector,
+    ForkedCommandProjector,
+    ForkedPipeWriter,
     ForkedProjector,
     ForkedWriter,
     LongLinesWriter,
@@ -38,23 +40,30 @@ from storm_workers import (
 )
 from storm_workload import Ack, Failed
 
-WORKERS = (
-    *(PipeWriter, ForkedWriter, ForkedWriter, LongLinesWriter),
-    *(PipeWriter, ForkedWriter, ForkedWriter, LongLinesWriter),
-    *(CommandProjector, ForkedProjector),
+WORKERS: tuple[tuple[type[Worker], ...], ...] = (
+    *((PipeWriter, ForkedPipeWriter), (ForkedWriter,), (ForkedWriter,), (LongLinesWriter,)),
+    *((PipeWriter, ForkedPipeWriter), (ForkedWriter,), (ForkedWriter,), (LongLinesWriter,)),
+    *((CommandProjector, ForkedCommandProjector, ForkedCommandProjector), (ForkedProjector,)),
 )
-"""Who is at work at any time: eight writers and two projectors. Each is killed as often as the others."""
+"""Who is at work at any time: eight writers and two projectors. Each is killed as often as the others.
+
+Of those that stand together one follows the other: an installed command takes its time to start.
+"""
 
 READERS = 2
 
-ROUND = 25
+ROUND = 50
 """Kills between two checks."""
+
+MOST_AT_ONCE = 3
+"""Processes that are killed at one moment."""
 
 ROUNDS_A_STORE = 2
 """Then a new store: its beginning is a thing to kill, too, and a check does not grow without end."""
 
-_LONGEST_PAUSE = 0.15
+_LONGEST_PAUSE = 0.06
 _TICK = 0.01
+_KINDS = [kind.kind for kinds in WORKERS for kind in kinds]
 
 
 @dataclass
@@ -70,7 +79,7 @@ class Report:
     """
 
     seed: int
-    kills: dict[str, int] = field(default_factory=lambda: dict.fromkeys((kind.kind for kind in WORKERS), 0))
+    kills: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0))
     projections: int = 0
     submitted: int = 0
     acknowledged: int = 0
@@ -118,7 +127,7 @@ def storm(seconds: float, seed: int, kills: int) -> Report:
         for _ in range(ROUNDS_A_STORE):
             if goes_on():
                 store.round(min(ROUND, kills - report.total_kills), goes_on)
-        store.count_lines()
+        store.end()
         if not report.problems:
             shutil.rmtree(store.path)
     if report.problems:
@@ -155,6 +164,7 @@ class _Store:
         self._rng = random.Random(seed)
         self._report = report
         self._lives = count()
+        self._kinds = [cycle(kinds) for kinds in WORKERS]
         self._workers: dict[int, Worker] = {}
         self._submitted: set[str] = set()
         self._acknowledged: list[Ack] = []
@@ -165,51 +175,72 @@ class _Store:
         self._workers = {slot: self._new(slot) for slot in range(len(WORKERS))}
         self._readers = [Reader(self.path, self._newest_acknowledged) for _ in range(READERS)]
         try:
-            for slot in self._victims(kills - len(WORKERS)):
-                if goes_on():
-                    self._strike(slot)
-                    self._workers[slot] = self._new(slot)
-            self._work(self._rng.random() * _LONGEST_PAUSE)
-            for slot in list(self._workers):
-                self._kill(slot)
-            for reader in self._readers:
-                reader.finish()
-            self._check()
+            with self._noting_failures():
+                self._kill_in_turn(self._report.total_kills + kills, goes_on)
+                self._check()
+        finally:
+            self._end_all()
+
+    def _kill_in_turn(self, total: int, goes_on: Callable[[], bool]) -> None:
+        for slots in self._victims(total - len(WORKERS)):
+            if not goes_on():
+                break
+            self._strike(slots)
+        self._work(self._rng.random() * _LONGEST_PAUSE)
+        for slot in list(self._workers):
+            self._kill(slot)
+        for reader in self._readers:
+            reader.finish()
+
+    @contextmanager
+    def _noting_failures(self) -> Iterator[None]:
+        try:
+            yield
         except Failed as failure:
             self._report.problems.append(str(failure))
         except Exception:
             # Whatever it is: the folder is to be kept, and the seed printed.
             self._report.problems.append(traceback.format_exc())
-        finally:
-            self._end_all()
 
-    def count_lines(self) -> None:
+    def end(self) -> None:
+        """Compare the read model, which grew under all kills, with a replay; count what was cut short."""
+        if not self._report.problems:
+            with self._noting_failures():
+                self._report.problems += replay_problems(self.path) + rebuild_problems(self.path)
         log = read_log(self.path)
         self._report.torn += log.broken
         self._report.doubled_lines += log.ids.total() - len(log.ids)
 
     def _new(self, slot: int) -> Worker:
-        kind, life = WORKERS[slot], next(self._lives)
+        kind, life = next(self._kinds[slot]), next(self._lives)
         if issubclass(kind, ForkedWriter | PipeWriter):
             retries, self._retries = self._retries, []
             return kind(self.path, self._seed, life, retries)
         return kind(self.path, self._seed, life)
 
-    def _victims(self, kills: int) -> Iterator[int]:
-        """Slots in random order, each as often as the others."""
-        deck: list[int] = []
-        for _ in range(kills):
-            deck = deck or self._rng.sample(range(len(WORKERS)), len(WORKERS))
-            yield deck.pop()
+    def _victims(self, total: int) -> Iterator[list[int]]:
+        """Slots in random order, each as often as the others, by those that are killed at once.
 
-    def _strike(self, slot: int) -> None:
-        """Kill at a random moment, or shortly after the victim has begun something."""
-        victim = self._workers[slot]
+        total: of kills, then it ends. A command that has just ended by itself is none.
+        """
+        deck: list[int] = []
+        while (left := total - self._report.total_kills) > 0:
+            deck = deck or self._rng.sample(range(len(WORKERS)), len(WORKERS))
+            struck = deck[: min(self._rng.randint(1, MOST_AT_ONCE), left)]
+            deck = deck[len(struck) :]
+            yield struck
+
+    def _strike(self, slots: list[int]) -> None:
+        """Kill at a random moment, or shortly after the first has begun something; others follow them."""
+        victim = self._workers[slots[0]]
         self._work(self._rng.random() * _LONGEST_PAUSE)
         if self._rng.random() < victim.aimed:
             self._work(0.5, until=lambda: victim.is_busy)
             victim.wait_for_the_moment(self._rng)
-        self._kill(slot)
+        for slot in slots:
+            self._kill(slot)
+        for slot in slots:
+            self._workers[slot] = self._new(slot)
 
     def _work(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
         """Let all work for so long."""
@@ -247,8 +278,7 @@ class _Store:
         submitted = {name: event_of(self._seed, name) for name in self._submitted}
         self._report.checks += 1
         self._report.queries += sum(reader.answered for reader in self._readers)
-        self._report.problems += problems_of(self.path, submitted, self._acknowledged)
-        self._report.problems += rebuild_problems(self.path)
+        self._report.problems += event_problems(self.path, submitted, self._acknowledged)
 
     def _end_all(self) -> None:
         for worker in self._workers.values():

@@ -1,23 +1,51 @@
 """Scrubs that are killed at any call of the disk, by a process that kills itself there, and finished."""
 
-import os
+import json
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
-import traceback
-from contextlib import suppress
-from itertools import count
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import memlog
-from memlog.eventlog import disk
 
 SECRET = "my number is 5551234"
 _CALLS = 400  # of a scrub of such a store, and then some
 _MOST_KILLS = 3
+
+
+ScrubKilledAt = Callable[[Path, int], bool]
+"""Scrubs the store in another process that is killed before so many calls of the disk; whether it was."""
+
+
+@contextmanager
+def victim_process() -> Iterator[ScrubKilledAt]:
+    """A process whose children are killed: this one may have threads, and must not fork."""
+    process = subprocess.Popen(
+        [sys.executable, Path(__file__).with_name("scrub_victim.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    def scrub_killed_at(path: Path, number: int) -> bool:
+        process.stdin.write(json.dumps({"store": str(path), "call": number}) + "\n")
+        process.stdin.flush()
+        code = json.loads(process.stdout.readline())
+        assert code in (0, -signal.SIGKILL), "a scrub failed"
+        return code != 0
+
+    with process:
+        yield scrub_killed_at
+        process.stdin.close()
+        assert process.wait(10) == 0
 
 
 def run(seconds: float, seed: int) -> dict[str, int]:
@@ -29,19 +57,20 @@ def run(seconds: float, seed: int) -> dict[str, int]:
     """
     chance, end = random.Random(seed), time.monotonic() + seconds
     counts = {"stores": 0, "kills": 0, "lines": 0}
-    while time.monotonic() < end:
-        path = Path(tempfile.mkdtemp(prefix="memlog-scrubs-"))
-        try:
-            counts["lines"] += _fill(path, chance)
-            kept = _kept(path)
-            for _ in range(chance.randint(1, _MOST_KILLS)):
-                counts["kills"] += scrub_killed_at(path, chance.randrange(1, _CALLS))
-                assert _kept(path) == kept
-            _finish(path, kept)
-        except AssertionError as broken:
-            raise AssertionError(f"seed {seed}, kept {path}: {broken}") from broken
-        shutil.rmtree(path)
-        counts["stores"] += 1
+    with victim_process() as scrub_killed_at:
+        while time.monotonic() < end:
+            path = Path(tempfile.mkdtemp(prefix="memlog-scrubs-"))
+            try:
+                counts["lines"] += _fill(path, chance)
+                kept = _kept(path)
+                for _ in range(chance.randint(1, _MOST_KILLS)):
+                    counts["kills"] += scrub_killed_at(path, chance.randrange(1, _CALLS))
+                    assert _kept(path) == kept
+                _finish(path, kept)
+            except AssertionError as broken:
+                raise AssertionError(f"seed {seed}, kept {path}: {broken}") from broken
+            shutil.rmtree(path)
+            counts["stores"] += 1
     return counts
 
 
@@ -62,39 +91,6 @@ def _kept(path: Path) -> list[bytes]:
         line for each in sorted((path / "log").rglob("2*.jsonl")) for line in each.read_bytes().split(b"\n")
     ]
     return [line for line in lines if line.startswith(b"{") and SECRET.encode() not in line]
-
-
-def scrub_killed_at(path: Path, number: int) -> bool:
-    """Scrub in another process that is killed before its `number`-th call of the disk; whether it was."""
-    child = os.fork()
-    if child == 0:
-        with suppress(BaseException):
-            try:
-                _die_at(number)
-                with memlog.open(path) as store:
-                    store.scrub()
-                os._exit(0)
-            except BaseException:
-                traceback.print_exc(file=sys.__stderr__)
-        os._exit(1)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "a scrub failed"
-    return os.WIFSIGNALED(status)
-
-
-def _die_at(number: int) -> None:
-    calls = count(1)
-
-    def standing_in(real):
-        def call(*args, **options):
-            if next(calls) == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return real(*args, **options)
-
-        return call
-
-    for name in disk.CALLS:
-        setattr(disk, name, standing_in(getattr(disk, name)))
 
 
 def _finish(path: Path, kept: list[bytes]) -> None:

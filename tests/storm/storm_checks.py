@@ -36,6 +36,11 @@ def problems_of(store: Path, submitted: Mapping[str, Event], acknowledged: Itera
 
     submitted: every event that a writer may have written, by id; ids are unique over the store.
     """
+    return event_problems(store, submitted, acknowledged) + replay_problems(store)
+
+
+def event_problems(store: Path, submitted: Mapping[str, Event], acknowledged: Iterable[Ack]) -> list[str]:
+    """Project the log, and say which events are not there once, as they were submitted, at their place."""
     projected = run_memlog(store, "project", "--no-embed", "--json")
     if projected.returncode != 0:
         return [f"project: exit {projected.returncode}: {projected.stderr.decode()}"]
@@ -51,7 +56,7 @@ def problems_of(store: Path, submitted: Mapping[str, Event], acknowledged: Itera
         ]
     if log.falling:
         problems.append(f"`at` falls at {log.falling} lines")
-    return problems + _verify_problems(store)
+    return problems
 
 
 def rebuild_problems(store: Path) -> list[str]:
@@ -168,7 +173,7 @@ def _id_at(segment: bytes, offset: int) -> str | None:
     return event["id"] if event is not None and starts_a_line else None
 
 
-def _verify_problems(store: Path) -> list[str]:
+def replay_problems(store: Path) -> list[str]:
     """The read model that grew step by step is the one that a replay gives."""
     done = run_memlog(store, "verify", "--json")
     if not done.stdout:

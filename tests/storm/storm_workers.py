@@ -4,10 +4,10 @@ Real commands, and forked children, which call the library and cost no start-up.
 with its parent but the pipe that it speaks through: the parent has no SQLite file open and holds no lock.
 """
 
-import gc
 import json
 import os
 import random
+import select
 import signal
 import time
 import traceback
@@ -17,7 +17,20 @@ from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Protocol
 
 import msgspec
-from storm_workload import Ack, AppendPipe, Event, Failed, LineReader, Loop, ack_of, message, text
+from forked_commands import ForkedCommand, close_what_the_parent_has, load_commands
+from storm_workload import (
+    Ack,
+    AppendPipe,
+    Event,
+    Failed,
+    LineReader,
+    Loop,
+    Start,
+    ack_of,
+    installed,
+    message,
+    text,
+)
 
 from memlog.eventlog.draft import draft
 from memlog.eventlog.errors import MemlogError
@@ -33,9 +46,8 @@ LARGEST = 256 * 1024
 _LONG = "x"
 """The ids of long events begin with this."""
 
-_MANY_FILES = 1024
 _MUCH = 16 * 1024
-_QUERY_PAUSE = 0.3
+_QUERY_PAUSE = 0.2
 _LONGEST_PAUSE = 0.1
 
 Say = Callable[[Any], None]
@@ -68,7 +80,7 @@ def event_of(seed: str, name: str) -> Event:
         case 2:
             return {"type": "session_break", "id": name, "channel": "storm", "chat_id": rng.choice(CHATS)}
     # Most are short, and some are nearly as long as the longest.
-    return _message(name, rng.choice(CHATS), rng, int(SMALLEST * (LARGEST / SMALLEST) ** rng.random() ** 2.5))
+    return _message(name, rng.choice(CHATS), rng, int(SMALLEST * (LARGEST / SMALLEST) ** rng.random() ** 6))
 
 
 def _message(name: str, chat: str, rng: random.Random, size: int) -> Event:
@@ -117,13 +129,16 @@ class Worker:
 
 
 class Child:
-    """A forked process that does `work`; what it says comes through a pipe, one JSON value a line."""
+    """A forked process that does `work`; what it says comes through a pipe, one JSON value a line.
 
-    def __init__(self, work: Callable[[Say], None]) -> None:
+    It keeps open the files of the parent that `keeps` names, and no other.
+    """
+
+    def __init__(self, work: Callable[[Say], None], *keeps: int) -> None:
         reading, writing = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
-            _live(work, writing)
+            _live(work, writing, keeps)
         os.close(writing)
         self._reader = LineReader(reading)
 
@@ -145,16 +160,14 @@ class Child:
 
 def load_what_children_need() -> None:
     """So that no child pays for it."""
+    load_commands()
     binding()
     count_tokens("")
 
 
-def _live(work: Callable[[Say], None], pipe: int) -> NoReturn:
+def _live(work: Callable[[Say], None], pipe: int, keeps: tuple[int, ...]) -> NoReturn:
     try:
-        # No object of the parent is to be finalised here: its files and folders are not the child's.
-        gc.disable()
-        os.closerange(3, pipe)
-        os.closerange(pipe + 1, _MANY_FILES)
+        close_what_the_parent_has(pipe, *keeps)
         work(lambda value: _say(pipe, value))
     except BaseException:
         _say(pipe, {"failed": traceback.format_exc()})
@@ -212,11 +225,19 @@ class ForkedWriter(ForkedWorker):
         self._life = life
         self._names = _names(self.first_letter, life)
         self._rng = random.Random(f"{seed} {life}")
-        self._child = Child(lambda say: self._append(say, retries))
+        its_end, self._bell = os.pipe()
+        self._child = Child(lambda say: self._append(say, retries, its_end), its_end)
+        os.close(its_end)
 
-    def _append(self, say: Say, batch: list[str]) -> None:
-        """What the child does."""
+    def kill(self) -> int:
+        os.close(self._bell)
+        return super().kill()
+
+    def _append(self, say: Say, batch: list[str], bell: int) -> None:
+        """What the child does, after a pause each, or when the bell rings."""
         while True:
+            if select.select([bell], [], [], self._rng.random() * self.longest_pause)[0]:
+                os.read(bell, 1)
             batch = batch or [next(self._names) for _ in range(self._rng.randint(*self.batches))]
             drafts = [draft(event_of(self._seed, name)) for name in batch]
             say({"submitted": batch})
@@ -225,7 +246,6 @@ class ForkedWriter(ForkedWorker):
                     raise outcome
                 say(outcome)
             batch = []
-            time.sleep(self._rng.random() * self.longest_pause)
 
     def _note(self, heard: list[Any]) -> None:
         for value in heard:
@@ -240,11 +260,11 @@ class LongLinesWriter(ForkedWriter):
 
     kind = "forked writer of long lines"
     aimed = 0.8
-    soon = 0.4
+    soon = 0.2
 
     first_letter = _LONG
-    batches = (4, 4)
-    longest_pause = 0.3
+    batches = (3, 3)
+    longest_pause = 2.0
 
     @property
     def is_busy(self) -> bool:
@@ -253,13 +273,16 @@ class LongLinesWriter(ForkedWriter):
     def wait_for_the_moment(self, rng: random.Random) -> None:
         """Until its segment grows: most of the write is still to come."""
         folder = self._log.path / "conversations" / f"storm_{_chat_of_life(self._life)}"
-        end, before = time.monotonic() + self.soon, _size_of(folder)
-        while _size_of(folder) < before + _MUCH and time.monotonic() < end:
-            time.sleep(0.00002)
+        segment = max(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns, default=None)
+        before = _size_of(segment)
+        os.write(self._bell, b"!")
+        end = time.monotonic() + self.soon
+        while _size_of(segment) < before + _MUCH and time.monotonic() < end:
+            pass
 
 
-def _size_of(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.glob("*.jsonl"))
+def _size_of(segment: Path | None) -> int:
+    return segment.stat().st_size if segment else 0
 
 
 def _chat_of_life(life: int) -> str:
@@ -276,13 +299,15 @@ class PipeWriter(Worker):
     kind = "memlog append"
     soon = 0.004
 
+    start: Start = staticmethod(installed)
+
     def __init__(self, store: Path, seed: str, life: int, retries: list[str]) -> None:
         super().__init__()
         self._seed = seed
         self._names = _names("w", life)
         self._rng = random.Random(f"{seed} {life}")
         self._next_burst = 0.0
-        self._pipe = AppendPipe(store)
+        self._pipe = AppendPipe(store, self.start)
         self._submit(retries)
 
     def talking(self) -> list[Talking]:
@@ -310,6 +335,13 @@ class PipeWriter(Worker):
             raise Failed(f"memlog append: {self._pipe.refused[0]}")
 
 
+class ForkedPipeWriter(PipeWriter):
+    """Appends by a `memlog append` that costs no start-up."""
+
+    kind = "forked memlog append"
+    start = ForkedCommand
+
+
 class ForkedProjector(ForkedWorker):
     """Catches up by the library, again and again, and now and then builds a generation from scratch."""
 
@@ -335,7 +367,7 @@ def _project_on(say: Say, store: Path, rng: random.Random) -> None:
     projector = Projector(store)
     while True:
         say({"is_busy": True, "notes": []})
-        done = projector.rebuild("asked for") if rng.random() < 0.25 else projector.catch_up()
+        done = projector.rebuild("asked for") if rng.random() < 0.15 else projector.catch_up()
         say({"is_busy": False, "notes": done.read.notes})
         if rng.random() < 0.3:
             projector.close()
@@ -343,22 +375,28 @@ def _project_on(say: Say, store: Path, rng: random.Random) -> None:
 
 
 class CommandProjector(Worker):
-    """Is a real `memlog project`, again and again, and now and then one from scratch."""
+    """Is a real `memlog project`, now and again, and at times one from scratch."""
 
     kind = "memlog project"
-    soon = 0.1
+    soon = 0.4
+
+    start: Start = staticmethod(installed)
 
     def __init__(self, store: Path, seed: str, life: int) -> None:
         super().__init__()
         self._rng = random.Random(f"{seed} {life}")
-        self._loop = Loop(store, self._arguments)
+        self._next_run = 0.0
+        self._loop = Loop(store, self._arguments, self.start)
 
     @property
     def is_busy(self) -> bool:
-        return True
+        return self._loop.process.poll() is None
 
     def turn(self) -> None:
-        self._loop.turn()
+        if self.is_busy:
+            self._next_run = time.monotonic() + self._rng.random() * _LONGEST_PAUSE
+        elif time.monotonic() >= self._next_run:
+            self._loop.turn()
         for answer in self._loop.take_answers():
             _check_notes(answer["notes"])
 
@@ -370,6 +408,15 @@ class CommandProjector(Worker):
         return ("project", "--no-embed", *from_scratch)
 
 
+class ForkedCommandProjector(CommandProjector):
+    """Is a `memlog project` that costs no start-up."""
+
+    kind = "forked memlog project"
+    soon = 0.05
+
+    start = ForkedCommand
+
+
 def _check_notes(notes: list[str]) -> None:
     """No kill rewrites history, so no stream is replayed."""
     if notes:
@@ -377,7 +424,7 @@ def _check_notes(notes: list[str]) -> None:
 
 
 class Reader:
-    """Asks for what was just acknowledged by real `memlog query`; it is not killed, and never to fail.
+    """Asks for what was just acknowledged by `memlog query`; it is not killed, and never to fail.
 
     pick: the id of an acknowledged message; None where there is none yet.
     """
@@ -386,7 +433,7 @@ class Reader:
         self.answered = 0
         self._pick = pick
         self._next_turn = 0.0
-        self._loop = Loop(store, self._arguments)
+        self._loop = Loop(store, self._arguments, ForkedCommand)
 
     def turn(self) -> None:
         if time.monotonic() >= self._next_turn:

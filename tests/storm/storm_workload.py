@@ -7,12 +7,13 @@ import json
 import os
 import random
 import select
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 MEMLOG = Path(sys.executable).parent / "memlog"
 """The installed command."""
@@ -22,6 +23,7 @@ Event = dict[str, Any]
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("MEMLOG_")}
 _PIPE_BLOCK = 64 * 1024
 _PATIENCE = 60.0
+_STDERR = 2
 _SENTENCES = (
     "The lamp in the harbour went out again. ",
     "Шторм пришёл ночью и унёс лодку. ",
@@ -88,6 +90,26 @@ def _answer(arguments: Iterable[str], code: int, output: bytes, errors: bytes) -
     return answer
 
 
+class Running(Protocol):
+    """A process, as `subprocess.Popen` is one."""
+
+    pid: int
+    returncode: Any
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float) -> int: ...
+    def send_signal(self, number: int) -> None: ...
+
+
+Start = Callable[[Sequence[str | Path], int, int, int], Running]
+"""Starts a command with these arguments and files for its stdin, stdout and stderr."""
+
+
+def installed(arguments: Sequence[str | Path], stdin: int, stdout: int, stderr: int) -> Running:
+    """Start the command as it is installed."""
+    return subprocess.Popen(arguments, stdin=stdin, stdout=stdout, stderr=stderr, env=_ENVIRONMENT)
+
+
 class LineReader:
     """The lines that come through a pipe, as far as they have come. Reading never waits."""
 
@@ -127,23 +149,19 @@ class AppendPipe:
     refused: what it answered instead where it could not store a line.
     """
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, start: Start = installed) -> None:
         self.submitted: dict[str, Event] = {}
         self.acknowledged: list[Ack] = []
         self.refused: list[dict[str, Any]] = []
-        self.process = subprocess.Popen(
-            [MEMLOG, "--store", store, "append"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=_ENVIRONMENT,
-            bufsize=0,
-        )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self._input = self.process.stdin
-        os.set_blocking(self._input.fileno(), False)
+        its_input, our_output = os.pipe()
+        our_input, its_output = os.pipe()
+        self.process = start([MEMLOG, "--store", store, "append"], its_input, its_output, _STDERR)
+        os.close(its_input)
+        os.close(its_output)
+        os.set_blocking(our_output, False)
+        self._input = os.fdopen(our_output, "wb", buffering=0)
         self._outgoing = bytearray()
-        self._reader = LineReader(self.process.stdout.fileno())
+        self._reader = LineReader(our_input)
 
     def fileno(self) -> int:
         """Of its answers, for `select`."""
@@ -181,7 +199,7 @@ class AppendPipe:
 
     def kill(self) -> int:
         """SIGKILL. What it had written to its stdout before is still read: it counts as acknowledged."""
-        self.process.kill()
+        self.process.send_signal(signal.SIGKILL)
         self._input.close()
         self._record(self._reader.remaining_lines())
         return self._ended()
@@ -204,8 +222,7 @@ class AppendPipe:
 
     def _ended(self) -> int:
         code = self.process.wait(_PATIENCE)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        os.close(self._reader.fd)
         return code
 
 
@@ -227,14 +244,15 @@ class Loop:
     answers: what the runs printed, unless it was taken.
     """
 
-    def __init__(self, store: Path, choose: Callable[[], tuple[str, ...]]) -> None:
+    def __init__(self, store: Path, choose: Callable[[], tuple[str, ...]], start: Start = installed) -> None:
         self.answers: list[dict[str, Any]] = []
         self._store = store
         self._choose = choose
+        self._begin = start
         self._start()
 
     @property
-    def process(self) -> subprocess.Popen[bytes]:
+    def process(self) -> Running:
         """The run that goes on."""
         return self._process
 
@@ -261,7 +279,7 @@ class Loop:
 
     def kill(self) -> int:
         """SIGKILL to the run that goes on."""
-        self._process.kill()
+        self._process.send_signal(signal.SIGKILL)
         self._folder.cleanup()
         return self._process.wait(_PATIENCE)
 
@@ -270,14 +288,13 @@ class Loop:
         self._folder = tempfile.TemporaryDirectory()
         # Files and not pipes: nobody has to read them while the command runs.
         self._output, self._errors = Path(self._folder.name, "stdout"), Path(self._folder.name, "stderr")
-        with self._output.open("wb") as output, self._errors.open("wb") as errors:
-            self._process = subprocess.Popen(
-                [MEMLOG, "--store", self._store, *self._arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=errors,
-                env=_ENVIRONMENT,
-            )
+        with (
+            open(os.devnull, "rb") as nothing,
+            self._output.open("wb") as output,
+            self._errors.open("wb") as errors,
+        ):
+            arguments = [MEMLOG, "--store", self._store, *self._arguments]
+            self._process = self._begin(arguments, nothing.fileno(), output.fileno(), errors.fileno())
 
     def _wait(self) -> None:
         try:

@@ -10,11 +10,12 @@ from storm_workload import AppendPipe, message, run_memlog
 
 READERS = 4
 BEACONS = 5
+_LEAST_SWAPS = 5
 
 _READ = """
-import json, sys, time, memlog
-end, failed, reads = time.monotonic() + float(sys.argv[2]), [], 0
-while time.monotonic() < end:
+import json, select, sys, memlog
+failed, reads = [], 0
+while reads < 10 or not select.select([sys.stdin], [], [], 0)[0]:
     try:
         with memlog.open(sys.argv[1]) as store:
             found = len(store.search("beacon", mode="text").hits), len(store.window("storm", "one").messages)
@@ -23,6 +24,8 @@ while time.monotonic() < end:
     except Exception as error:
         failed.append(repr(error))
     reads += 1
+    if reads == 1:
+        print("reads", flush=True)
 print(json.dumps({"reads": reads, "failed": failed[:5]}))
 """
 
@@ -31,7 +34,7 @@ import json, sys, time
 from pathlib import Path
 from memlog.projector.projector import Projector
 end, swaps = time.monotonic() + float(sys.argv[2]), 0
-while time.monotonic() < end:
+while time.monotonic() < end or swaps < int(sys.argv[3]):
     Projector(Path(sys.argv[1])).rebuild("asked for")
     swaps += 1
 print(json.dumps({"swaps": swaps}))
@@ -39,7 +42,7 @@ print(json.dumps({"swaps": swaps}))
 
 
 def run(seconds: float, seed: int) -> dict[str, int]:
-    """Four readers, and two who build generations, for so long.
+    """Two who build generations for so long, five each at least, and four who read from before until after.
 
     Raises:
         AssertionError: a read failed, or found another number of things than stand in the log.
@@ -50,19 +53,23 @@ def run(seconds: float, seed: int) -> dict[str, int]:
         pipe.submit(message(f"b{n}", "one", f"beacon {n}") for n in range(BEACONS))
         assert pipe.finish() == 0
         assert run_memlog(store, "project", "--no-embed").returncode == 0
-        swappers = [_started(_SWAP, store, seconds) for _ in range(2)]
-        readers = [_started(_READ, store, seconds) for _ in range(READERS)]
-        read = [_said(each, seconds) for each in readers]
+        readers = [_started(_READ, store) for _ in range(READERS)]
+        assert [each.stdout.readline() for each in readers] == [b"reads\n"] * READERS
+        swappers = [_started(_SWAP, store, seconds, _LEAST_SWAPS) for _ in range(2)]
         swapped = [_said(each, seconds) for each in swappers]
+        read = [_said(each, seconds) for each in readers]
     assert [each["failed"] for each in read] == [[]] * READERS
     return {"reads": sum(each["reads"] for each in read), "swaps": sum(each["swaps"] for each in swapped)}
 
 
-def _started(code: str, store: Path, seconds: float) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([sys.executable, "-c", code, store, str(seconds)], stdout=subprocess.PIPE)
+def _started(code: str, *arguments: object) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
 
 
 def _said(process: "subprocess.Popen[bytes]", seconds: float):
+    """What it says at its end, which for a reader is that of its stdin."""
     said, _ = process.communicate(timeout=seconds + 120)
     assert process.returncode == 0
     return json.loads(said)

@@ -4,5 +4,5 @@ import scrubs
 
 
 def test_scrubs_that_are_killed_lose_nothing_else_and_are_finished() -> None:
-    counts = scrubs.run(3, 7)
+    counts = scrubs.run(2, 7)
     assert counts["kills"] > 0
