@@ -37,7 +37,7 @@ class ForkedCommand:
         """Run memlog; `arguments[0]` is its name, each of the others a file descriptor for it."""
         self.returncode: int | None = None
         sys.stdout.flush()
-        self.pid = os.fork()
+        self.pid = os.fork()  # noqa: TID251 - has no threads
         if self.pid == 0:
             _run([str(argument) for argument in arguments], (stdin, stdout, stderr))
 

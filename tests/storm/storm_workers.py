@@ -136,7 +136,7 @@ class Child:
 
     def __init__(self, work: Callable[[Say], None], *keeps: int) -> None:
         reading, writing = os.pipe()
-        self._pid = os.fork()
+        self._pid = os.fork()  # noqa: TID251 - has no threads
         if self._pid == 0:
             _live(work, writing, keeps)
         os.close(writing)
