@@ -1,5 +1,6 @@
 """Generations: one SQLite file each, and CURRENT, which names the live one and is replaced atomically."""
 
+import errno
 import secrets
 import stat
 import time
@@ -34,13 +35,25 @@ class Generations:
         return named
 
     def _named(self) -> Path | None:
-        """The file that CURRENT names, standing or not; None where it names no generation."""
+        """The file that CURRENT names, standing or not; None where it names no generation, or is a link."""
         try:
             name = (files.read(self._current) or b"").decode().strip()
         except (NotADirectoryError, IsADirectoryError, UnicodeDecodeError):
             return None
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                return None
+            raise
         path = self.folder / name
         return path if path.parent == self.folder and path.suffix == ".db" else None
+
+    def why_none(self) -> str:
+        """Why there is no live generation."""
+        try:
+            disk.look(self._current)
+        except (FileNotFoundError, NotADirectoryError):
+            return "there was no read model"
+        return "model/CURRENT named no read model that stood"
 
     def make_folder(self) -> None:
         """Make the folder where it does not stand."""

@@ -240,7 +240,7 @@ class Projector:
     def why_unusable(self) -> str | None:
         """Why the live generation cannot be read on; None where it can."""
         if self.generations.current() is None:
-            return "there was no read model"
+            return self.generations.why_none()
         try:
             db = self.live()
             with wrapped("the read model"):

@@ -88,7 +88,28 @@ def test_a_read_model_that_cannot_be_read_is_made_anew_and_the_log_is_not_touche
 def test_a_current_that_names_no_generation_is_no_generation(week, current):
     Projector(week).catch_up()
     (week / "model" / "CURRENT").write_bytes(current)
-    assert Projector(week).catch_up().rebuilt == "there was no read model"
+    assert Projector(week).catch_up().rebuilt == "model/CURRENT named no read model that stood"
+
+
+def test_a_current_that_is_a_link_is_not_followed_and_replaced(week, tmp_path):
+    """Also where the link leads to what would name a generation."""
+    Projector(week).catch_up()
+    current, elsewhere = week / "model" / "CURRENT", tmp_path / "elsewhere"
+    current.rename(elsewhere)
+    current.symlink_to(elsewhere)
+    named, log = elsewhere.read_bytes(), log_bytes(week)
+    with memlog.open(week) as store:
+        assert store.verify().problems == ["model/CURRENT names no read model that stands: memlog project"]
+    done = Projector(week).catch_up()
+    assert (done.rebuilt, done.read.events) == ("model/CURRENT named no read model that stood", 68)
+    assert current.is_file()
+    assert not current.is_symlink()
+    assert (elsewhere.read_bytes(), log_bytes(week)) == (named, log)
+    assert Projector(week).catch_up().rebuilt is None
+
+
+def log_bytes(store):
+    return {path: path.read_bytes() for path in (store / "log").rglob("*.jsonl")}
 
 
 def test_deleting_model_and_cache_loses_nothing(week):
