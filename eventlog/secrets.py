@@ -109,18 +109,24 @@ def masked_error(error: MemlogError) -> MemlogError:
 def texts_in(line: bytes) -> Iterator[str]:
     """All that a line may say: each text of its JSON, names of members too; or the line, where it is none."""
     try:
-        waiting = [msgspec.json.decode(line)]
+        value = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         yield line.decode(errors="replace")
         return
+    yield from texts_within([value])
+
+
+def texts_within(values: Iterable[Any]) -> Iterator[str]:
+    """Each text in JSON values, at any depth, names of members too, in their order. Without recursion."""
+    waiting = list(values)[::-1]
     while waiting:
         value = waiting.pop()
         if isinstance(value, str):
             yield value
         elif isinstance(value, dict):
-            waiting += [*value.values(), *value][::-1]
+            waiting += [part for pair in reversed(value.items()) for part in reversed(pair)]
         elif isinstance(value, list):
-            waiting += value[::-1]
+            waiting += reversed(value)
 
 
 @cache

@@ -234,22 +234,9 @@ def texts_of(entry: Entry) -> Iterator[str]:
     Of a line that holds no event also the whole of it as it stands; of one that was too long to be loaded
     nothing.
     """
-    yield from _texts(value for name, value in _members(entry).items() if name not in _NAMES)
+    yield from texts_within(value for name, value in _members(entry).items() if name not in _NAMES)
     if isinstance(entry.event, BadLine):
         yield (entry.line.data or b"").decode(errors="replace")
-
-
-def _texts(values: Iterable[Any]) -> Iterator[str]:
-    """Without recursion: the stack is the caller's."""
-    waiting = list(values)[::-1]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            waiting += [part for pair in reversed(value.items()) for part in reversed(pair)]
-        elif isinstance(value, list):
-            waiting += reversed(value)
 
 
 def _members(entry: Entry) -> dict[str, Any]:
