@@ -24,7 +24,7 @@ each is documented:
 """
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import cache
 from itertools import count
 from typing import Any

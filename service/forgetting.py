@@ -4,7 +4,7 @@ The bytes stay in the log until they are overwritten (`memlog.service.scrubbing`
 """
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from memlog.eventlog.events import Id, Redacted, tag_of
 from memlog.eventlog.line import BOM, ENVELOPE
 from memlog.eventlog.log import Log
 from memlog.eventlog.reading import Entry, Key, in_log_order, redacted_keys, segments_about
+from memlog.eventlog.secrets import texts_within
 from memlog.eventlog.streams import Segment, is_stream
 from memlog.projector import passages
 from memlog.projector.cache import keep_only

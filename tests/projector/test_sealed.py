@@ -123,6 +123,21 @@ def test_a_loss_that_is_accepted_lets_the_stream_go_on(sealed, lose, left):
     assert digest(sealed.live()) == replayed(sealed)
 
 
+@pytest.mark.parametrize(
+    ("lose", "left"),
+    [(lambda _: None, ["black", "green", "white"]), (gone, ["black", "white"])],
+    ids=["nothing is lost", "a segment is gone"],
+)
+def test_seals_that_are_made_anew_leave_the_rows_of_what_stands(sealed, lose, left):
+    lose(segments(sealed)[1])
+    sealed.catch_up()
+    (sealed.log / "seals.jsonl").unlink()
+    Log(sealed.store).seal()
+    assert sealed.catch_up().read.losses == []
+    assert contents(sealed) == left
+    assert digest(sealed.live()) == replayed(sealed)
+
+
 def test_a_stream_whose_folder_is_gone_stops(sealed):
     shutil.rmtree(sealed.log / "memory")
     assert len(sealed.catch_up().read.losses) == 3
