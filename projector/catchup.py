@@ -5,7 +5,7 @@ A rebuild is the same on an empty file, so that both give the same rows.
 
 from collections import defaultdict
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -125,14 +125,15 @@ def _read_on(
     report: CatchUp,
     tell: Callable[[], None],
 ) -> None:
-    batches = fold_segment(db, stretch, sizes)
-    while True:
-        with turn():
-            tally = next(batches, None)
-        if tally is None:
-            return
-        report.add(tally)
-        tell()
+    # An error closes the segment at once, not when the generator is collected.
+    with closing(fold_segment(db, stretch, sizes)) as batches:
+        while True:
+            with turn():
+                tally = next(batches, None)
+            if tally is None:
+                return
+            report.add(tally)
+            tell()
 
 
 def _replayed(

@@ -1,8 +1,8 @@
 """Folds the lines of segments into a read model: each becomes an event, or a row that says why not."""
 
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple, cast
@@ -76,7 +76,7 @@ class Tally:
         self.bytes += other.bytes
 
 
-def fold_segment(db: Connection, stretch: Stretch, sizes: ChunkSizes) -> Iterator[Tally]:
+def fold_segment(db: Connection, stretch: Stretch, sizes: ChunkSizes) -> Generator[Tally, None, None]:
     """Read on from the segment's checkpoint, a batch at a time; each batch leaves a checkpoint.
 
     Raises:
@@ -113,8 +113,9 @@ def replay_stream(db: Connection, stream: str, stretches: list[Stretch], sizes: 
     for stretch in stretches:
         _find_redactions(db, stretch)
     for stretch in stretches:
-        for part in fold_segment(db, stretch, sizes):
-            tally.add(part)
+        with closing(fold_segment(db, stretch, sizes)) as parts:
+            for part in parts:
+                tally.add(part)
     return tally
 
 

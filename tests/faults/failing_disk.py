@@ -16,15 +16,20 @@ SHORT = "short"
 FAILURES = ("EIO", "ENOSPC", "EINTR", "EMFILE", "EACCES", SHORT)
 
 
+def can_meet(call: str, failure: str) -> bool:
+    """Whether a call of that name can meet the failure: only a write is ever short."""
+    return failure != SHORT or call == "write"
+
+
 class FailingDisk(RecordingDisk):
     """The `first` call, from 1, fails with `failure`, and where `for_ever` every later one.
 
-    calls: how many there have been. struck: whether one has failed.
+    called: the name of each call, in their order. struck: whether one has failed.
     """
 
     def __init__(self, first: int, failure: str, *, for_ever: bool) -> None:
         super().__init__()
-        self.calls = 0
+        self.called: list[str] = []
         self.struck = False
         self._first, self._failure, self._for_ever = first, failure, for_ever
 
@@ -36,9 +41,10 @@ class FailingDisk(RecordingDisk):
 
     def _maybe(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
-            self.calls += 1
-            is_due = self.calls >= self._first if self._for_ever else self.calls == self._first
-            if not is_due or (self._failure == SHORT and name != "write"):
+            self.called.append(name)
+            number = len(self.called)
+            is_due = number >= self._first if self._for_ever else number == self._first
+            if not is_due or not can_meet(name, self._failure):
                 return function(*args, **options)
             self.struck = True
             if self._failure == SHORT:
@@ -47,7 +53,7 @@ class FailingDisk(RecordingDisk):
             if name == "close":
                 # Linux frees the descriptor even then.
                 function(*args)
-            number = getattr(errno, self._failure)
-            raise OSError(number, os.strerror(number))
+            code = getattr(errno, self._failure)
+            raise OSError(code, os.strerror(code))
 
         return call

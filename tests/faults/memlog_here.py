@@ -43,10 +43,18 @@ def memlog_here(*args: str | Path, input: bytes = b"", env: dict[str, str] | Non
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(file))
         monkeypatch.setattr(sys, "stdout", out)
         monkeypatch.setattr(sys, "stderr", err)
-        with pytest.raises(SystemExit) as left:
-            main()
+        # What goes wrong while objects are removed is told on stderr, too: pytest would take it.
+        monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+        code = _exit_code()
+    return Ended(code, _written(out), _written(err))
+
+
+def _exit_code() -> int:
+    """Of `main`; what its error held on to is gone, too."""
+    with pytest.raises(SystemExit) as left:
+        main()
     assert isinstance(left.value.code, int)
-    return Ended(left.value.code, _written(out), _written(err))
+    return left.value.code
 
 
 def _written(stream: io.TextIOWrapper) -> bytes:
