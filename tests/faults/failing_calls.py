@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from failing_disk import FAILURES, FailingDisk, can_meet
+from failing_disk import ALIKE, FAILURES, FailingDisk, can_meet
 from memlog_here import Ended, memlog_here
 from power_cuts import SimulatedDisk, State, materialised
 from projecting_scenarios import relative_log
@@ -96,14 +96,18 @@ COMMANDS = {
 
 @dataclass
 class Failing:
-    """How often a call failed, by exit code of the command, and what was wrong."""
+    """How often a call failed, by exit code of the command, and what was wrong.
+
+    alike: how many of these were not run, since another run has shown how they go.
+    """
 
     codes: Counter[int] = field(default_factory=Counter)
+    alike: int = 0
     violations: list[str] = field(default_factory=list)
 
     @property
     def runs(self) -> int:
-        """In which a call failed."""
+        """In which a call failed, those that are alike among them."""
         return self.codes.total()
 
 
@@ -112,17 +116,26 @@ def fail_each_call(name: str, failures: Sequence[tuple[str, bool]] = EVERY) -> F
 
     failures: what fails the call, and whether all later ones fail, too.
     """
-    found = Failing()
+    found, seen = Failing(), dict[tuple[int, bool], int]()
     with in_memory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(memlog.cli.append, "_COMMIT_LINES", _LINES_A_COMMIT)
         bench = _Bench(COMMANDS[name], folder, _fixed_names(monkeypatch))
         for (number, call), (failure, for_ever) in product(enumerate(bench.calls, start=1), failures):
             # A call that cannot be short goes well: that is the whole run, or that of the next write.
-            if can_meet(call, failure):
-                ended, problems = bench.run_and_again(FailingDisk(number, failure, for_ever=for_ever))
-                found.codes[ended.code] += 1
-                what = f"{name}: call {number} {failure}{' for ever' if for_ever else ''}"
-                found.violations += [f"{what}: {problem}" for problem in problems]
+            if not can_meet(call, failure):
+                continue
+            # Whatever memlog did not look at cannot have changed what it did.
+            if failure in ALIKE and (number, for_ever) in seen:
+                found.codes[seen[number, for_ever]] += 1
+                found.alike += 1
+                continue
+            disk = FailingDisk(number, failure, for_ever=for_ever)
+            ended, problems = bench.run_and_again(disk)
+            if failure in ALIKE and not disk.tells_alike_apart:
+                seen[number, for_ever] = ended.code
+            found.codes[ended.code] += 1
+            what = f"{name}: call {number} {failure}{' for ever' if for_ever else ''}"
+            found.violations += [f"{what}: {problem}" for problem in problems]
     return found
 
 

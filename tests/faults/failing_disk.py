@@ -15,22 +15,42 @@ SHORT = "short"
 
 FAILURES = ("EIO", "ENOSPC", "EINTR", "EMFILE", "EACCES", SHORT)
 
+ALIKE = ("EIO", "ENOSPC", "EMFILE")
+"""Python has no classes of their own for these: what compares no number of theirs goes one way after all."""
+
 
 def can_meet(call: str, failure: str) -> bool:
     """Whether a call of that name can meet the failure: only a write is ever short."""
     return failure != SHORT or call == "write"
 
 
+class _Watched(int):
+    """The number of an error, which keeps what it is compared with."""
+
+    compared: set[object]
+
+    def __eq__(self, other: object) -> bool:
+        self.compared.add(other)
+        return int(self) == other
+
+    def __hash__(self) -> int:
+        # As the key of a dict it may be compared with anything.
+        self.compared |= {getattr(errno, name) for name in ALIKE}
+        return hash(int(self))
+
+
 class FailingDisk(RecordingDisk):
     """The `first` call, from 1, fails with `failure`, and where `for_ever` every later one.
 
     called: the name of each call, in their order. struck: whether one has failed.
+    compared: the numbers that an error's was compared with, by whoever has caught it.
     """
 
     def __init__(self, first: int, failure: str, *, for_ever: bool) -> None:
         super().__init__()
         self.called: list[str] = []
         self.struck = False
+        self.compared: set[object] = set()
         self._first, self._failure, self._for_ever = first, failure, for_ever
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,6 +58,11 @@ class FailingDisk(RecordingDisk):
         super().install(monkeypatch)
         for name in disk.CALLS:
             monkeypatch.setattr(disk, name, self._maybe(name, getattr(disk, name)))
+
+    @property
+    def tells_alike_apart(self) -> bool:
+        """Whether an error's number was compared with one of `ALIKE`."""
+        return any(getattr(errno, name) in self.compared for name in ALIKE)
 
     def _maybe(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
@@ -54,6 +79,9 @@ class FailingDisk(RecordingDisk):
                 # Linux frees the descriptor even then.
                 function(*args)
             code = getattr(errno, self._failure)
-            raise OSError(code, os.strerror(code))
+            error = OSError(code, os.strerror(code))
+            error.errno = _Watched(code)
+            error.errno.compared = self.compared
+            raise error
 
         return call

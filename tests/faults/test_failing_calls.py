@@ -1,8 +1,12 @@
 """The n-th call of the disk fails, for every n and each failure: a documented exit code, no false claim."""
 
+import errno
+
 import pytest
 from failing_calls import COMMANDS, fail_each_call
-from failing_disk import FAILURES
+from failing_disk import FAILURES, FailingDisk
+
+from memlog.eventlog import disk
 
 # A file that is closed only when its reader is collected fails where nobody is told but stderr.
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
@@ -35,3 +39,14 @@ def test_a_projection_whose_disk_fails_leaves_the_log_and_a_next_run_that_works(
     assert found.violations == []
     assert found.runs >= 400
     assert set(found.codes) <= {0, 73, 74, 75}
+
+
+def test_what_looks_at_the_number_of_an_error_is_run_with_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = FailingDisk(1, "EIO", for_ever=False)
+    failing.install(monkeypatch)
+    with pytest.raises(OSError) as caught:
+        disk.status(0)
+    assert caught.value.errno not in (errno.EACCES, errno.EPERM)
+    assert not failing.tells_alike_apart
+    assert caught.value.errno not in (errno.ENOSPC,)
+    assert failing.tells_alike_apart
