@@ -6,9 +6,10 @@ from memlog.cli.formats import Answer, Table, format_options, print_answer, sile
 from memlog.cli.opening import open_store
 from memlog.cli.output import bold, dim, minute, one_line
 from memlog.cli.settings import Settings, setting_option
-from memlog.cli.types import CHAT, TEXT, TIME, UNIT
+from memlog.cli.types import CHAT, TEXT, TIME, UNIT, WEIGHT
 from memlog.query.filters import Filters, Kind
-from memlog.query.search import Hit, SearchResult
+from memlog.query.ranking import Ranking
+from memlog.query.search import Evidence, Hit, SearchResult
 
 _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documents": "document"}
 
@@ -35,8 +36,36 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
     type=UNIT,
     help="Leave out what only meaning finds below this. Off by default.",
 )
+@setting_option("search_fusion", "--fusion")
+@setting_option("search_depth", "--depth")
+@click.option(
+    "--rank-constant",
+    type=WEIGHT,
+    default=Ranking.rank_constant,
+    show_default=True,
+    help="k of rank fusion: how little it matters to be first rather than second.",
+)
+@click.option(
+    "--text-weight", type=WEIGHT, default=Ranking.text_weight, show_default=True, help="How much words count."
+)
+@click.option(
+    "--vector-weight",
+    type=WEIGHT,
+    default=Ranking.vector_weight,
+    show_default=True,
+    help="How much meaning counts.",
+)
+@click.option("--no-context", is_flag=True, help="Do not count what was said around a message for it.")
+@click.option(
+    "--no-priors", is_flag=True, help="Do not count length, a speaker named in TEXT, and being a question."
+)
+@click.option("--no-salience", is_flag=True, help="Do not count the salience and importance of memories.")
 @click.option("--raw", is_flag=True, help="TEXT is in FTS5's own query syntax.")
-@click.option("--explain", is_flag=True, help="Say which side found each hit, at which rank and score.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Say how each side found each hit: rank, score, what neighbours and priors add.",
+)
 @click.option("--no-sync", is_flag=True, help="Do not catch up with the log first.")
 @format_options
 @click.pass_context
@@ -51,6 +80,12 @@ def query(
     until: str | None,
     exclude: tuple[str, ...],
     min_similarity: float | None,
+    rank_constant: float,
+    text_weight: float,
+    vector_weight: float,
+    no_context: bool,
+    no_priors: bool,
+    no_salience: bool,
     raw: bool,
     explain: bool,
     no_sync: bool,
@@ -73,12 +108,22 @@ def query(
         exclude=frozenset(exclude),
     )
     settings = ctx.ensure_object(Settings)
+    ranking = Ranking(
+        fusion=settings.value("search_fusion"),
+        rank_constant=rank_constant,
+        text_weight=text_weight,
+        vector_weight=vector_weight,
+        depth=settings.value("search_depth"),
+        context=not no_context,
+        priors=not no_priors,
+        salience=not no_salience,
+    )
     with open_store(ctx) as store:
         result = store.search(
             text,
             k=settings.value("search_limit"),
             mode=settings.value("search_mode"),
-            depth=settings.value("search_depth"),
+            ranking=ranking,
             filters=filters,
             min_similarity=min_similarity,
             is_raw=raw,
@@ -117,13 +162,19 @@ def _answer(result: SearchResult) -> Answer:
 
 def _lines(rank: int, hit: Hit) -> list[str]:
     """A hit for people: a row of a table would hold its snippet too far to the right."""
-    head = [hit.kind, hit.chat, _who(hit), minute(hit.ts)]
+    head = [hit.kind, hit.chat, _who(hit), minute(hit.ts), "(beside a match)" if hit.only_context else None]
     return [
         bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
         f"    {one_line(hit.snippet)}",
-        *(f"    {side}: rank {seen.rank}, score {seen.score}" for side, seen in (hit.explain or {}).items()),
+        *(f"    {side}: {_evidence(seen)}" for side, seen in (hit.explain or {}).items()),
         dim(f"    {one_line(f'{_place(hit)}  {hit.id}')}"),
     ]
+
+
+def _evidence(seen: Evidence) -> str:
+    score = "found by its neighbours alone" if seen.score is None else f"score {seen.score:.3f}"
+    added = f"{seen.found:.3f} with neighbours, prior {seen.prior:+.3f}, weight {seen.weight:g}"
+    return f"rank {seen.rank}, {score}, {added}"
 
 
 def _who(hit: Hit) -> str:

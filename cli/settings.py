@@ -141,9 +141,17 @@ SETTINGS = (
     Setting(
         name="search_depth",
         type=click.IntRange(1, 1000),
-        default=20,
+        default=50,
         unit="candidates",
         meaning="Candidates that each side of a query gives, and never fewer than the hits asked for.",
+    ),
+    Setting(
+        name="search_fusion",
+        type=click.Choice(["rrf", "convex"]),
+        default="rrf",
+        unit="rrf, convex",
+        meaning="How the two sides of a query are joined: by rank (rrf), or by the sum of their scaled scores"
+        " (convex).",
     ),
 )
 

@@ -70,12 +70,12 @@ class _JsonObject(_Text):
             self.fail(f"{value!r} is no JSON object that a log can keep: {why}", param, ctx)
 
 
-class _Unit(click.FloatRange):
+class _Number(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         number = super().convert(value, param, ctx)
         # It is neither below nor above any bound.
         if math.isnan(number):
-            self.fail(f"{value!r} is no number from 0 to 1", param, ctx)
+            self.fail(f"{value!r} is no number from {self.min:g} to {self.max:g}", param, ctx)
         return number
 
 
@@ -87,8 +87,11 @@ def count(least: int) -> click.IntRange:
 INTEGER = click.IntRange(0, 2**63 - 1)
 """A whole number that SQLite can hold."""
 
-UNIT = _Unit(0, 1)
+UNIT = _Number(0, 1)
 """A number from 0 to 1."""
+
+WEIGHT = _Number(0, 1000)
+"""How much something counts."""
 
 TEXT = _Text()
 """UTF-8."""

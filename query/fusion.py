@@ -1,33 +1,78 @@
-"""Reciprocal rank fusion (Cormack, Clarke & Büttcher, SIGIR 2009): lists are joined by rank, since the
-scores of different lists cannot be compared."""
+"""Joins the lists of a search, by rank or by score."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from memlog.query.candidates import Candidate, Owner
+from memlog.query.candidates import SCORE_DIGITS, Candidate, Name, Scored, in_order
+from memlog.query.ranking import Ranking
 
-RANK_CONSTANT = 60
-"""k of the paper: how little it matters to be first rather than second."""
+_HIGHEST = 1.5
+"""What a scaled score with the highest prior comes to."""
 
 
-def fused(lists: Sequence[Sequence[Candidate]]) -> list[tuple[Candidate, float]]:
-    """Every candidate of `lists` once, best first, with score(d) = Σ 1 / (k + rank(d)).
+class Ranked(NamedTuple):
+    """A candidate in its place on a list.
 
-    Of a candidate that several lists have, the last list's is kept.
-    Equal scores are ordered by time (newer first), kind, stream and id.
+    found: its score with what its neighbours add. prior: how likely it is, whatever was asked.
+    scaled: `found` between the lowest and the highest of the list, from 0 to 1, and the prior.
     """
-    scores: dict[tuple[Owner, tuple[str, str]], float] = {}
-    kept: dict[tuple[Owner, tuple[str, str]], Candidate] = {}
-    for candidates in lists:
-        for rank, candidate in enumerate(candidates, start=1):
-            name = candidate.name
-            scores[name] = scores.get(name, 0.0) + 1 / (RANK_CONSTANT + rank)
-            kept[name] = candidate
-    names = sorted(scores, key=lambda name: (kept[name].kind, name))
-    names.sort(key=lambda name: kept[name].ts, reverse=True)
-    names.sort(key=lambda name: round(scores[name], 12), reverse=True)
-    return [(kept[name], scores[name]) for name in names]
+
+    candidate: Candidate
+    found: float
+    prior: float
+    scaled: float
 
 
-def best_possible(sides: int) -> float:
-    """The score of what is first on each of `sides`."""
-    return sides / (RANK_CONSTANT + 1)
+class Ranks(NamedTuple):
+    """A list, best first, and how much it counts."""
+
+    weight: float
+    ranked: list[Ranked]
+
+
+def ranked(candidates: Sequence[Scored], priors: Mapping[Name, float], cut: int) -> list[Ranked]:
+    """The best `cut` of a list, once its scores are scaled and each candidate has its prior."""
+    if not candidates:
+        return []
+    scores = [score for _, score in candidates]
+    low, span = min(scores), max(scores) - min(scores)
+    rows = []
+    for candidate, score in candidates:
+        prior = priors.get(candidate.name, 0.0)
+        scaled = (score - low) / span if span else 1.0
+        rows.append((candidate, round(scaled + prior, SCORE_DIGITS), score, prior))
+    return [
+        Ranked(candidate, score, prior, scaled) for candidate, scaled, score, prior in in_order(rows)[:cut]
+    ]
+
+
+def fused(lists: Iterable[Ranks], ranking: Ranking, factors: Mapping[Name, float]) -> list[Scored]:
+    """Every candidate of `lists` once, best first, with its score.
+
+    rrf: Σ weight / (k + rank) (Cormack, Clarke & Büttcher, SIGIR 2009). convex: Σ weight · scaled score
+    (Bruch, Gai & Ingber, ACM TOIS 2023, https://arxiv.org/abs/2210.11934).
+    factors: what a score is multiplied by; 1 where none is named.
+    Of a candidate that several lists have, the last one is kept that found it itself.
+    """
+    scores: dict[Name, float] = {}
+    kept: dict[Name, Candidate] = {}
+    for weight, rows in lists:
+        for rank, row in enumerate(rows, start=1):
+            name = row.candidate.name
+            scores[name] = scores.get(name, 0.0) + weight * _part(row, rank, ranking)
+            if name not in kept or row.candidate.score is not None:
+                kept[name] = row.candidate
+    return in_order(
+        (kept[name], round(score * factors.get(name, 1.0), 2 * SCORE_DIGITS))
+        for name, score in scores.items()
+    )
+
+
+def best_possible(weights: Iterable[float], ranking: Ranking) -> float:
+    """The score of what is first on a list of each of these weights, and has nothing but favour."""
+    first = 1 / (ranking.rank_constant + 1)
+    return sum(weights) * (first if ranking.fusion == "rrf" else _HIGHEST if ranking.priors else 1.0)
+
+
+def _part(row: Ranked, rank: int, ranking: Ranking) -> float:
+    return 1 / (ranking.rank_constant + rank) if ranking.fusion == "rrf" else row.scaled

@@ -48,12 +48,16 @@ class Question:
         return self.fts5 is not None
 
     @property
-    def expression(self) -> str | None:
-        """In FTS5's syntax; None where there is no word to look for."""
+    def terms(self) -> list[str]:
+        """Each phrase and word in FTS5's syntax."""
         if self.fts5 is not None:
-            return self.fts5
-        phrases = [f'"{phrase}"' for phrase in self.phrases]
-        return " OR ".join([*phrases, *(_term(word) for word in self.words)]) or None
+            return [self.fts5]
+        return [*(f'"{phrase}"' for phrase in self.phrases), *map(_term, self.words)]
+
+    @property
+    def expression(self) -> str | None:
+        """All terms in one; None where there is no word to look for."""
+        return " OR ".join(self.terms) or None
 
 
 def parse(text: str) -> Question:

@@ -1,7 +1,9 @@
-"""Hybrid search over messages, memories and documents: full text and vectors, fused by rank."""
+"""Hybrid search over messages, memories and documents: full text and vectors, ranked and fused."""
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -10,18 +12,17 @@ from memlog.eventlog.errors import BadInput, EmbeddingError
 from memlog.projector import vectors
 from memlog.projector.embedding import Embedder
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction, why_no_vectors
-from memlog.query.candidates import Candidate, Owner
+from memlog.query import text_side, vector_side
+from memlog.query.candidates import Candidate, Name, Owner, Scored
+from memlog.query.context import around
 from memlog.query.filters import SUMMARIES, Filters, Kind
-from memlog.query.fusion import best_possible, fused
+from memlog.query.fusion import Ranks, best_possible, fused, ranked
 from memlog.query.question import MAX_WORDS, Question, parse, raw
+from memlog.query.ranking import Ranking
 from memlog.query.snippet import snippet
-from memlog.query.text_side import matches
-from memlog.query.vector_side import nearest
+from memlog.query.traits import traits_of, words_of
 
 Mode = Literal["hybrid", "text", "vector"]
-
-DEPTH = 20
-"""Candidates a side. Measured on LoCoMo: 100 finds less than 20 (R@10 .565 against .627)."""
 
 _EMBEDDED_CHARACTERS = 4000
 """Of a question: more takes the model seconds and says nothing new."""
@@ -44,11 +45,19 @@ class Evidence(msgspec.Struct, frozen=True):
     """Why one side of a search found a hit.
 
     rank: from 1, among the hits of that side; the full text ranks each kind apart.
-    score: as that side has it: bm25 (lower is better), or the cosine similarity.
+    score: as that side has it, higher is better: bm25 with its sign turned, or the cosine similarity; None
+        for a message that only its neighbours brought.
+    found: the score with what its neighbours add; of the vector side, by how much it is nearer than the
+        farthest candidate.
+    prior: what was added for its length, its speaker, and not being a question, where scores go from 0 to 1.
+    weight: how much the side counts.
     """
 
     rank: int
-    score: float
+    score: float | None
+    found: float
+    prior: float
+    weight: float
 
 
 class Hit(msgspec.Struct, kw_only=True):
@@ -58,6 +67,7 @@ class Hit(msgspec.Struct, kw_only=True):
     event_id: of the event whose content this is.
     score: 0 to 1: the fused score over the best possible of the sides that took part.
     similarity: cosine similarity of its best passage, 0 to 1; None where only the full text found it.
+    only_context: whether it was found for what was said around it alone.
     content: all that it says; of a document the passage.
     source: `conversation`, `manual`, `summary` …; of a document its source.
     file, section, start_line, end_line: of a document's passage; lines count from 1.
@@ -69,6 +79,7 @@ class Hit(msgspec.Struct, kw_only=True):
     event_id: str
     score: float
     similarity: float | None
+    only_context: bool
     snippet: str
     content: str
     chat: str | None
@@ -101,26 +112,35 @@ class SearchResult(msgspec.Struct, kw_only=True):
     took_ms: float
 
 
-def search(
-    db: Connection,
-    text: str,
-    *,
-    k: int,
-    mode: Mode,
-    filters: Filters,
-    embedder: Embedder | None,
-    min_similarity: float | None = None,
-    is_raw: bool = False,
-    explain: bool = False,
-    depth: int = DEPTH,
-) -> SearchResult:
-    """The `k` distinct messages, memories and documents that answer `text` best.
+@dataclass(frozen=True)
+class Search:
+    """What is looked for, and how.
 
-    depth: candidates that each side gives, and never fewer than `k`.
-    embedder: for the vector side; None where there is none, or none is wanted.
+    k: how many hits at most.
     min_similarity: leave out what only meaning finds and is less similar; None for nothing.
     is_raw: the full text takes `text` as FTS5's own syntax.
     explain: say of each hit which side found it, and how.
+    """
+
+    text: str
+    k: int = 10
+    mode: Mode = "hybrid"
+    filters: Filters = field(default_factory=Filters)
+    ranking: Ranking = field(default_factory=Ranking)
+    min_similarity: float | None = None
+    is_raw: bool = False
+    explain: bool = False
+
+    @cached_property
+    def question(self) -> Question:
+        """The text as the full text is asked it."""
+        return raw(self.text) if self.is_raw else parse(self.text)
+
+
+def search(db: Connection, asked: Search, embedder: Embedder | None) -> SearchResult:
+    """The `k` distinct messages, memories and documents that answer a text best.
+
+    embedder: for the vector side; None where there is none, or none is wanted.
 
     Raises:
         BadInput: `is_raw`, and FTS5 does not understand it.
@@ -128,64 +148,117 @@ def search(
     """
     started = time.perf_counter()
     silent: dict[str, str] = {}
-    question = raw(text) if is_raw else parse(text)
-    depth = max(depth, k)
     with transaction(db, "DEFERRED"):
-        texts = _text_side(db, question, filters, depth, silent) if mode != "vector" else []
-        near: list[Candidate] = []
-        vector = _embedded(text, db, embedder, silent) if mode != "text" and embedder is not None else None
-        if vector is not None:
-            near = nearest(db, vector, filters, depth, min_similarity)
-        sides = int(vector is not None) + int(mode != "vector" and question.expression is not None)
-        hits = [
-            _hit(db, found, score / best_possible(sides), question)
-            for found, score in fused([*texts, near])[:k]
-        ]
-    _add_evidence(hits, texts, near, explain=explain)
+        texts = _text_side(db, asked, silent) if asked.mode != "vector" else None
+        near = _vector_side(db, asked, embedder, silent) if asked.mode != "text" else None
+        hits = _ranked(db, asked, texts, near)
     return SearchResult(
-        hits=[hit for _, hit in hits],
-        mode=mode,
+        hits=hits,
+        mode=asked.mode,
         synced=True,
         silent=silent,
         took_ms=round((time.perf_counter() - started) * 1000, 3),
     )
 
 
-def _text_side(
-    db: Connection, question: Question, filters: Filters, depth: int, silent: dict[str, str]
-) -> list[list[Candidate]]:
-    expression = question.expression
-    if expression is None:
+def _ranked(
+    db: Connection, asked: Search, texts: list[list[Scored]] | None, near: list[Scored] | None
+) -> list[Hit]:
+    """The hits of what the sides found; a side that did not take part is None."""
+    ranking = asked.ranking
+    if ranking.context:
+        texts, near = _with_neighbours(db, asked, texts, near)
+    sides = {"text": texts, "vector": None if near is None else [near]}
+    weights = _weights(ranking, texts is not None, near is not None)
+    traits = traits_of(db, (found for lists in sides.values() for rows in lists or () for found, _ in rows))
+    words = words_of(asked.text)
+    priors = {name: seen.prior(words) for name, seen in traits.items()} if ranking.priors else {}
+    factors = {name: seen.factor for name, seen in traits.items()} if ranking.salience else {}
+    ranks = {
+        side: [Ranks(weights[side], ranked(rows, priors, ranking.cut(asked.k))) for rows in lists or ()]
+        for side, lists in sides.items()
+    }
+    best = best_possible(weights.values(), ranking)
+    found = fused([row for rows in ranks.values() for row in rows], ranking, factors)[: asked.k]
+    hits = [
+        _hit(db, candidate, min(1.0, max(0.0, score / best)), asked.question) for candidate, score in found
+    ]
+    _add_evidence(hits, ranks, explain=asked.explain)
+    return [hit for _, hit in hits]
+
+
+def _weights(ranking: Ranking, has_text: bool, has_vector: bool) -> dict[str, float]:
+    """How much each side counts that takes part: one alone counts whatever its weight is."""
+    weights = {}
+    if has_text:
+        weights["text"] = ranking.text_weight if has_vector else 1.0
+    if has_vector:
+        weights["vector"] = ranking.vector_weight if has_text else 1.0
+    return weights
+
+
+def _with_neighbours(
+    db: Connection, asked: Search, texts: list[list[Scored]] | None, near: list[Scored] | None
+) -> tuple[list[list[Scored]] | None, list[Scored] | None]:
+    """The lists with what was said around their messages."""
+    found = [candidate for rows in [*(texts or []), near or []] for candidate, _ in rows]
+    numbers = dict.fromkeys(each.message_no for each in found if each.message_no is not None)
+    context = around(db, numbers, asked.filters)
+    # Who writes FTS5's syntax asks for what it says, and for nothing beside it.
+    if texts is not None and not asked.is_raw:
+        messages, *others = texts
+        texts = [text_side.with_neighbours(db, asked.question.terms, messages, context), *others]
+    if near is not None:
+        near = vector_side.with_neighbours(near, context, add=asked.min_similarity is None)
+    return texts, near
+
+
+def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> list[list[Scored]] | None:
+    """What the full text finds: messages, memories, documents; None where it has nothing to look for."""
+    question = asked.question
+    if question.expression is None:
         silent["text"] = "the question has no word to look for"
-        return []
+        return None
     if question.left_out:
         silent["text"] = f"only the first {MAX_WORDS} of the question's words were looked up"
     try:
-        return matches(db, expression, filters, depth)
+        return text_side.matches(db, question.expression, asked.filters, asked.ranking.pool(asked.k))
     except error_types() as error:
         if not (question.is_raw and is_of_the_statement(error)):
             raise
         raise BadInput(
-            f"FTS5 does not understand {expression!r}: {error}",
+            f"FTS5 does not understand {question.expression!r}: {error}",
             hint="https://www.sqlite.org/fts5.html#full_text_query_syntax, or leave --raw out",
         ) from error
 
 
-def _add_evidence(
-    hits: list[tuple[Candidate, Hit]], texts: list[list[Candidate]], near: list[Candidate], *, explain: bool
-) -> None:
+def _vector_side(
+    db: Connection, asked: Search, embedder: Embedder | None, silent: dict[str, str]
+) -> list[Scored] | None:
+    """What means the most alike; None, with the reason in `silent`, where nothing can be compared."""
+    vector = _embedded(asked.text, db, embedder, silent) if embedder is not None else None
+    if vector is None:
+        return None
+    return vector_side.nearest(db, vector, asked.filters, asked.ranking.pool(asked.k), asked.min_similarity)
+
+
+def _add_evidence(hits: list[tuple[Candidate, Hit]], ranks: dict[str, list[Ranks]], *, explain: bool) -> None:
     """Say how near each hit is, and which side found it at which rank."""
-    by_text = {found.name: (rank, found.cost) for side in texts for rank, found in enumerate(side, start=1)}
-    by_vector = {found.name: (rank, 1 - found.cost) for rank, found in enumerate(near, start=1)}
+    seen: dict[str, dict[Name, Evidence]] = {
+        side: {
+            row.candidate.name: Evidence(rank, row.candidate.score, row.found, round(row.prior, 6), weight)
+            for weight, rows in lists
+            for rank, row in enumerate(rows, start=1)
+        }
+        for side, lists in ranks.items()
+    }
     for found, hit in hits:
-        if found.name in by_vector:
-            hit.similarity = round(max(0.0, by_vector[found.name][1]), 6)
+        evidence = {side: rows[found.name] for side, rows in seen.items() if found.name in rows}
+        if "vector" in evidence and (similarity := evidence["vector"].score) is not None:
+            hit.similarity = max(0.0, similarity)
+        hit.only_context = all(side.score is None for side in evidence.values())
         if explain:
-            sides = {"text": by_text.get(found.name), "vector": by_vector.get(found.name)}
-            hit.explain = {
-                side: Evidence(rank, round(score, 6))
-                for side, (rank, score) in ((side, seen) for side, seen in sides.items() if seen is not None)
-            }
+            hit.explain = evidence
 
 
 def _embedded(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:
@@ -230,6 +303,7 @@ def _hit(db: Connection, found: Candidate, score: float, question: Question) -> 
         event_id=event_id,
         score=round(score, 6),
         similarity=None,
+        only_context=False,
         snippet=snippet(content, [*question.words, *question.phrases], found.start, found.end),
         content=content,
         chat=chat,

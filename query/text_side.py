@@ -3,20 +3,22 @@
 Messages, memories and documents are ranked apart, since bm25 of different tables cannot be compared.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from memlog.projector.sqlite import Connection
 from memlog.query.candidates import (
-    COST_DIGITS,
     DOC_PASSAGE,
     MEMORY_PASSAGE,
     Candidate,
     Fetched,
+    Scored,
     as_document,
     as_memory_passage,
     best,
 )
+from memlog.query.context import Context
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
 
 
@@ -31,8 +33,8 @@ class _Index(NamedTuple):
     condition: Callable[[Filters], Sql | None]
 
 
-def _as_message(stream: str, event_id: str, ts: str, cost: float) -> Candidate:
-    return Candidate("message", "message", (stream, event_id), round(cost, COST_DIGITS), ts)
+def _as_message(stream: str, event_id: str, ts: str, message_no: int, score: float) -> Candidate:
+    return Candidate("message", "message", (stream, event_id), score, ts, message_no)
 
 
 _INDEXES = (
@@ -40,7 +42,7 @@ _INDEXES = (
         "messages_fts",
         "messages m",
         "m.message_no",
-        "m.stream, m.id, m.created_at",
+        "m.stream, m.id, m.created_at, m.message_no",
         _as_message,
         Filters.of_messages,
     ),
@@ -56,12 +58,62 @@ _INDEXES = (
 )
 
 
-def matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[Candidate]]:
+def matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[Scored]]:
     """The `depth` messages, the `depth` memories and the `depth` documents that match best."""
     return [_matches(db, index, expression, filters, depth) for index in _INDEXES]
 
 
-def _matches(db: Connection, index: _Index, expression: str, filters: Filters, depth: int) -> list[Candidate]:
+def with_neighbours(
+    db: Connection, terms: Sequence[str], messages: Sequence[Scored], context: Context
+) -> list[Scored]:
+    """`messages` and their neighbours, each scored by the words that it and its neighbours have.
+
+    A neighbour that the filters leave out counts for others, and is no candidate itself.
+    terms: the words and phrases of the question, each an expression in FTS5's syntax.
+    """
+    if not context.messages:
+        return list(messages)
+    total: dict[int, float] = {}
+    for term in terms:
+        own = _scores(db, term, context.messages)
+        most = _WORD_LIMIT * max(own.values(), default=0.0)
+        for number, score in context.spread(own, _WEIGHTS).items():
+            itself = _OWN * own.get(number, 0.0)
+            total[number] = total.get(number, 0.0) + min(score, most) + itself
+    found = {candidate.message_no: candidate for candidate, _ in messages}
+    return [
+        (found.get(number) or Candidate("message", "message", said.key, None, said.ts, number), score)
+        for number, said in context.messages.items()
+        if said.is_wanted and (score := round(total.get(number, 0.0), _DIGITS)) > 0
+    ]
+
+
+_WEIGHTS = (0.6, 0.4)
+"""What a neighbour counts, one and two turns away."""
+
+_WORD_LIMIT = 0.8
+"""A word counts at most so much of what it counts where it matches best: a neighbour that repeats the word
+says little more, one that has another word does. Without the limit nDCG@10 is .02 lower."""
+
+_OWN = 0.1
+"""What having a word itself counts beyond that: of two at the limit the one that says it comes first."""
+
+_DIGITS = 9
+"""bm25 of a word that most texts have is about a millionth, and there the sixth digit is the last."""
+
+
+def _scores(db: Connection, term: str, numbers: Iterable[int]) -> dict[int, float]:
+    """How well each of these messages matches one term."""
+    rows = db.execute(
+        "SELECT rowid, -bm25(messages_fts) FROM messages_fts WHERE messages_fts MATCH ?"
+        # The plus: each number on its own would count the term's matches anew.
+        " AND +rowid IN (SELECT value FROM json_each(?))",
+        (term, json.dumps(list(numbers))),
+    )
+    return dict(rows.fetchall())
+
+
+def _matches(db: Connection, index: _Index, expression: str, filters: Filters, depth: int) -> list[Scored]:
     condition = index.condition(filters)
     if condition is None:
         return []
@@ -69,12 +121,13 @@ def _matches(db: Connection, index: _Index, expression: str, filters: Filters, d
     def fetch(limit: int) -> Fetched:
         rows = db.execute(
             # Ordering by bm25() was measured 1.3 to 3 times as fast as ordering by rank.
-            f"SELECT {index.columns}, bm25({index.table}) AS cost FROM {index.table}"
+            f"SELECT {index.columns}, -bm25({index.table}) FROM {index.table}"
             # CROSS JOIN: the full text is asked once, not once for each row that the filters leave.
             f" CROSS JOIN {index.rows} WHERE {index.rowid} = {index.table}.rowid"
             f" AND {index.table} MATCH ? AND {condition[0]} ORDER BY bm25({index.table}) LIMIT ?",
             [expression, *condition[1], limit],
         ).fetchall()
-        return Fetched([index.candidate(*row) for row in rows], is_all=len(rows) < limit)
+        rounded = [(*row[:-1], round(row[-1], _DIGITS)) for row in rows]
+        return Fetched([(index.candidate(*row), row[-1]) for row in rounded], is_all=len(rows) < limit)
 
     return best(fetch, depth)

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from memlog.projector import passages
@@ -11,12 +12,15 @@ from memlog.projector.sqlite import Connection
 from memlog.query.candidates import (
     DOC_PASSAGE,
     MEMORY_PASSAGE,
+    SCORE_DIGITS,
     Candidate,
     Fetched,
+    Scored,
     as_document,
     as_memory_passage,
     best,
 )
+from memlog.query.context import Context
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
 
 # sqlite-vec refuses a larger k.
@@ -25,28 +29,58 @@ _NEAREST_LIMIT = 4096
 
 def nearest(
     db: Connection, vector: bytes, filters: Filters, depth: int, min_similarity: float | None = None
-) -> list[Candidate]:
-    """The `depth` messages, memories and documents that have the passages nearest to a vector.
+) -> list[Scored]:
+    """The `depth` messages, memories and documents that have the passages nearest to a vector, with their
+    cosine similarities.
 
     vector: float32, little endian, of the dimension of the generation's model.
     min_similarity: leaves out what is less similar; None for nothing.
     """
-    farthest = math.inf if min_similarity is None else 1 - min_similarity
+    least = -math.inf if min_similarity is None else min_similarity
 
     def fetch(limit: int) -> Fetched:
-        found: list[Candidate] = []
-        horizon = math.inf
+        found: list[Scored] = []
+        horizon = -math.inf
         for source in _SOURCES:
-            distances = _nearest_chunks(db, source.shelf, vector, source.allowed(filters), limit)
-            close = {number: distance for number, distance in distances.items() if distance <= farthest}
+            similarities = _nearest_chunks(db, source.shelf, vector, source.allowed(filters), limit)
+            close = {number: score for number, score in similarities.items() if score >= least}
             found += _candidates(db, source, close)
             if len(close) == limit:
-                horizon = min(horizon, max(close.values()))
+                horizon = max(horizon, min(close.values()))
         # Behind the horizon there may be nearer passages of the other kind that were not fetched.
-        within = [candidate for candidate in found if candidate.cost <= horizon]
-        return Fetched(sorted(within, key=lambda candidate: candidate.cost), is_all=horizon == math.inf)
+        within = [row for row in found if row[1] >= horizon]
+        return Fetched(sorted(within, key=itemgetter(1), reverse=True), is_all=horizon == -math.inf)
 
     return best(fetch, depth)
+
+
+def with_neighbours(candidates: Sequence[Scored], context: Context, *, add: bool) -> list[Scored]:
+    """`candidates`, each message scored by what it and its neighbours mean.
+
+    What counts is how much nearer something is than the farthest of the list; all that is not on the list
+    counts as the farthest.
+    add: whether neighbours that are not on the list become candidates.
+    """
+    if not candidates:
+        return []
+    farthest = min(score for _, score in candidates)
+    numbers = {found.message_no: score - farthest for found, score in candidates if found.message_no}
+    spread = context.spread(numbers, _WEIGHTS)
+    rows = [
+        (found, round(spread.get(found.message_no or 0, score - farthest), SCORE_DIGITS))
+        for found, score in candidates
+    ]
+    if add:
+        rows += [
+            (Candidate("message", "message", said.key, None, said.ts, number), round(score, SCORE_DIGITS))
+            for number, score in spread.items()
+            if number not in numbers and (said := context.messages[number]).is_wanted
+        ]
+    return rows
+
+
+_WEIGHTS = (0.3,)
+"""What a neighbour counts, one turn away."""
 
 
 def _allowed_memory_chunks(filters: Filters) -> Sql | None:
@@ -99,24 +133,26 @@ _SOURCES = (
 def _nearest_chunks(
     db: Connection, shelf: Shelf, vector: bytes, allowed: Sql | None, limit: int
 ) -> dict[int, float]:
-    """The numbers of the `limit` nearest chunks, nearest first, and their cosine distances."""
+    """The numbers of the `limit` nearest chunks, nearest first, and their cosine similarities."""
     within, values = ("", []) if allowed is None else (f" AND rowid IN ({allowed[0]})", allowed[1])
     if limit <= _NEAREST_LIMIT:
-        sql = f"SELECT rowid, distance FROM {shelf.vectors} WHERE embedding MATCH ? AND k = ?{within}"
+        sql = f"SELECT rowid, 1 - distance FROM {shelf.vectors} WHERE embedding MATCH ? AND k = ?{within}"
         return dict(db.execute(f"{sql} ORDER BY distance", [vector, limit, *values]).fetchall())
-    sql = f"SELECT rowid, vec_distance_cosine(embedding, ?) FROM {shelf.vectors} WHERE 1{within}"
-    return dict(db.execute(f"{sql} ORDER BY 2 LIMIT ?", [vector, *values, limit]).fetchall())
+    sql = f"SELECT rowid, 1 - vec_distance_cosine(embedding, ?) FROM {shelf.vectors} WHERE 1{within}"
+    return dict(db.execute(f"{sql} ORDER BY 2 DESC LIMIT ?", [vector, *values, limit]).fetchall())
 
 
-def _candidates(db: Connection, source: _Source, distances: dict[int, float]) -> list[Candidate]:
+def _candidates(db: Connection, source: _Source, similarities: dict[int, float]) -> list[Scored]:
     rows = db.execute(
         f"SELECT {source.columns}, c.chunk_no FROM {source.shelf.chunks} c"
         " WHERE c.chunk_no IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(distances)),),
+        (json.dumps(list(similarities)),),
     ).fetchall()
     by_number = {chunk_no: values for *values, chunk_no in rows}
     return [
-        source.candidate(*by_number[chunk_no], distance)
-        for chunk_no, distance in distances.items()
+        (source.candidate(*by_number[chunk_no], score), score)
+        for chunk_no, score in (
+            (chunk_no, round(similarity, SCORE_DIGITS)) for chunk_no, similarity in similarities.items()
+        )
         if chunk_no in by_number
     ]

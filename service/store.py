@@ -19,7 +19,8 @@ from memlog.projector.verify import Verification
 from memlog.query import provenance
 from memlog.query.filters import Filters
 from memlog.query.provenance import QuarantinedLine, Stored
-from memlog.query.search import DEPTH, Mode, SearchResult, search
+from memlog.query.ranking import Ranking
+from memlog.query.search import Mode, Search, SearchResult, search
 from memlog.query.sessions import Session, sessions
 from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
@@ -245,7 +246,7 @@ class Store:
         min_similarity: float | None = None,
         is_raw: bool = False,
         explain: bool = False,
-        depth: int = DEPTH,
+        ranking: Ranking | None = None,
         sync: bool = True,
     ) -> SearchResult:
         """The `k` messages, memories and documents that answer `text` best.
@@ -253,7 +254,7 @@ class Store:
         min_similarity: leave out what only meaning finds and is less similar; None for nothing.
         is_raw: the full text takes `text` as FTS5's own syntax.
         explain: say of each hit which side found it, and how.
-        depth: candidates that each side gives, and never fewer than `k`.
+        ranking: how the sides are ranked and joined; None for what was found best.
         sync: first catch up with the log, waiting at most 250 ms for another projector, and embed at most
             16 new passages; what could not be done is named in the result.
 
@@ -262,24 +263,23 @@ class Store:
             DatabaseError: the read model cannot be read, nor made anew.
         """
         started = time.perf_counter()
+        asked = Search(
+            text,
+            k=k,
+            mode=mode,
+            filters=filters or Filters(),
+            ranking=ranking or Ranking(),
+            min_similarity=min_similarity,
+            is_raw=is_raw,
+            explain=explain,
+        )
 
         def found() -> SearchResult:
             embedder, silent = (None, {}) if mode == "text" else self._read_model.model.embedder_or_why()
             db, synced = self._read_model.latest(sync=sync, embedder=embedder, silent=silent)
             if embedder is not None:
                 name_pending(db, silent)
-            result = search(
-                db,
-                text,
-                k=k,
-                mode=mode,
-                filters=filters or Filters(),
-                embedder=embedder,
-                min_similarity=min_similarity,
-                is_raw=is_raw,
-                explain=explain,
-                depth=depth,
-            )
+            result = search(db, asked, embedder)
             result.synced = synced
             result.silent |= silent
             return result

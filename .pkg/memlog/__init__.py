@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from memlog.query.filters import Filters
     from memlog.query.memories import Memory
     from memlog.query.provenance import QuarantinedLine, Stored
+    from memlog.query.ranking import Ranking
     from memlog.service.doctor import Finding
     from memlog.service.documents import Added, Documents
     from memlog.service.folder import Skipped
@@ -93,6 +94,7 @@ _HOME = {
     "Documents": "memlog.service.documents",
     "Skipped": "memlog.service.folder",
     "Filters": "memlog.query.filters",
+    "Ranking": "memlog.query.ranking",
     "DoomedLine": "memlog.service.forgetting",
     "Forgotten": "memlog.service.forgetting",
     "Proof": "memlog.service.proving",
@@ -194,6 +196,7 @@ __all__ = [
     "ProjectReport",
     "Proof",
     "QuarantinedLine",
+    "Ranking",
     "Redacted",
     "SalienceDecayed",
     "Saved",

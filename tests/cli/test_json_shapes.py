@@ -12,7 +12,19 @@ Run = Callable[..., Any]
 POSITION = ["id", "stream", "segment", "offset", "durability"]
 LINE_POSITION = ["stream", "segment", "offset", "line"]
 HIT = [
-    *("kind", "id", "event_id", "score", "similarity", "snippet", "content", "chat", "role", "name"),
+    *(
+        "kind",
+        "id",
+        "event_id",
+        "score",
+        "similarity",
+        "only_context",
+        "snippet",
+        "content",
+        "chat",
+        "role",
+        "name",
+    ),
     *(
         "title",
         "category",
@@ -78,6 +90,7 @@ def test_query(memlog: Run, append: Run) -> None:
         "event_id": "m1",
         "score": 1.0,
         "similarity": None,
+        "only_context": False,
         "snippet": "green tea",
         "content": "green tea",
         "chat": "x:1",

@@ -14,7 +14,6 @@ from test_help import COMMANDS
 
 import memlog as package
 from memlog.cli.settings import BY_NAME, SETTINGS, SettingOption
-from memlog.query.search import search
 
 Run = Callable[..., Any]
 SAID = ("append", "message", "--chat", "x:1", "--role", "user", "--content")
@@ -84,9 +83,9 @@ def test_each_default_is_that_of_the_library() -> None:
         "chunk_overlap": sizes.overlap,
         "search_limit": searched["k"].default,
         "search_mode": searched["mode"].default,
-        "search_depth": searched["depth"].default,
+        "search_fusion": package.Ranking().fusion,
+        "search_depth": package.Ranking().depth,
     }
-    assert searched["depth"].default == inspect.signature(search).parameters["depth"].default
 
 
 # The order

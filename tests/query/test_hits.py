@@ -7,7 +7,6 @@ import pytest
 import memlog
 from memlog.eventlog.events import DocumentIndexed, MemorySaved, Message, SourceRegistered, SummaryWritten
 from memlog.projector.projector import Projector
-from memlog.query.search import DEPTH
 
 DAY = "memory/2026-02-24.md"
 
@@ -96,15 +95,17 @@ def test_many_passages_of_few_things_do_not_crowd_out_others(store, mode):
         [MemorySaved(content=f"Tea and other things, number {n}", memory_id=str(n)) for n in range(7)]
     )
     store.project()
-    ids = [hit.id for hit in store.search("the tea harvest", mode=mode, k=10, depth=10).hits]
+    ids = [
+        hit.id
+        for hit in store.search("the tea harvest", mode=mode, k=10, ranking=memlog.Ranking(depth=1)).hits
+    ]
     assert sorted(ids) == sorted([*"abc", *map(str, range(7))])
 
 
-def test_a_search_gives_10_hits_of_20_candidates_a_side_where_nothing_else_is_asked(store):
+def test_a_search_gives_10_hits_of_50_candidates_a_side_where_nothing_else_is_asked(store):
     store.append([said(f"tea number {number}") for number in range(30)])
     assert len(store.search("tea", mode="text").hits) == 10
-    defaults = inspect.signature(store.search).parameters
-    assert (defaults["k"].default, defaults["depth"].default, DEPTH) == (10, 20, 20)
+    assert (inspect.signature(store.search).parameters["k"].default, memlog.Ranking().depth) == (10, 50)
 
 
 @pytest.mark.parametrize("mode", ["text", "vector"])

@@ -7,8 +7,6 @@ import pytest
 
 import memlog
 from memlog.eventlog.events import MemorySaved, Message
-from memlog.query.candidates import Candidate
-from memlog.query.fusion import best_possible, fused
 from memlog.query.question import parse
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
@@ -31,6 +29,10 @@ def week(tmp_path_factory):
     with memlog.open(store) as opened:
         opened.project()
         yield opened
+
+
+ALONE = memlog.Ranking(context=False)
+"""No message counts for another."""
 
 
 def said(content, *, chat="1", role="user", **more):
@@ -65,15 +67,15 @@ def test_vectors_find_what_shares_no_word(store):
 
 def test_the_speaker_is_part_of_what_is_searched(store):
     store.append([said("I was in Oulu.", name="Aino"), said("I was in Turku.", name="Pekka")])
-    assert contents(store.search("Pekka", mode="text")) == ["I was in Turku."]
+    assert contents(store.search("Pekka", mode="text", ranking=ALONE)) == ["I was in Turku."]
     assert contents(store.search("Pekka", mode="vector"))[0] == "I was in Turku."
 
 
 def test_words_match_their_english_stems_and_what_begins_with_them(store):
     store.append([said("He was running late"), said("Raspberries are ripe"), said("Поезда опаздывают")])
-    assert contents(store.search("runs", mode="text")) == ["He was running late"]
-    assert contents(store.search("rasp", mode="text")) == ["Raspberries are ripe"]
-    assert contents(store.search("поезд", mode="text")) == ["Поезда опаздывают"]
+    assert contents(store.search("runs", mode="text", ranking=ALONE)) == ["He was running late"]
+    assert contents(store.search("rasp", mode="text", ranking=ALONE)) == ["Raspberries are ripe"]
+    assert contents(store.search("поезд", mode="text", ranking=ALONE)) == ["Поезда опаздывают"]
 
 
 def test_two_letters_are_no_prefix(store):
@@ -84,15 +86,15 @@ def test_two_letters_are_no_prefix(store):
 @pytest.mark.parametrize("question", ["茶", "绿茶", "喝绿", "喝", "我喜欢喝绿茶"])
 def test_chinese_is_found_by_any_of_its_characters(store, question):
     store.append([said("我喜欢喝绿茶"), said("今天下雨")])
-    assert contents(store.search(question, mode="text")) == ["我喜欢喝绿茶"]
+    assert contents(store.search(question, mode="text", ranking=ALONE)) == ["我喜欢喝绿茶"]
 
 
 def test_double_quotes_make_a_phrase(store):
     store.append(
         [said("green tea with milk"), said("tea that is green"), said("绿茶很好喝"), said("喝很绿茶")]
     )
-    assert contents(store.search('"green tea"', mode="text")) == ["green tea with milk"]
-    assert contents(store.search('"茶很好"', mode="text")) == ["绿茶很好喝"]
+    assert contents(store.search('"green tea"', mode="text", ranking=ALONE)) == ["green tea with milk"]
+    assert contents(store.search('"茶很好"', mode="text", ranking=ALONE)) == ["绿茶很好喝"]
 
 
 def test_stop_words_are_left_out_where_something_remains():
@@ -245,13 +247,6 @@ def test_a_snippet_has_at_most_200_characters_around_the_first_word(store):
     assert len(long) <= 200
     assert long.startswith("…")
     assert long.endswith("…")
-
-
-def test_rank_fusion_is_the_sum_of_reciprocal_ranks():
-    a, b, c = (Candidate("message", "message", ("s", name), 0.0, "2026") for name in "abc")
-    scores = {candidate.key[1]: score for candidate, score in fused([[a, b], [b, c]])}
-    assert scores == {"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62}
-    assert best_possible(2) == 2 / 61
 
 
 def test_a_memory_without_a_word_of_its_title_is_found_by_its_title(store):

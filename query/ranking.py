@@ -1,0 +1,67 @@
+"""How a search ranks: what can be chosen, with the values that were chosen on LoCoMo's conversations 1 to 5.
+
+docs/search.md has the figures, with those of conversations 6 to 10 beside them.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from memlog.eventlog.errors import BadInput
+
+Fusion = Literal["rrf", "convex"]
+
+_POOLS: dict[Fusion, int] = {"rrf": 2, "convex": 4}
+"""Of each side so many times its depth are looked at, with their neighbours, before its cut. A sum of scores
+needs more: what a list lacks adds nothing."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How the two sides of a search are ranked and joined.
+
+    fusion: `rrf` joins the sides by rank, `convex` adds their scores, each scaled to 0 to 1.
+    rank_constant: k of reciprocal rank fusion: how little it matters to be first rather than second.
+    text_weight, vector_weight: how much each side counts, 0 and more, not both 0.
+    depth: candidates that each side gives, 1 and more; never fewer than the hits that are asked for, and
+        four times as many where scores are added.
+    context: whether what was said around a message counts for it.
+    priors: whether length, a speaker that the question names, and being a question count.
+    salience: whether a memory's salience and importance count.
+
+    Raises:
+        BadInput: a value is out of its range.
+    """
+
+    fusion: Fusion = "rrf"
+    rank_constant: float = 10.0
+    text_weight: float = 1.0
+    vector_weight: float = 0.6
+    depth: int = 50
+    context: bool = True
+    priors: bool = True
+    salience: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what no list can be ranked by."""
+        if self.fusion not in ("rrf", "convex"):
+            raise BadInput(f"fusion is {self.fusion!r}", hint="rrf or convex")
+        weights = (self.text_weight, self.vector_weight)
+        if not all(map(_counts, weights)) or not any(weights):
+            raise BadInput(f"the weights are {weights}", hint="numbers from 0 on, not both 0")
+        if not _counts(self.rank_constant):
+            raise BadInput(f"the rank constant is {self.rank_constant}", hint="a number from 0 on")
+        if self.depth < 1:
+            raise BadInput(f"the depth is {self.depth}", hint="at least 1")
+
+    def pool(self, k: int) -> int:
+        """How many candidates of a side are looked at where `k` hits are asked for."""
+        return _POOLS[self.fusion] * max(self.depth, k)
+
+    def cut(self, k: int) -> int:
+        """How many candidates a side gives where `k` hits are asked for."""
+        return max(self.depth, k) if self.fusion == "rrf" else self.pool(k)
+
+
+def _counts(number: float) -> bool:
+    return 0 <= number < math.inf
