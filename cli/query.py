@@ -6,6 +6,7 @@ from memlog.cli.formats import Answer, Table, format_options, print_answer, sile
 from memlog.cli.opening import open_store
 from memlog.cli.output import bold, dim, minute, one_line
 from memlog.cli.settings import Settings, setting_option
+from memlog.cli.turns import NEIGHBOURS, lines_around, set_in
 from memlog.cli.types import CHAT, TEXT, TIME, UNIT, WEIGHT
 from memlog.query.filters import Filters, Kind
 from memlog.query.ranking import Ranking
@@ -66,6 +67,14 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
     is_flag=True,
     help="Say how each side found each hit: rank, score, what neighbours and priors add.",
 )
+@click.option(
+    "--expand",
+    type=NEIGHBOURS,
+    default=0,
+    metavar="N",
+    help="Show each message with N others before and behind it in its session, each passage of a document"
+    " with the text of N others.",
+)
 @click.option("--no-sync", is_flag=True, help="Do not catch up with the log first.")
 @format_options
 @click.pass_context
@@ -88,6 +97,7 @@ def query(
     no_salience: bool,
     raw: bool,
     explain: bool,
+    expand: int,
     no_sync: bool,
 ) -> None:
     """Search messages, memories and documents for TEXT.
@@ -128,12 +138,27 @@ def query(
             min_similarity=min_similarity,
             is_raw=raw,
             explain=explain,
+            expand=expand,
             sync=not no_sync,
         )
     print_answer(ctx, _answer(result))
 
 
 def _answer(result: SearchResult) -> Answer:
+    notes = [] if result.hits else ["nothing found"]
+    if not result.synced:
+        notes.append("the read model may be behind the log")
+    return Answer(
+        document=result,
+        table=_table(result.hits),
+        records=result.hits,
+        text=[line for rank, hit in enumerate(result.hits, start=1) for line in _lines(rank, hit)],
+        notes=[*notes, *silence(result.silent)],
+    )
+
+
+def _table(hits: list[Hit]) -> Table:
+    columns = ("rank", "score", "kind", "chat", "who", "time", "position", "id", "snippet")
     rows = [
         (
             rank,
@@ -146,18 +171,12 @@ def _answer(result: SearchResult) -> Answer:
             hit.id,
             hit.snippet,
         )
-        for rank, hit in enumerate(result.hits, start=1)
+        for rank, hit in enumerate(hits, start=1)
     ]
-    notes = [] if result.hits else ["nothing found"]
-    if not result.synced:
-        notes.append("the read model may be behind the log")
-    return Answer(
-        document=result,
-        table=Table(("rank", "score", "kind", "chat", "who", "time", "position", "id", "snippet"), rows),
-        records=result.hits,
-        text=[line for rank, hit in enumerate(result.hits, start=1) for line in _lines(rank, hit)],
-        notes=[*notes, *silence(result.silent)],
-    )
+    if all(hit.around is None for hit in hits):
+        return Table(columns, rows)
+    around = ["\n".join(lines_around(hit.around, hit.id)) if hit.around else None for hit in hits]
+    return Table((*columns, "around"), [(*row, text) for row, text in zip(rows, around, strict=True)])
 
 
 def _lines(rank: int, hit: Hit) -> list[str]:
@@ -166,6 +185,7 @@ def _lines(rank: int, hit: Hit) -> list[str]:
     return [
         bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
         f"    {one_line(hit.snippet)}",
+        *_lines_around(hit),
         *(f"    {side}: {_evidence(seen)}" for side, seen in (hit.explain or {}).items()),
         dim(f"    {one_line(f'{_place(hit)}  {hit.id}')}"),
     ]
@@ -175,6 +195,11 @@ def _evidence(seen: Evidence) -> str:
     score = "found by its neighbours alone" if seen.score is None else f"score {seen.score:.3f}"
     added = f"{seen.found:.3f} with neighbours, prior {seen.prior:+.3f}, weight {seen.weight:g}"
     return f"rank {seen.rank}, {score}, {added}"
+
+
+def _lines_around(hit: Hit) -> list[str]:
+    lines = lines_around(hit.around, hit.id) if hit.around else []
+    return [set_in(f"    {line}", 4) for line in lines]
 
 
 def _who(hit: Hit) -> str:

@@ -4,9 +4,9 @@ import click
 
 from memlog.cli.formats import Answer, Table, format_options, print_answer
 from memlog.cli.opening import open_store
-from memlog.cli.output import minute, one_line, printable
+from memlog.cli.output import minute
+from memlog.cli.turns import turn, who
 from memlog.cli.types import CHAT, count
-from memlog.query.window import WindowMessage
 
 
 @click.command()
@@ -29,21 +29,10 @@ def window(ctx: click.Context, chat: tuple[str, str], last: int | None, tokens: 
         document=found,
         table=Table(
             ("time", "who", "id", "content"),
-            [(minute(message.ts), _who(message), message.id, message.content) for message in found.messages],
+            [(minute(message.ts), who(message), message.id, message.content) for message in found.messages],
         ),
         records=found.messages,
-        text=[_turn(message) for message in found.messages],
+        text=[turn(message) for message in found.messages],
         notes=[] if found.messages else ["nothing said yet in this session"],
     )
     print_answer(ctx, answer)
-
-
-def _turn(message: WindowMessage) -> str:
-    """A message for people, on lines of its own."""
-    head = one_line(f"[{minute(message.ts)}] {_who(message)}:")
-    # Further lines are set in, so that no content can pass for another turn.
-    return f"{head} {printable(message.content)}".replace("\n", "\n    ")
-
-
-def _who(message: WindowMessage) -> str:
-    return message.name or message.role

@@ -56,7 +56,7 @@ class Context:
         return spread
 
 
-def around(db: Connection, numbers: Iterable[int], filters: Filters) -> Context:
+def context_of(db: Connection, numbers: Iterable[int], filters: Filters) -> Context:
     """The messages of these numbers, and up to two on each side of them within their sessions."""
     condition = filters.of_messages()
     if condition is None:

@@ -12,11 +12,15 @@ from memlog.eventlog.segment import line_at
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place
 from memlog.projector.sqlite import Connection
+from memlog.query.expansion import Around, around_event
 from memlog.query.search import LinePosition
 
 
-class Stored(msgspec.Struct):
-    """An event as it stands in the log; `raw` is its line, without the newline."""
+class Stored(msgspec.Struct, omit_defaults=True):
+    """An event as it stands in the log; `raw` is its line, without the newline.
+
+    around: the messages beside a message; None where it was not asked for, and for other events.
+    """
 
     id: str
     type: str
@@ -24,6 +28,7 @@ class Stored(msgspec.Struct):
     at: str | None
     raw: str
     position: LinePosition
+    around: Around | None = None
 
 
 class QuarantinedLine(msgspec.Struct):
@@ -36,9 +41,13 @@ class QuarantinedLine(msgspec.Struct):
     bytes: int
 
 
-def stored(db: Connection, log: Path, name: str, stream: str | None = None) -> Stored | None:
+def stored(
+    db: Connection, log: Path, name: str, stream: str | None = None, *, neighbours: int = 0
+) -> Stored | None:
     """The event of the id `name`; else the one that says what the memory or the document (`source/file`)
     `name` says; None where there is none.
+
+    neighbours: give a message with so many others on either side; 0 for none.
 
     Raises:
         BadInput: several streams have an event of this id, and `stream` names none of them.
@@ -55,7 +64,10 @@ def stored(db: Connection, log: Path, name: str, stream: str | None = None) -> S
     if len(found) > 1:
         streams = ", ".join(sorted(found))
         raise BadInput(f"{name} stands in several streams: {streams}", hint="name one: --stream STREAM")
-    return next((event_at(log, row) for row in found.values()), None)
+    event = next((event_at(log, row) for row in found.values()), None)
+    if event is not None and neighbours:
+        event.around = around_event(db, (event.position.stream, event.id), neighbours)
+    return event
 
 
 EVENT_COLUMNS = "e.stream, e.id, e.type, e.ts, e.at, e.segment, e.offset, e.line, e.length"

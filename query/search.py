@@ -14,7 +14,8 @@ from memlog.projector.embedding import Embedder
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction, why_no_vectors
 from memlog.query import text_side, vector_side
 from memlog.query.candidates import Candidate, Name, Owner, Scored
-from memlog.query.context import around
+from memlog.query.context import context_of
+from memlog.query.expansion import Around, around
 from memlog.query.filters import SUMMARIES, Filters, Kind
 from memlog.query.fusion import Ranks, best_possible, fused, ranked
 from memlog.query.question import MAX_WORDS, Question, parse, raw
@@ -72,6 +73,8 @@ class Hit(msgspec.Struct, kw_only=True):
     source: `conversation`, `manual`, `summary` …; of a document its source.
     file, section, start_line, end_line: of a document's passage; lines count from 1.
     explain: by side (`text`, `vector`); None where it was not asked for.
+    around: the messages beside a message, the text beside a document's passage; None where it was not asked
+        for, and for memories.
     """
 
     kind: Kind
@@ -95,6 +98,7 @@ class Hit(msgspec.Struct, kw_only=True):
     start_line: int | None = None
     end_line: int | None = None
     explain: dict[str, Evidence] | None = None
+    around: Around | None = None
 
 
 class SearchResult(msgspec.Struct, kw_only=True):
@@ -120,6 +124,7 @@ class Search:
     min_similarity: leave out what only meaning finds and is less similar; None for nothing.
     is_raw: the full text takes `text` as FTS5's own syntax.
     explain: say of each hit which side found it, and how.
+    expand: give each hit with so many neighbours on either side; 0 for none.
     """
 
     text: str
@@ -130,6 +135,7 @@ class Search:
     min_similarity: float | None = None
     is_raw: bool = False
     explain: bool = False
+    expand: int = 0
 
     @cached_property
     def question(self) -> Question:
@@ -184,6 +190,8 @@ def _ranked(
         _hit(db, candidate, min(1.0, max(0.0, score / best)), asked.question) for candidate, score in found
     ]
     _add_evidence(hits, ranks, explain=asked.explain)
+    for candidate, hit in hits:
+        hit.around = around(db, candidate, asked.expand) if asked.expand else None
     return [hit for _, hit in hits]
 
 
@@ -203,7 +211,7 @@ def _with_neighbours(
     """The lists with what was said around their messages."""
     found = [candidate for rows in [*(texts or []), near or []] for candidate, _ in rows]
     numbers = dict.fromkeys(each.message_no for each in found if each.message_no is not None)
-    context = around(db, numbers, asked.filters)
+    context = context_of(db, numbers, asked.filters)
     # Who writes FTS5's syntax asks for what it says, and for nothing beside it.
     if texts is not None and not asked.is_raw:
         messages, *others = texts

@@ -1,6 +1,8 @@
-"""Sliding windows: the newest messages of a chat's current session."""
+"""Windows: the newest messages of a chat's current session, and those around one message."""
 
 import json
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -34,7 +36,9 @@ class Window(msgspec.Struct):
 
 
 _ORDER = ("created_at", "segment_no", "offset", "stream")
+_OLDEST_FIRST = "ORDER BY " + ", ".join(_ORDER)
 _NEWEST_FIRST = "ORDER BY " + ", ".join(f"{column} DESC" for column in _ORDER)
+_COLUMNS = "id, role, name, content, created_at, type, metadata"
 
 
 def window(
@@ -52,31 +56,63 @@ def window(
         last = DEFAULT_LAST
     check_known(db, chat)
     since = _last_break(db, chat)
-    columns = "id, role, name, content, created_at, type, metadata"
     within, values = _within(chat, since)
     rows = db.execute(
-        f"SELECT {columns} FROM messages WHERE {within} {_NEWEST_FIRST} LIMIT ?",
+        f"SELECT {_COLUMNS} FROM messages WHERE {within} {_NEWEST_FIRST} LIMIT ?",
         [*values, -1 if last is None else last],
     )
-    start = db.execute(
-        f"SELECT id FROM messages WHERE {within} ORDER BY {', '.join(_ORDER)} LIMIT 1", values
-    ).fetchone()
+    start = db.execute(f"SELECT id FROM messages WHERE {within} {_OLDEST_FIRST} LIMIT 1", values).fetchone()
     return Window(":".join(chat), start[0] if start else None, _fitting(rows, tokens)[::-1])
+
+
+def window_around(db: Connection, key: tuple[str, str], neighbours: int) -> list[WindowMessage]:
+    """A message (stream, id) with its neighbours of the same session, oldest first.
+
+    neighbours: at most so many on either side.
+
+    Empty where no message has this key: a session break has no window.
+    """
+    own = db.execute(
+        f"SELECT channel, chat_id, {', '.join(_ORDER)}, {_COLUMNS} FROM messages"
+        " WHERE stream = ? AND id = ? AND type <> 'session_break'",
+        key,
+    ).fetchone()
+    if own is None:
+        return []
+    place, message = own[:6], _message(*own[6:])
+    before = _beside(db, place, f"< (?, ?, ?, ?) {_NEWEST_FIRST}", neighbours)
+    behind = _beside(db, place, f"> (?, ?, ?, ?) {_OLDEST_FIRST}", neighbours)
+    return [*before[::-1], message, *behind]
+
+
+def _beside(db: Connection, place: Sequence[Any], side: str, limit: int) -> list[WindowMessage]:
+    """The messages from a place (channel, chat_id, order) on, up to `limit` or a session break."""
+    rows = db.execute(
+        f"SELECT {_COLUMNS} FROM messages WHERE channel = ? AND chat_id = ?"
+        f" AND ({', '.join(_ORDER)}) {side} LIMIT ?",
+        [*place, limit],
+    ).fetchall()
+    messages = (_message(*row) for row in rows)
+    return list(takewhile(lambda message: message.type != "session_break", messages))
 
 
 def _fitting(newest_first: Any, tokens: int | None) -> list[WindowMessage]:  # noqa: ANN401 - a cursor
     messages = []
     left = tokens
-    for event_id, role, name, content, ts, kind, metadata in newest_first:
+    for message in (_message(*row) for row in newest_first):
         if left is not None:
-            left -= count_tokens(content)
+            left -= count_tokens(message.content)
             if left < 0:
                 break
-        meta = json.loads(metadata) if metadata is not None else None
-        messages.append(
-            WindowMessage(id=event_id, role=role, name=name, content=content, ts=ts, type=kind, meta=meta)
-        )
+        messages.append(message)
     return messages
+
+
+def _message(
+    event_id: str, role: str, name: str | None, content: str, ts: str, kind: str, metadata: str | None
+) -> WindowMessage:
+    meta = json.loads(metadata) if metadata is not None else None
+    return WindowMessage(id=event_id, role=role, name=name, content=content, ts=ts, type=kind, meta=meta)
 
 
 def _last_break(db: Connection, chat: tuple[str, str]) -> tuple[Any, ...] | None:

@@ -17,6 +17,7 @@ from memlog.projector.projector import EMBED_BATCH
 from memlog.projector.sqlite import wrapped
 from memlog.projector.verify import Verification
 from memlog.query import provenance
+from memlog.query.expansion import check_neighbours
 from memlog.query.filters import Filters
 from memlog.query.provenance import QuarantinedLine, Stored
 from memlog.query.ranking import Ranking
@@ -246,6 +247,7 @@ class Store:
         min_similarity: float | None = None,
         is_raw: bool = False,
         explain: bool = False,
+        expand: int = 0,
         ranking: Ranking | None = None,
         sync: bool = True,
     ) -> SearchResult:
@@ -254,14 +256,17 @@ class Store:
         min_similarity: leave out what only meaning finds and is less similar; None for nothing.
         is_raw: the full text takes `text` as FTS5's own syntax.
         explain: say of each hit which side found it, and how.
+        expand: give each hit with so many neighbours on either side, at most 100: a message with those
+            of its session, a document's passage with the text around it.
         ranking: how the sides are ranked and joined; None for what was found best.
         sync: first catch up with the log, waiting at most 250 ms for another projector, and embed at most
             16 new passages; what could not be done is named in the result.
 
         Raises:
-            BadInput: `is_raw`, and FTS5 does not understand it.
+            BadInput: `is_raw`, and FTS5 does not understand it; no such `expand`.
             DatabaseError: the read model cannot be read, nor made anew.
         """
+        check_neighbours(expand)
         started = time.perf_counter()
         asked = Search(
             text,
@@ -272,6 +277,7 @@ class Store:
             min_similarity=min_similarity,
             is_raw=is_raw,
             explain=explain,
+            expand=expand,
         )
 
         def found() -> SearchResult:
@@ -322,14 +328,18 @@ class Store:
         """
         return self._read(lambda db: summaries(db, chat), chat=chat)
 
-    def get(self, name: str, *, stream: str | None = None) -> Stored | None:
+    def get(self, name: str, *, stream: str | None = None, around: int = 0) -> Stored | None:
         """The event of the id `name`; else the one that says what the memory or the document (`source/file`)
         `name` says; None where none does.
 
+        around: give a message with so many others of its session on either side, at most 100.
+
         Raises:
-            BadInput: several streams have an event of this id, and `stream` names none of them.
+            BadInput: several streams have an event of this id, and `stream` names none of them; no such
+                `around`.
         """
-        return self._read(lambda db: provenance.stored(db, self._log.path, name, stream))
+        check_neighbours(around)
+        return self._read(lambda db: provenance.stored(db, self._log.path, name, stream, neighbours=around))
 
     def quarantine(self) -> list[QuarantinedLine]:
         """Every line of the log that could not be projected."""

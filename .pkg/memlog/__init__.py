@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from memlog.projector.verify import NulRun, Verification
     from memlog.query.core import CoreMemory
     from memlog.query.documents import Document, Source
+    from memlog.query.expansion import Around
     from memlog.query.filters import Filters
     from memlog.query.memories import Memory
     from memlog.query.provenance import QuarantinedLine, Stored
@@ -93,6 +94,7 @@ _HOME = {
     "Finding": "memlog.service.doctor",
     "Documents": "memlog.service.documents",
     "Skipped": "memlog.service.folder",
+    "Around": "memlog.query.expansion",
     "Filters": "memlog.query.filters",
     "Ranking": "memlog.query.ranking",
     "DoomedLine": "memlog.service.forgetting",
@@ -151,6 +153,7 @@ _HOME = {
 
 __all__ = [
     "Added",
+    "Around",
     "BadInput",
     "Busy",
     "ChunkSizes",

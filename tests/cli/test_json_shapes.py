@@ -36,9 +36,10 @@ HIT = [
         "start_line",
         "end_line",
         "explain",
+        "around",
     ),
 ]
-OF_OTHERS = dict.fromkeys(("file", "section", "start_line", "end_line", "explain"))
+OF_OTHERS = dict.fromkeys(("file", "section", "start_line", "end_line", "explain", "around"))
 
 
 @pytest.fixture
@@ -215,6 +216,30 @@ def test_show(memlog: Run, segment: Run) -> None:
     }
     assert memlog("show", "y1", "--json").json == expected
     assert memlog("show", "tea", "--json").json == expected
+
+
+def test_show_and_query_with_what_stands_around(memlog: Run, append: Run) -> None:
+    append(
+        *[message(f"tea {number}", id=f"m{number}", ts=f"2026-02-24T10:0{number}:00Z") for number in range(3)]
+    )
+    messages = [
+        {
+            "id": f"m{number}",
+            "role": "user",
+            "name": None,
+            "content": f"tea {number}",
+            "ts": f"2026-02-24T10:0{number}:00.000Z",
+            "type": "message",
+            "meta": None,
+        }
+        for number in range(3)
+    ]
+    expected = {"messages": messages, "content": None, "start_line": None, "end_line": None}
+    shown = memlog("show", "m1", "--around", "1", "--json").json
+    assert list(shown) == ["id", "type", "ts", "at", "raw", "position", "around"]
+    assert shown["around"] == expected
+    (hit,) = memlog("query", "1", "--mode", "text", "--expand", "1", "--json").json["hits"]
+    assert hit["around"] == expected
 
 
 def test_project(memlog: Run, append: Run, without_model: dict[str, str]) -> None:

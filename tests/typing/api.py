@@ -76,7 +76,9 @@ def searching(store: memlog.Store) -> None:
         since="2026-02-24T00:00:00.000Z",
         exclude=frozenset({"m1"}),
     )
-    result = store.search("tea", k=5, mode="hybrid", filters=filters, min_similarity=0.3, explain=True)
+    result = store.search(
+        "tea", k=5, mode="hybrid", filters=filters, min_similarity=0.3, explain=True, expand=1
+    )
     assert_type(result, memlog.SearchResult)
     for hit in result.hits:
         assert_type(hit, memlog.Hit)
@@ -92,7 +94,11 @@ def reading(store: memlog.Store) -> None:
     assert_type(window.messages, list[memlog.WindowMessage])
     assert_type(store.sessions(("cli", "1"), all=True), list[memlog.Session])
     assert_type(store.summaries(), list[memlog.Summary])
-    assert_type(store.get("m1", stream="conversations/cli_1"), memlog.Stored | None)
+    stored = store.get("m1", stream="conversations/cli_1", around=2)
+    assert_type(stored, memlog.Stored | None)
+    if stored is not None and stored.around is not None:
+        assert_type(stored.around, memlog.Around)
+        assert_type(stored.around.messages, list[memlog.WindowMessage])
     for line in store.quarantine():
         assert_type(line, memlog.QuarantinedLine)
         assert_type(store.explain(line), str)

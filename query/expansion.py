@@ -1,0 +1,69 @@
+"""What stands around a hit: the messages beside a message, the passages beside a document's."""
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput
+from memlog.projector.sqlite import Connection
+from memlog.query.candidates import Candidate
+from memlog.query.window import WindowMessage, window_around
+
+
+class Around(msgspec.Struct, kw_only=True):
+    """What stands around a message, or around a passage of a document; what was found is part of it.
+
+    messages: of a message: with its neighbours of the same session, oldest first; else empty.
+    content: of a passage: the document's text from its first neighbour to the last; else None.
+    start_line, end_line: of this text in the file, from 1; else None.
+    """
+
+    messages: list[WindowMessage] = []
+    content: str | None = None
+    start_line: int | None = None
+    end_line: int | None = None
+
+
+MAX_NEIGHBOURS = 100
+"""On either side; who wants more wants the conversation, or the file."""
+
+
+def check_neighbours(neighbours: int) -> None:
+    """See that so many neighbours can be given.
+
+    Raises:
+        BadInput: they are less than 0, or more than `MAX_NEIGHBOURS`.
+    """
+    if not 0 <= neighbours <= MAX_NEIGHBOURS:
+        raise BadInput(
+            f"{neighbours} neighbours are not from 0 to {MAX_NEIGHBOURS}",
+            hint="store.window gives more messages",
+        )
+
+
+def around(db: Connection, found: Candidate, neighbours: int) -> Around | None:
+    """What stands around a candidate, with up to `neighbours` on either side.
+
+    None around what is given whole and has no neighbours: a memory, a summary, a file of memories.
+    """
+    if found.kind == "message":
+        return around_event(db, found.key, neighbours)
+    if found.kind == "document" and found.chunk_no is not None:
+        return _around_passage(db, found.chunk_no, neighbours)
+    return None
+
+
+def around_event(db: Connection, key: tuple[str, str], neighbours: int) -> Around | None:
+    """What stands around the event (stream, id); None where it is no message."""
+    messages = window_around(db, key, neighbours)
+    return Around(messages=messages) if messages else None
+
+
+def _around_passage(db: Connection, chunk_no: int, neighbours: int) -> Around:
+    # Cut from the document itself: passages overlap, and repeat the heads of what they are parts of.
+    # Not by substr(), which ends at a NUL.
+    content, start, end, start_line, end_line = db.execute(
+        "SELECT d.content, min(c.start_char), max(c.end_char), min(c.start_line), max(c.end_line)"
+        " FROM doc_chunks f JOIN doc_chunks c USING (document_id) JOIN documents d USING (document_id)"
+        " WHERE f.chunk_no = ?1 AND c.chunk_index BETWEEN f.chunk_index - ?2 AND f.chunk_index + ?2",
+        (chunk_no, neighbours),
+    ).fetchone()
+    return Around(content=content[start:end], start_line=start_line, end_line=end_line)
