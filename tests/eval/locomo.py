@@ -445,7 +445,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         conversations = read_conversations(folder)
         messages = sum(len(conversation.messages) for conversation in conversations)
         print(f"{len(conversations)} conversations, {messages:,} messages: {origin(folder)}\n")
-        with _stores(options.keep) as stores:
+        with store_folder(options.keep) as stores:
             results = evaluate(conversations, stores, progress_line())
     except (CannotMeasure, memlog.MemlogError) as error:
         print(f"eval: {error}", file=sys.stderr)
@@ -468,7 +468,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 @contextmanager
-def _stores(keep: Path | None) -> Iterator[Path]:
+def store_folder(keep: Path | None) -> Iterator[Path]:
     """The folder of the stores: `keep`, or one that is removed at the end."""
     if keep is not None:
         yield keep
