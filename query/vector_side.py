@@ -26,6 +26,10 @@ from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
 # sqlite-vec refuses a larger k.
 _NEAREST_LIMIT = 4096
 
+_FEW = 20
+"""Where no more than one in so many passages may be found, they are looked up one by one, at 16 µs each; else
+vec0 goes through all, at 1 µs each. Measured on 50,000 vectors: 1 ms in the place of 30 for one in 1,000."""
+
 
 def nearest(
     db: Connection, vector: bytes, filters: Filters, depth: int, min_similarity: float | None = None
@@ -95,7 +99,8 @@ def _allowed_memory_chunks(filters: Filters) -> Sql | None:
     if memories is not None:
         parts.append(
             (
-                f"SELECT c.chunk_no FROM {MEMORY_CHUNKS} WHERE c.message_id IS NULL AND {memories[0]}",
+                f"SELECT c.chunk_no FROM {MEMORY_CHUNKS} WHERE c.chunk_no IN ({_NOT_OF_MESSAGES})"
+                f" AND {memories[0]}",
                 memories[1],
             )
         )
@@ -112,7 +117,12 @@ def _allowed_doc_chunks(filters: Filters) -> Sql | None:
     return f"SELECT c.chunk_no FROM {DOC_CHUNKS} WHERE {documents[0]}", documents[1]
 
 
-_NOTHING = "SELECT 0 WHERE 0"
+# Their indexes say it at once; `message_id IS NULL` would read the passages of all messages.
+_NOT_OF_MESSAGES = " UNION ALL ".join(
+    f"SELECT chunk_no FROM memory_chunks WHERE {owner} IS NOT NULL"
+    for owner in ("memory_id", "summary_id", "document_id")
+)
+_NOTHING = "SELECT 0 AS chunk_no WHERE 0"
 
 
 class _Source(NamedTuple):
@@ -134,12 +144,28 @@ def _nearest_chunks(
     db: Connection, shelf: Shelf, vector: bytes, allowed: Sql | None, limit: int
 ) -> dict[int, float]:
     """The numbers of the `limit` nearest chunks, nearest first, and their cosine similarities."""
+    few = None if allowed is None else _few(db, shelf, allowed)
+    if few is not None:
+        # CROSS JOIN: vec0 is asked for each of them, never for all.
+        sql = (
+            "SELECT v.rowid, 1 - vec_distance_cosine(v.embedding, ?) FROM json_each(?) a"
+            f" CROSS JOIN {shelf.vectors} v WHERE v.rowid = a.value ORDER BY 2 DESC LIMIT ?"
+        )
+        return dict(db.execute(sql, [vector, json.dumps(few), limit]).fetchall())
     within, values = ("", []) if allowed is None else (f" AND rowid IN ({allowed[0]})", allowed[1])
     if limit <= _NEAREST_LIMIT:
         sql = f"SELECT rowid, 1 - distance FROM {shelf.vectors} WHERE embedding MATCH ? AND k = ?{within}"
         return dict(db.execute(f"{sql} ORDER BY distance", [vector, limit, *values]).fetchall())
     sql = f"SELECT rowid, 1 - vec_distance_cosine(embedding, ?) FROM {shelf.vectors} WHERE 1{within}"
     return dict(db.execute(f"{sql} ORDER BY 2 DESC LIMIT ?", [vector, *values, limit]).fetchall())
+
+
+def _few(db: Connection, shelf: Shelf, allowed: Sql) -> list[int] | None:
+    """The numbers of the chunks that may be found; None where they are too many to look each of them up."""
+    (last,) = db.execute(f"SELECT coalesce(max(chunk_no), 0) FROM {shelf.chunks}").fetchone()
+    most = last // _FEW
+    rows = db.execute(f"SELECT chunk_no FROM ({allowed[0]}) LIMIT ?", [*allowed[1], most + 1]).fetchall()
+    return [chunk_no for (chunk_no,) in rows] if len(rows) <= most else None
 
 
 def _candidates(db: Connection, source: _Source, similarities: dict[int, float]) -> list[Scored]:
