@@ -1,0 +1,311 @@
+"""Filters over 50,000 messages, with memories and documents: each side gives what a brute-force oracle gives.
+
+The oracle knows the events that were written and decides by them what may be found; SQLite scores all that
+there is, without any filter, and Python sorts.
+"""
+
+import json
+import random
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from memlog.projector.projector import Projector
+from memlog.query.candidates import COST_DIGITS
+from memlog.query.filters import Filters
+from memlog.query.question import parse
+from memlog.query.search import search
+from memlog.query.text_side import matches
+from memlog.query.vector_side import nearest
+
+MESSAGES, MEMORIES, DOCUMENTS = 50_000, 1_000, 500
+DEPTH = 20
+QUESTIONS = ["word000 word001", "word002 word009 word031"]
+CATEGORIES = ["decisions", "context", "preferences", "debug"]
+DAY = "2026-01-{:02d}"
+
+
+class Thing(NamedTuple):
+    """What was written, as far as filters ask for it."""
+
+    kind: str
+    key: tuple[str, str]
+    ts: str
+    chat: tuple[str, str] | None = None
+    role: str | None = None
+    category: str | None = None
+
+
+class HashedWords:
+    """An embedding model of few dimensions: a vector is the sum of random ones, one a word."""
+
+    id = "hashed-words"
+    dimension = 8
+
+    def embed(self, texts):
+        sums = np.array([np.sum([_vector(word) for word in text.split()], axis=0) for text in texts])
+        return (sums / np.linalg.norm(sums, axis=1, keepdims=True)).astype(np.float32)
+
+
+_VECTORS: dict[str, "np.ndarray"] = {}
+
+
+def _vector(word):
+    if word not in _VECTORS:
+        _VECTORS[word] = np.random.default_rng(list(word.encode())).standard_normal(HashedWords.dimension)
+    return _VECTORS[word]
+
+
+# The store
+
+
+def chat_of(number: int) -> str:
+    """`c0.1` has 0.1 % of the messages, `c1` 1 %, `c10` 10 %."""
+    return (
+        "c0.1" if number % 1000 == 0 else "c1" if number % 100 == 1 else "c10" if number % 10 == 2 else "rest"
+    )
+
+
+def ts_of(number: int) -> str:
+    """2,000 of all messages are of one day; some share their time with others."""
+    return f"{DAY.format(1 + number // 2000)}T{number // 84 % 24:02d}:{number % 30:02d}:00.000Z"
+
+
+def events(seed: int) -> list[tuple[Thing, dict[str, object]]]:
+    """What is written, and what of it filters ask for."""
+    chance = random.Random(seed)
+    words = [f"word{number:03d}" for number in range(300)]
+    # The first stands in a fifth of all texts, the last in one of 130.
+    weights = [1 / (number + 10) for number in range(300)]
+
+    def text() -> str:
+        return " ".join(chance.choices(words, weights, k=8))
+
+    return (
+        [_message(number, text()) for number in range(MESSAGES)]
+        + [_memory(number, text()) for number in range(MEMORIES)]
+        + [_document(number, text()) for number in range(DOCUMENTS)]
+    )
+
+
+def _message(number, text):
+    chat, role, ts = chat_of(number), ("tool" if number % 500 == 7 else "user"), ts_of(number)
+    thing = Thing("message", (f"conversations/x_{chat}", f"m{number}"), ts, ("x", chat), role)
+    said = {"channel": "x", "chat_id": chat, "role": role, "content": text}
+    return thing, {"type": "message", "id": f"m{number}", "ts": ts} | said
+
+
+def _memory(number, text):
+    category, ts = CATEGORIES[number % 3 if number % 100 else 3], ts_of(number * 50)
+    chat = ("x", chat_of(number))
+    thing = Thing("memory", ("memory", f"y{number}"), ts, chat, None, category)
+    said = {"memory_id": f"y{number}", "chat_id": ":".join(chat), "category": category, "content": text}
+    return thing, {"type": "memory_saved", "id": f"s{number}", "ts": ts, "title": ""} | said
+
+
+def _document(number, text):
+    ts = ts_of(number * 100)
+    thing = Thing("document", ("documents", f"guide/{number}.md"), ts)
+    said = {"source_id": "guide", "file": f"{number}.md", "content": text}
+    return thing, {"type": "document_indexed", "id": f"d{number}", "ts": ts} | said
+
+
+class Big(NamedTuple):
+    """The store's read model, and what was written into it, by (kind, id)."""
+
+    db: object
+    things: dict[tuple[str, str], Thing]
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory):
+    store = tmp_path_factory.mktemp("big")
+    written = events(seed=5)
+    lines: dict[str, list[str]] = {}
+    for thing, event in written:
+        lines.setdefault(thing.key[0], []).append(json.dumps(event))
+    for stream, of_stream in lines.items():
+        path = Path(store, "log", stream, "2026-02-24.jsonl")
+        path.parent.mkdir(parents=True)
+        path.write_text("\n".join(of_stream) + "\n")
+    projector = Projector(store)
+    projector.catch_up()
+    projector.embed(HashedWords(), batch=4096)
+    yield Big(projector.live(), {(thing.kind, thing.key[1]): thing for thing, _ in written})
+    projector.close()
+
+
+# The oracle
+
+
+def passes(filters: Filters, thing: Thing) -> bool:
+    """Whether a filter lets it be found."""
+    return (
+        (filters.kinds is None or thing.kind in filters.kinds)
+        and filters.chat in (None, thing.chat)
+        and filters.role in (None, thing.role)
+        and filters.category in (None, thing.category)
+        and (filters.since is None or thing.ts >= filters.since)
+        and (filters.until is None or thing.ts < filters.until)
+        and thing.key[1] not in filters.exclude
+    )
+
+
+_TEXTS = (
+    "SELECT 'message', m.id, bm25(messages_fts) FROM messages_fts JOIN messages m"
+    " ON m.message_no = messages_fts.rowid WHERE messages_fts MATCH ?",
+    "SELECT 'memory', c.memory_id, bm25(memory_chunks_fts) FROM memory_chunks_fts JOIN memory_chunks c"
+    " ON c.chunk_no = memory_chunks_fts.rowid WHERE memory_chunks_fts MATCH ?",
+    "SELECT 'document', c.document_id, bm25(doc_chunks_fts) FROM doc_chunks_fts JOIN doc_chunks c"
+    " ON c.chunk_no = doc_chunks_fts.rowid WHERE doc_chunks_fts MATCH ?",
+)
+_NEAREST = (
+    "SELECT 'message', c.message_id, vec_distance_cosine(v.embedding, ?1) FROM memory_chunks c"
+    " JOIN vec_memory v ON v.rowid = c.chunk_no WHERE c.message_id IS NOT NULL"
+    " UNION ALL SELECT 'memory', c.memory_id, vec_distance_cosine(v.embedding, ?1) FROM memory_chunks c"
+    " JOIN vec_memory v ON v.rowid = c.chunk_no WHERE c.memory_id IS NOT NULL"
+    " UNION ALL SELECT 'document', c.document_id, vec_distance_cosine(v.embedding, ?1) FROM doc_chunks c"
+    " JOIN vec_docs v ON v.rowid = c.chunk_no"
+)
+
+
+class Scored(NamedTuple):
+    """All that one side has for a question, best first: each with its cost."""
+
+    things: list[tuple[float, Thing]]
+
+    def best(self, filters: Filters, depth: int = DEPTH) -> list[tuple[str, str]]:
+        """The first `depth` of those that pass."""
+        passing = ((thing.kind, thing.key[1]) for _, thing in self.things if passes(filters, thing))
+        return list(islice(passing, depth))
+
+
+def scored(big: Big, sql: str, asked: object) -> Scored:
+    """Ordered by rounded cost, newer first, then by kind, stream and id."""
+    found = [
+        (round(cost, COST_DIGITS), big.things[kind, name])
+        for kind, name, cost in big.db.execute(sql, (asked,)).fetchall()
+    ]
+    found.sort(key=lambda each: (each[1].kind, each[1].key))
+    found.sort(key=lambda each: each[1].ts, reverse=True)
+    found.sort(key=lambda each: each[0])
+    return Scored(found)
+
+
+@pytest.fixture(scope="module")
+def by_words(big):
+    """Of each question what matches, a list a kind."""
+    return {
+        question: [scored(big, sql, parse(question).expression) for sql in _TEXTS] for question in QUESTIONS
+    }
+
+
+@pytest.fixture(scope="module")
+def by_vectors(big):
+    """Of each question all that there is."""
+    return {question: scored(big, _NEAREST, vector_of(question)) for question in QUESTIONS}
+
+
+def vector_of(question: str) -> bytes:
+    return bytes(HashedWords().embed([question])[0].tobytes())
+
+
+# The filters
+
+BY_SHARE: dict[str, tuple[Callable[[], Filters], float]] = {
+    "all": (Filters, 1.0),
+    "messages": (lambda: Filters(kinds=frozenset({"message"})), 0.97),
+    "a role of most": (lambda: Filters(role="user"), 0.97),
+    "since a time before most": (lambda: Filters(since=DAY.format(2)), 0.96),
+    "a chat of 10 %": (lambda: Filters(chat=("x", "c10")), 0.1),
+    "a time of 10 %": (lambda: Filters(since=DAY.format(9), until=DAY.format(11) + "T12"), 0.1),
+    "a chat of 1 %": (lambda: Filters(chat=("x", "c1")), 0.01),
+    "a time of 1 %": (lambda: Filters(since=DAY.format(7), until=DAY.format(7) + "T06"), 0.01),
+    "a role and a time of 1 %": (lambda: Filters(role="user", until=DAY.format(1) + "T06"), 0.01),
+    "a chat of 0.1 %": (lambda: Filters(chat=("x", "c0.1")), 0.001),
+    "a role of 0.2 %": (lambda: Filters(role="tool"), 0.002),
+    "a chat, a role and a time of 0.1 %": (
+        lambda: Filters(chat=("x", "c10"), role="user", until=DAY.format(1) + "T06"),
+        0.001,
+    ),
+    "a time of 0.1 %": (
+        lambda: Filters(since=DAY.format(4) + "T06:00", until=DAY.format(4) + "T06:20"),
+        0.001,
+    ),
+    "memories": (lambda: Filters(kinds=frozenset({"memory"})), 0.02),
+    "a category": (lambda: Filters(category="decisions"), 0.007),
+    "a category of 1 % of the memories": (lambda: Filters(category="debug"), 0.0002),
+    "a category and a chat": (lambda: Filters(category="context", chat=("x", "rest")), 0.006),
+    "documents": (lambda: Filters(kinds=frozenset({"document"})), 0.01),
+    "documents of a time": (lambda: Filters(kinds=frozenset({"document"}), since=DAY.format(24)), 0.0008),
+    "memories and documents": (lambda: Filters(kinds=frozenset({"memory", "document"})), 0.03),
+    "nothing": (lambda: Filters(category="decisions", role="user"), 0.0),
+}
+each_filter = pytest.mark.parametrize("name", BY_SHARE)
+each_question = pytest.mark.parametrize("question", QUESTIONS)
+
+
+@each_filter
+def test_a_filter_leaves_the_share_of_the_rows_that_it_is_named_for(big, name):
+    filters, share = BY_SHARE[name][0](), BY_SHARE[name][1]
+    left = sum(passes(filters, thing) for thing in big.things.values()) / len(big.things)
+    assert left == pytest.approx(share, rel=0.5, abs=1e-5)
+
+
+@each_filter
+@each_question
+def test_the_full_text_gives_what_the_oracle_gives(big, by_words, question, name):
+    filters = BY_SHARE[name][0]()
+    found = matches(big.db, parse(question).expression, filters, DEPTH)
+    given = [[(each.kind, each.key[1]) for each in of_kind] for of_kind in found]
+    assert given == [side.best(filters) for side in by_words[question]]
+
+
+@each_filter
+@each_question
+def test_the_vectors_give_what_the_oracle_gives(big, by_vectors, question, name):
+    filters = BY_SHARE[name][0]()
+    found = nearest(big.db, vector_of(question), filters, DEPTH)
+    assert [(each.kind, each.key[1]) for each in found] == by_vectors[question].best(filters)
+
+
+@each_question
+def test_the_distances_of_the_oracle_are_cosines(big, question):
+    """Or oracle and search would be wrong together."""
+    asked = np.frombuffer(vector_of(question), np.float32)
+    rows = big.db.execute(
+        "SELECT embedding, vec_distance_cosine(embedding, ?) FROM vec_memory WHERE rowid % 500 = 0",
+        (vector_of(question),),
+    ).fetchall()
+    assert len(rows) > 100
+    for embedding, distance in rows:
+        own = np.frombuffer(embedding, np.float32)
+        cosine = float(own @ asked) / float(np.linalg.norm(own) * np.linalg.norm(asked))
+        assert distance == pytest.approx(1 - cosine, abs=1e-5)
+
+
+@each_filter
+def test_a_hybrid_search_is_full_of_what_passes_and_one_side_found(big, by_words, by_vectors, name):
+    """Whatever its fusion: all hits pass, there are k where so many can be, and none is from far behind."""
+    filters, question = BY_SHARE[name][0](), QUESTIONS[0]
+    result = search(
+        big.db, question, k=10, mode="hybrid", filters=filters, embedder=HashedWords(), depth=DEPTH
+    )
+    given = {(hit.kind, hit.id) for hit in result.hits}
+    assert len(given) == min(10, sum(passes(filters, thing) for thing in big.things.values()))
+    assert given <= {
+        each for side in (*by_words[question], by_vectors[question]) for each in side.best(filters, 200)
+    }
+
+
+@each_filter
+def test_k_is_full_by_words_alone_wherever_so_many_match(big, by_words, name):
+    filters, question = BY_SHARE[name][0](), QUESTIONS[0]
+    matching = {each for side in by_words[question] for each in side.best(filters)}
+    result = search(big.db, question, k=10, mode="text", filters=filters, embedder=None, depth=DEPTH)
+    assert len(result.hits) == min(10, len(matching))
+    assert all(passes(filters, big.things[hit.kind, hit.id]) for hit in result.hits)
