@@ -27,6 +27,14 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
     "--role", type=click.Choice(["user", "assistant", "system", "tool"]), help="Only messages of this role."
 )
 @click.option("--category", type=TEXT, help="Only memories of this category.")
+@click.option(
+    "--source",
+    type=TEXT,
+    help="Only of this source, as hits name it, such as conversation, manual or summary.",
+)
+@click.option("--topic", type=TEXT, help="Only memories of this topic.")
+@click.option("--tag", type=TEXT, help="Only memories with this tag.")
+@click.option("--min-salience", type=UNIT, default=0.0, help="Leave out memories that have faded below this.")
 @click.option("--since", type=TIME, help="Only from this time on (2026-02-24, or RFC 3339).")
 @click.option("--until", type=TIME, help="Only before this time.")
 @click.option(
@@ -85,6 +93,10 @@ def query(
     chat: tuple[str, str] | None,
     role: str | None,
     category: str | None,
+    source: str | None,
+    topic: str | None,
+    tag: str | None,
+    min_salience: float,
     since: str | None,
     until: str | None,
     exclude: tuple[str, ...],
@@ -113,6 +125,10 @@ def query(
         chat=chat,
         role=role,
         category=category,
+        source=source,
+        topic=topic,
+        tag=tag,
+        min_salience=min_salience,
         since=since,
         until=until,
         exclude=frozenset(exclude),

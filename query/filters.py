@@ -17,6 +17,9 @@ MEMORY_CHUNKS = (
 DOC_CHUNKS = "doc_chunks c JOIN documents d ON d.document_id = c.document_id"
 """What `Filters.of_documents` is a condition on."""
 
+CONVERSATION = "conversation"
+"""The source of messages."""
+
 SUMMARIES = "summaries"
 """The category that summaries are found under."""
 
@@ -28,6 +31,9 @@ class Filters:
 
     kinds: None for all.
     chat: (channel, chat_id).
+    source: as a hit names it: `conversation`, `manual`, `summary`, a file of memories, a source of documents.
+    topic, tag: of a memory.
+    min_salience: leaves out memories that have faded below it; what has no salience stays.
     since, until: since <= ts < until, as the log writes times.
     exclude: ids of events, memories or documents.
     """
@@ -36,6 +42,10 @@ class Filters:
     chat: tuple[str, str] | None = None
     role: str | None = None
     category: str | None = None
+    source: str | None = None
+    topic: str | None = None
+    tag: str | None = None
+    min_salience: float = 0.0
     since: str | None = None
     until: str | None = None
     exclude: frozenset[str] = field(default_factory=frozenset)
@@ -47,7 +57,7 @@ class Filters:
 
     def of_messages(self) -> Sql | None:
         """On `messages m`; None where no message can be a hit."""
-        if self.category is not None or not self._wants("message"):
+        if self._is_of_memories or self.source not in (None, CONVERSATION) or not self._wants("message"):
             return None
         given: list[Sql] = [("m.type <> ?", ["session_break"])]
         if self.chat is not None:
@@ -66,15 +76,29 @@ class Filters:
         if self.category is not None:
             category = f"CASE WHEN c.summary_id IS NULL THEN y.category ELSE '{SUMMARIES}' END"
             given.append((f"{category} = ?", [self.category]))
+        if self.source is not None:
+            given.append(("c.source = ?", [self.source]))
+        if self.topic is not None:
+            given.append(("y.topic = ?", [self.topic]))
+        if self.tag is not None:
+            given.append(("? IN (SELECT value FROM json_each(y.tags))", [self.tag]))
+        if self.min_salience > 0:
+            given.append(("coalesce(y.salience, 1) >= ?", [self.min_salience]))
         owner = "coalesce(c.memory_id, c.summary_id, c.document_id)"
         given += self._not_excluded(owner, "coalesce(y.event_id, d.event_id, '')")
         return _all(given + self._times("c.updated_at"))
 
     def of_documents(self) -> Sql | None:
         """On `DOC_CHUNKS`; None where no document can be a hit."""
-        if (self.role, self.category, self.chat) != (None, None, None) or not self._wants("document"):
+        if self._is_of_memories or (self.role, self.chat) != (None, None) or not self._wants("document"):
             return None
-        return _all(self._not_excluded("c.document_id", "d.event_id") + self._times("c.updated_at"))
+        given: list[Sql] = [("d.source_id = ?", [self.source])] if self.source is not None else []
+        return _all(given + self._not_excluded("c.document_id", "d.event_id") + self._times("c.updated_at"))
+
+    @property
+    def _is_of_memories(self) -> bool:
+        """Whether something is asked for that memories and summaries alone have."""
+        return (self.category, self.topic, self.tag) != (None, None, None)
 
     def _not_excluded(self, *columns: str) -> list[Sql]:
         if not self.exclude:

@@ -27,6 +27,13 @@ DEPTH = 20
 QUESTIONS = ["word000 word001", "word002 word009 word031"]
 CATEGORIES = ["decisions", "context", "preferences", "debug"]
 DAY = "2026-01-{:02d}"
+DECAYED = "context"
+DECAY = {
+    "type": "salience_decayed",
+    "id": "decay",
+    "ts": "2026-01-13T00:00:00.000Z",
+    "rates": {DECAYED: 0.5},
+}
 
 
 class Thing(NamedTuple):
@@ -38,6 +45,10 @@ class Thing(NamedTuple):
     chat: tuple[str, str] | None = None
     role: str | None = None
     category: str | None = None
+    source: str | None = None
+    topic: str | None = None
+    tags: tuple[str, ...] = ()
+    salience: float = 1.0
 
 
 class HashedWords:
@@ -94,7 +105,9 @@ def events(seed: int) -> list[tuple[Thing, dict[str, object]]]:
 
 def _message(number, text):
     chat, role, ts = chat_of(number), ("tool" if number % 500 == 7 else "user"), ts_of(number)
-    thing = Thing("message", (f"conversations/x_{chat}", f"m{number}"), ts, ("x", chat), role)
+    thing = Thing(
+        "message", (f"conversations/x_{chat}", f"m{number}"), ts, ("x", chat), role, None, "conversation"
+    )
     said = {"channel": "x", "chat_id": chat, "role": role, "content": text}
     return thing, {"type": "message", "id": f"m{number}", "ts": ts} | said
 
@@ -102,15 +115,22 @@ def _message(number, text):
 def _memory(number, text):
     category, ts = CATEGORIES[number % 3 if number % 100 else 3], ts_of(number * 50)
     chat = ("x", chat_of(number))
-    thing = Thing("memory", ("memory", f"y{number}"), ts, chat, None, category)
+    source = "migration" if number % 10 == 3 else "manual"
+    topic = "tea" if number % 20 == 4 else None
+    tags = ("a", "b c") if number % 50 == 5 else ("a",)
+    salience = 0.5 if category == DECAYED and ts < DECAY["ts"] else 1.0
+    key = ("memory", f"y{number}")
+    thing = Thing("memory", key, ts, chat, None, category, source, topic, tags, salience)
     said = {"memory_id": f"y{number}", "chat_id": ":".join(chat), "category": category, "content": text}
+    said |= {"source": source, "topic": topic, "tags": list(tags)}
     return thing, {"type": "memory_saved", "id": f"s{number}", "ts": ts, "title": ""} | said
 
 
 def _document(number, text):
     ts = ts_of(number * 100)
-    thing = Thing("document", ("documents", f"guide/{number}.md"), ts)
-    said = {"source_id": "guide", "file": f"{number}.md", "content": text}
+    source = "wiki" if number % 25 == 3 else "guide"
+    thing = Thing("document", ("documents", f"{source}/{number}.md"), ts, source=source)
+    said = {"source_id": source, "file": f"{number}.md", "content": text}
     return thing, {"type": "document_indexed", "id": f"d{number}", "ts": ts} | said
 
 
@@ -132,6 +152,8 @@ def big(tmp_path_factory):
         path = Path(store, "log", stream, "2026-02-24.jsonl")
         path.parent.mkdir(parents=True)
         path.write_text("\n".join(of_stream) + "\n")
+    with Path(store, "log", "memory", "2026-02-24.jsonl").open("a") as memory:
+        memory.write(json.dumps(DECAY) + "\n")
     projector = Projector(store)
     projector.catch_up()
     projector.embed(HashedWords(), batch=4096)
@@ -149,6 +171,10 @@ def passes(filters: Filters, thing: Thing) -> bool:
         and filters.chat in (None, thing.chat)
         and filters.role in (None, thing.role)
         and filters.category in (None, thing.category)
+        and filters.source in (None, thing.source)
+        and filters.topic in (None, thing.topic)
+        and (filters.tag is None or filters.tag in thing.tags)
+        and thing.salience >= filters.min_salience
         and (filters.since is None or thing.ts >= filters.since)
         and (filters.until is None or thing.ts < filters.until)
         and thing.key[1] not in filters.exclude
@@ -240,6 +266,14 @@ BY_SHARE: dict[str, tuple[Callable[[], Filters], float]] = {
     "a category": (lambda: Filters(category="decisions"), 0.007),
     "a category of 1 % of the memories": (lambda: Filters(category="debug"), 0.0002),
     "a category and a chat": (lambda: Filters(category="context", chat=("x", "rest")), 0.006),
+    "a topic": (lambda: Filters(topic="tea"), 0.001),
+    "a tag": (lambda: Filters(tag="b c"), 0.0004),
+    "a tag of all memories, and a source": (lambda: Filters(tag="a", source="migration"), 0.002),
+    "a salience that most have": (lambda: Filters(min_salience=0.6), 0.99),
+    "memories of a salience": (lambda: Filters(min_salience=0.6, kinds=frozenset({"memory"})), 0.017),
+    "a faded category": (lambda: Filters(category=DECAYED, min_salience=0.51), 0.003),
+    "a source of messages": (lambda: Filters(source="conversation"), 0.97),
+    "a source of documents": (lambda: Filters(source="wiki"), 0.0004),
     "documents": (lambda: Filters(kinds=frozenset({"document"})), 0.01),
     "documents of a time": (lambda: Filters(kinds=frozenset({"document"}), since=DAY.format(24)), 0.0008),
     "memories and documents": (lambda: Filters(kinds=frozenset({"memory", "document"})), 0.03),

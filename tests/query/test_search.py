@@ -171,6 +171,53 @@ def test_filters_leave_in_what_they_say(mixed, mode, filters, expected):
     assert {hit.id for hit in result.hits} == expected
 
 
+@pytest.fixture
+def of_each_source(store):
+    """A hit of each source, named for it."""
+    files = {"guide": "tea.md", "notes": "MEMORY.md"}
+    store.append(
+        [
+            said("tea", id="conversation"),
+            MemorySaved(content="tea here", memory_id="manual", topic="drinks", tags=["green", "hot"]),
+            MemorySaved(content="tea there", memory_id="faded", source="migration", tags=["green"]),
+            memlog.MemoryUpdated(memory_id="faded", salience=0.1),
+            memlog.SummaryWritten(id="summary", channel="cli", chat_id="1", content="tea was drunk"),
+            memlog.SourceRegistered(source_id="notes", kind="memory", root="/notes"),
+            *(
+                memlog.DocumentIndexed(source_id=each, file=files[each], content=f"tea of {each}")
+                for each in files
+            ),
+        ]
+    )
+    store.project()
+    return store
+
+
+@pytest.mark.parametrize("mode", ["text", "vector", "hybrid"])
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"source": "conversation"}, {"conversation"}),
+        ({"source": "manual"}, {"manual"}),
+        ({"source": "migration"}, {"faded"}),
+        ({"source": "summary"}, {"summary"}),
+        ({"source": "MEMORY.md"}, {"notes/MEMORY.md"}),
+        ({"source": "guide"}, {"guide/tea.md"}),
+        ({"source": "guide", "role": "user"}, set()),
+        ({"topic": "drinks"}, {"manual"}),
+        ({"tag": "green"}, {"manual", "faded"}),
+        ({"tag": "gree"}, set()),
+        ({"tag": "green", "topic": "drinks"}, {"manual"}),
+        ({"min_salience": 0.2}, {"conversation", "manual", "summary", "guide/tea.md", "notes/MEMORY.md"}),
+        ({"min_salience": 0.1, "tag": "green"}, {"manual", "faded"}),
+    ],
+)
+def test_filters_by_source_topic_tag_and_salience(of_each_source, mode, filters, expected):
+    result = of_each_source.search("tea", mode=mode, filters=memlog.Filters(**filters))
+    assert {hit.id for hit in result.hits} == expected
+    assert all(hit.source == filters.get("source", hit.source) for hit in result.hits)
+
+
 @pytest.mark.parametrize("mode", ["text", "vector"])
 def test_filters_apply_before_the_cut(store, mode):
     store.append([said("tea " * 5, chat="loud") for _ in range(200)])

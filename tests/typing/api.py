@@ -73,6 +73,10 @@ def searching(store: memlog.Store) -> None:
         kinds=frozenset({"message", "memory"}),
         chat=("cli", "1"),
         role="user",
+        source="conversation",
+        topic="drinks",
+        tag="green",
+        min_salience=0.3,
         since="2026-02-24T00:00:00.000Z",
         exclude=frozenset({"m1"}),
     )
