@@ -238,7 +238,7 @@ def test_show_and_query_with_what_stands_around(memlog: Run, append: Run) -> Non
     shown = memlog("show", "m1", "--around", "1", "--json").json
     assert list(shown) == ["id", "type", "ts", "at", "raw", "position", "around"]
     assert shown["around"] == expected
-    (hit,) = memlog("query", "1", "--mode", "text", "--expand", "1", "--json").json["hits"]
+    hit, *_ = memlog("query", "1", "--mode", "text", "--expand", "1", "--json").json["hits"]
     assert hit["around"] == expected
 
 

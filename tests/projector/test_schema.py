@@ -62,7 +62,8 @@ def test_a_table_has_these_indexes(db, table):
     for _, name, *_ in db.execute(f"PRAGMA index_list({table})").fetchall():
         keys = [row for row in db.execute(f"PRAGMA index_xinfo({name})") if row[5]]
         found.add(tuple(f"{column} DESC" if is_down else column for _, _, column, is_down, *_ in keys))
-    assert set(INDEXES[table]) <= found
+    # What follows serves the one order among messages of one time.
+    assert all(any(each[: len(index)] == index for each in found) for index in INDEXES[table])
 
 
 def test_messages_have_rowids(db):

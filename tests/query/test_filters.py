@@ -15,15 +15,17 @@ import numpy as np
 import pytest
 
 from memlog.projector.projector import Projector
-from memlog.query.candidates import COST_DIGITS
 from memlog.query.filters import Filters
 from memlog.query.question import parse
-from memlog.query.search import search
+from memlog.query.ranking import Ranking
+from memlog.query.search import Search, search
 from memlog.query.text_side import matches
 from memlog.query.vector_side import nearest
 
 MESSAGES, MEMORIES, DOCUMENTS = 50_000, 1_000, 500
 DEPTH = 20
+DIGITS = {"text": 9, "vector": 6}
+"""Scores are rounded to these before equal ones are ordered."""
 QUESTIONS = ["word000 word001", "word002 word009 word031"]
 CATEGORIES = ["decisions", "context", "preferences", "debug"]
 DAY = "2026-01-{:02d}"
@@ -210,10 +212,10 @@ class Scored(NamedTuple):
         return list(islice(passing, depth))
 
 
-def scored(big: Big, sql: str, asked: object) -> Scored:
+def scored(big: Big, sql: str, asked: object, digits: int) -> Scored:
     """Ordered by rounded cost, newer first, then by kind, stream and id."""
     found = [
-        (round(cost, COST_DIGITS), big.things[kind, name])
+        (round(cost, digits), big.things[kind, name])
         for kind, name, cost in big.db.execute(sql, (asked,)).fetchall()
     ]
     found.sort(key=lambda each: (each[1].kind, each[1].key))
@@ -226,14 +228,15 @@ def scored(big: Big, sql: str, asked: object) -> Scored:
 def by_words(big):
     """Of each question what matches, a list a kind."""
     return {
-        question: [scored(big, sql, parse(question).expression) for sql in _TEXTS] for question in QUESTIONS
+        question: [scored(big, sql, parse(question).expression, DIGITS["text"]) for sql in _TEXTS]
+        for question in QUESTIONS
     }
 
 
 @pytest.fixture(scope="module")
 def by_vectors(big):
     """Of each question all that there is."""
-    return {question: scored(big, _NEAREST, vector_of(question)) for question in QUESTIONS}
+    return {question: scored(big, _NEAREST, vector_of(question), DIGITS["vector"]) for question in QUESTIONS}
 
 
 def vector_of(question: str) -> bytes:
@@ -295,7 +298,7 @@ def test_a_filter_leaves_the_share_of_the_rows_that_it_is_named_for(big, name):
 def test_the_full_text_gives_what_the_oracle_gives(big, by_words, question, name):
     filters = BY_SHARE[name][0]()
     found = matches(big.db, parse(question).expression, filters, DEPTH)
-    given = [[(each.kind, each.key[1]) for each in of_kind] for of_kind in found]
+    given = [[(each.kind, each.key[1]) for each, _ in of_kind] for of_kind in found]
     assert given == [side.best(filters) for side in by_words[question]]
 
 
@@ -304,7 +307,7 @@ def test_the_full_text_gives_what_the_oracle_gives(big, by_words, question, name
 def test_the_vectors_give_what_the_oracle_gives(big, by_vectors, question, name):
     filters = BY_SHARE[name][0]()
     found = nearest(big.db, vector_of(question), filters, DEPTH)
-    assert [(each.kind, each.key[1]) for each in found] == by_vectors[question].best(filters)
+    assert [(each.kind, each.key[1]) for each, _ in found] == by_vectors[question].best(filters)
 
 
 @each_question
@@ -323,23 +326,35 @@ def test_the_distances_of_the_oracle_are_cosines(big, question):
 
 
 @each_filter
-def test_a_hybrid_search_is_full_of_what_passes_and_one_side_found(big, by_words, by_vectors, name):
-    """Whatever its fusion: all hits pass, there are k where so many can be, and none is from far behind."""
-    filters, question = BY_SHARE[name][0](), QUESTIONS[0]
-    result = search(
-        big.db, question, k=10, mode="hybrid", filters=filters, embedder=HashedWords(), depth=DEPTH
-    )
-    given = {(hit.kind, hit.id) for hit in result.hits}
+@pytest.mark.parametrize("ranking", [Ranking(), Ranking(fusion="convex")], ids=["rrf", "convex"])
+def test_a_hybrid_search_is_full_of_what_passes(big, ranking, name):
+    filters = BY_SHARE[name][0]()
+    asked = Search(QUESTIONS[0], filters=filters, ranking=ranking)
+    given = {(hit.kind, hit.id) for hit in search(big.db, asked, HashedWords()).hits}
+    assert all(passes(filters, big.things[each]) for each in given)
     assert len(given) == min(10, sum(passes(filters, thing) for thing in big.things.values()))
-    assert given <= {
-        each for side in (*by_words[question], by_vectors[question]) for each in side.best(filters, 200)
-    }
+
+
+@each_filter
+def test_without_neighbours_a_hybrid_search_gives_what_the_oracle_fuses(big, by_words, by_vectors, name):
+    filters, question = BY_SHARE[name][0](), QUESTIONS[0]
+    ranking = Ranking(context=False, priors=False, salience=False, depth=DEPTH)
+    found = search(big.db, Search(question, filters=filters, ranking=ranking), HashedWords()).hits
+    scores: dict[tuple[str, str], float] = {}
+    lists = [(1.0, side) for side in by_words[question]] + [(0.6, by_vectors[question])]
+    for weight, side in lists:
+        for rank, each in enumerate(side.best(filters), start=1):
+            scores[each] = scores.get(each, 0.0) + weight / (10 + rank)
+    best = sorted(scores, key=lambda each: -round(scores[each], 9))[:10]
+    assert [round(hit.score * 1.6 / 11, 5) for hit in found] == [round(scores[each], 5) for each in best]
+    assert all(scores[hit.kind, hit.id] == pytest.approx(hit.score * 1.6 / 11, abs=1e-5) for hit in found)
 
 
 @each_filter
 def test_k_is_full_by_words_alone_wherever_so_many_match(big, by_words, name):
     filters, question = BY_SHARE[name][0](), QUESTIONS[0]
     matching = {each for side in by_words[question] for each in side.best(filters)}
-    result = search(big.db, question, k=10, mode="text", filters=filters, embedder=None, depth=DEPTH)
+    asked = Search(question, mode="text", filters=filters, ranking=Ranking(context=False))
+    result = search(big.db, asked, None)
     assert len(result.hits) == min(10, len(matching))
     assert all(passes(filters, big.things[hit.kind, hit.id]) for hit in result.hits)
