@@ -11,9 +11,9 @@ from memlog.eventlog.errors import BadInput
 
 Fusion = Literal["rrf", "convex"]
 
-_POOLS: dict[Fusion, int] = {"rrf": 2, "convex": 4}
-"""Of each side so many times its depth are looked at, with their neighbours, before its cut. A sum of scores
-needs more: what a list lacks adds nothing."""
+_POOLS: dict[Fusion, tuple[int, int]] = {"rrf": (1, 2), "convex": (4, 4)}
+"""Of words and vectors so many times the depth are looked at, with their neighbours, before the cut. A sum of
+scores needs more: what a list lacks adds nothing."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Ranking:
     fusion: Fusion = "rrf"
     rank_constant: float = 10.0
     text_weight: float = 1.0
-    vector_weight: float = 0.6
+    vector_weight: float = 0.5
     depth: int = 50
     context: bool = True
     priors: bool = True
@@ -54,13 +54,17 @@ class Ranking:
         if self.depth < 1:
             raise BadInput(f"the depth is {self.depth}", hint="at least 1")
 
-    def pool(self, k: int) -> int:
-        """How many candidates of a side are looked at where `k` hits are asked for."""
-        return _POOLS[self.fusion] * max(self.depth, k)
+    def text_pool(self, k: int) -> int:
+        """How many candidates of the full text are looked at where `k` hits are asked for."""
+        return _POOLS[self.fusion][0] * max(self.depth, k)
+
+    def vector_pool(self, k: int) -> int:
+        """How many candidates of the vectors are looked at where `k` hits are asked for."""
+        return _POOLS[self.fusion][1] * max(self.depth, k)
 
     def cut(self, k: int) -> int:
         """How many candidates a side gives where `k` hits are asked for."""
-        return max(self.depth, k) if self.fusion == "rrf" else self.pool(k)
+        return max(self.depth, k) if self.fusion == "rrf" else self.text_pool(k)
 
 
 def _counts(number: float) -> bool:

@@ -230,7 +230,7 @@ def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> list[li
     if question.left_out:
         silent["text"] = f"only the first {MAX_WORDS} of the question's words were looked up"
     try:
-        return text_side.matches(db, question.expression, asked.filters, asked.ranking.pool(asked.k))
+        return text_side.matches(db, question.expression, asked.filters, asked.ranking.text_pool(asked.k))
     except error_types() as error:
         if not (question.is_raw and is_of_the_statement(error)):
             raise
@@ -247,7 +247,9 @@ def _vector_side(
     vector = _embedded(asked.text, db, embedder, silent) if embedder is not None else None
     if vector is None:
         return None
-    return vector_side.nearest(db, vector, asked.filters, asked.ranking.pool(asked.k), asked.min_similarity)
+    return vector_side.nearest(
+        db, vector, asked.filters, asked.ranking.vector_pool(asked.k), asked.min_similarity
+    )
 
 
 def _add_evidence(hits: list[tuple[Candidate, Hit]], ranks: dict[str, list[Ranks]], *, explain: bool) -> None:

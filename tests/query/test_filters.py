@@ -341,13 +341,13 @@ def test_without_neighbours_a_hybrid_search_gives_what_the_oracle_fuses(big, by_
     ranking = Ranking(context=False, priors=False, salience=False, depth=DEPTH)
     found = search(big.db, Search(question, filters=filters, ranking=ranking), HashedWords()).hits
     scores: dict[tuple[str, str], float] = {}
-    lists = [(1.0, side) for side in by_words[question]] + [(0.6, by_vectors[question])]
+    lists = [(1.0, side) for side in by_words[question]] + [(0.5, by_vectors[question])]
     for weight, side in lists:
         for rank, each in enumerate(side.best(filters), start=1):
             scores[each] = scores.get(each, 0.0) + weight / (10 + rank)
     best = sorted(scores, key=lambda each: -round(scores[each], 9))[:10]
-    assert [round(hit.score * 1.6 / 11, 5) for hit in found] == [round(scores[each], 5) for each in best]
-    assert all(scores[hit.kind, hit.id] == pytest.approx(hit.score * 1.6 / 11, abs=1e-5) for hit in found)
+    assert [round(hit.score * 1.5 / 11, 5) for hit in found] == [round(scores[each], 5) for each in best]
+    assert all(scores[hit.kind, hit.id] == pytest.approx(hit.score * 1.5 / 11, abs=1e-5) for hit in found)
 
 
 @each_filter
