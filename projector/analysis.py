@@ -1,42 +1,147 @@
-"""The analyzer: what the full text is made of, for the index and for queries alike.
+"""The analyzer: what the full text is made of, for the index and for questions alike.
 
-FTS5's own tokenizer then splits words, folds case and diacritics, and stems English (porter).
+FTS5's own tokenizer splits words, and stems English (porter). All else is done to the text before:
+
+- Unicode's compatible forms are one (NFKC), as are upper and lower case; letters lose what stands above or
+  below them. Cyrillic й is a letter of its own, ё is е.
+- Chinese, Japanese and Korean become overlapping pairs of characters.
+- Behind the text stand, apart from it, the stems of its words where it is in another language than English
+  (`languages`), and the parts of names such as getUserName, E1234, v1.2.3, C++.
+
+The words of the text stay as they are written, next to each other. So a phrase and a prefix are of written
+words, and a language that was taken for another one loses no word. A stem begins with a mark that no word
+has: a question in Finnish that asks for the stem "car" finds no English car.
+
+A question in one language asks for its words and their stems. One that shows no language, as a single word
+does, asks for the stems of each language of its script: in Latin letters that are a few different ones a
+word, and only texts in those languages have them.
+
+Everything here is a pure function of the text: an entry is taken out of the index by analysing it again.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
-VERSION = 1
-"""Changes with any change to what this module makes of a text; part of the projection id."""
+from memlog.projector import languages
+from memlog.projector.languages import ENGLISH, LATIN
+
+VERSION = 2
+"""Changes with any change to what this module or `languages` makes of a text; part of the projection id."""
 
 _CJK = re.compile(
     "[\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff]+"
 )
 
+# A private character is a letter to FTS5, and no text that is indexed has one.
+_STEM = "\ue000"
+_APART = " \ue001 "
+
+# Vowels of Indian scripts are marks, which are no letters to `re`; the tokenizer of schema.sql takes them.
+_MARKS = "".join(chr(code) for code in range(0x0900, 0x0E00) if unicodedata.category(chr(code))[0] == "M")
+_LETTERS = rf"(?:[^\W_]|[{_MARKS}])+"
+_WORD = re.compile(_LETTERS)
+
+# What joins the words of a path, an address, a version, a code.
+_JOINED = re.compile(rf"{_LETTERS}(?:(?:[._\-/\\@:+~]|://|::|->){_LETTERS})+")
+
+_CASES_AND_DIGITS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_VERSION = re.compile(r"(?<![^\W_])[vV]([0-9]+(?:\.[0-9]+)+)")
+_SIGNED = re.compile(r"(?<![^\W_])([A-Za-z])(\+\+|#)(?![\w#+])")
+_SIGNS = {"++": "plusplus", "#": "sharp"}
+_LONGEST_NAME = 64  # characters; what is longer is data, such as base64
+
+# A copy of a text in these shows where such a name may be, at a tenth of the price of an expression.
+_SHAPES = bytes.maketrans(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", b"A" * 26 + b"a" * 26 + b"0" * 10
+)
+_NAME_SHAPES = (b"aA", b"a0", b"0a", b"A0", b"0A", b"++", b"a#", b"A#")
+
+_PREFIX_LENGTH = 3
+
+_FEW_WORDS = 8
+"""Words of a question that shows no language by a stop word are asked in every one where they are so few."""
+
+
+class Word(NamedTuple):
+    """A word of a question.
+
+    written: folded, as the index has it.
+    stem: what its forms begin with, where its language is known.
+    stems: marked, those that the index may have of its forms beside them.
+    is_stop: whether it carries grammar, not the subject.
+    """
+
+    written: str
+    stem: str | None = None
+    stems: tuple[str, ...] = ()
+    is_stop: bool = False
+
 
 def analysed(text: str) -> str:
-    """`text` with runs of Chinese, Japanese and Korean as overlapping pairs, and a single last character.
+    """`text` as it is indexed.
 
-    So each character begins one token, and one character alone is found as a prefix: 喝绿茶 becomes
-    喝绿 绿茶 茶.
+    A run of Chinese, Japanese or Korean has also its last character alone, so each character begins one
+    token, and is found as a prefix: 喝绿茶 becomes 喝绿 绿茶 茶.
     """
     if text.isascii():
-        return text.replace("\0", " ")
-    return _CJK.sub(lambda run: f" {' '.join(_pairs(run[0]))} {run[0][-1]} ", _prepared(text))
+        # NUL would end the text inside SQLite's tokenizer.
+        text = text.replace("\0", " ")
+        stems = [] if languages.is_plain_english(text) else _stems(_WORD.findall(text.lower()))
+        return _with(text, stems, _names(text) if _may_have_names(text) else [])
+    text = unicodedata.normalize("NFKC", text)
+    folded = text.casefold()
+    pairs = _CJK.sub(lambda run: f" {' '.join(_pairs(run[0]))} {run[0][-1]} ", _plain(folded))
+    return _with(pairs, _stems(_words_between_cjk(folded)), _names(text))
 
 
-def analysed_query(text: str) -> str:
-    """`text` as `analysed` has it, without the single last characters of runs of two and more.
+def written_words(text: str) -> list[str]:
+    """The words of `text` in their order, folded, as the index has them next to each other.
 
-    Those stand in the index only at the end of a run, so a phrase that asked for one would miss.
+    Runs of Chinese, Japanese and Korean are pairs, without the single last characters of longer runs: those
+    stand in the index only at the end of a run, so a phrase that asked for one would miss.
     """
-    return _CJK.sub(lambda run: f" {' '.join(_pairs(run[0])) or run[0]} ", _prepared(text))
+    plain = _folded(text)
+    return _WORD.findall(_CJK.sub(lambda run: f" {' '.join(_pairs(run[0])) or run[0]} ", plain))
+
+
+def question_words(text: str) -> list[Word]:
+    """The words that a question asks for, each once; of paths and versions those of two letters and more."""
+    text = unicodedata.normalize("NFKC", text)
+    names = _names(text)
+    text = _without_single_parts(text)
+    between = _words_between_cjk(text.casefold())
+    spoken = languages.languages(filter(languages.is_latin, between), by_letters=False)
+    stop_words = _stop_words(spoken)
+    asked = _asked(between, spoken)
+    found = {_plain(word): _word(word, spoken, asked, stop_words) for word in between}
+    words = {word: found.get(word) or Word(word) for word in written_words(text)}
+    # A name is no word of a language: it and its parts have no stems.
+    bare = [*(match[0] for match in _WORD.finditer(text) if _inner_parts(match[0])), *_parts(names)]
+    return list((words | {word: Word(word) for word in map(_folded, bare)}).values())
+
+
+def question_names(text: str) -> list[list[str]]:
+    """The words, two and more, of each path, address, version or code in `text`, as the index has them."""
+    joined = [written_words(match[0]) for match in _JOINED.finditer(text)]
+    return [words for words in (*joined, *_names(text)) if len(words) > 1]
 
 
 def is_cjk(token: str) -> bool:
     """Whether `token` is of a script that is indexed in pairs of characters."""
     return _CJK.fullmatch(token) is not None
+
+
+def is_mostly_latin(text: str) -> bool:
+    """Whether at least half of the letters of `text` are Latin, so that a model of English can read it.
+
+    True without any letter.
+    """
+    if text.isascii():
+        return True
+    letters = [letter for letter in text if letter.isalpha()]
+    return 2 * sum(map(languages.is_latin, letters)) >= len(letters)
 
 
 def passage(label: str | None, content: str) -> str:
@@ -49,10 +154,134 @@ def memory_label(title: str, content: str) -> str | None:
     return None if content.startswith(title) else title
 
 
+def first_place(text: str, words: Sequence[str]) -> int:
+    """Where in `text` the first word stands that a question with `words` may have found; 0 without any.
+
+    words: folded, as `written_words` gives them.
+    """
+    pairs = [word for word in words if is_cjk(word)]
+    begins = tuple(_beginning(word) for word in words if not is_cjk(word))
+    places = [text.find(pair) for pair in pairs]
+    here = (match.start() for match in _WORD.finditer(text) if _folded(match[0]).startswith(begins))
+    return min((place for place in (*places, next(here, -1)) if place >= 0), default=0)
+
+
+def _with(text: str, stems: list[str], names: list[list[str]]) -> str:
+    added = [*stems, *(part for name in names for part in name)]
+    return f"{text}{_APART}{' '.join(added)}" if added else text
+
+
+def _stems(words: list[str]) -> list[str]:
+    """The stems that the index has of a text of these words, marked.
+
+    A word in another script begins with its stem, mostly, and is found by that.
+    """
+    spoken = languages.languages(filter(languages.is_latin, words))
+    pairs = languages.stems(words, [name for name in spoken if name != ENGLISH])
+    return [
+        _STEM + _plain(stem)
+        for word, stem in pairs
+        if languages.is_latin(word) or not _plain(word).startswith(_plain(stem))
+    ]
+
+
+def _asked(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str]:
+    """The languages whose stems a question in Latin letters asks for."""
+    if not spoken and len(set(words)) <= _FEW_WORDS:
+        return LATIN
+    found = spoken or languages.languages(filter(languages.is_latin, words))
+    return [name for name in found if name != ENGLISH]
+
+
+def _word(word: str, spoken: Sequence[str], asked: Sequence[str], stop_words: Collection[str]) -> Word:
+    # A word with a letter that English has not is not English, whatever the others are.
+    latin = asked if asked or word.isascii() else LATIN
+    stems = list(dict.fromkeys(_plain(stem) for _, stem in languages.stems([word], latin)))
+    written = _plain(word)
+    is_one = len(stems) == 1 and len(stems[0]) >= _PREFIX_LENGTH and written.startswith(stems[0])
+    is_sure = not languages.is_latin(word) or (len(spoken) == 1 and ENGLISH not in spoken)
+    stem = stems[0] if is_one and is_sure else None
+    return Word(written, stem, tuple(_STEM + each for each in stems), word in stop_words)
+
+
+def _stop_words(spoken: Collection[str]) -> frozenset[str]:
+    # Cyrillic letters show their language in each word.
+    named = [*(spoken or [ENGLISH]), "russian"]
+    return frozenset().union(*(languages.stop_words()[name] for name in named))
+
+
+def _names(text: str) -> list[list[str]]:
+    """What stands in names beside their words: getUserName has get user name, v1.2.3 has 1 2 3."""
+    found = [parts for match in _WORD.finditer(text) if (parts := _inner_parts(match[0]))]
+    found += [match[1].split(".") for match in _VERSION.finditer(text)]
+    found += [[match[1].lower() + _SIGNS[match[2]]] for match in _SIGNED.finditer(text)]
+    return found
+
+
+def _parts(names: list[list[str]]) -> list[str]:
+    return [part for name in names for part in name if len(part) > 1]
+
+
+def _inner_parts(word: str) -> list[str]:
+    if (word.islower() and word.isalpha()) or not word.isascii() or len(word) > _LONGEST_NAME:
+        return []
+    parts = [part.lower() for part in _CASES_AND_DIGITS.findall(word)]
+    return [part for part in parts if len(part) > 1] if len(parts) > 1 else []
+
+
+def _may_have_names(text: str) -> bool:
+    shapes = text.encode().translate(_SHAPES)
+    return any(shape in shapes for shape in _NAME_SHAPES)
+
+
+def _without_single_parts(text: str) -> str:
+    """`text` without the parts of one character of v1.2.3, E_NOENT: most texts have those somewhere."""
+    return _JOINED.sub(lambda joined: _longer_parts(joined[0]), _SIGNED.sub(" ", text))
+
+
+def _longer_parts(joined: str) -> str:
+    return " ".join(part for part in _WORD.findall(joined) if len(part) > 1 or is_cjk(part))
+
+
 def _pairs(run: str) -> Iterator[str]:
     return (run[index : index + 2] for index in range(len(run) - 1))
 
 
-def _prepared(text: str) -> str:
-    # NUL would end the text inside SQLite's tokenizer.
-    return unicodedata.normalize("NFC", text).replace("\0", " ")
+def _words_between_cjk(folded: str) -> list[str]:
+    return _WORD.findall(folded if folded.isascii() else _CJK.sub(" ", folded))
+
+
+def _beginning(word: str) -> str:
+    """What the forms of a word in a text begin with, as far as its stems tell."""
+    foreign = languages.stems([word], languages.languages([word]) or LATIN)
+    stems = [languages.english_stem(word), *(stem for _, stem in foreign)]
+    return min((_plain(stem) for stem in stems if word.startswith(_plain(stem))), key=len, default=word)
+
+
+def _folded(text: str) -> str:
+    return _plain(unicodedata.normalize("NFKC", text).casefold())
+
+
+def _plain(folded: str) -> str:
+    return folded if folded.isascii() else folded.translate(_PLAIN)
+
+
+def _plain_letters() -> dict[int, str | None]:
+    """What is left of letters that unicode61 leaves as they are, and of what must not reach it."""
+    points = (*range(0x0591, 0x05C8), 0x0640, *range(0x064B, 0x0653), 0x0670)  # Hebrew, Arabic
+    combining = (*range(0x0300, 0x0370), *range(0xFE00, 0xFE10))
+    private = (0, *range(0xE000, 0xF900))
+    greek = (*range(0x0370, 0x0400), *range(0x1F00, 0x2000))
+    return {
+        **dict.fromkeys((*points, *combining)),
+        **dict.fromkeys(private, " "),
+        **{code: unicodedata.normalize("NFD", chr(code))[0] for code in greek},
+        **{ord(letter): plain for letter, plain in _PLAIN_LETTERS.items()},
+    }
+
+
+_PLAIN_LETTERS = {
+    **dict(zip("ёѐѝđħıłøŧð", "ееиdhilotd", strict=True)),
+    **{"æ": "ae", "œ": "oe", "þ": "th"},
+}
+_PLAIN = _plain_letters()

@@ -5,7 +5,7 @@ from hashlib import sha256
 from importlib.resources import files
 
 from memlog.eventlog import line, upcast
-from memlog.projector import analysis, chunking, handlers
+from memlog.projector import analysis, chunking, handlers, languages
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection
 from memlog.projector.tokens import VOCABULARY_SHA256
@@ -22,7 +22,7 @@ def projection_id(sizes: ChunkSizes) -> str:
     shapes = (
         schema(),
         f"line {line.VERSION}, upcast {upcast.VERSION}, handlers {handlers.VERSION}",
-        f"analyzer {analysis.VERSION}",
+        f"analyzer {analysis.VERSION}, snowball {languages.snowball_version()}",
         f"chunker {chunking.VERSION}, {sizes.window} tokens, {sizes.overlap} overlap",
         f"vocabulary {VOCABULARY_SHA256}",
     )

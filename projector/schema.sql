@@ -409,13 +409,13 @@ CREATE TABLE core_memory (
 -- by FTS5's 'delete' command with the values it was made from, so that ranking statistics stay those of a
 -- fresh index. https://www.sqlite.org/fts5.html#contentless_tables
 CREATE VIRTUAL TABLE messages_fts USING fts5 (
-    content, content = '', tokenize = 'porter unicode61 remove_diacritics 2'
+    content, content = '', tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );
 CREATE VIRTUAL TABLE memory_chunks_fts USING fts5 (
-    content, content = '', tokenize = 'porter unicode61 remove_diacritics 2'
+    content, content = '', tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );
 CREATE VIRTUAL TABLE doc_chunks_fts USING fts5 (
-    content, content = '', tokenize = 'porter unicode61 remove_diacritics 2'
+    content, content = '', tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );
 
 -- The vectors of both kinds of passages stand in `vec_memory` and `vec_docs`, vec0 tables that

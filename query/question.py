@@ -3,28 +3,13 @@
 import re
 from dataclasses import dataclass
 
-from memlog.projector.analysis import analysed_query, is_cjk
+from memlog.projector.analysis import Word, is_cjk, question_names, question_words, written_words
 
 MAX_WORDS = 64
 """More different words than this make a search slow and no better; the search says when it left some out."""
 
 _PHRASE = re.compile(r'"([^"]+)"')
-_WORD = re.compile(r"[^\W_]+")
 _PREFIX_LENGTH = 3
-
-# The words that carry the grammar of an English question, not its subject.
-STOP_WORDS = frozenset(
-    """
-    a about above after again against all am an and any are aren as at be because been before being below
-    between both but by can could couldn d did didn do does doesn doing don down during each few for from
-    further had hadn has hasn have haven having he her here hers herself him himself his how i if in into is
-    isn it its itself just ll m me might more most must my myself no nor not now o of off on once only or
-    other our ours ourselves out over own re s same shall she should shouldn so some such t than that the
-    their theirs them themselves then there these they this those through to too under until up ve very was
-    wasn we were weren what when where which while who whom whose why will with won would wouldn you your
-    yours yourself yourselves
-    """.split()
-)
 
 
 @dataclass(frozen=True)
@@ -33,12 +18,16 @@ class Question:
 
     phrases: what stood in double quotes.
     words: the rest, without stop words where anything remains.
+    forms: the same, each as an expression for all its forms.
+    names: the words of each path, address, version or code among the rest, to be found next to each other.
     left_out: how many different words were too many.
     fts5: an expression in FTS5's own syntax, as it was given.
     """
 
     phrases: tuple[str, ...]
     words: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ()
     left_out: int = 0
     fts5: str | None = None
 
@@ -49,26 +38,30 @@ class Question:
 
     @property
     def terms(self) -> list[str]:
-        """Each phrase and word in FTS5's syntax."""
+        """Each phrase, name and word as an expression of its own."""
         if self.fts5 is not None:
             return [self.fts5]
-        return [*(f'"{phrase}"' for phrase in self.phrases), *map(_term, self.words)]
+        return [*(f'"{phrase}"' for phrase in self.phrases), *map(_prefix, self.names), *self.forms]
 
     @property
     def expression(self) -> str | None:
-        """All terms in one; None where there is no word to look for."""
+        """All terms in one, in FTS5's syntax; None where there is no word to look for."""
         return " OR ".join(self.terms) or None
 
 
 def parse(text: str) -> Question:
     """The words and phrases of `text`, analysed as the index is."""
-    phrases = [" ".join(_words(phrase)) for phrase in _PHRASE.findall(text)]
-    words = list(dict.fromkeys(_words(_PHRASE.sub(" ", text))))
-    telling = [word for word in words if word not in STOP_WORDS]
+    phrases = [" ".join(written_words(phrase)) for phrase in _PHRASE.findall(text)]
+    rest = _PHRASE.sub(" ", text)
+    words = question_words(rest)
+    names = [" ".join(words) for words in question_names(rest)]
+    telling = [word for word in words if not word.is_stop]
     kept = telling if telling or any(phrases) else words
     return Question(
         phrases=tuple(phrase for phrase in phrases if phrase)[:MAX_WORDS],
-        words=tuple(kept[:MAX_WORDS]),
+        words=tuple(word.written for word in kept[:MAX_WORDS]),
+        names=tuple(dict.fromkeys(names))[:MAX_WORDS],
+        forms=tuple(dict.fromkeys(" OR ".join(_terms(word)) for word in kept[:MAX_WORDS])),
         left_out=max(0, len(kept) - MAX_WORDS),
     )
 
@@ -78,12 +71,21 @@ def raw(text: str) -> Question:
     return Question(phrases=(), words=parse(text).words, fts5=text)
 
 
-def _words(text: str) -> list[str]:
-    return [word.casefold() for word in _WORD.findall(analysed_query(text))]
+def _terms(word: Word) -> list[str]:
+    """What finds a word: itself and what begins with it, or with its stem where its language is known.
+
+    Of Chinese, Japanese and Korean a pair, or one character's pairs.
+    """
+    stems = [f'"{stem}"' for stem in word.stems]
+    if is_cjk(word.written):
+        return [f'"{word.written}"' if len(word.written) > 1 else f'"{word.written}"*']
+    if word.stem:
+        # All that begins with the word begins with its stem. To ask for both was measured worse.
+        return [f'"{word.stem}"*', *stems]
+    prefix = [f'"{word.written}"*'] if len(word.written) >= _PREFIX_LENGTH else []
+    return [f'"{word.written}"', *prefix, *stems]
 
 
-def _term(word: str) -> str:
-    """A word, and what begins with it; of Chinese, Japanese and Korean a pair, or one character's pairs."""
-    if is_cjk(word):
-        return f'"{word}"' if len(word) > 1 else f'"{word}"*'
-    return f'"{word}" OR "{word}"*' if len(word) >= _PREFIX_LENGTH else f'"{word}"'
+def _prefix(name: str) -> str:
+    """A name, and those that go on where it ends: but 1.2 is not the beginning of 1.20."""
+    return f'"{name}"' if name[-1].isdigit() else f'"{name}"*'

@@ -1,0 +1,231 @@
+"""What finds what, by language and kind of name: tables of text, question, and whether it is found."""
+
+import unicodedata
+
+import pytest
+
+import memlog
+from memlog.eventlog.events import Message
+from memlog.projector.analysis import analysed, first_place, is_mostly_latin
+from memlog.query.question import parse
+
+FOUND, NOT = True, False
+
+ENGLISH = [
+    ("He was running late", "runs", FOUND),
+    ("Raspberries are ripe", "rasp", FOUND),
+    ("Raspberries are ripe", "ra", NOT),
+    ("ＦＵＬＬ width, ﬁnished", "full", FOUND),
+    ("ＦＵＬＬ width, ﬁnished", "finish", FOUND),
+    ("A CAFÉ in Zürich", "cafe", FOUND),
+    ("A cafe in Zurich", "Café Zürich", FOUND),
+    ("the car broke", "caro", NOT),
+]
+FINNISH = [
+    ("Talossa asuu koira ja kissa.", "talo", FOUND),
+    ("Meidän talo on punainen.", "talossa", FOUND),
+    ("Ostimme uuden pyykkikoneen.", "pyykkikoneella", FOUND),
+    ("Kissamme nukkuu sohvalla.", "Missä kissa nukkui?", FOUND),
+    ("Mökin sauna lämpenee hitaasti.", "saunassa", FOUND),
+    ("Mökin sauna lämpenee hitaasti.", "mokin", FOUND),
+    ("Lempiväri on sininen", "lempivärini", FOUND),
+    ("The talon of an eagle", "talossa", NOT),
+    ("Kävimme eilen kaupassa.", "kaupasta", FOUND),
+]
+SWEDISH_TO_GERMAN = [
+    ("Jag har köpt en ny bil och två cyklar.", "bilen", FOUND),
+    ("Jeg har kjøpt en ny bil til hytta.", "bilen", FOUND),
+    ("Jeg har kjøpt en ny bil til hytta.", "kjopt", FOUND),
+    ("Ich habe gestern zwei neue Häuser gesehen.", "Häusern", FOUND),
+    ("Die Straße ist gesperrt.", "strasse", FOUND),
+    ("Ik heb twee nieuwe fietsen gekocht.", "fiets", FOUND),
+]
+ROMANCE = [
+    ("Nous avons acheté des chevaux et une voiture.", "voitures", FOUND),
+    ("Mi hermano compró dos casas en la playa.", "casa", FOUND),
+    ("A minha irmã comprou uma casa na praia.", "casas", FOUND),
+    ("Abbiamo comprato due case al mare.", "comprata", FOUND),
+    ("Am cumpărat două case la țară și un cal.", "casele", FOUND),
+]
+OTHER_LATIN = [
+    ("Kupiłem nowy samochód i dwa rowery w Łodzi.", "Lodzi", FOUND),
+    ("Yeni evimiz çok güzel bir yerde.", "evimizde", FOUND),
+    ("Tegnap vettem két új könyvet a barátomnak.", "könyvek", FOUND),
+    ("Koupil jsem dva nové domy a auto.", "domů", FOUND),
+]
+RUSSIAN = [
+    ("Поезда опаздывают", "поезд", FOUND),
+    ("Поезд опоздал", "поездами", FOUND),
+    ("В доме живёт собака", "живет собаки", FOUND),
+    ("Ёлка стоит у окна", "елки", FOUND),
+    ("Йогурт в холодильнике", "йогурта", FOUND),
+    ("Йогурт в холодильнике", "иогурт", NOT),
+    ("Самый читающий народ", "читающи", FOUND),
+    ("Купил хлеб", "молоко", NOT),
+    ("Поїзд їде до Києва", "поїзд", FOUND),
+]
+OTHER_SCRIPTS = [
+    ("Το σπίτι μας είναι μεγάλο", "σπιτια", FOUND),
+    ("ΤΟ ΣΠΙΤΙ ΜΑΣ", "σπίτι", FOUND),
+    ("قرأت الكتاب أمس", "كتاب", FOUND),
+    ("قرأت الكِتَاب أمس", "الكتاب", FOUND),
+    ("मुझे किताबें पसंद हैं", "किताब", FOUND),
+    ("मुझे किताबें पसंद हैं", "कता", NOT),
+    ("புத்தகங்கள் உள்ளன", "புத்தகம்", FOUND),
+    ("Տունը մեծ է", "տուն", FOUND),
+]
+CJK = [
+    ("我喜欢喝绿茶", "茶", FOUND),
+    ("我喜欢喝绿茶", "绿茶", FOUND),
+    ("我喜欢喝绿茶", "喝", FOUND),
+    ("我喜欢喝绿茶", "红茶", NOT),
+    ("東京に住んでいます", "東京", FOUND),
+    ("ｶﾀｶﾅで書く", "カタカナ", FOUND),
+    ("서울에서 만나요", "서울", FOUND),
+]
+NAMES = [
+    ("call getUserName() first", "getUserName", FOUND),
+    ("call getUserName() first", "getusername", FOUND),
+    ("call getUserName() first", "user", FOUND),
+    ("call getUserName() first", "get_user_name", FOUND),
+    ("call get_user_name() first", "getUserName", FOUND),
+    ("class HTTPServerError:", "server", FOUND),
+    ("set snake_case_name here", "snake_case_name", FOUND),
+    ("set snake_case_name here", "snake", FOUND),
+    ("see src/main/app.py, line 3", "src/main/app.py", FOUND),
+    ("see src/main/app.py, line 3", "app.py", FOUND),
+    ("see src/main/app.py, line 3", "src/main/ap", FOUND),
+    ("see C:\\Users\\anna\\notes.txt", "notes.txt", FOUND),
+    ("write to foo@bar.com soon", "foo@bar.com", FOUND),
+    ("write to foo@bar.com soon", "bar.com", FOUND),
+    ("write to foo@bar.com soon", "foo", FOUND),
+    ("released v1.2.3 today", "v1.2.3", FOUND),
+    ("released v1.2.3 today", "1.2.3", FOUND),
+    ("released v1.2.3 today", "1.2", FOUND),
+    ("version 1.2.3 is out", "v1.2.3", FOUND),
+    ("version 1.20.3 is out", "1.2", NOT),
+    ("2 of 3 for 1", "1.2.3", NOT),
+    ("failed with E_NOENT again", "E_NOENT", FOUND),
+    ("failed with E_NOENT again", "noent", FOUND),
+    ("failed: ERR-4711", "ERR-4711", FOUND),
+    ("failed: ERR-4711", "4711", FOUND),
+    ("failed: ERR-4711", "err4711", FOUND),
+    ("failed: E1234", "e1234", FOUND),
+    ("failed: E1234", "1234", FOUND),
+    ("error 0x80070005 on start", "0x80070005", FOUND),
+    ("error 0x80070005 on start", "80070005", FOUND),
+    ("error 0x80070005 on start", "0x8007", FOUND),
+    ("written in C++ and C#", "C++", FOUND),
+    ("written in C++ and C#", "c#", FOUND),
+    ("vitamin C is fine", "C++", NOT),
+    ("vitamin C is fine", "C#", NOT),
+    ("written in C++", "C#", NOT),
+    ("an iPhone13 arrived", "iphone", FOUND),
+]
+PHRASES = [
+    ("green tea with milk", '"green tea"', FOUND),
+    ("tea that is green", '"green tea"', NOT),
+    ("Meillä on vihreää teetä kaapissa", '"vihreää teetä"', FOUND),
+    ("Meillä on teetä, vihreää", '"vihreää teetä"', NOT),
+    ("Мы пьём зелёный чай", '"зеленый чай"', FOUND),
+    ("Мы пьём чай, он зелёный", '"зелёный чай"', NOT),
+    ("绿茶很好喝", '"茶很好"', FOUND),
+    ("喝很绿茶", '"茶很好"', NOT),
+    ("in src/main/app.py", '"main/app"', FOUND),
+]
+HOSTILE = [
+    ("before\0after", "after", FOUND),
+    ("before\0after", "before", FOUND),
+    ("\ue0b0main \ue000talo", "main", FOUND),
+    ("\ue000talo", "talossa", NOT),
+    ("a\ue001b", "b", FOUND),
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """All texts of the tables, each a message in a chat of its own."""
+    texts = dict.fromkeys(text for table in TABLES for text, _, _ in table)
+    with memlog.open(tmp_path_factory.mktemp("words")) as opened:
+        opened.append(
+            [
+                Message(id=str(number), channel="cli", chat_id=str(number), role="user", content=text)
+                for number, text in enumerate(texts)
+            ]
+        )
+        opened.project(embed=False)
+        yield opened
+
+
+TABLES = (ENGLISH, FINNISH, SWEDISH_TO_GERMAN, ROMANCE, OTHER_LATIN, RUSSIAN, OTHER_SCRIPTS, CJK)
+TABLES += (NAMES, PHRASES, HOSTILE)
+
+
+@pytest.mark.parametrize(("text", "question", "is_found"), [row for table in TABLES for row in table])
+def test_a_question_finds_a_text_or_does_not(store, text, question, is_found):
+    found = store.search(question, mode="text", k=len([row for table in TABLES for row in table]), sync=False)
+    assert (text in [hit.content for hit in found.hits]) == is_found
+
+
+def test_a_text_is_analysed_alike_however_its_letters_are_composed():
+    for text in ("Mökillä on kylmä ja yö", "Йод и ёлка", "Ängström à la carte"):
+        assert analysed(unicodedata.normalize("NFD", text)) == analysed(unicodedata.normalize("NFC", text))
+
+
+def test_english_is_indexed_as_it_is_written():
+    for text in ("I met the boys at school.", "Thanks!", "Sounds great", "on in is at"):
+        assert analysed(text) == text
+
+
+def test_stop_words_are_left_out_in_the_language_of_the_question():
+    assert parse("Missä talossa koira on?").words == ("talossa", "koira")
+    assert parse("Wo ist das Auto?").words == ("auto",)
+    assert parse("Где живёт его собака?").words == ("живет", "собака")
+    assert parse("Where is he?").words == ("where", "is", "he")
+    # Finnish "me" and German "die" carry nothing, English "die" does.
+    assert parse("when did they die").words == ("die",)
+
+
+def test_a_question_in_english_asks_for_no_stem_of_another_language():
+    assert parse("What did the cat do to the house?").terms == ('"cat"', '"cat"*', '"house"', '"house"*')
+
+
+def test_a_word_alone_asks_for_few_different_stems():
+    assert len(parse("talossa").terms) < 10
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "place"),
+    [
+        ("Anna kävi eilen talossamme", ("talo",), "talossamme"),
+        ("Anna kävi eilen talossamme", ("taloa",), "talossamme"),
+        ("The kettle whistles", ("whistling",), "whistles"),
+        ("Вчера поезда опоздали", ("поездом",), "поезда"),
+        ("今天我喜欢喝绿茶", ("绿茶",), "绿茶"),
+        ("A CAFÉ", ("cafe",), "CAFÉ"),
+        ("nothing of it", ("kettle",), "nothing"),
+        ("nothing asked", (), "nothing"),
+    ],
+)
+def test_the_first_place_of_a_word_is_found_in_any_form(text, words, place):
+    assert first_place(text, words) == text.index(place)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_latin"),
+    [
+        ("plain ASCII", True),
+        ("Mökillä lämmitetään saunaa", True),
+        ("Đây là tiếng Việt, có dấu ở mọi chỗ", True),
+        ("12:30 — 50 %", True),
+        ("", True),
+        ("我喜欢喝绿茶", False),
+        ("поезд в Казань", False),
+        ("My friend Дима called", True),
+        ("Запусти memlog и смотри", False),
+        ("서울에서 만나요", False),
+        ("Το σπίτι", False),
+    ],
+)
+def test_a_text_is_mostly_latin_or_not(text, is_latin):
+    assert is_mostly_latin(text) == is_latin
