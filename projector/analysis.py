@@ -19,9 +19,12 @@ word, and only texts in those languages have them.
 Everything here is a pure function of the text: an entry is taken out of the index by analysing it again.
 """
 
+import math
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from itertools import groupby
 from typing import NamedTuple
 
 from memlog.projector import languages
@@ -30,18 +33,37 @@ from memlog.projector.languages import ENGLISH, LATIN
 VERSION = 2
 """Changes with any change to what this module or `languages` makes of a text; part of the projection id."""
 
-_CJK = re.compile(
-    "[\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff]+"
+_CJK_CHARACTERS = (
+    "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
 )
+_CJK = re.compile(f"[{_CJK_CHARACTERS}]+")
+
+# Russian is stemmed by shortening words alone: what begins with a stem is found by it.
+_WITHOUT_STEMS = re.compile(f"[{_CJK_CHARACTERS}\u0400-\u052f]+")
 
 # A private character is a letter to FTS5, and no text that is indexed has one.
 _STEM = "\ue000"
 _APART = " \ue001 "
 
-# Vowels of Indian scripts are marks, which are no letters to `re`; the tokenizer of schema.sql takes them.
-_MARKS = "".join(chr(code) for code in range(0x0900, 0x0E00) if unicodedata.category(chr(code))[0] == "M")
+
+def _marks() -> str:
+    """The vowels of Indian and other scripts, as ranges of a regular expression.
+
+    They are no letters to `re`, but to the tokenizer of schema.sql, and the two must split alike.
+    """
+    blocks = (range(0x0300, 0x2100), range(0x302A, 0x309B), range(0xA66F, 0xABEE), range(0xFE00, 0xFE30))
+    codes = (code for block in blocks for code in block if unicodedata.category(chr(code)) in ("Mn", "Mc"))
+    runs = groupby(enumerate(codes), key=lambda numbered: numbered[1] - numbered[0])
+    ends = [[chr(code) for _, code in run] for _, run in runs]
+    return "".join(f"{run[0]}-{run[-1]}" for run in ends)
+
+
+_MARKS = _marks()
 _LETTERS = rf"(?:[^\W_]|[{_MARKS}])+"
 _WORD = re.compile(_LETTERS)
+
+# The tokenizer takes signs that are younger than it for letters: an emoji would be a part of the word before.
+_SIGN = re.compile(rf"[^\w\s{_MARKS}]+")
 
 # What joins the words of a path, an address, a version, a code.
 _JOINED = re.compile(rf"{_LETTERS}(?:(?:[._\-/\\@:+~]|://|::|->){_LETTERS})+")
@@ -54,9 +76,10 @@ _LONGEST_NAME = 64  # characters; what is longer is data, such as base64
 
 # A copy of a text in these shows where such a name may be, at a tenth of the price of an expression.
 _SHAPES = bytes.maketrans(
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", b"A" * 26 + b"a" * 26 + b"0" * 10
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+#",
+    b"A" * 26 + b"a" * 26 + b"0" * 10 + b"00",
 )
-_NAME_SHAPES = (b"aA", b"a0", b"0a", b"A0", b"0A", b"++", b"a#", b"A#")
+_NAME_SHAPES = (b"a0", b"0a", b"A0", b"0A")
 
 _PREFIX_LENGTH = 3
 
@@ -88,12 +111,15 @@ def analysed(text: str) -> str:
     if text.isascii():
         # NUL would end the text inside SQLite's tokenizer.
         text = text.replace("\0", " ")
-        stems = [] if languages.is_plain_english(text) else _stems(_WORD.findall(text.lower()))
-        return _with(text, stems, _names(text) if _may_have_names(text) else [])
+        # Most texts end here: what is added to this path, every English message costs.
+        if languages.is_plain_english(text) and not _may_have_names(text):
+            return text
+        return _with(text, _stems(text), _names(text))
     text = unicodedata.normalize("NFKC", text)
     folded = text.casefold()
-    pairs = _CJK.sub(lambda run: f" {' '.join(_pairs(run[0]))} {run[0][-1]} ", _plain(folded))
-    return _with(pairs, _stems(_words_between_cjk(folded)), _names(text))
+    plain = _SIGN.sub(" ", _plain(folded))
+    pairs = _CJK.sub(lambda run: f" {' '.join(_pairs(run[0]))} {run[0][-1]} ", plain)
+    return _with(pairs, _stems(folded), _names(text))
 
 
 def written_words(text: str) -> list[str]:
@@ -171,12 +197,13 @@ def _with(text: str, stems: list[str], names: list[list[str]]) -> str:
     return f"{text}{_APART}{' '.join(added)}" if added else text
 
 
-def _stems(words: list[str]) -> list[str]:
-    """The stems that the index has of a text of these words, marked.
-
-    A word in another script begins with its stem, mostly, and is found by that.
-    """
-    spoken = languages.languages(filter(languages.is_latin, words))
+def _stems(text: str) -> list[str]:
+    """The stems that the index has of a text, marked; of other scripts those that do not begin the word."""
+    is_english = languages.is_plain_english(text)
+    if is_english and text.isascii():
+        return []
+    words = _WORD.findall(_WITHOUT_STEMS.sub(" ", text.lower()))
+    spoken = () if is_english else languages.languages(filter(languages.is_latin, words))
     pairs = languages.stems(words, [name for name in spoken if name != ENGLISH])
     return [
         _STEM + _plain(stem)
@@ -197,11 +224,16 @@ def _word(word: str, spoken: Sequence[str], asked: Sequence[str], stop_words: Co
     # A word with a letter that English has not is not English, whatever the others are.
     latin = asked if asked or word.isascii() else LATIN
     stems = list(dict.fromkeys(_plain(stem) for _, stem in languages.stems([word], latin)))
-    written = _plain(word)
-    is_one = len(stems) == 1 and len(stems[0]) >= _PREFIX_LENGTH and written.startswith(stems[0])
-    is_sure = not languages.is_latin(word) or (len(spoken) == 1 and ENGLISH not in spoken)
-    stem = stems[0] if is_one and is_sure else None
-    return Word(written, stem, tuple(_STEM + each for each in stems), word in stop_words)
+    is_one = len(stems) == 1 and _plain(word).startswith(stems[0])
+    stem = stems[0] if is_one and len(stems[0]) >= _least_stem(word, spoken) else None
+    return Word(_plain(word), stem, tuple(_STEM + each for each in stems), word in stop_words)
+
+
+def _least_stem(word: str, spoken: Sequence[str]) -> float:
+    """Letters of a stem with which other words begin seldom enough."""
+    if not languages.is_latin(word):
+        return _PREFIX_LENGTH
+    return _PREFIX_LENGTH + 1 if len(spoken) == 1 and ENGLISH not in spoken else math.inf
 
 
 def _stop_words(spoken: Collection[str]) -> frozenset[str]:
@@ -212,6 +244,8 @@ def _stop_words(spoken: Collection[str]) -> frozenset[str]:
 
 def _names(text: str) -> list[list[str]]:
     """What stands in names beside their words: getUserName has get user name, v1.2.3 has 1 2 3."""
+    if not _may_have_names(text):
+        return []
     found = [parts for match in _WORD.finditer(text) if (parts := _inner_parts(match[0]))]
     found += [match[1].split(".") for match in _VERSION.finditer(text)]
     found += [[match[1].lower() + _SIGNS[match[2]]] for match in _SIGNED.finditer(text)]
@@ -231,7 +265,7 @@ def _inner_parts(word: str) -> list[str]:
 
 def _may_have_names(text: str) -> bool:
     shapes = text.encode().translate(_SHAPES)
-    return any(shape in shapes for shape in _NAME_SHAPES)
+    return b"aA" in shapes or (b"0" in shapes and any(shape in shapes for shape in _NAME_SHAPES))
 
 
 def _without_single_parts(text: str) -> str:
@@ -263,9 +297,10 @@ def _folded(text: str) -> str:
 
 
 def _plain(folded: str) -> str:
-    return folded if folded.isascii() else folded.translate(_PLAIN)
+    return folded if folded.isascii() else folded.translate(_plain_letters())
 
 
+@cache
 def _plain_letters() -> dict[int, str | None]:
     """What is left of letters that unicode61 leaves as they are, and of what must not reach it."""
     points = (*range(0x0591, 0x05C8), 0x0640, *range(0x064B, 0x0653), 0x0670)  # Hebrew, Arabic
@@ -284,4 +319,3 @@ _PLAIN_LETTERS = {
     **dict(zip("ёѐѝđħıłøŧð", "ееиdhilotd", strict=True)),
     **{"æ": "ae", "œ": "oe", "þ": "th"},
 }
-_PLAIN = _plain_letters()

@@ -136,15 +136,24 @@ def stop_words() -> dict[str, frozenset[str]]:
 
 
 def is_plain_english(text: str) -> bool:
-    """Whether an ASCII text is seen at once to be English, or to have nothing of another language."""
+    """Whether a text is seen at once to be English, or to have nothing of another language in Latin letters.
+
+    False says nothing.
+    """
     for sign in _ENGLISH_SIGNS:
         if sign in text:
             return True
-    for pair in _languages_of_pairs():
-        if pair in text:
-            return False
-    words = text.lower().split()
-    return _foreign_words().isdisjoint(words) and _foreign_endings().isdisjoint([word[-3:] for word in words])
+    if not text.isascii():
+        return False
+    words = text.lower().replace(".", " ").replace(",", " ").split()
+    foreign = sum(map(_foreign_words().__contains__, words))
+    if sum(map(_english_words().__contains__, words)) > foreign:
+        return True
+    return not (
+        foreign
+        or any(pair in text for pair in _languages_of_pairs())
+        or not _foreign_endings().isdisjoint([word[-3:] for word in words])
+    )
 
 
 def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ...]:
@@ -187,7 +196,7 @@ def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]
     return [
         pair
         for name, said in by_language.items()
-        for pair in zip(said, _stemmer(name).stemWords(said), strict=True)
+        for pair in zip(said, map(_ENDS.get(name, str), _stemmer(name).stemWords(said)), strict=True)
     ]
 
 
@@ -200,6 +209,15 @@ def is_latin(word: str) -> bool:
     """Whether `word` begins with a letter of a to z, or one made from them."""
     first = ord(word[0])
     return word[0].isalpha() and (first <= _LATIN_ENDS or _MORE_LATIN <= first < _MORE_LATIN + 0x100)
+
+
+def _without_last_vowel(stem: str) -> str:
+    """Snowball leaves liina and liino of liinaa and liinoja, koira and koir of koiraa and koiria."""
+    return stem[:-1] if len(stem) > _SHORTEST and stem[-1] in "aeiouyäö" else stem
+
+
+_ENDS = {"finnish": _without_last_vowel}
+"""What is left of a stem, where Snowball's tells forms of one word apart."""
 
 
 def _languages_of(word: str, latin: Collection[str]) -> Collection[str]:
@@ -255,6 +273,12 @@ def _languages_of_letters() -> dict[str, list[tuple[str, int]]]:
 @cache
 def _foreign_words() -> frozenset[str]:
     return frozenset(_languages_of_stop_words()) - stop_words()[ENGLISH]
+
+
+@cache
+def _english_words() -> frozenset[str]:
+    """The stop words that no other language has."""
+    return frozenset(word for word, names in _languages_of_stop_words().items() if names == [ENGLISH])
 
 
 @cache

@@ -22,6 +22,9 @@ MESSAGES = 100_000
 CHATS = 50
 ROUNDS = 15
 
+# Every third word of English is one of these; a text without any would be looked at for other languages.
+FUNCTION_WORDS = "the a to i you it and of in is for my me we that this with was so have do at but".split()
+
 
 def cpu_seconds(command: list[str]) -> float:
     """Of a whole process, user and system."""
@@ -45,7 +48,7 @@ def write_messages(store: Path) -> None:
                 chat_id=str(number % CHATS),
                 role="user",
                 name="Anna",
-                content=" ".join(source.choices(words, k=18)),
+                content=" ".join(source.choices(words, k=12) + source.choices(FUNCTION_WORDS, k=6)),
             )
             for number in range(MESSAGES)
         )

@@ -1,15 +1,21 @@
 """What finds what, by language and kind of name: tables of text, question, and whether it is found."""
 
+import re
 import unicodedata
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import memlog
 from memlog.eventlog.events import Message
-from memlog.projector.analysis import analysed, first_place, is_mostly_latin
+from memlog.projector.analysis import analysed, first_place, is_cjk, is_mostly_latin, written_words
+from memlog.projector.schema import schema
+from memlog.projector.sqlite import binding
 from memlog.query.question import parse
 
 FOUND, NOT = True, False
+FINDING = "SELECT rowid FROM messages_fts WHERE messages_fts MATCH ?"
 
 ENGLISH = [
     ("He was running late", "runs", FOUND),
@@ -73,6 +79,8 @@ OTHER_SCRIPTS = [
     ("मुझे किताबें पसंद हैं", "कता", NOT),
     ("புத்தகங்கள் உள்ளன", "புத்தகம்", FOUND),
     ("Տունը մեծ է", "տուն", FOUND),
+    ("తెలుగు భాష", "తెలుగు", FOUND),
+    ("မြန်မာစာ ကောင်း", "မြန်မာစာ", FOUND),
 ]
 CJK = [
     ("我喜欢喝绿茶", "茶", FOUND),
@@ -139,6 +147,7 @@ HOSTILE = [
     ("\ue0b0main \ue000talo", "main", FOUND),
     ("\ue000talo", "talossa", NOT),
     ("a\ue001b", "b", FOUND),
+    ("ok🥰 ok🫠", '"ok"', FOUND),
 ]
 
 
@@ -170,6 +179,17 @@ def test_a_question_finds_a_text_or_does_not(store, text, question, is_found):
 def test_a_text_is_analysed_alike_however_its_letters_are_composed():
     for text in ("Mökillä on kylmä ja yö", "Йод и ёлка", "Ängström à la carte"):
         assert analysed(unicodedata.normalize("NFD", text)) == analysed(unicodedata.normalize("NFC", text))
+
+
+@given(st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=("Cn", "Cs")), max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_any_text_is_found_by_its_own_words_next_to_each_other(text):
+    db = binding().connect(":memory:")
+    db.execute(re.findall(r"CREATE VIRTUAL TABLE messages_fts[^;]*", schema())[0])
+    db.execute("INSERT INTO messages_fts (rowid, content) VALUES (1, ?)", (analysed(text),))
+    words = [word for word in written_words(text) if not is_cjk(word)]
+    for word in words:
+        assert db.execute(FINDING, (f'"{word}"',)).fetchall() == [(1,)], word
 
 
 def test_english_is_indexed_as_it_is_written():

@@ -1,0 +1,45 @@
+"""Thirty questions in Finnish, whose words have other endings than in the sentences that answer them."""
+
+from pathlib import Path
+
+import pytest
+
+import memlog
+from memlog.eventlog.events import Message
+from memlog.query.question import parse
+
+FOLDER = Path(__file__).parent.parent.parent / "fixtures" / "finnish"
+PAIRS = [line.split("\t") for line in (FOLDER / "questions.tsv").read_text().splitlines()]
+OTHERS = (FOLDER / "others.txt").read_text().splitlines()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """The thirty sentences among the others, each a chat of its own: none helps another."""
+    texts = [*OTHERS[::2], *(sentence for _, sentence in PAIRS), *OTHERS[1::2]]
+    with memlog.open(tmp_path_factory.mktemp("finnish")) as opened:
+        opened.append(
+            [
+                Message(id=str(number), channel="cli", chat_id=str(number), role="user", content=text)
+                for number, text in enumerate(texts)
+            ]
+        )
+        opened.project()
+        yield opened
+
+
+def test_there_are_thirty_questions_and_a_hundred_other_sentences():
+    assert len(PAIRS) == 30
+    assert len(set(OTHERS)) >= 100
+
+
+@pytest.mark.parametrize(("question", "sentence"), PAIRS)
+def test_no_word_of_a_question_stands_in_its_sentence(question, sentence):
+    assert not set(parse(question).words) & set(parse(sentence).words)
+
+
+@pytest.mark.parametrize("mode", ["text", "hybrid"])
+@pytest.mark.parametrize(("question", "sentence"), PAIRS)
+def test_a_sentence_is_found_by_other_forms_of_its_words(store, mode, question, sentence):
+    hits = store.search(question, mode=mode, k=5, sync=False).hits
+    assert sentence in [hit.content for hit in hits]
