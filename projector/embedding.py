@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memlog.eventlog.errors import EmbeddingError
+from memlog.projector.analysis import is_mostly_latin
 from memlog.projector.tokens import new_tokenizer
 
 if TYPE_CHECKING:
@@ -61,6 +62,12 @@ class _Known(NamedTuple):
 def bundled_model() -> Model | None:
     """The model that memlog ships with, without loading it (0.2 s); None where it is not installed."""
     return _Known(_id(_NAME, _MODEL_SHA256), _DIMENSION) if find_spec(_PACKAGE) is not None else None
+
+
+def can_read(model: Model, text: str) -> bool:
+    """Whether the vector of `text` says what it means: the model that memlog ships with reads English, and
+    makes much the same of all that is not in Latin letters. Of other models nothing is known."""
+    return model.id != _id(_NAME, _MODEL_SHA256) or is_mostly_latin(text)
 
 
 def _id(name: str, model_sha256: str) -> str:

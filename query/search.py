@@ -3,14 +3,14 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput, EmbeddingError
 from memlog.projector import vectors
-from memlog.projector.embedding import Embedder
+from memlog.projector.embedding import Embedder, can_read
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction, why_no_vectors
 from memlog.query import text_side, vector_side
 from memlog.query.candidates import Candidate, Name, Owner, Scored
@@ -245,10 +245,15 @@ def _vector_side(
 ) -> list[Scored] | None:
     """What means the most alike; None, with the reason in `silent`, where nothing can be compared."""
     vector = _embedded(asked.text, db, embedder, silent) if embedder is not None else None
-    if vector is None:
+    if embedder is None or vector is None:
         return None
     return vector_side.nearest(
-        db, vector, asked.filters, asked.ranking.vector_pool(asked.k), asked.min_similarity
+        db,
+        vector,
+        asked.filters,
+        asked.ranking.vector_pool(asked.k),
+        asked.min_similarity,
+        partial(can_read, embedder),
     )
 
 
@@ -277,6 +282,8 @@ def _embedded(text: str, db: Connection, embedder: Embedder, silent: dict[str, s
     if reason is None and vectors.model_of(db) is None:
         reason = "no vectors yet: memlog project"
     reason = reason or vectors.why_unlike(db, embedder)
+    if reason is None and not can_read(embedder, text):
+        reason = "the model reads English, and the question is in another script"
     if reason is None:
         if len(text) > _EMBEDDED_CHARACTERS:
             silent["vector"] = f"only the question's first {_EMBEDDED_CHARACTERS:,} characters were compared"
