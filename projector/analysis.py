@@ -66,7 +66,8 @@ _WORD = re.compile(_LETTERS)
 _SIGN = re.compile(rf"[^\w\s{_MARKS}]+")
 
 # What joins the words of a path, an address, a version, a code.
-_JOINED = re.compile(rf"{_LETTERS}(?:(?:[._\-/\\@:+~]|://|::|->){_LETTERS})+")
+# Possessive, and only from where a word begins: else a long word is read anew from each of its letters.
+_JOINED = re.compile(rf"(?<![^\W_])(?<![{_MARKS}]){_LETTERS}+(?:(?:[._\-/\\@:+~]|://|::|->){_LETTERS}+)+")
 
 _CASES_AND_DIGITS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _VERSION = re.compile(r"(?<![^\W_])[vV]([0-9]+(?:\.[0-9]+)+)")
@@ -141,7 +142,7 @@ def question_words(text: str) -> list[Word]:
     spoken = languages.languages(filter(languages.is_latin, between), by_letters=False)
     stop_words = _stop_words(spoken)
     asked = _asked(between, spoken)
-    found = {_plain(word): _word(word, spoken, asked, stop_words) for word in between}
+    found = {_plain(word): _word(word, spoken, asked, stop_words) for word in dict.fromkeys(between)}
     words = {word: found.get(word) or Word(word) for word in written_words(text)}
     # A name is no word of a language: it and its parts have no stems.
     bare = [*(match[0] for match in _WORD.finditer(text) if _inner_parts(match[0])), *_parts(names)]
@@ -264,7 +265,7 @@ def _inner_parts(word: str) -> list[str]:
 
 
 def _may_have_names(text: str) -> bool:
-    shapes = text.encode().translate(_SHAPES)
+    shapes = text.encode(errors="replace").translate(_SHAPES)
     return b"aA" in shapes or (b"0" in shapes and any(shape in shapes for shape in _NAME_SHAPES))
 
 

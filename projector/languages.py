@@ -92,6 +92,8 @@ _SCRIPTS = (
 _LATIN_ENDS = 0x024F
 _MORE_LATIN = 0x1E00  # Vietnamese, and letters with dots
 _SHORTEST = 3
+_LONGEST = 64
+"""Characters; what is longer is no word, and a stemmer takes the square of its length."""
 
 # Of these Snowball has no stemmer, and Russian's would cut them wrongly.
 _NOT_RUSSIAN = frozenset("іїєґўђјљњћџ")
@@ -186,7 +188,8 @@ def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ..
 def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]:
     """Words with their stems, in no particular order; those in Latin letters in each language of `latin`.
 
-    words: in lower case. Stop words of a language have no stem in it, and words of one or two letters none.
+    words: in lower case. Stop words of a language have no stem in it, words of one or two letters and
+    very long ones none.
     """
     by_language: dict[str, list[str]] = {}
     for word in words:
@@ -202,7 +205,7 @@ def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]
 
 def english_stem(word: str) -> str:
     """The stem as FTS5 makes it, for what looks at words outside of SQLite."""
-    return _stemmer("porter").stemWords([word])[0]
+    return _stemmer("porter").stemWords([word])[0] if len(word) <= _LONGEST else word
 
 
 def is_latin(word: str) -> bool:
@@ -222,7 +225,7 @@ _ENDS = {"finnish": _without_last_vowel}
 
 def _languages_of(word: str, latin: Collection[str]) -> Collection[str]:
     first = ord(word[0])
-    if len(word) < _SHORTEST:
+    if not _SHORTEST <= len(word) <= _LONGEST:
         return ()
     if first <= _LATIN_ENDS:
         return latin if word.isalpha() else ()

@@ -106,7 +106,7 @@ def test_a_file_that_may_be_read_only_is_healed_when_it_is_written(run, store):
     generation.write_bytes(data)
     said = ("append", "message", "--chat", "x:1", "--role", "user", "--content", "a late harbour")
     assert run(*said).code == 0
-    found = run("query", "late", "--mode", "text", "--json")
+    found = run("query", "late", "--mode", "text", "--no-context", "--json")
     assert [hit["content"] for hit in found.json["hits"]] == ["a late harbour"]
     assert "the read model was damaged" in found.err
     assert "built one from the log (51 events)" in found.err

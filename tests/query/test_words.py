@@ -207,7 +207,7 @@ def test_stop_words_are_left_out_in_the_language_of_the_question():
 
 
 def test_a_question_in_english_asks_for_no_stem_of_another_language():
-    assert parse("What did the cat do to the house?").terms == ('"cat"', '"cat"*', '"house"', '"house"*')
+    assert parse("What did the cat do to the house?").terms == ['"cat" OR "cat"*', '"house" OR "house"*']
 
 
 def test_a_word_alone_asks_for_few_different_stems():
