@@ -23,6 +23,9 @@ class Ranked(NamedTuple):
     scaled: float
 
 
+_Row = tuple[Candidate, float, float, float]
+
+
 class Ranks(NamedTuple):
     """A list, best first, and how much it counts."""
 
@@ -42,8 +45,15 @@ def ranked(candidates: Sequence[Scored], priors: Mapping[Name, float], cut: int)
         scaled = (score - low) / span if span else 1.0
         rows.append((candidate, round(scaled + prior, SCORE_DIGITS), score, prior))
     return [
-        Ranked(candidate, score, prior, scaled) for candidate, scaled, score, prior in in_order(rows)[:cut]
+        Ranked(candidate, score, prior, scaled)
+        for candidate, scaled, score, prior in in_order(_best_rows(rows, cut))[:cut]
     ]
+
+
+def _best_rows(rows: list[_Row], cut: int) -> list[_Row]:
+    """The best `cut` rows, and what is equal to the last of them."""
+    least = sorted((row[1] for row in rows), reverse=True)[:cut][-1]
+    return [row for row in rows if row[1] >= least]
 
 
 def fused(lists: Iterable[Ranks], ranking: Ranking, factors: Mapping[Name, float]) -> list[Scored]:

@@ -4,7 +4,7 @@ Messages, memories and documents are ranked apart, since bm25 of different table
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from memlog.projector.sqlite import Connection
@@ -74,8 +74,9 @@ def with_neighbours(
     if not context.messages:
         return list(messages)
     total: dict[int, float] = {}
+    numbers = json.dumps(list(context.messages))
     for term in terms:
-        own = _scores(db, term, context.messages)
+        own = _scores(db, term, numbers)
         most = _WORD_LIMIT * max(own.values(), default=0.0)
         for number, score in context.spread(own, _WEIGHTS).items():
             itself = _OWN * own.get(number, 0.0)
@@ -102,13 +103,13 @@ _DIGITS = 9
 """bm25 of a word that most texts have is about a millionth, and there the sixth digit is the last."""
 
 
-def _scores(db: Connection, term: str, numbers: Iterable[int]) -> dict[int, float]:
-    """How well each of these messages matches one term."""
+def _scores(db: Connection, term: str, numbers: str) -> dict[int, float]:
+    """How well each of the messages of these numbers, a JSON list, matches one term."""
     rows = db.execute(
         "SELECT rowid, -bm25(messages_fts) FROM messages_fts WHERE messages_fts MATCH ?"
         # The plus: each number on its own would count the term's matches anew.
         " AND +rowid IN (SELECT value FROM json_each(?))",
-        (term, json.dumps(list(numbers))),
+        (term, numbers),
     )
     return dict(rows.fetchall())
 

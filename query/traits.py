@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from memlog.projector.sqlite import Connection
@@ -45,6 +46,7 @@ class Traits(NamedTuple):
         return 1.0 if self.vividness is None else 0.9 + 0.2 * self.vividness
 
 
+@lru_cache(maxsize=1024)
 def words_of(text: str) -> frozenset[str]:
     """The words of `text` in lower case."""
     return frozenset(_WORD.findall(text.casefold()))

@@ -215,24 +215,36 @@ def test_events_of_a_sample() -> None:
 
 def test_questions_of_a_sample() -> None:
     assert questions_of(SAMPLE) == [
-        Question("both resolve", frozenset({"D2:2", "D10:1"})),
-        Question("one resolves, and stands twice", frozenset({"D2:1"})),
+        Question("both resolve", frozenset({"D2:2", "D10:1"}), 1),
+        Question("one resolves, and stands twice", frozenset({"D2:1"}), 4),
     ]
 
 
 @pytest.mark.parametrize(
     ("recalls", "named"),
     [
-        ((0.60, 0.45, 0.61), []),
-        ((0.59, 0.45, 0.61), ["text"]),
-        ((0.60, 0.44, 0.61), ["vector"]),
-        ((0.60, 0.45, 0.60), ["hybrid"]),
-        ((0.70, 0.45, 0.69), ["hybrid"]),
-        ((0.60, 0.70, 0.61), ["hybrid"]),
-        ((0.10, 0.20, 0.15), ["text", "vector", "hybrid", "hybrid"]),
+        ((0.75, 0.46, 0.76, 0.78), []),
+        ((0.73, 0.46, 0.76, 0.78), ["text"]),
+        ((0.75, 0.44, 0.76, 0.78), ["vector"]),
+        ((0.74, 0.46, 0.74, 0.78), ["rrf"]),
+        ((0.75, 0.46, 0.76, 0.76), ["convex"]),
+        ((0.77, 0.46, 0.76, 0.78), ["rrf"]),
+        ((0.75, 0.80, 0.76, 0.78), ["rrf"]),
+        ((0.10, 0.20, 0.15, 0.10), ["text", "vector", "rrf", "convex", "rrf"]),
     ],
 )
-def test_failures_name_the_figure(recalls: tuple[float, float, float], named: list[str]) -> None:
-    figures = {mode: Figures(0, found, 0, 0, 0) for mode, found in zip(MODES, recalls, strict=True)}
-    results: Results = {"corrected": {"all": figures}}
-    assert [failure.split()[1] for failure in failures(results)] == named
+def test_failures_name_the_figure(recalls: tuple[float, ...], named: list[str]) -> None:
+    figures = {mode: Figures(0, found, 0, 1, 0) for mode, found in zip(MODES, recalls, strict=True)}
+    results = Results({"original": {"report": figures}}, {})
+    assert [_mode(failure) for failure in failures(results)] == named
+
+
+def test_a_low_ndcg_is_a_failure() -> None:
+    figures = {mode: Figures(0, 0.8, 0, 0.61, 0) for mode in MODES}
+    figures["convex"] = Figures(0, 0.8, 0, 0.60, 0)
+    results = Results({"original": {"report": figures}}, {})
+    assert failures(results) == ["nDCG@10 convex is 0.600, less than 0.61"]
+
+
+def _mode(failure: str) -> str:
+    return failure.split()[1]

@@ -47,11 +47,9 @@ def test_figures_come_from_a_store_that_was_filled_by_append(folder, tmp_path):
 
 def test_failures_name_language_and_mode():
     good = dict.fromkeys(MODES, Figures(1, 1, 1, 1, 1))
-    low = good | {"hybrid": Figures(1, 0.97, 1, 1, 1)}
+    low = good | {"rrf": Figures(1, 0.97, 1, 1, 1)}
     assert xquad.failures({"en": good, "ru": good, "zh": good}) == []
-    assert xquad.failures({"en": good, "ru": low, "zh": good}) == [
-        "R@10 hybrid in ru is 0.970, less than 0.98"
-    ]
+    assert xquad.failures({"en": good, "ru": low, "zh": good}) == ["R@10 rrf in ru is 0.970, less than 0.98"]
 
 
 def test_without_data_one_line_says_what_to_do(monkeypatch, tmp_path, capsys):
