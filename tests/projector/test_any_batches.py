@@ -18,8 +18,7 @@ from memlog.projector.digest import dump, fulltext_digest
 from memlog.projector.projector import Projector
 from memlog.projector.sqlite import why_no_vectors
 from memlog.projector.verify import verify
-from memlog.query.filters import Filters
-from memlog.query.search import search
+from memlog.query.search import Search, search
 
 QUESTIONS = ["tea", "run", "чай", "茶", "绿茶", '"tea run"', "käsi the", "E1234 tea", "поезд running", "b"]
 
@@ -152,7 +151,7 @@ def passage_vectors(projector: Projector):
 
 def answers(projector: Projector):
     results = [
-        search(projector.live(), question, k=20, mode=mode, filters=Filters(), embedder=LETTERS)
+        search(projector.live(), Search(question, k=20, mode=mode), LETTERS)
         for question in QUESTIONS
         for mode in (["text", "hybrid"] if LETTERS else ["text"])
     ]

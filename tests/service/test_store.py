@@ -258,4 +258,4 @@ def test_stores_of_other_chunk_sizes_have_other_passages(store):
 
 def test_the_depth_of_a_search_is_never_below_its_hits(store):
     store.append([said("tea " * (number + 1), id=str(number)) for number in range(30)])
-    assert len(store.search("tea", k=30, depth=1, mode="text").hits) == 30
+    assert len(store.search("tea", k=30, ranking=memlog.Ranking(depth=1), mode="text").hits) == 30
