@@ -113,7 +113,7 @@ def test_a_query_does_not_wait_for_a_rebuild(tmp_path, start):
         time.sleep(0.3 + rng.random())
         rebuild.process.send_signal(signal.SIGSTOP)
         try:
-            found = ask(tmp_path, "query", "beacon", "--mode", "text")
+            found = ask(tmp_path, "query", "beacon", "--mode", "text", "--no-context")
         finally:
             rebuild.process.send_signal(signal.SIGCONT)
         assert [hit["id"] for hit in found["hits"]] == ["beacon"]
