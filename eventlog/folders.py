@@ -1,7 +1,7 @@
 """The way down to a stream's folder, name by name: nothing below the log is reached through a link."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from memlog.eventlog import disk, privacy
@@ -18,14 +18,13 @@ def entered(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]
     """
     if make:
         make_path(log)
-    folders = [disk.open(log, disk.FOLDER, follow=True)]
-    try:
+    with ExitStack() as opened:
+        folders = [disk.open(log, disk.FOLDER, follow=True)]
+        opened.callback(disk.close, folders[0])
         for name in stream.split("/"):
             folders.append(_entered(folders[-1], name, make=make))
+            opened.callback(disk.close, folders[-1])
         yield folders
-    finally:
-        for fd in folders:
-            disk.close(fd)
 
 
 def make_path(folder: Path) -> None:

@@ -17,10 +17,8 @@ from statistics import median, quantiles
 from typing import NamedTuple
 
 from locomo import (
-    MODES,
     CannotMeasure,
     Conversation,
-    Mode,
     data_folder,
     fill,
     progress_line,
@@ -30,6 +28,9 @@ from locomo import (
 
 import memlog
 from memlog.projector.embedding import load_embedder
+from memlog.query.search import Mode
+
+MODES: tuple[Mode, ...] = ("hybrid", "text", "vector")
 
 LIMIT_MS = 25
 """What 95 of 100 warm queries stay under."""

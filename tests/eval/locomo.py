@@ -372,13 +372,21 @@ def fill(store: memlog.Store, events: Sequence[memlog.Event], progress: Progress
         raise CannotMeasure(f"{store.path} holds other events: name an empty folder")
 
 
-def ranking_of(store: memlog.Store, text: str, mode: Mode) -> Ranking:
-    """What one question finds."""
+def ranking_of(
+    store: memlog.Store, text: str, mode: Mode, *, sides: Collection[str] = ("vector", "pending")
+) -> Ranking:
+    """What one question finds.
+
+    sides: none of these may be silent.
+
+    Raises:
+        CannotMeasure: one of them is.
+    """
     searched, ranking = WAYS[mode]
     started = time.perf_counter()
     result = store.search(text, k=_DEPTH, mode=searched, ranking=ranking, sync=False)
     ms = (time.perf_counter() - started) * 1000
-    for side in ("vector", "pending"):
+    for side in sides:
         if side in result.silent:
             raise CannotMeasure(f"{store.path}: {side}: {result.silent[side]}")
     return Ranking([hit.id for hit in result.hits], ms)

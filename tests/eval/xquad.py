@@ -147,8 +147,12 @@ def text_figures(collection: Collection, path: Path) -> Figures:
 
 
 def _asked(store: memlog.Store, collection: Collection, mode: Mode) -> Figures:
+    # The model that memlog ships with keeps silent where it cannot read the question.
     return averaged(
-        [figures_of(ranking_of(store, asked.text, mode), asked) for asked in collection.questions]
+        [
+            figures_of(ranking_of(store, asked.text, mode, sides=["pending"]), asked)
+            for asked in collection.questions
+        ]
     )
 
 

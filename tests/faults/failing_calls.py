@@ -1,6 +1,7 @@
 """Commands on a disk of which the n-th call fails: how they end, and what the next run makes of it."""
 
 import json
+import os
 import random
 import secrets
 import shutil
@@ -186,9 +187,12 @@ class _Bench:
         self._put_back()
         self._names.seed(0)
         simulated = SimulatedDisk(self._root)
+        standing = len(os.listdir("/dev/fd"))
         with pytest.MonkeyPatch.context() as monkeypatch:
             disk.install(monkeypatch)
             ended = self._here()
+        left_open = len(os.listdir("/dev/fd")) - standing
+        assert not (self._command.events and left_open), "an append leaves a file open"
         for operation in disk.trace if self._command.events else ():
             simulated.play(operation)
         return ended, simulated

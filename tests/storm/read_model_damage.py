@@ -119,6 +119,10 @@ class ReadModel:
         if found.problems:
             self.done["told"] += 1
             return []
+        if answers[:-1] == self._answers[:-1] and _ask(opened) == self._answers:
+            # What was damaged was how far it had come: the next look at the log replayed a stream.
+            self.done["healed"] += 1
+            return []
         return ["it reads otherwise, and verify does not see it"]
 
     def _put_back(self) -> None:
