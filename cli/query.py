@@ -114,9 +114,9 @@ def query(
 ) -> None:
     """Search messages, memories and documents for TEXT.
 
-    Words match themselves, their English stems and what begins with them; "double quotes" make a phrase;
-    what has more of them ranks higher. What was appended before is found: the query first catches up with
-    the log.
+    Words match themselves, other forms of them, and what begins with them; "double quotes" make a phrase;
+    what has more of them ranks higher. A message is also found for what was said right before and behind it.
+    What was appended before is found: the query first catches up with the log.
     """
     if not text.strip():
         raise click.BadParameter("it is empty", param_hint="TEXT")
