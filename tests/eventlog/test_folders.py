@@ -1,0 +1,45 @@
+"""The way down to a stream's folder."""
+
+from pathlib import Path
+
+import pytest
+
+from memlog.eventlog import disk, folders
+
+
+def test_a_folder_that_another_process_makes_first_is_taken_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_folder = disk.make_folder
+
+    def be_late(*args: object, **options: object) -> None:
+        make_folder(*args, **options)  # type: ignore[arg-type]
+        make_folder(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(disk, "make_folder", be_late)
+    folders.make_path(tmp_path / "store" / "log")
+    assert (tmp_path / "store" / "log").is_dir()
+
+
+def test_a_file_in_a_folders_place_is_told(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("")
+    with pytest.raises(FileExistsError):
+        folders.make_path(tmp_path / "log")
+
+
+def test_each_folder_is_closed_though_the_closing_of_another_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "conversations" / "x_1").mkdir(parents=True)
+    closed: list[int] = []
+    close = disk.close
+
+    def fail(fd: int) -> None:
+        closed.append(fd)
+        close(fd)
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(disk, "close", fail)
+    with pytest.raises(OSError, match="Input/output"), folders.entered(tmp_path, "conversations/x_1") as fds:
+        pass
+    assert sorted(closed) == sorted(fds)
