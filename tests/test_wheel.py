@@ -17,7 +17,8 @@ pytestmark = pytest.mark.wheel
 FOLDERS = ("eventlog", "projector", "query", "service", "cli")
 DATA = {
     "memlog/py.typed",
-    *(f"memlog/projector/{name}" for name in ("schema.sql", "vocab.txt", "vocab.NOTICE")),
+    "memlog/projector/schema.sql",
+    *(f"memlog/projector/{name}.{part}" for name in ("stopwords", "vocab") for part in ("txt", "NOTICE")),
 }
 
 
@@ -52,7 +53,8 @@ def test_the_wheel_holds_every_module_and_its_data_and_nothing_else(wheel, modul
 def test_the_wheel_holds_its_licences_and_its_command(wheel):
     info = f"memlog_store-{memlog.__version__}.dist-info"
     assert b"Apache License" in wheel.read(f"{info}/licenses/LICENSE")
-    assert f"{info}/licenses/projector/vocab.NOTICE" in wheel.namelist()
+    notices = {f"{info}/licenses/projector/{name}.NOTICE" for name in ("stopwords", "vocab")}
+    assert notices <= set(wheel.namelist())
     assert b"memlog = memlog.cli.main:main" in wheel.read(f"{info}/entry_points.txt")
 
 
