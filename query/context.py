@@ -9,12 +9,11 @@ with the neighbours' text, which would be five times the index (docs/search.md).
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import groupby, pairwise
-from operator import itemgetter
 from typing import NamedTuple
 
 from memlog.projector.sqlite import Connection
 from memlog.query.filters import Filters
+from memlog.query.window import ORDER
 
 SPAN = 2
 """Turns on each side that are looked at."""
@@ -68,29 +67,26 @@ def context_of(db: Connection, numbers: Iterable[int], filters: Filters) -> Cont
         [json.dumps(list(numbers)), *condition[1]],
     ).fetchall()
     context = Context({}, {}, {})
-    for _, window in groupby(rows, key=itemgetter(0)):
-        _add(context, [(number, kind) for _, number, kind, *_ in window])
-    for _, number, kind, stream, event_id, ts, is_wanted in rows:
-        if kind != _BREAK:
-            context.messages[number] = Neighbour((stream, event_id), ts, bool(is_wanted))
+    previous: tuple[int, int] | None = None
+    for centre, number, kind, stream, event_id, ts, is_wanted in rows:
+        if kind == _BREAK:
+            previous = None
+            continue
+        if previous is not None and previous[0] == centre:
+            context.after[previous[1]] = number
+            context.before[number] = previous[1]
+        previous = centre, number
+        context.messages[number] = Neighbour((stream, event_id), ts, bool(is_wanted))
     return context
 
 
-def _add(context: Context, window: list[tuple[int, str]]) -> None:
-    for (earlier, kind), (later, next_kind) in pairwise(window):
-        if _BREAK not in (kind, next_kind):
-            context.after[earlier] = later
-            context.before[later] = earlier
-
-
 _BREAK = "session_break"
-_ORDER = ("created_at", "segment_no", "offset", "stream")
 
 
 def _beside(sign: str, direction: str) -> str:
     """The messages on one side of each centre."""
-    columns = ", ".join(f"x.{column}" for column in _ORDER)
-    order = ", ".join(f"x.{column} {direction}" for column in _ORDER)
+    columns = ", ".join(f"x.{column}" for column in ORDER)
+    order = ", ".join(f"x.{column} {direction}" for column in ORDER)
     return (
         "SELECT c.message_no, n.message_no FROM centre c CROSS JOIN messages n ON n.message_no IN"
         " (SELECT x.message_no FROM messages x WHERE x.channel = c.channel AND x.chat_id = c.chat_id"

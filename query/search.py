@@ -259,11 +259,13 @@ def _vector_side(
 
 def _add_evidence(hits: list[tuple[Candidate, Hit]], ranks: dict[str, list[Ranks]], *, explain: bool) -> None:
     """Say how near each hit is, and which side found it at which rank."""
+    names = {found.name for found, _ in hits}
     seen: dict[str, dict[Name, Evidence]] = {
         side: {
             row.candidate.name: Evidence(rank, row.candidate.score, row.found, round(row.prior, 6), weight)
             for weight, rows in lists
             for rank, row in enumerate(rows, start=1)
+            if row.candidate.name in names
         }
         for side, lists in ranks.items()
     }

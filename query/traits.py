@@ -36,7 +36,9 @@ class Traits(NamedTuple):
         asked: the words of the question, in lower case.
         """
         length = _LENGTH_WEIGHT * min(self.length, _LONG) / _LONG
-        named = _SPEAKER_WEIGHT if self.speaker and not asked.isdisjoint(words_of(self.speaker)) else 0.0
+        named = (
+            _SPEAKER_WEIGHT if self.speaker and not asked.isdisjoint(_words_of_speaker(self.speaker)) else 0.0
+        )
         return length + named - (_ASKING_WEIGHT if self.closing in _ASKING else 0.0)
 
     @property
@@ -46,11 +48,13 @@ class Traits(NamedTuple):
         return 1.0 if self.vividness is None else 0.9 + 0.2 * self.vividness
 
 
-@lru_cache(maxsize=1024)
 def words_of(text: str) -> frozenset[str]:
     """The words of `text` in lower case."""
     return frozenset(_WORD.findall(text.casefold()))
 
+
+# A few people say most of what is found; of questions none is kept.
+_words_of_speaker = lru_cache(maxsize=256)(words_of)
 
 _TEXT = "length(content), substr(rtrim(content), -1)"
 _MESSAGES = f"SELECT message_no, name, {_TEXT}, NULL FROM messages WHERE message_no IN"

@@ -35,9 +35,11 @@ class Window(msgspec.Struct):
     messages: list[WindowMessage]
 
 
-_ORDER = ("created_at", "segment_no", "offset", "stream")
-_OLDEST_FIRST = "ORDER BY " + ", ".join(_ORDER)
-_NEWEST_FIRST = "ORDER BY " + ", ".join(f"{column} DESC" for column in _ORDER)
+ORDER = ("created_at", "segment_no", "offset", "stream")
+"""The columns of the one order of a chat's messages."""
+
+_OLDEST_FIRST = "ORDER BY " + ", ".join(ORDER)
+_NEWEST_FIRST = "ORDER BY " + ", ".join(f"{column} DESC" for column in ORDER)
 _COLUMNS = "id, role, name, content, created_at, type, metadata"
 
 
@@ -73,7 +75,7 @@ def window_around(db: Connection, key: tuple[str, str], neighbours: int) -> list
     Empty where no message has this key: a session break has no window.
     """
     own = db.execute(
-        f"SELECT channel, chat_id, {', '.join(_ORDER)}, {_COLUMNS} FROM messages"
+        f"SELECT channel, chat_id, {', '.join(ORDER)}, {_COLUMNS} FROM messages"
         " WHERE stream = ? AND id = ? AND type <> 'session_break'",
         key,
     ).fetchone()
@@ -89,7 +91,7 @@ def _beside(db: Connection, place: Sequence[Any], side: str, limit: int) -> list
     """The messages from a place (channel, chat_id, order) on, up to `limit` or a session break."""
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM messages WHERE channel = ? AND chat_id = ?"
-        f" AND ({', '.join(_ORDER)}) {side} LIMIT ?",
+        f" AND ({', '.join(ORDER)}) {side} LIMIT ?",
         [*place, limit],
     ).fetchall()
     messages = (_message(*row) for row in rows)
@@ -117,7 +119,7 @@ def _message(
 
 def _last_break(db: Connection, chat: tuple[str, str]) -> tuple[Any, ...] | None:
     row: tuple[Any, ...] | None = db.execute(
-        f"SELECT {', '.join(_ORDER)} FROM messages"
+        f"SELECT {', '.join(ORDER)} FROM messages"
         f" WHERE channel = ? AND chat_id = ? AND type = 'session_break' {_NEWEST_FIRST} LIMIT 1",
         chat,
     ).fetchone()
@@ -128,4 +130,4 @@ def _within(chat: tuple[str, str], since: tuple[Any, ...] | None) -> tuple[str, 
     sql = "channel = ? AND chat_id = ? AND type <> 'session_break'"
     if since is None:
         return sql, [*chat]
-    return f"{sql} AND ({', '.join(_ORDER)}) > (?, ?, ?, ?)", [*chat, *since]
+    return f"{sql} AND ({', '.join(ORDER)}) > (?, ?, ?, ?)", [*chat, *since]
