@@ -20,6 +20,7 @@ from locomo import (
     CannotMeasure,
     Conversation,
     data_folder,
+    exit_status,
     fill,
     progress_line,
     read_conversations,
@@ -141,13 +142,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{store.status().messages:,} messages, {len(texts)} questions\n")
             found = measured(store, texts)
     except (CannotMeasure, memlog.MemlogError) as error:
-        print(f"latency: {error}", file=sys.stderr)
+        print(f"eval: {error}", file=sys.stderr)
         return 2
     print(report(found))
-    failed = failures(found) if options.check else []
-    for failure in failed:
-        print(f"latency: {failure}", file=sys.stderr)
-    return 1 if failed else 0
+    return exit_status(failures(found) if options.check else [])
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -509,7 +509,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(report(conversations, results))
     if options.json:
         options.json.write_bytes(as_json(conversations, results))
-    failed = failures(results) if options.check else []
+    return exit_status(failures(results) if options.check else [])
+
+
+def exit_status(failed: Sequence[str]) -> int:
+    """1 where something failed, which is told on stderr; else 0."""
     for failure in failed:
         print(f"eval: {failure}", file=sys.stderr)
     return 1 if failed else 0

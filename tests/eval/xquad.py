@@ -8,9 +8,7 @@ MEMLOG_EVAL_DATA names the folder that has it.
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,10 +22,12 @@ from locomo import (
     Progress,
     Question,
     averaged,
+    exit_status,
     figures_of,
     fill,
     progress_line,
     ranking_of,
+    store_folder,
     table,
 )
 
@@ -176,16 +176,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parsed(arguments)
     try:
         collections = read_collections(data_folder())
-        with nullcontext(options.keep) if options.keep else tempfile.TemporaryDirectory() as folder:
-            results = evaluate(collections, Path(folder), progress_line())
+        with store_folder(options.keep) as folder:
+            results = evaluate(collections, folder, progress_line())
     except (CannotMeasure, memlog.MemlogError) as error:
         print(f"eval: {error}", file=sys.stderr)
         return 2
     print(report(results))
-    failed = failures(results) if options.check else []
-    for failure in failed:
-        print(f"eval: {failure}", file=sys.stderr)
-    return 1 if failed else 0
+    return exit_status(failures(results) if options.check else [])
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
