@@ -145,7 +145,7 @@ def question_words(text: str) -> list[Word]:
     found = {_plain(word): _word(word, spoken, asked, stop_words) for word in dict.fromkeys(between)}
     words = {word: found.get(word) or Word(word) for word in written_words(text)}
     # A name is no word of a language: it and its parts have no stems.
-    bare = [*(match[0] for match in _WORD.finditer(text) if _inner_parts(match[0])), *_parts(names)]
+    bare = [*(match[0] for match in _WORD.finditer(text) if _inner_parts(match[0])), *_telling_parts(names)]
     return list((words | {word: Word(word) for word in map(_folded, bare)}).values())
 
 
@@ -253,8 +253,9 @@ def _names(text: str) -> list[list[str]]:
     return found
 
 
-def _parts(names: list[list[str]]) -> list[str]:
-    return [part for name in names for part in name if len(part) > 1]
+def _telling_parts(names: list[list[str]]) -> list[str]:
+    """Those that are asked for alone: of w00059n00007 neither number, which other names have too."""
+    return [part for name in names for part in name if len(part) > 1 and (len(name) == 1 or part.isalpha())]
 
 
 def _inner_parts(word: str) -> list[str]:

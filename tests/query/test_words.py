@@ -249,3 +249,19 @@ def test_the_first_place_of_a_word_is_found_in_any_form(text, words, place):
 )
 def test_a_text_is_mostly_latin_or_not(text, is_latin):
     assert is_mostly_latin(text) == is_latin
+
+
+def test_a_long_message_is_found_by_a_code_whose_parts_many_short_ones_have(tmp_path):
+    with memlog.open(tmp_path / "store") as opened:
+        short = [(f"w{a:05}n{b:05}", "tea") for a in range(30) for b in (1, 2, 3)]
+        coded = [
+            ("w00007n00009", "tea with milk " * 5000),
+            *short,
+            *((f"w{b:05}n00009", "tea") for b in range(7)),
+        ]
+        opened.append(
+            Message(channel="cli", chat_id=str(number), role="user", content=f"{code} {text}")
+            for number, (code, text) in enumerate(coded)
+        )
+        (first, *_) = opened.search("w00007n00009", mode="text").hits
+    assert first.content.startswith("w00007n00009")
