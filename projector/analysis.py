@@ -181,16 +181,25 @@ def memory_label(title: str, content: str) -> str | None:
     return None if content.startswith(title) else title
 
 
-def first_place(text: str, words: Sequence[str]) -> int:
-    """Where in `text` the first word stands that a question with `words` may have found; 0 without any.
+class Marks(NamedTuple):
+    """What shows in a text why a question found it: pairs of characters, and what words begin with."""
 
-    words: folded, as `written_words` gives them.
-    """
-    pairs = [word for word in words if is_cjk(word)]
-    begins = tuple(_beginning(word) for word in words if not is_cjk(word))
-    places = [text.find(pair) for pair in pairs]
-    here = (match.start() for match in _WORD.finditer(text) if _folded(match[0]).startswith(begins))
-    return min((place for place in (*places, next(here, -1)) if place >= 0), default=0)
+    pairs: tuple[str, ...] = ()
+    beginnings: tuple[str, ...] = ()
+
+
+def marks_of(words: Sequence[str]) -> Marks:
+    """The marks of words, folded, as `written_words` gives them."""
+    return Marks(tuple(filter(is_cjk, words)), tuple(_beginning(word) for word in words if not is_cjk(word)))
+
+
+def first_place(text: str, marks: Marks) -> int:
+    """Where in `text` the first word stands that a question with `marks` may have found; 0 without any."""
+    places = [text.find(pair) for pair in marks.pairs]
+    found = (
+        match.start() for match in _WORD.finditer(text) if _folded(match[0]).startswith(marks.beginnings)
+    )
+    return min((place for place in (*places, next(found, -1)) if place >= 0), default=0)
 
 
 def _with(text: str, stems: list[str], names: list[list[str]]) -> str:

@@ -120,7 +120,8 @@ CREATE TABLE messages (
     CHECK ((role IS NULL) = (type = 'session_break'))
 );
 CREATE UNIQUE INDEX messages_by_id ON messages (stream, id);
-CREATE INDEX messages_by_chat ON messages (channel, chat_id, created_at DESC, segment_no DESC, offset DESC);
+CREATE INDEX messages_by_chat
+    ON messages (channel, chat_id, created_at DESC, segment_no DESC, offset DESC, stream DESC);
 
 -- A view with a row per session: the part of a chat between two session breaks.
 CREATE VIEW sessions AS

@@ -1,8 +1,7 @@
 """What one side of a search found, and its cut."""
 
 from collections.abc import Callable, Iterable
-from operator import itemgetter
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from memlog.query.filters import Kind
 
@@ -12,9 +11,11 @@ Owner = Literal["message", "memory", "summary", "document"]
 SCORE_DIGITS = 6
 """Scores are rounded to these, so that noise in the last digits decides nothing."""
 
+Ref = int | tuple[Owner, tuple[str, str]]
+"""What is the same for all candidates of one thing: a message's number, the owner and key of all else."""
 
-Name = tuple[Owner, tuple[str, str]]
-"""What is the same for all candidates of one thing."""
+Scores = dict[Ref, float]
+"""A list of one side before it is ranked: what was found, each with what its neighbours add."""
 
 
 class Candidate(NamedTuple):
@@ -38,58 +39,52 @@ class Candidate(NamedTuple):
     end: int | None = None
 
     @property
-    def name(self) -> Name:
+    def ref(self) -> Ref:
         """What is the same for all candidates of one thing."""
-        return self.owner, self.key
-
-
-Row = TypeVar("Row", bound=tuple[Any, ...])
-
-Scored = tuple[Candidate, float]
-"""A candidate, and its score with what its neighbours add."""
+        return (self.owner, self.key) if self.message_no is None else self.message_no
 
 
 class Fetched(NamedTuple):
     """Candidates by falling score, perhaps several of one thing; whether there are no more."""
 
-    candidates: list[Scored]
+    candidates: list[Candidate]
     is_all: bool
 
 
-def best(fetch: Callable[[int], Fetched], depth: int) -> list[Scored]:
+def best(fetch: Callable[[int], Fetched], depth: int) -> list[Candidate]:
     """The first `depth` distinct candidates, each with the best of its scores.
 
-    Fetches past the cut until the score changes, and orders equal scores by time (newer first), kind,
-    stream and id: the same question on the same log gives the same answer.
+    Fetches past the cut until the score changes, and orders equal scores: the same question on the same log
+    gives the same answer.
     """
     limit = depth + depth // 4 + 1
     while True:
         candidates, is_all = fetch(limit)
-        first: dict[Name, Scored] = {}
+        first: dict[Ref, Candidate] = {}
         for found in candidates:
-            first.setdefault(found[0].name, found)
-        scores = [score for _, score in first.values()]
-        if is_all or (len(scores) > depth and candidates[-1][1] < scores[depth - 1]):
+            first.setdefault(found.ref, found)
+        scores = [_score(found) for found in first.values()]
+        if is_all or (len(scores) > depth and _score(candidates[-1]) < scores[depth - 1]):
             break
         limit *= 4
-    return in_order(first.values())[:depth]
+    return sorted(in_order(first.values()), key=_score, reverse=True)[:depth]
 
 
-def in_order(rows: Iterable[Row]) -> list[Row]:
-    """Rows of a candidate, its score, and more, by falling score; equal scores by time (newer first), kind,
-    stream and id."""
-    ordered = sorted(rows, key=lambda row: (row[0].kind, row[0].owner, row[0].key))
-    ordered.sort(key=lambda row: row[0].ts, reverse=True)
-    ordered.sort(key=itemgetter(1), reverse=True)
+def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """As those of equal scores stand: by time (newer first), kind, stream and id."""
+    ordered = sorted(candidates, key=lambda found: (found.kind, found.owner, found.key))
+    ordered.sort(key=lambda found: found.ts, reverse=True)
     return ordered
 
 
-def as_memory_passage(
+def _score(found: Candidate) -> float:
+    return 0.0 if found.score is None else found.score
+
+
+def as_passage(
+    owner: Owner,
     stream: str,
-    message_id: str | None,
-    memory_id: str | None,
-    summary_id: str | None,
-    document_id: str | None,
+    name: str,
     ts: str,
     message_no: int | None,
     chunk_no: int,
@@ -98,13 +93,6 @@ def as_memory_passage(
     score: float,
 ) -> Candidate:
     """The candidate of a passage of `memory_chunks`."""
-    owners: dict[Owner, str | None] = {
-        "message": message_id,
-        "memory": memory_id,
-        "summary": summary_id,
-        "document": document_id,
-    }
-    owner, name = next((owner, name) for owner, name in owners.items() if name is not None)
     kind: Kind = "message" if owner == "message" else "memory"
     return Candidate(kind, owner, (stream, name), score, ts, message_no, chunk_no, start, end)
 
@@ -117,7 +105,9 @@ def as_document(
 
 
 MEMORY_PASSAGE = (
-    "c.stream, c.message_id, c.memory_id, c.summary_id, c.document_id, c.updated_at,"
+    "CASE WHEN c.message_id IS NOT NULL THEN 'message' WHEN c.memory_id IS NOT NULL THEN 'memory'"
+    " WHEN c.summary_id IS NOT NULL THEN 'summary' ELSE 'document' END,"
+    " c.stream, coalesce(c.message_id, c.memory_id, c.summary_id, c.document_id), c.updated_at,"
     " (SELECT message_no FROM messages s WHERE s.stream = c.stream AND s.id = c.message_id),"
     " c.chunk_no, c.start_char, c.end_char"
 )

@@ -7,95 +7,130 @@ with the neighbours' text, which would be five times the index (docs/search.md).
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from memlog.projector.sqlite import Connection
 from memlog.query.filters import Filters
+from memlog.query.traits import LIKELIHOOD
 from memlog.query.window import ORDER
 
 SPAN = 2
 """Turns on each side that are looked at."""
 
 
-class Neighbour(NamedTuple):
-    """A message around others; is_wanted: whether the filters leave it in."""
+class Said(NamedTuple):
+    """A message that a search looks at: one that was found, or one beside it.
+
+    likelihood: as `traits.LIKELIHOOD` has it. is_wanted: whether the filters leave it in.
+    """
 
     key: tuple[str, str]
     ts: str
+    speaker: str | None
+    likelihood: float
     is_wanted: bool
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(NamedTuple):
     """Messages and those around them, by message number.
 
-    after, before: the message that follows, or precedes, in the same session.
+    line: the numbers in their order, with a gap where a session ends or what follows is not looked at.
     """
 
-    messages: dict[int, Neighbour]
-    after: dict[int, int]
-    before: dict[int, int]
+    messages: dict[int, Said]
+    line: list[int | None]
 
-    def spread(self, scores: Mapping[int, float], weights: Iterable[float]) -> dict[int, float]:
-        """Each message's score, and those of its neighbours.
+    @property
+    def places(self) -> dict[int, int]:
+        """Where on the line each message stands."""
+        return {number: place for place, number in enumerate(self.line) if number is not None}
 
-        weights: of the neighbour one turn away, two turns away, and so on.
+    def by_number(self, values: Iterable[float]) -> Iterator[tuple[int, float]]:
+        """Each message with its value of those by place on the line."""
+        return (
+            (number, value) for number, value in zip(self.line, values, strict=True) if number is not None
+        )
+
+    def spread(self, scores: Iterable[tuple[int, float]], weights: Sequence[float]) -> list[float]:
+        """By place on the line, the score that stands there, and those of its neighbours.
+
+        scores: by place. weights: of the neighbour one turn away, and two turns away.
         """
-        spread = {number: score for number, score in scores.items() if number in self.messages}
-        for links in (self.after, self.before):
-            for number, score in scores.items():
-                reached: int | None = number
-                for weight in weights:
-                    reached = links.get(reached) if reached is not None else None
-                    if reached is None:
-                        break
-                    spread[reached] = spread.get(reached, 0.0) + weight * score
+        spread = [0.0] * len(self.line)
+        for place, score in scores:
+            spread[place] += score
+            for turns, weight in enumerate(weights, start=1):
+                spread[place - turns] += weight * score
+                spread[place + turns] += weight * score
         return spread
 
 
-def context_of(db: Connection, numbers: Iterable[int], filters: Filters) -> Context:
-    """The messages of these numbers, and up to two on each side of them within their sessions."""
+def context_of(db: Connection, numbers: Iterable[int], filters: Filters, *, alone: bool) -> Context:
+    """The messages of these numbers, and up to two on each side of them within their sessions.
+
+    alone: without those on each side.
+    """
     condition = filters.of_messages()
-    if condition is None:
-        return Context({}, {}, {})
+    found = json.dumps(list(numbers))
+    if condition is None or found == "[]":
+        return Context({}, [])
+    windows: list[tuple[int | None, ...]] = [] if alone else db.execute(_WINDOWS, (found,)).fetchall()
+    around = {number for window in windows for number in window if number is not None}
     rows = db.execute(
-        f"{_NEAR} SELECT centre_no, m.message_no, m.type, m.stream, m.id, m.created_at, ({condition[0]})"
-        " FROM near JOIN messages m ON m.message_no = near.message_no"
-        " ORDER BY centre_no, m.created_at, m.segment_no, m.offset, m.stream",
-        [json.dumps(list(numbers)), *condition[1]],
+        f"SELECT message_no, type = 'session_break', stream, id, created_at, {LIKELIHOOD.format('content')},"
+        f" name, ({condition[0]}) FROM messages m WHERE message_no IN (SELECT value FROM json_each(?))",
+        [*condition[1], json.dumps(sorted(around)) if windows else found],
     ).fetchall()
-    context = Context({}, {}, {})
-    previous: tuple[int, int] | None = None
-    for centre, number, kind, stream, event_id, ts, is_wanted in rows:
-        if kind == _BREAK:
-            previous = None
+    messages = {
+        number: Said((stream, event_id), ts, speaker, likelihood, bool(is_wanted))
+        for number, is_break, stream, event_id, ts, likelihood, speaker, is_wanted in rows
+        if not is_break
+    }
+    return Context(messages, _line(messages, _followers(windows, messages)))
+
+
+def _followers(windows: Iterable[Sequence[int | None]], messages: Mapping[int, Said]) -> dict[int, int]:
+    """The message after each, where no session break is between them.
+
+    windows: messages and breaks in their order; None where a chat has no more.
+    """
+    pairs = (pair for window in windows for pair in pairwise(window))
+    return {
+        number: following
+        for number, following in pairs
+        if number is not None and following is not None and number in messages and following in messages
+    }
+
+
+def _line(messages: Iterable[int], following: Mapping[int, int]) -> list[int | None]:
+    """Gaps are as wide as scores reach, so that none comes over."""
+    gap = [None] * SPAN
+    line: list[int | None] = [*gap]
+    behind_others = set(following.values())
+    for number in messages:
+        if number in behind_others:
             continue
-        if previous is not None and previous[0] == centre:
-            context.after[previous[1]] = number
-            context.before[number] = previous[1]
-        previous = centre, number
-        context.messages[number] = Neighbour((stream, event_id), ts, bool(is_wanted))
-    return context
+        line.append(number)
+        while number := following.get(number, 0):
+            line.append(number)
+        line += gap
+    return line
 
 
-_BREAK = "session_break"
-
-
-def _beside(sign: str, direction: str) -> str:
-    """The messages on one side of each centre."""
-    columns = ", ".join(f"x.{column}" for column in ORDER)
-    order = ", ".join(f"x.{column} {direction}" for column in ORDER)
+def _beside(turns: int) -> str:
+    """The number of the message so many turns after one; before it where they are negative."""
+    sign, direction = (">", "ASC") if turns > 0 else ("<", "DESC")
+    columns, own = (", ".join(f"{table}.{column}" for column in ORDER) for table in "nm")
+    order = ", ".join(f"n.{column} {direction}" for column in ORDER)
     return (
-        "SELECT c.message_no, n.message_no FROM centre c CROSS JOIN messages n ON n.message_no IN"
-        " (SELECT x.message_no FROM messages x WHERE x.channel = c.channel AND x.chat_id = c.chat_id"
-        f" AND ({columns}) {sign} ({columns.replace('x.', 'c.')}) ORDER BY {order} LIMIT {SPAN})"
+        "(SELECT n.message_no FROM messages n WHERE n.channel = m.channel AND n.chat_id = m.chat_id"
+        f" AND ({columns}) {sign} ({own}) ORDER BY {order} LIMIT 1 OFFSET {abs(turns) - 1})"
     )
 
 
-_NEAR = (
-    "WITH centre AS (SELECT * FROM messages WHERE message_no IN (SELECT value FROM json_each(?))),"
-    " near (centre_no, message_no) AS (SELECT message_no, message_no FROM centre"
-    f" UNION ALL {_beside('<', 'DESC')} UNION ALL {_beside('>', 'ASC')})"
+_WINDOWS = (
+    f"SELECT {', '.join(_beside(turns) if turns else 'message_no' for turns in range(-SPAN, SPAN + 1))}"
+    " FROM messages m WHERE message_no IN (SELECT value FROM json_each(?))"
 )

@@ -1,29 +1,30 @@
 """Joins the lists of a search, by rank or by score."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import NamedTuple
 
-from memlog.query.candidates import SCORE_DIGITS, Candidate, Name, Scored, in_order
+from memlog.query.candidates import SCORE_DIGITS, Ref
 from memlog.query.ranking import Ranking
 
 _HIGHEST = 1.5
 """What a scaled score with the highest prior comes to."""
 
+InOrder = Callable[[Iterable[Ref]], list[Ref]]
+"""Puts what has equal scores in its order."""
+
 
 class Ranked(NamedTuple):
-    """A candidate in its place on a list.
+    """What stands in a place of a list.
 
     found: its score with what its neighbours add. prior: how likely it is, whatever was asked.
     scaled: `found` between the lowest and the highest of the list, from 0 to 1, and the prior.
     """
 
-    candidate: Candidate
+    ref: Ref
     found: float
     prior: float
     scaled: float
-
-
-_Row = tuple[Candidate, float, float, float]
 
 
 class Ranks(NamedTuple):
@@ -33,49 +34,49 @@ class Ranks(NamedTuple):
     ranked: list[Ranked]
 
 
-def ranked(candidates: Sequence[Scored], priors: Mapping[Name, float], cut: int) -> list[Ranked]:
-    """The best `cut` of a list, once its scores are scaled and each candidate has its prior."""
-    if not candidates:
+def ranked(
+    scores: Mapping[Ref, float], priors: Mapping[Ref, float], cut: int, in_order: InOrder
+) -> list[Ranked]:
+    """The best `cut` of a list, once its scores are scaled and each has its prior."""
+    if not scores:
         return []
-    scores = [score for _, score in candidates]
-    low, span = min(scores), max(scores) - min(scores)
-    rows = []
-    for candidate, score in candidates:
-        prior = priors.get(candidate.name, 0.0)
-        scaled = (score - low) / span if span else 1.0
-        rows.append((candidate, round(scaled + prior, SCORE_DIGITS), score, prior))
+    low = min(scores.values())
+    span = max(scores.values()) - low
+    scaled = {
+        ref: round(((score - low) / span if span else 1.0) + priors.get(ref, 0.0), SCORE_DIGITS)
+        for ref, score in scores.items()
+    }
     return [
-        Ranked(candidate, score, prior, scaled)
-        for candidate, scaled, score, prior in in_order(_best_rows(rows, cut))[:cut]
+        Ranked(ref, scores[ref], priors.get(ref, 0.0), score) for ref, score in _best(scaled, cut, in_order)
     ]
 
 
-def _best_rows(rows: list[_Row], cut: int) -> list[_Row]:
-    """The best `cut` rows, and what is equal to the last of them."""
-    least = sorted((row[1] for row in rows), reverse=True)[:cut][-1]
-    return [row for row in rows if row[1] >= least]
-
-
-def fused(lists: Iterable[Ranks], ranking: Ranking, factors: Mapping[Name, float]) -> list[Scored]:
-    """Every candidate of `lists` once, best first, with its score.
+def fused(
+    lists: Iterable[Ranks], ranking: Ranking, factors: Mapping[Ref, float], cut: int, in_order: InOrder
+) -> list[tuple[Ref, float]]:
+    """The best `cut` of all that `lists` have, best first, each once with its score.
 
     rrf: Σ weight / (k + rank) (Cormack, Clarke & Büttcher, SIGIR 2009). convex: Σ weight · scaled score
     (Bruch, Gai & Ingber, ACM TOIS 2023, https://arxiv.org/abs/2210.11934).
     factors: what a score is multiplied by; 1 where none is named.
-    Of a candidate that several lists have, the last one is kept that found it itself.
     """
-    scores: dict[Name, float] = {}
-    kept: dict[Name, Candidate] = {}
+    scores: dict[Ref, float] = {}
     for weight, rows in lists:
         for rank, row in enumerate(rows, start=1):
-            name = row.candidate.name
-            scores[name] = scores.get(name, 0.0) + weight * _part(row, rank, ranking)
-            if name not in kept or row.candidate.score is not None:
-                kept[name] = row.candidate
-    return in_order(
-        (kept[name], round(score * factors.get(name, 1.0), 2 * SCORE_DIGITS))
-        for name, score in scores.items()
-    )
+            scores[row.ref] = scores.get(row.ref, 0.0) + weight * _part(row, rank, ranking)
+    multiplied = {
+        ref: round(score * factors.get(ref, 1.0), 2 * SCORE_DIGITS) for ref, score in scores.items()
+    }
+    return _best(multiplied, cut, in_order)
+
+
+def _best(scores: Mapping[Ref, float], cut: int, in_order: InOrder) -> list[tuple[Ref, float]]:
+    """The best `cut`, by falling score; only what may be among them is put in order."""
+    if not scores:
+        return []
+    least = sorted(scores.values(), reverse=True)[:cut][-1]
+    rows = [(ref, scores[ref]) for ref in in_order(ref for ref, score in scores.items() if score >= least)]
+    return sorted(rows, key=itemgetter(1), reverse=True)[:cut]
 
 
 def best_possible(weights: Iterable[float], ranking: Ranking) -> float:

@@ -8,8 +8,8 @@ import msgspec
 
 from memlog.eventlog.events import MemoryKind
 from memlog.projector.sqlite import Connection
+from memlog.query.hits import LinePosition
 from memlog.query.provenance import EVENT_COLUMNS, Stored, event_at
-from memlog.query.search import LinePosition
 
 
 class Memory(msgspec.Struct, kw_only=True):

@@ -13,7 +13,7 @@ from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place
 from memlog.projector.sqlite import Connection
 from memlog.query.expansion import Around, around_event
-from memlog.query.search import LinePosition
+from memlog.query.hits import LinePosition
 
 
 class Stored(msgspec.Struct, omit_defaults=True):

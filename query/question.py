@@ -2,8 +2,17 @@
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
-from memlog.projector.analysis import Word, is_cjk, question_names, question_words, written_words
+from memlog.projector.analysis import (
+    Marks,
+    Word,
+    is_cjk,
+    marks_of,
+    question_names,
+    question_words,
+    written_words,
+)
 
 MAX_WORDS = 64
 """More different words than this make a search slow and no better; the search says when it left some out."""
@@ -35,6 +44,11 @@ class Question:
     def is_raw(self) -> bool:
         """Whether it was given in FTS5's own syntax."""
         return self.fts5 is not None
+
+    @cached_property
+    def marks(self) -> Marks:
+        """What shows in a text why it was found."""
+        return marks_of([*self.words, *self.phrases])
 
     @property
     def terms(self) -> list[str]:

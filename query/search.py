@@ -1,10 +1,10 @@
 """Hybrid search over messages, memories and documents: full text and vectors, ranked and fused."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -12,93 +12,24 @@ from memlog.eventlog.errors import BadInput, EmbeddingError
 from memlog.projector import vectors
 from memlog.projector.embedding import Embedder, can_read
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction, why_no_vectors
-from memlog.query import text_side, vector_side
-from memlog.query.candidates import Candidate, Name, Owner, Scored
-from memlog.query.context import context_of
-from memlog.query.expansion import Around, around
-from memlog.query.filters import SUMMARIES, Filters, Kind
+from memlog.query import candidates, text_side, vector_side
+from memlog.query.candidates import SCORE_DIGITS, Candidate, Ref, Scores
+from memlog.query.context import Context, context_of
+from memlog.query.expansion import around
+from memlog.query.filters import Filters
 from memlog.query.fusion import Ranks, best_possible, fused, ranked
+from memlog.query.hits import Evidence, Hit, hit_of
 from memlog.query.question import MAX_WORDS, Question, parse, raw
 from memlog.query.ranking import Ranking
-from memlog.query.snippet import snippet
-from memlog.query.traits import traits_of, words_of
+from memlog.query.traits import Said, passages_of, priors
 
 Mode = Literal["hybrid", "text", "vector"]
 
 _EMBEDDED_CHARACTERS = 4000
 """Of a question: more takes the model seconds and says nothing new."""
 
-
-class LinePosition(msgspec.Struct, frozen=True):
-    """Where an event's line is: `line` counts from 1, `offset` is its first byte."""
-
-    stream: str
-    segment: str
-    offset: int
-    line: int
-
-    def __str__(self) -> str:
-        """For people: `memory/2026-02-24.jsonl:12`."""
-        return f"{self.stream}/{self.segment}:{self.line}"
-
-
-class Evidence(msgspec.Struct, frozen=True):
-    """Why one side of a search found a hit.
-
-    rank: from 1, among the hits of that side; the full text ranks each kind apart.
-    score: as that side has it, higher is better: bm25 with its sign turned, or the cosine similarity; None
-        for a message that only its neighbours brought.
-    found: the score with what its neighbours add; of the vector side, by how much it is nearer than the
-        farthest candidate.
-    prior: what was added for its length, its speaker, and not being a question, where scores go from 0 to 1.
-    weight: how much the side counts.
-    """
-
-    rank: int
-    score: float | None
-    found: float
-    prior: float
-    weight: float
-
-
-class Hit(msgspec.Struct, kw_only=True):
-    """A message, memory or document that was found. Summaries are found as memories.
-
-    id: of the message's or summary's event, the memory_id, or `source_id/file` of a document.
-    event_id: of the event whose content this is.
-    score: 0 to 1: the fused score over the best possible of the sides that took part.
-    similarity: cosine similarity of its best passage, 0 to 1; None where only the full text found it.
-    only_context: whether it was found for what was said around it alone.
-    content: all that it says; of a document the passage.
-    source: `conversation`, `manual`, `summary` …; of a document its source.
-    file, section, start_line, end_line: of a document's passage; lines count from 1.
-    explain: by side (`text`, `vector`); None where it was not asked for.
-    around: the messages beside a message, the text beside a document's passage; None where it was not asked
-        for, and for memories.
-    """
-
-    kind: Kind
-    id: str
-    event_id: str
-    score: float
-    similarity: float | None
-    only_context: bool
-    snippet: str
-    content: str
-    chat: str | None
-    role: str | None
-    name: str | None
-    title: str | None
-    category: str | None
-    source: str
-    ts: str
-    position: LinePosition
-    file: str | None = None
-    section: str | None = None
-    start_line: int | None = None
-    end_line: int | None = None
-    explain: dict[str, Evidence] | None = None
-    around: Around | None = None
+_Lists = list[list[Candidate]]
+"""What one side found."""
 
 
 class SearchResult(msgspec.Struct, kw_only=True):
@@ -155,9 +86,12 @@ def search(db: Connection, asked: Search, embedder: Embedder | None) -> SearchRe
     started = time.perf_counter()
     silent: dict[str, str] = {}
     with transaction(db, "DEFERRED"):
-        texts = _text_side(db, asked, silent) if asked.mode != "vector" else None
-        near = _vector_side(db, asked, embedder, silent) if asked.mode != "text" else None
-        hits = _ranked(db, asked, texts, near)
+        sides: dict[str, _Lists] = {}
+        if asked.mode != "vector" and (texts := _text_side(db, asked, silent)) is not None:
+            sides["text"] = texts
+        if asked.mode != "text" and (near := _vector_side(db, asked, embedder, silent)) is not None:
+            sides["vector"] = [near]
+        hits = _ranked(db, asked, sides)
     return SearchResult(
         hits=hits,
         mode=asked.mode,
@@ -167,61 +101,88 @@ def search(db: Connection, asked: Search, embedder: Embedder | None) -> SearchRe
     )
 
 
-def _ranked(
-    db: Connection, asked: Search, texts: list[list[Scored]] | None, near: list[Scored] | None
-) -> list[Hit]:
-    """The hits of what the sides found; a side that did not take part is None."""
+class _Pool:
+    """All that may become a hit: what the sides found, and the messages around.
+
+    Of what several lists have, the last one is kept.
+    """
+
+    def __init__(self, db: Connection, asked: Search, sides: Mapping[str, _Lists]) -> None:
+        found = [each for lists in sides.values() for rows in lists for each in rows]
+        self._found = {each.ref: each for each in found}
+        numbers = [ref for ref in self._found if isinstance(ref, int)]
+        self.context: Context = context_of(db, numbers, asked.filters, alone=not asked.ranking.context)
+        self.passages = passages_of(db, self._found.values())
+
+    @property
+    def said(self) -> dict[Ref, Said]:
+        return dict[Ref, Said]([*self.context.messages.items(), *self.passages.items()])
+
+    def candidate(self, ref: Ref) -> Candidate:
+        if isinstance(ref, int) and ref not in self._found:
+            said = self.context.messages[ref]
+            return Candidate("message", "message", said.key, None, said.ts, ref)
+        return self._found[ref]
+
+    def in_order(self, refs: Iterable[Ref]) -> list[Ref]:
+        return [each.ref for each in candidates.in_order(map(self.candidate, refs))]
+
+
+def _ranked(db: Connection, asked: Search, sides: Mapping[str, _Lists]) -> list[Hit]:
+    """The hits of what the sides found that took part."""
     ranking = asked.ranking
-    if ranking.context:
-        texts, near = _with_neighbours(db, asked, texts, near)
-    sides = {"text": texts, "vector": None if near is None else [near]}
-    weights = _weights(ranking, texts is not None, near is not None)
-    traits = traits_of(db, (found for lists in sides.values() for rows in lists or () for found, _ in rows))
-    words = words_of(asked.text)
-    priors = {name: seen.prior(words) for name, seen in traits.items()} if ranking.priors else {}
-    factors = {name: seen.factor for name, seen in traits.items()} if ranking.salience else {}
+    pool = _Pool(db, asked, sides)
+    likely = priors(pool.said, asked.text) if ranking.priors else {}
+    factors = {ref: each.factor for ref, each in pool.passages.items()} if ranking.salience else {}
+    weights = _weights(ranking, sides)
     ranks = {
-        side: [Ranks(weights[side], ranked(rows, priors, ranking.cut(asked.k))) for rows in lists or ()]
-        for side, lists in sides.items()
+        side: [
+            Ranks(weights[side], ranked(each, likely, ranking.cut(asked.k), pool.in_order)) for each in lists
+        ]
+        for side, lists in _scores(db, asked, sides, pool.context).items()
     }
     best = best_possible(weights.values(), ranking)
-    found = fused([row for rows in ranks.values() for row in rows], ranking, factors)[: asked.k]
-    hits = [
-        _hit(db, candidate, min(1.0, max(0.0, score / best)), asked.question) for candidate, score in found
-    ]
-    _add_evidence(hits, ranks, explain=asked.explain)
-    for candidate, hit in hits:
-        hit.around = around(db, candidate, asked.expand) if asked.expand else None
-    return [hit for _, hit in hits]
+    found = fused(
+        [each for lists in ranks.values() for each in lists], ranking, factors, asked.k, pool.in_order
+    )
+    hits = {
+        ref: hit_of(db, pool.candidate(ref), min(1.0, max(0.0, score / best)), asked.question)
+        for ref, score in found
+    }
+    _add_evidence(hits, sides, ranks, explain=asked.explain)
+    for ref, hit in hits.items():
+        hit.around = around(db, pool.candidate(ref), asked.expand) if asked.expand else None
+    return [*hits.values()]
 
 
-def _weights(ranking: Ranking, has_text: bool, has_vector: bool) -> dict[str, float]:
-    """How much each side counts that takes part: one alone counts whatever its weight is."""
-    weights = {}
-    if has_text:
-        weights["text"] = ranking.text_weight if has_vector else 1.0
-    if has_vector:
-        weights["vector"] = ranking.vector_weight if has_text else 1.0
-    return weights
-
-
-def _with_neighbours(
-    db: Connection, asked: Search, texts: list[list[Scored]] | None, near: list[Scored] | None
-) -> tuple[list[list[Scored]] | None, list[Scored] | None]:
-    """The lists with what was said around their messages."""
-    found = [candidate for rows in [*(texts or []), near or []] for candidate, _ in rows]
-    numbers = dict.fromkeys(each.message_no for each in found if each.message_no is not None)
-    context = context_of(db, numbers, asked.filters)
+def _scores(
+    db: Connection, asked: Search, sides: Mapping[str, _Lists], context: Context
+) -> dict[str, list[Scores]]:
+    """The lists of each side, with what was said around their messages."""
+    scores = {side: list(map(_own_scores, lists)) for side, lists in sides.items()}
+    if not asked.ranking.context:
+        return scores
     # Who writes FTS5's syntax asks for what it says, and for nothing beside it.
-    if texts is not None and not asked.is_raw:
-        messages, *others = texts
-        texts = [text_side.with_neighbours(db, asked.question.terms, messages, context), *others]
-    if near is not None:
-        near = vector_side.with_neighbours(near, context, add=asked.min_similarity is None)
-    return texts, near
+    if "text" in scores and not asked.is_raw:
+        scores["text"][0] = text_side.with_neighbours(db, asked.question.terms, context)
+    if "vector" in scores:
+        add = asked.min_similarity is None
+        scores["vector"] = [vector_side.with_neighbours(scores["vector"][0], context, add=add)]
+    return scores
 
 
-def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> list[list[Scored]] | None:
+def _own_scores(found: Iterable[Candidate]) -> Scores:
+    return {each.ref: each.score for each in found if each.score is not None}
+
+
+def _weights(ranking: Ranking, sides: Iterable[str]) -> dict[str, float]:
+    """How much each side counts that takes part: one alone counts whatever its weight is."""
+    weights = {"text": ranking.text_weight, "vector": ranking.vector_weight}
+    present = list(sides)
+    return {side: weights[side] if len(present) > 1 else 1.0 for side in present}
+
+
+def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> _Lists | None:
     """What the full text finds: messages, memories, documents; None where it has nothing to look for."""
     question = asked.question
     if question.expression is None:
@@ -242,7 +203,7 @@ def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> list[li
 
 def _vector_side(
     db: Connection, asked: Search, embedder: Embedder | None, silent: dict[str, str]
-) -> list[Scored] | None:
+) -> list[Candidate] | None:
     """What means the most alike; None, with the reason in `silent`, where nothing can be compared."""
     vector = _embedded(asked.text, db, embedder, silent) if embedder is not None else None
     if embedder is None or vector is None:
@@ -257,20 +218,20 @@ def _vector_side(
     )
 
 
-def _add_evidence(hits: list[tuple[Candidate, Hit]], ranks: dict[str, list[Ranks]], *, explain: bool) -> None:
+def _add_evidence(
+    hits: Mapping[Ref, Hit], sides: Mapping[str, _Lists], ranks: Mapping[str, list[Ranks]], *, explain: bool
+) -> None:
     """Say how near each hit is, and which side found it at which rank."""
-    names = {found.name for found, _ in hits}
-    seen: dict[str, dict[Name, Evidence]] = {
-        side: {
-            row.candidate.name: Evidence(rank, row.candidate.score, row.found, round(row.prior, 6), weight)
-            for weight, rows in lists
-            for rank, row in enumerate(rows, start=1)
-            if row.candidate.name in names
-        }
-        for side, lists in ranks.items()
-    }
-    for found, hit in hits:
-        evidence = {side: rows[found.name] for side, rows in seen.items() if found.name in rows}
+    seen: dict[Ref, dict[str, Evidence]] = {ref: {} for ref in hits}
+    for side, lists in ranks.items():
+        scores = {each.ref: each.score for rows in sides[side] for each in rows if each.ref in hits}
+        for weight, rows in lists:
+            for rank, row in enumerate(rows, start=1):
+                if row.ref in hits:
+                    prior = round(row.prior, SCORE_DIGITS)
+                    seen[row.ref][side] = Evidence(rank, scores.get(row.ref), row.found, prior, weight)
+    for ref, hit in hits.items():
+        evidence = seen[ref]
         if "vector" in evidence and (similarity := evidence["vector"].score) is not None:
             hit.similarity = max(0.0, similarity)
         hit.only_context = all(side.score is None for side in evidence.values())
@@ -295,57 +256,3 @@ def _embedded(text: str, db: Connection, embedder: Embedder, silent: dict[str, s
             reason = error.message
     silent["vector"] = reason
     return None
-
-
-_EVENT = "e.id, e.stream, e.segment, e.offset, e.line"
-_OF_EVENT = "JOIN events e ON e.stream = o.stream AND e.id ="
-_ROWS: dict[Owner, str] = {
-    "message": f"SELECT {_EVENT}, o.content, o.channel || ':' || o.chat_id, o.created_at, o.role, o.name,"
-    f" NULL, NULL, 'conversation' FROM messages o {_OF_EVENT} o.id WHERE o.stream = ? AND o.id = ?",
-    "memory": f"SELECT {_EVENT}, o.content, o.chat_id, o.updated_at, NULL, NULL,"
-    " o.title, o.category, o.source"
-    f" FROM memories o {_OF_EVENT} o.event_id WHERE o.stream = ? AND o.memory_id = ?",
-    "summary": f"SELECT {_EVENT}, o.content, o.channel || ':' || o.chat_id, o.created_at, NULL, NULL,"
-    f" NULL, '{SUMMARIES}', 'summary' FROM summaries o {_OF_EVENT} o.id WHERE o.stream = ? AND o.id = ?",
-    "document": f"SELECT {_EVENT}, o.content, NULL, o.indexed_at, NULL, NULL, o.file, NULL, o.source_id"
-    f" FROM documents o {_OF_EVENT} o.event_id WHERE o.stream = ? AND o.document_id = ?",
-}
-"""Of each owner, by (stream, id): its event, and what it says."""
-
-
-def _hit(db: Connection, found: Candidate, score: float, question: Question) -> tuple[Candidate, Hit]:
-    row: Sequence[Any] = db.execute(_ROWS[found.owner], found.key).fetchone()
-    event_id, stream, segment, offset, line, content, chat, ts, role, name, title, category, source = row
-    hit = Hit(
-        kind=found.kind,
-        id=found.key[1],
-        event_id=event_id,
-        score=round(score, 6),
-        similarity=None,
-        only_context=False,
-        snippet=snippet(content, [*question.words, *question.phrases], found.start, found.end),
-        content=content,
-        chat=chat,
-        role=role,
-        name=name,
-        title=title,
-        category=category,
-        source=source,
-        ts=ts,
-        position=LinePosition(stream, segment, offset, line),
-    )
-    if found.owner == "document":
-        _say_passage(db, found, hit)
-    return found, hit
-
-
-def _say_passage(db: Connection, found: Candidate, hit: Hit) -> None:
-    """Of a document the passage alone, and where it is in the file."""
-    hit.file, hit.title = hit.title, None
-    if found.kind == "memory":
-        # A file of memories is found as one: its name is its source.
-        hit.source = hit.file or hit.source
-        return
-    hit.content, hit.section, hit.start_line, hit.end_line = db.execute(
-        "SELECT content, section, start_line, end_line FROM doc_chunks WHERE chunk_no = ?", (found.chunk_no,)
-    ).fetchone()

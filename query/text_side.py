@@ -13,9 +13,9 @@ from memlog.query.candidates import (
     MEMORY_PASSAGE,
     Candidate,
     Fetched,
-    Scored,
+    Scores,
     as_document,
-    as_memory_passage,
+    as_passage,
     best,
 )
 from memlog.query.context import Context
@@ -51,42 +51,38 @@ _INDEXES = (
         MEMORY_CHUNKS,
         "c.chunk_no",
         MEMORY_PASSAGE,
-        as_memory_passage,
+        as_passage,
         Filters.of_memories,
     ),
     _Index("doc_chunks_fts", DOC_CHUNKS, "c.chunk_no", DOC_PASSAGE, as_document, Filters.of_documents),
 )
 
 
-def matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[Scored]]:
+def matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[Candidate]]:
     """The `depth` messages, the `depth` memories and the `depth` documents that match best."""
     return [_matches(db, index, expression, filters, depth) for index in _INDEXES]
 
 
-def with_neighbours(
-    db: Connection, terms: Sequence[str], messages: Sequence[Scored], context: Context
-) -> list[Scored]:
-    """`messages` and their neighbours, each scored by the words that it and its neighbours have.
+def with_neighbours(db: Connection, terms: Sequence[str], context: Context) -> Scores:
+    """The messages of `context`, each scored by the words that it and its neighbours have.
 
     A neighbour that the filters leave out counts for others, and is no candidate itself.
     terms: the words and phrases of the question, each an expression in FTS5's syntax.
     """
-    if not context.messages:
-        return list(messages)
-    total: dict[int, float] = {}
+    total = [0.0] * len(context.line)
+    places = context.places
     numbers = json.dumps(list(context.messages))
-    for term in terms:
-        own = _scores(db, term, numbers)
-        most = _WORD_LIMIT * max(own.values(), default=0.0)
-        for number, score in context.spread(own, _WEIGHTS).items():
-            itself = _OWN * own.get(number, 0.0)
-            total[number] = total.get(number, 0.0) + min(score, most) + itself
-    found = {candidate.message_no: candidate for candidate, _ in messages}
-    return [
-        (found.get(number) or Candidate("message", "message", said.key, None, said.ts, number), score)
-        for number, said in context.messages.items()
-        if said.is_wanted and (score := round(total.get(number, 0.0), _DIGITS)) > 0
-    ]
+    for term in terms if context.messages else ():
+        own = [(places[number], score) for number, score in _scores(db, term, numbers)]
+        most = _WORD_LIMIT * max((score for _, score in own), default=0.0)
+        spread = context.spread(own, _WEIGHTS)
+        total = [
+            before + (score if score < most else most) for before, score in zip(total, spread, strict=True)
+        ]
+        for place, score in own:
+            total[place] += _OWN * score
+    rounded = ((number, round(score, _DIGITS)) for number, score in context.by_number(total))
+    return {number: score for number, score in rounded if score > 0 and context.messages[number].is_wanted}
 
 
 _WEIGHTS = (0.6, 0.4)
@@ -103,18 +99,18 @@ _DIGITS = 9
 """bm25 of a word that most texts have is about a millionth, and there the sixth digit is the last."""
 
 
-def _scores(db: Connection, term: str, numbers: str) -> dict[int, float]:
-    """How well each of the messages of these numbers, a JSON list, matches one term."""
-    rows = db.execute(
+def _scores(db: Connection, term: str, numbers: str) -> list[tuple[int, float]]:
+    """Those of the messages of these numbers, a JSON list, that match one term, and how well."""
+    rows: list[tuple[int, float]] = db.execute(
         "SELECT rowid, -bm25(messages_fts) FROM messages_fts WHERE messages_fts MATCH ?"
         # The plus: each number on its own would count the term's matches anew.
         " AND +rowid IN (SELECT value FROM json_each(?))",
         (term, numbers),
-    )
-    return dict(rows.fetchall())
+    ).fetchall()
+    return rows
 
 
-def _matches(db: Connection, index: _Index, expression: str, filters: Filters, depth: int) -> list[Scored]:
+def _matches(db: Connection, index: _Index, expression: str, filters: Filters, depth: int) -> list[Candidate]:
     condition = index.condition(filters)
     if condition is None:
         return []
@@ -128,7 +124,7 @@ def _matches(db: Connection, index: _Index, expression: str, filters: Filters, d
             f" AND {index.table} MATCH ? AND {condition[0]} ORDER BY bm25({index.table}) LIMIT ?",
             [expression, *condition[1], limit],
         ).fetchall()
-        rounded = [(*row[:-1], round(row[-1], _DIGITS)) for row in rows]
-        return Fetched([(index.candidate(*row), row[-1]) for row in rounded], is_all=len(rows) < limit)
+        candidates = [index.candidate(*row[:-1], round(row[-1], _DIGITS)) for row in rows]
+        return Fetched(candidates, is_all=len(rows) < limit)
 
     return best(fetch, depth)

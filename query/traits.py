@@ -2,44 +2,49 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 from memlog.projector.sqlite import Connection
-from memlog.query.candidates import Candidate, Name
+from memlog.query.candidates import Candidate, Ref
 
 _LONG = 240
 _LENGTH_WEIGHT = 0.2
 _SPEAKER_WEIGHT = 0.3
 _ASKING_WEIGHT = 0.1
-_ASKING = frozenset("?\uff1f\u061f")
+_ASKING = "?\uff1f\u061f"
 _WORD = re.compile(r"[^\W_]+")
 
+LIKELIHOOD = (
+    f"{_LENGTH_WEIGHT} * min(length({{0}}), {_LONG}) / {_LONG}.0"
+    f" - {_ASKING_WEIGHT} * (substr(rtrim({{0}}), -1) IN ({', '.join(map(repr, _ASKING))}))"
+)
+"""An expression for how much more likely than others a text is to answer any question, where scores go from 0
+to 1: what is short, or asks, is less. To be formatted with the text's column."""
 
-class Traits(NamedTuple):
-    """What a candidate is like.
 
-    length: of its text, or of its best passage's, in code points.
-    closing: its last character that is no space.
+class Said(Protocol):
+    """What has a likelihood, and perhaps a speaker."""
+
+    @property
+    def likelihood(self) -> float:
+        """As `LIKELIHOOD`."""
+
+    @property
+    def speaker(self) -> str | None:
+        """Whoever said it; None where nobody is known."""
+
+
+class Passage(NamedTuple):
+    """What a passage is like that is no message's.
+
     vividness: salience × importance of a memory; None of all else.
     """
 
-    speaker: str | None
-    length: int
-    closing: str
+    likelihood: float
     vividness: float | None
-
-    def prior(self, asked: frozenset[str]) -> float:
-        """How much more likely than others it is to answer any question, where scores go from 0 to 1.
-
-        asked: the words of the question, in lower case.
-        """
-        length = _LENGTH_WEIGHT * min(self.length, _LONG) / _LONG
-        named = (
-            _SPEAKER_WEIGHT if self.speaker and not asked.isdisjoint(_words_of_speaker(self.speaker)) else 0.0
-        )
-        return length + named - (_ASKING_WEIGHT if self.closing in _ASKING else 0.0)
+    speaker: str | None = None
 
     @property
     def factor(self) -> float:
@@ -48,41 +53,48 @@ class Traits(NamedTuple):
         return 1.0 if self.vividness is None else 0.9 + 0.2 * self.vividness
 
 
-def words_of(text: str) -> frozenset[str]:
-    """The words of `text` in lower case."""
+def priors(said: Mapping[Ref, Said], question: str) -> dict[Ref, float]:
+    """How much more likely than others each is to answer a question, where scores go from 0 to 1.
+
+    A speaker that the question names counts beside the likelihood.
+    """
+    asked = _words_of(question)
+    speakers = {each.speaker for each in said.values() if each.speaker}
+    named = {name for name in speakers if not asked.isdisjoint(_words_of_speaker(name))}
+    return {
+        ref: each.likelihood + (_SPEAKER_WEIGHT if each.speaker in named else 0.0)
+        for ref, each in said.items()
+    }
+
+
+def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Passage]:
+    """What the candidates are like that are no messages."""
+    passages: dict[str, dict[int, Ref]] = {_MEMORIES: {}, _DOCUMENTS: {}}
+    for found in candidates:
+        if found.message_no is None and found.chunk_no is not None:
+            sql = _DOCUMENTS if found.kind == "document" else _MEMORIES
+            passages[sql][found.chunk_no] = found.ref
+    return {
+        refs[number]: Passage(likelihood, vividness)
+        for sql, refs in passages.items()
+        if refs
+        for number, likelihood, vividness in db.execute(sql, (json.dumps(list(refs)),)).fetchall()
+    }
+
+
+def _words_of(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
 
 
 # A few people say most of what is found; of questions none is kept.
-_words_of_speaker = lru_cache(maxsize=256)(words_of)
+_words_of_speaker = lru_cache(maxsize=256)(_words_of)
 
-_TEXT = "length(content), substr(rtrim(content), -1)"
-_MESSAGES = f"SELECT message_no, name, {_TEXT}, NULL FROM messages WHERE message_no IN"
 _MEMORIES = (
-    f"SELECT chunk_no, NULL, {_TEXT.replace('content', 'c.content')}, y.salience * y.importance"
-    " FROM memory_chunks c LEFT JOIN memories y ON y.memory_id = c.memory_id WHERE chunk_no IN"
+    f"SELECT chunk_no, {LIKELIHOOD.format('c.content')}, y.salience * y.importance"
+    " FROM memory_chunks c LEFT JOIN memories y ON y.memory_id = c.memory_id"
+    " WHERE chunk_no IN (SELECT value FROM json_each(?))"
 )
-_DOCUMENTS = f"SELECT chunk_no, NULL, {_TEXT}, NULL FROM doc_chunks WHERE chunk_no IN"
-
-
-def traits_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Name, Traits]:
-    """What each candidate is like."""
-    sources: dict[str, dict[int, Name]] = {_MESSAGES: {}, _MEMORIES: {}, _DOCUMENTS: {}}
-    for found in candidates:
-        if found.message_no is not None:
-            sources[_MESSAGES][found.message_no] = found.name
-        elif found.chunk_no is not None:
-            sources[_DOCUMENTS if found.kind == "document" else _MEMORIES][found.chunk_no] = found.name
-    return {
-        names[number]: Traits(*values)
-        for sql, names in sources.items()
-        if names
-        for number, *values in _rows(db, sql, names)
-    }
-
-
-def _rows(db: Connection, sql: str, numbers: Iterable[int]) -> Iterable[tuple[Any, ...]]:
-    rows: Iterable[tuple[Any, ...]] = db.execute(
-        f"{sql} (SELECT value FROM json_each(?))", (json.dumps(list(numbers)),)
-    ).fetchall()
-    return rows
+_DOCUMENTS = (
+    f"SELECT chunk_no, {LIKELIHOOD.format('content')}, NULL FROM doc_chunks"
+    " WHERE chunk_no IN (SELECT value FROM json_each(?))"
+)

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -15,9 +15,9 @@ from memlog.query.candidates import (
     SCORE_DIGITS,
     Candidate,
     Fetched,
-    Scored,
+    Scores,
     as_document,
-    as_memory_passage,
+    as_passage,
     best,
 )
 from memlog.query.context import Context
@@ -42,7 +42,7 @@ def nearest(
     depth: int,
     min_similarity: float | None = None,
     can_read: Callable[[str], bool] | None = None,
-) -> list[Scored]:
+) -> list[Candidate]:
     """The `depth` messages, memories and documents that have the passages nearest to a vector, with their
     cosine similarities.
 
@@ -53,7 +53,7 @@ def nearest(
     least = -math.inf if min_similarity is None else min_similarity
 
     def fetch(limit: int) -> Fetched:
-        found: list[Scored] = []
+        found: list[Candidate] = []
         horizon = -math.inf
         for source in _SOURCES:
             similarities = _nearest_chunks(db, source.shelf, vector, source.allowed(filters), limit)
@@ -62,35 +62,30 @@ def nearest(
             if len(close) == limit:
                 horizon = max(horizon, min(close.values()))
         # Behind the horizon there may be nearer passages of the other kind that were not fetched.
-        within = [row for row in found if row[1] >= horizon]
-        return Fetched(sorted(within, key=itemgetter(1), reverse=True), is_all=horizon == -math.inf)
+        within = [each for each in found if each.score is not None and each.score >= horizon]
+        return Fetched(sorted(within, key=itemgetter(_SCORE), reverse=True), is_all=horizon == -math.inf)
 
     return best(fetch, depth)
 
 
-def with_neighbours(candidates: Sequence[Scored], context: Context, *, add: bool) -> list[Scored]:
-    """`candidates`, each message scored by what it and its neighbours mean.
+_SCORE = Candidate._fields.index("score")
+
+
+def with_neighbours(scores: Scores, context: Context, *, add: bool) -> Scores:
+    """`scores`, with what the neighbours of each message mean.
 
     What counts is how much nearer something is than the farthest of the list; all that is not on the list
     counts as the farthest.
     add: whether neighbours that are not on the list become candidates.
     """
-    if not candidates:
-        return []
-    farthest = min(score for _, score in candidates)
-    numbers = {found.message_no: score - farthest for found, score in candidates if found.message_no}
-    spread = context.spread(numbers, _WEIGHTS)
-    rows = [
-        (found, round(spread.get(found.message_no or 0, score - farthest), SCORE_DIGITS))
-        for found, score in candidates
-    ]
-    if add:
-        rows += [
-            (Candidate("message", "message", said.key, None, said.ts, number), round(score, SCORE_DIGITS))
-            for number, score in spread.items()
-            if number not in numbers and (said := context.messages[number]).is_wanted
-        ]
-    return rows
+    farthest = min(scores.values(), default=0.0)
+    nearer = {ref: score - farthest for ref, score in scores.items()}
+    places = context.places
+    own = [(places[ref], score) for ref, score in nearer.items() if isinstance(ref, int)]
+    for number, score in context.by_number(context.spread(own, _WEIGHTS)):
+        if number in nearer or (add and score > 0 and context.messages[number].is_wanted):
+            nearer[number] = score
+    return {ref: round(score, SCORE_DIGITS) for ref, score in nearer.items()}
 
 
 _WEIGHTS = (0.3,)
@@ -145,7 +140,7 @@ class _Source(NamedTuple):
 
 
 _SOURCES = (
-    _Source(passages.MEMORY, MEMORY_PASSAGE, as_memory_passage, _allowed_memory_chunks),
+    _Source(passages.MEMORY, MEMORY_PASSAGE, as_passage, _allowed_memory_chunks),
     _Source(passages.DOCS, DOC_PASSAGE, as_document, _allowed_doc_chunks),
 )
 
@@ -183,16 +178,15 @@ def _candidates(
     source: _Source,
     similarities: dict[int, float],
     can_read: Callable[[str], bool] | None,
-) -> list[Scored]:
+) -> list[Candidate]:
     rows = db.execute(
         f"SELECT {source.columns}, c.chunk_no, substr(c.content, 1, {_READ})"
         f" FROM {source.shelf.chunks} c WHERE c.chunk_no IN (SELECT value FROM json_each(?))",
         (json.dumps(list(similarities)),),
     ).fetchall()
     by_number = {chunk_no: values for *values, chunk_no, text in rows if can_read is None or can_read(text)}
-    rounded = ((number, round(similarity, SCORE_DIGITS)) for number, similarity in similarities.items())
     return [
-        (source.candidate(*by_number[number], score), score)
-        for number, score in rounded
+        source.candidate(*by_number[number], round(similarity, SCORE_DIGITS))
+        for number, similarity in similarities.items()
         if number in by_number
     ]

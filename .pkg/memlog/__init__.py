@@ -61,7 +61,8 @@ if TYPE_CHECKING:
     from memlog.service.documents import Added, Documents
     from memlog.service.folder import Skipped
     from memlog.service.forgetting import DoomedLine, Forgotten
-    from memlog.query.search import Evidence, Hit, LinePosition, SearchResult
+    from memlog.query.hits import Evidence, Hit, LinePosition
+    from memlog.query.search import SearchResult
     from memlog.query.window import Window, WindowMessage
     from memlog.service.memories import Memories
     from memlog.service.saving import Saved
@@ -111,7 +112,7 @@ _HOME = {
     "QuarantinedLine": "memlog.query.provenance",
     "Stored": "memlog.query.provenance",
     "open": "memlog.service.store",
-    "Hit": "memlog.query.search",
+    "Hit": "memlog.query.hits",
     "SearchResult": "memlog.query.search",
     "Session": "memlog.query.sessions",
     "Summary": "memlog.query.summaries",
@@ -139,8 +140,8 @@ _HOME = {
     "SourceRegistered": "memlog.eventlog.events",
     "SourceRemoved": "memlog.eventlog.events",
     "SummaryWritten": "memlog.eventlog.events",
-    "Evidence": "memlog.query.search",
-    "LinePosition": "memlog.query.search",
+    "Evidence": "memlog.query.hits",
+    "LinePosition": "memlog.query.hits",
     "WindowMessage": "memlog.query.window",
     "MemlogError": "memlog.eventlog.errors",
     "LogError": "memlog.eventlog.errors",

@@ -298,7 +298,7 @@ def test_a_filter_leaves_the_share_of_the_rows_that_it_is_named_for(big, name):
 def test_the_full_text_gives_what_the_oracle_gives(big, by_words, question, name):
     filters = BY_SHARE[name][0]()
     found = matches(big.db, parse(question).expression, filters, DEPTH)
-    given = [[(each.kind, each.key[1]) for each, _ in of_kind] for of_kind in found]
+    given = [[(each.kind, each.key[1]) for each in of_kind] for of_kind in found]
     assert given == [side.best(filters) for side in by_words[question]]
 
 
@@ -307,7 +307,7 @@ def test_the_full_text_gives_what_the_oracle_gives(big, by_words, question, name
 def test_the_vectors_give_what_the_oracle_gives(big, by_vectors, question, name):
     filters = BY_SHARE[name][0]()
     found = nearest(big.db, vector_of(question), filters, DEPTH)
-    assert [(each.kind, each.key[1]) for each, _ in found] == by_vectors[question].best(filters)
+    assert [(each.kind, each.key[1]) for each in found] == by_vectors[question].best(filters)
 
 
 @each_question

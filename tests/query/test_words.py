@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import memlog
 from memlog.eventlog.events import Message
-from memlog.projector.analysis import analysed, first_place, is_cjk, is_mostly_latin, written_words
+from memlog.projector.analysis import analysed, first_place, is_cjk, is_mostly_latin, marks_of, written_words
 from memlog.projector.schema import schema
 from memlog.projector.sqlite import binding
 from memlog.query.question import parse
@@ -228,7 +228,7 @@ def test_a_word_alone_asks_for_few_different_stems():
     ],
 )
 def test_the_first_place_of_a_word_is_found_in_any_form(text, words, place):
-    assert first_place(text, words) == text.index(place)
+    assert first_place(text, marks_of(words)) == text.index(place)
 
 
 @pytest.mark.parametrize(
