@@ -1,6 +1,6 @@
 """`memlog append TYPE`: the options of each event type, made from its struct."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import click
@@ -17,7 +17,7 @@ _OPTIONS = {"ids": "--daily-event"}
 """Options of another name than their member: --id is the event's own."""
 
 _HELP = {
-    "category": "Such as decisions, context, event, other.",
+    "category": "What sort of thing it is: how fast it fades.",
     "channel": "Where it came from.",
     "content": "The text; - reads it from stdin.",
     "event_date": "The day, as 2026-02-24; that of --ts where not given.",
@@ -64,9 +64,18 @@ _HELP = {
 """What an option of this name is for, whichever event has it."""
 
 
-def options_of(kind: type[Event], *, without: Container[str] = ()) -> list[click.Parameter]:
+def options_of(
+    kind: type[Event],
+    *,
+    without: Container[str] = (),
+    types: Mapping[str, click.ParamType[Any]] | None = None,
+) -> list[click.Parameter]:
     """The options of the command that appends one event of `kind`: one for each of its members, but those
-    that the command takes otherwise."""
+    that the command takes otherwise.
+
+    types: of members that the command takes less of than a log may hold.
+    """
+    chosen = types or {}
     fields = {
         field.name: field
         for field in msgspec.structs.fields(kind)
@@ -78,7 +87,7 @@ def options_of(kind: type[Event], *, without: Container[str] = ()) -> list[click
         for name in ("channel", "chat_id"):
             fields.pop(name, None)
         own.append(click.Option(["--chat"], type=CHAT, required=is_conversation, help=_CHAT_HELP))
-    own += [_option(field) for field in fields.values()]
+    own += [_option(field, chosen.get(field.name)) for field in fields.values()]
     return own + [
         click.Option(["--id", "id"], type=TEXT, help="The event's id; a retry with the same id is harmless."),
         click.Option(["--ts"], type=TEXT, help="When it happened (RFC 3339); now where not given."),
@@ -106,12 +115,12 @@ def _members(kind: type[Event], given: dict[str, Any]) -> Iterator[tuple[str, An
             yield name, list(value) if isinstance(value, tuple) else value
 
 
-def _option(field: msgspec.structs.FieldInfo) -> click.Option:
+def _option(field: msgspec.structs.FieldInfo, chosen: click.ParamType[Any] | None) -> click.Option:
     several = _is_list(field.type)
     name = field.name
     return click.Option(
         [_OPTIONS.get(name) or f"--{_singular(name) if several else name}".replace("_", "-"), name],
-        type=_type_of(field.type),
+        type=chosen or _type_of(field.type),
         multiple=several,
         required=field.required,
         help=_HELP[name],

@@ -11,7 +11,7 @@ from memlog.cli.formats import Answer, Table, format_options, named_values, prin
 from memlog.cli.opening import open_log, open_store
 from memlog.cli.output import bold, dim, json_option, minute, one_line, print_json, printable
 from memlog.cli.stdin import stdin_text
-from memlog.cli.types import CHAT, TEXT, UNIT, count
+from memlog.cli.types import CATEGORY, CHAT, TEXT, UNIT, count
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.events import MemoryKind, MemorySaved, MemoryUpdated
 from memlog.service.saving import save as save_memory
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     "salience",
+    "freshness",
     "importance",
+    "relevance",
     "category",
     "chat",
     "accessed",
@@ -33,7 +35,11 @@ _COLUMNS = (
     "id",
     "title",
 )
+_DIGITS = 6
 _CONTENT_INDENT = "    "
+
+_TYPES = {"category": CATEGORY}
+"""What is saved by hand is of a category that memlog knows; other logs may hold any."""
 
 _memory_id = click.argument("memory_id", metavar="ID", type=TEXT)
 
@@ -43,7 +49,7 @@ def memory() -> None:
     """Save, list and change memories: what is worth keeping beyond a conversation."""
 
 
-@memory.command(params=options_of(MemorySaved))
+@memory.command(params=options_of(MemorySaved, types=_TYPES))
 @json_option
 @click.pass_context
 def save(ctx: click.Context, /, as_json: bool, **given: Any) -> None:  # noqa: ANN401, ARG001
@@ -56,7 +62,7 @@ def save(ctx: click.Context, /, as_json: bool, **given: Any) -> None:  # noqa: A
 
 
 @memory.command("list")
-@click.option("--category", type=TEXT, help="Only of this category.")
+@click.option("--category", type=CATEGORY, help="Only of this category; of an unknown one as other.")
 @click.option("--kind", type=click.Choice(get_args(MemoryKind)), help="Only of this kind.")
 @click.option("--chat", type=CHAT, metavar="CHANNEL:CHAT_ID", help="Only of this conversation.")
 @click.option("--topic", type=TEXT, help="Only of this topic.")
@@ -67,7 +73,11 @@ def save(ctx: click.Context, /, as_json: bool, **given: Any) -> None:  # noqa: A
 @format_options
 @click.pass_context
 def list_(ctx: click.Context, /, chat: tuple[str, str] | None, **asked: Any) -> None:  # noqa: ANN401
-    """List memories: by falling salience, the last changed first."""
+    """List memories: by falling salience, the last changed first.
+
+    Salience is what events left of each, freshness what age leaves today; relevance is both, times
+    importance.
+    """
     with open_store(ctx) as store:
         found = store.memories.list(chat=":".join(chat) if chat else None, **asked)
     answer = Answer(
@@ -121,7 +131,7 @@ def history(ctx: click.Context, memory_id: str) -> None:
     print_answer(ctx, answer)
 
 
-@memory.command(params=options_of(MemoryUpdated, without=("memory_id",)))
+@memory.command(params=options_of(MemoryUpdated, without=("memory_id",), types=_TYPES))
 @_memory_id
 @click.option("--no-tags", is_flag=True, help="Take all tags away.")
 @json_option
@@ -194,7 +204,9 @@ def _members(kind: type[MemorySaved | MemoryUpdated], given: dict[str, Any]) -> 
 def _row(memory: "Memory") -> tuple[object, ...]:
     return (
         f"{memory.salience:.3f}",
+        f"{memory.freshness:.3f}",
         f"{memory.importance:.2f}",
+        f"{memory.relevance:.3f}",
         memory.category,
         memory.chat,
         memory.access_count,
@@ -209,6 +221,7 @@ def _shown(memory: "Memory") -> dict[str, object]:
     """All that is known of a memory but its content, as a person reads it."""
     members = msgspec.structs.asdict(memory)
     del members["content"]
+    members |= {name: round(members[name], _DIGITS) for name in ("salience", "freshness", "relevance")}
     return members | {"tags": ", ".join(memory.tags), "position": str(memory.position)}
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 import msgspec
 
-from memlog.cli.types import FOLDER, SECONDS, TEXT
+from memlog.cli.types import FOLDER, SECONDS, TEXT, UNIT
 from memlog.eventlog.errors import BadInput
 
 Origin = Literal["option", "environment", "memlog.toml", "default"]
@@ -123,6 +123,13 @@ SETTINGS = (
         unit="tokens",
         meaning="What a passage repeats of the one before, less than chunk_tokens."
         " Another one makes another read model.",
+    ),
+    Setting(
+        name="archive_threshold",
+        type=UNIT,
+        default=0.001,
+        unit="relevance",
+        meaning="What memlog prune archives: memories whose relevance is at most this.",
     ),
     Setting(
         name="search_limit",

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.categories import CATEGORIES, read_as
 
 
 class _Text(click.ParamType):  # type: ignore[type-arg] # generic from click 8.4 on
@@ -70,6 +71,11 @@ class _JsonObject(_Text):
             self.fail(f"{value!r} is no JSON object that a log can keep: {why}", param, ctx)
 
 
+class _Category(click.Choice):  # type: ignore[type-arg]
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        return super().convert(read_as(str(value)), param, ctx)
+
+
 class _Number(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         number = super().convert(value, param, ctx)
@@ -95,6 +101,9 @@ WEIGHT = _Number(0, 1000)
 
 TEXT = _Text()
 """UTF-8."""
+
+CATEGORY = _Category(list(CATEGORIES))
+"""A category of memories that memlog knows; `decision` is read as `decisions`."""
 
 CHAT = _Chat()
 """(channel, chat_id), split at the first `:`."""

@@ -158,7 +158,8 @@ class MemoryAccessed(Event, tag="memory_accessed"):
 class SalienceDecayed(Event, tag="salience_decayed"):
     """Time has passed. Written once a day; multiplies the salience of all older memories of each category.
 
-    rates: factors from 0 to 1 by category; other categories stay as they are.
+    rates: factors from 0 to 1 by category; other categories stay as they are. Of a category that memlog does
+        not know, and that is not named, that of `other` counts.
     """
 
     rates: dict[str, Unit]

@@ -18,6 +18,11 @@ def now() -> str:
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{nanoseconds // 1_000_000:03d}Z"
 
 
+def today() -> str:
+    """The current UTC date: 2026-02-24."""
+    return now()[:10]
+
+
 def is_written_form(text: str) -> bool:
     """Whether `text` has the form in which memlog writes times."""
     return _WRITTEN.fullmatch(text) is not None

@@ -1,8 +1,11 @@
 """Filters of a search. They apply inside both sides, before the cut."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
 
 Kind = Literal["message", "memory", "document"]
 Sql = tuple[str, list[Any]]
@@ -31,11 +34,15 @@ class Filters:
 
     kinds: None for all.
     chat: (channel, chat_id).
+    category: of memories; `other` is also what memlog does not know.
     source: as a hit names it: `conversation`, `manual`, `summary`, a file of memories, a source of documents.
     topic, tag: of a memory.
     min_salience: leaves out memories that have faded below it; what has no salience stays.
     since, until: since <= ts < until, as the log writes times.
     exclude: ids of events, memories or documents.
+
+    Raises:
+        BadInput: there is no such category.
     """
 
     kinds: frozenset[Kind] | None = None
@@ -49,6 +56,11 @@ class Filters:
     since: str | None = None
     until: str | None = None
     exclude: frozenset[str] = field(default_factory=frozenset)
+
+    def __post_init__(self) -> None:
+        """Refuse what nothing can be."""
+        if self.category is not None:
+            known_category(self.category)
 
     @property
     def is_empty(self) -> bool:
@@ -75,7 +87,7 @@ class Filters:
             given.append(("c.chat_id = ?", [":".join(self.chat)]))
         if self.category is not None:
             category = f"CASE WHEN c.summary_id IS NULL THEN y.category ELSE '{SUMMARIES}' END"
-            given.append((f"{category} = ?", [self.category]))
+            given.append(of_categories(category, [self.category]))
         if self.source is not None:
             given.append(("c.source = ?", [self.source]))
         if self.topic is not None:
@@ -112,6 +124,17 @@ class Filters:
     def _times(self, column: str) -> list[Sql]:
         bounds = ((self.since, ">="), (self.until, "<"))
         return [(f"{column} {sign} ?", [time]) for time, sign in bounds if time is not None]
+
+
+def of_categories(column: str, categories: Iterable[str]) -> Sql:
+    """On a `column` of categories: that it is one of `categories`. What memlog does not know is `other`.
+
+    Raises:
+        BadInput: there is no such category.
+    """
+    asked = set(map(known_category, categories))
+    sign, names = ("NOT IN", CATEGORIES.keys() - asked) if OTHER in asked else ("IN", asked)
+    return f"{column} {sign} (SELECT value FROM json_each(?))", [json.dumps(sorted(names))]
 
 
 def _all(conditions: list[Sql]) -> Sql:

@@ -1,15 +1,18 @@
 """Memories: what was kept beyond conversations, as the log leaves it, and the events that made it so."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from memlog.eventlog import timestamps
 from memlog.eventlog.events import MemoryKind
 from memlog.projector.sqlite import Connection
+from memlog.query.filters import of_categories
 from memlog.query.hits import LinePosition
 from memlog.query.provenance import EVENT_COLUMNS, Stored, event_at
+from memlog.query.relevance import age_in_days, freshness, relevance
 
 
 class Memory(msgspec.Struct, kw_only=True):
@@ -17,6 +20,9 @@ class Memory(msgspec.Struct, kw_only=True):
 
     importance: from 0 to 1, as it was given.
     salience: from 0 to 1, as events leave it: 1 when first saved, or what an update set, times later decays.
+    age_days: how many days today is after `updated_at`, in UTC.
+    freshness: from 0 to 1, what that age leaves, by the curve of its category.
+    relevance: importance × salience × freshness.
     access_count, last_accessed: how often it was given to an agent, and when last.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     created_at: when it was first saved since it was last deleted. updated_at: when what it says changed.
@@ -31,6 +37,9 @@ class Memory(msgspec.Struct, kw_only=True):
     kind: MemoryKind
     importance: float
     salience: float
+    age_days: int
+    freshness: float
+    relevance: float
     access_count: int
     last_accessed: str | None
     source: str
@@ -44,10 +53,16 @@ class Memory(msgspec.Struct, kw_only=True):
     position: LinePosition
 
 
+_COLUMNS = {"chat": "chat_id"}
+"""Columns of another name than their member."""
+
+_OF_TODAY = ("age_days", "freshness", "relevance")
+"""What a memory is on the day on which it is asked for; no table has it."""
+
+_STORED = [name for name in Memory.__struct_fields__ if name not in (*_OF_TODAY, "position")]
 _MEMORIES = (
-    "SELECT m.memory_id, m.title, m.content, m.category, m.kind, m.importance, m.salience, m.access_count,"
-    " m.last_accessed, m.source, m.topic, m.chat_id, m.tags, m.created_at, m.updated_at, m.archived_at,"
-    " m.event_id, e.stream, e.segment, e.offset, e.line"
+    f"SELECT {', '.join(f'm.{_COLUMNS.get(name, name)}' for name in _STORED)},"
+    " e.stream, e.segment, e.offset, e.line"
     " FROM memories m JOIN events e ON e.stream = m.stream AND e.id = m.event_id"
 )
 
@@ -55,7 +70,7 @@ _MEMORIES = (
 def memory(db: Connection, memory_id: str) -> Memory | None:
     """The memory of this id; None where none stands."""
     row = db.execute(f"{_MEMORIES} WHERE m.memory_id = ?", (memory_id,)).fetchone()
-    return None if row is None else _memory_of(row)
+    return None if row is None else _memory_of(row, timestamps.today())
 
 
 def memories(
@@ -76,7 +91,6 @@ def memories(
     archived: those that are archived, in the place of those that are not.
     """
     conditions: list[tuple[str, Any]] = [
-        ("m.category = ?", category),
         ("m.kind = ?", kind),
         ("m.chat_id = ?", chat),
         ("m.topic = ?", topic),
@@ -84,13 +98,40 @@ def memories(
         ("m.salience >= ?", min_salience),
         ("(m.archived_at IS NOT NULL) = ?", archived),
     ]
-    asked = [(condition, value) for condition, value in conditions if value is not None]
+    asked = [(condition, [value]) for condition, value in conditions if value is not None]
+    if category is not None:
+        asked.append(of_categories("m.category", [category]))
     rows = db.execute(
         f"{_MEMORIES} WHERE {' AND '.join(condition for condition, _ in asked)}"
         " ORDER BY m.salience DESC, m.updated_at DESC, m.memory_id LIMIT ?",
-        (*(value for _, value in asked), -1 if limit is None else limit),
+        (*(value for _, values in asked for value in values), -1 if limit is None else limit),
     )
-    return [_memory_of(row) for row in rows]
+    today = timestamps.today()
+    return [_memory_of(row, today) for row in rows]
+
+
+def faded(db: Connection, *, categories: Iterable[str], at_most: float) -> list[Memory]:
+    """The memories of `categories`, but archived ones, whose relevance is `at_most` today: the least first,
+    then by id."""
+    condition, values = of_categories("m.category", categories)
+    rows = db.execute(
+        "SELECT m.memory_id, m.importance, m.salience, m.category, m.updated_at FROM memories m"
+        f" WHERE m.archived_at IS NULL AND {condition}",
+        values,
+    )
+    today = timestamps.today()
+    relevances = {
+        memory_id: relevance(importance, salience, category, age_in_days(updated_at, today))
+        for memory_id, importance, salience, category, updated_at in rows
+    }
+    chosen = [memory_id for memory_id, score in relevances.items() if score <= at_most]
+    found = db.execute(
+        f"{_MEMORIES} WHERE m.memory_id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(chosen).decode(),),
+    )
+    return sorted(
+        (_memory_of(row, today) for row in found), key=lambda each: (each.relevance, each.memory_id)
+    )
 
 
 def history(db: Connection, log: Path, memory_id: str) -> list[Stored]:
@@ -113,8 +154,16 @@ def unknown(db: Connection, memory_ids: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(memory_id for (memory_id,) in rows))
 
 
-def _memory_of(row: tuple[Any, ...]) -> Memory:
+def _memory_of(row: tuple[Any, ...], today: str) -> Memory:
     *values, stream, segment, offset, line = row
-    members = dict(zip(Memory.__struct_fields__, values, strict=False))
-    members["tags"] = msgspec.json.decode(members["tags"], type=list[str])
-    return Memory(**members, position=LinePosition(stream, segment, offset, line))
+    stored = dict(zip(_STORED, values, strict=True))
+    stored["tags"] = msgspec.json.decode(stored["tags"], type=list[str])
+    importance, salience, category = stored["importance"], stored["salience"], stored["category"]
+    age_days = age_in_days(stored["updated_at"], today)
+    return Memory(
+        **stored,
+        age_days=age_days,
+        freshness=freshness(category, age_days),
+        relevance=relevance(importance, salience, category, age_days),
+        position=LinePosition(stream, segment, offset, line),
+    )

@@ -1,9 +1,10 @@
 """Memories as a program saves, reads and changes them: `store.memories`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from memlog.eventlog.categories import known_category
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import (
     Event,
@@ -18,8 +19,10 @@ from memlog.eventlog.log import Position
 from memlog.query import memories
 from memlog.query.memories import Memory
 from memlog.query.provenance import Stored
+from memlog.service import fading
+from memlog.service.fading import ARCHIVE_THRESHOLD, PRUNED, Decayed, Pruned
 from memlog.service.read_model import Reading
-from memlog.service.saving import Append, Saved, save
+from memlog.service.saving import Append, Saved, check_kind, save
 
 _Memories = list[Memory]
 """Within the class `list` is its method."""
@@ -61,7 +64,7 @@ class Memories:
         event_id: makes a second try harmless.
 
         Raises:
-            BadInput, Busy, LogError: as `Store.append`.
+            BadInput: there is no such category or kind; or as `Store.append`, as Busy and LogError.
         """
         event = MemorySaved(
             id=event_id,
@@ -108,15 +111,17 @@ class Memories:
 
         Raises:
             NotFound: no memory of this id stands.
-            BadInput: nothing is given; or as `Store.append`, as Busy and LogError.
+            BadInput: nothing is given, or there is no such category or kind; or as `Store.append`, as Busy
+                and LogError.
         """
+        check_kind(kind)
         event = MemoryUpdated(
             id=event_id,
             ts=ts,
             memory_id=memory_id,
             content=content,
             title=title,
-            category=category,
+            category=None if category is None else known_category(category),
             kind=kind,
             importance=importance,
             salience=salience,
@@ -168,9 +173,14 @@ class Memories:
     ) -> _Memories:
         """The memories that are all that is asked for: by falling salience, the last changed first, by id.
 
+        category: `other` is also what memlog does not know.
         chat: `<channel>:<chat_id>`. limit: at most so many; None for all.
         archived: those that are archived, in the place of those that are not.
+
+        Raises:
+            BadInput: there is no such category or kind.
         """
+        check_kind(kind)
         return self._read(
             lambda db: memories.memories(
                 db,
@@ -183,6 +193,39 @@ class Memories:
                 archived=archived,
                 limit=limit,
             )
+        )
+
+    def decay(self, rates: Mapping[str, float] | None = None) -> Decayed:
+        """Let a day pass: multiply the salience of every older memory by the rate of its category.
+
+        Once a UTC day, whatever number of times and processes call it.
+
+        rates: factors from 0 to 1 by category, in the place of all that `memlog` has: a category that they do
+            not name stays as it is.
+
+        Raises:
+            BadInput: a rate is not from 0 to 1, or of no category; or today's decay was forgotten.
+            Busy, LogError: as `Store.append`. It is safe to call it again.
+        """
+        return fading.decay(self._append, self._decide, rates)
+
+    def prune(
+        self,
+        *,
+        categories: Iterable[str] = PRUNED,
+        threshold: float = ARCHIVE_THRESHOLD,
+        confirm: fading.Confirm = lambda _: True,
+    ) -> Pruned:
+        """Archive the memories of some categories whose relevance today is at most `threshold`, from 0 to 1.
+
+        confirm: asked with what would be archived; where it says no, nothing is done.
+
+        Raises:
+            BadInput: there is no such category or threshold.
+            Busy, LogError: as `Store.append`. Some may be archived; it is safe to call it again.
+        """
+        return fading.prune(
+            self._append, self._decide, categories=categories, threshold=threshold, confirm=confirm
         )
 
     def _change(self, memory_ids: Sequence[str], event: Event) -> Position:

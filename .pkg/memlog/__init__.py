@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from memlog.query.window import Window, WindowMessage
     from memlog.service.memories import Memories
     from memlog.service.saving import Saved
+    from memlog.service.fading import Decayed, Pruned
     from memlog.query.sessions import Session
     from memlog.query.summaries import Summary
     from memlog.service.core import Core, CoreValue, Imported
@@ -107,6 +108,8 @@ _HOME = {
     "Memory": "memlog.query.memories",
     "Memories": "memlog.service.memories",
     "Saved": "memlog.service.saving",
+    "Decayed": "memlog.service.fading",
+    "Pruned": "memlog.service.fading",
     "CoreValue": "memlog.service.core",
     "Imported": "memlog.service.core",
     "QuarantinedLine": "memlog.query.provenance",
@@ -166,6 +169,7 @@ __all__ = [
     "DailyEventsCompressed",
     "CoreValue",
     "DatabaseError",
+    "Decayed",
     "Document",
     "Documents",
     "DocumentIndexed",
@@ -199,6 +203,7 @@ __all__ = [
     "Position",
     "ProjectReport",
     "Proof",
+    "Pruned",
     "QuarantinedLine",
     "Ranking",
     "Redacted",

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from memlog.eventlog.categories import rate_of, rates_by_category, read_as
 from memlog.eventlog.events import (
     MemoryAccessed,
     MemoryArchived,
@@ -50,10 +51,10 @@ def _record(db: Connection, placed: Placed) -> Iterable[str]:
     match event:
         case MemorySaved():
             memory_ids = [event.memory_id or derived_memory_id(event.chat_id, event.content)]
-            _set(db, memory_ids[0], placed, saved={name: getattr(event, name) for name in _FIELDS})
+            _set(db, memory_ids[0], placed, saved=_said(event))
         case MemoryUpdated():
             memory_ids = [event.memory_id]
-            given = {name: getattr(event, name) for name in (*_FIELDS, "salience")}
+            given = _said(event) | {"salience": event.salience}
             _set(db, event.memory_id, placed, **{k: v for k, v in given.items() if v is not None})
         case MemoryArchived():
             memory_ids = [event.memory_id]
@@ -65,7 +66,7 @@ def _record(db: Connection, placed: Placed) -> Iterable[str]:
             memory_ids = list(dict.fromkeys(event.memory_ids))
         case SalienceDecayed():
             memory_ids = []
-            row = (placed.stream, placed.id, as_json(event.rates), *placed.order)
+            row = (placed.stream, placed.id, as_json(rates_by_category(event.rates)), *placed.order)
             insert(db, "decays", ("stream", "id", "rates", "ts", "segment_no", "offset"), [row])
     insert(
         db,
@@ -74,6 +75,12 @@ def _record(db: Connection, placed: Placed) -> Iterable[str]:
         [(memory_id, placed.stream, placed.id) for memory_id in memory_ids],
     )
     return memory_ids
+
+
+def _said(event: MemorySaved | MemoryUpdated) -> dict[str, Any]:
+    """What the event says of a memory, under the category that it means."""
+    said = {name: getattr(event, name) for name in _FIELDS}
+    return said | {"category": event.category and read_as(event.category)}
 
 
 def _set(db: Connection, memory_id: str, placed: Placed, **fields: Any) -> None:  # noqa: ANN401
@@ -125,7 +132,7 @@ class _Decays:
         start = bisect_right(self._orders, since)
         known = (salience, category, start)
         if known not in self._known:
-            factors = (rates.get(category, 1.0) for rates in self._rates[start:])
+            factors = (rate_of(rates, category) for rates in self._rates[start:])
             self._known[known] = reduce(mul, factors, salience)
         return self._known[known]
 

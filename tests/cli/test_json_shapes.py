@@ -108,7 +108,7 @@ def test_query(memlog: Run, append: Run) -> None:
 
 def test_query_of_a_memory(memlog: Run, append: Run) -> None:
     saved = {"type": "memory_saved", "id": "y1", "memory_id": "tea", "content": "likes tea", "title": "Tea"}
-    append(saved | {"category": "preferences", "chat_id": "x:1"})
+    append(saved | {"category": "identity", "chat_id": "x:1"})
     (hit,) = memlog("query", "tea", "--mode", "text", "--json").json["hits"]
     assert list(hit) == HIT
     assert {name: hit[name] for name in ("kind", "id", "event_id", "chat", "role", "name", "title")} == {
@@ -120,7 +120,7 @@ def test_query_of_a_memory(memlog: Run, append: Run) -> None:
         "name": None,
         "title": "Tea",
     }
-    assert (hit["category"], hit["source"]) == ("preferences", "manual")
+    assert (hit["category"], hit["source"]) == ("identity", "manual")
 
 
 def test_query_with_the_model(memlog: Run, append: Run) -> None:

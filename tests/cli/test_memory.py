@@ -14,8 +14,20 @@ Run = Callable[..., Any]
 
 POSITION = ["id", "stream", "segment", "offset", "durability"]
 MEMORY = [
-    *("memory_id", "title", "content", "category", "kind", "importance", "salience", "access_count"),
-    *("last_accessed", "source", "topic", "chat", "tags", "created_at", "updated_at", "archived_at"),
+    *("memory_id", "title", "content", "category", "kind", "importance", "salience", "age_days"),
+    *(
+        "freshness",
+        "relevance",
+        "access_count",
+        "last_accessed",
+        "source",
+        "topic",
+        "chat",
+        "tags",
+        "created_at",
+        "updated_at",
+        "archived_at",
+    ),
     *("event_id", "position"),
 ]
 HOSTILE = "tea \x1b[31mred\x1b]0;title\x07 \x9b31m \x7f \u202ereversed\u2066\n\x1b[2Jsecond line"
@@ -52,7 +64,7 @@ def test_a_save_says_what_became_of_it(memlog: Run) -> None:
 def test_a_saved_memory_has_all_that_was_given(memlog: Run) -> None:
     memlog(
         *("memory", "save", "--content", "Anna drinks green tea", "--title", "Tea", "--chat", "telegram:7"),
-        *("--category", "preferences", "--kind", "preference", "--importance", "0.7", "--topic", "drinks"),
+        *("--category", "identity", "--kind", "preference", "--importance", "0.7", "--topic", "drinks"),
         *("--source", "conversation", "--tag", "tea", "--tag", "food", "--memory-id", "m", "--id", "e1"),
         *("--ts", "2026-02-24T10:15:00Z", "--json"),
     )
@@ -62,10 +74,13 @@ def test_a_saved_memory_has_all_that_was_given(memlog: Run) -> None:
         "memory_id": "m",
         "title": "Tea",
         "content": "Anna drinks green tea",
-        "category": "preferences",
+        "category": "identity",
         "kind": "preference",
         "importance": 0.7,
         "salience": 1.0,
+        "age_days": found["age_days"],
+        "freshness": found["freshness"],
+        "relevance": found["relevance"],
         "access_count": 0,
         "last_accessed": None,
         "source": "conversation",
@@ -137,7 +152,7 @@ def test_a_list_is_ordered_by_salience_then_by_change(memlog: Run, save: Run) ->
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--category", "preferences"), {"a"}),
+        (("--category", "identity"), {"a"}),
         (("--kind", "insight"), {"b"}),
         (("--chat", "x:1"), {"a", "b"}),
         (("--topic", "drinks"), {"b", "c"}),
@@ -148,9 +163,7 @@ def test_a_list_is_ordered_by_salience_then_by_change(memlog: Run, save: Run) ->
 def test_a_list_has_what_is_asked_for(
     memlog: Run, save: Run, options: tuple[str, ...], expected: set[str]
 ) -> None:
-    save(
-        "a", "--memory-id", "a", "--category", "preferences", "--chat", "x:1", "--tag", "tea", "--tag", "food"
-    )
+    save("a", "--memory-id", "a", "--category", "identity", "--chat", "x:1", "--tag", "tea", "--tag", "food")
     save("b", "--memory-id", "b", "--kind", "insight", "--chat", "x:1", "--topic", "drinks")
     save("c", "--memory-id", "c", "--topic", "drinks", "--tag", "tea")
     save("z", "--memory-id", "z")
@@ -159,13 +172,17 @@ def test_a_list_has_what_is_asked_for(
     assert set(listed(memlog, *options)) == expected
 
 
-def test_a_list_for_people_shows_counts_times_and_importance(memlog: Run, save: Run) -> None:
+def test_a_list_for_people_shows_salience_and_age_apart_with_counts_times_and_importance(
+    memlog: Run, save: Run
+) -> None:
     save("green tea", "--memory-id", "tea", "--importance", "0.7", "--ts", "2026-02-24T10:15:00Z")
     memlog("memory", "touch", "tea")
     (head, row) = memlog("memory", "list").out.decode().splitlines()
-    assert head.split("  ")[:2] == ["salience", "importance"]
+    assert head.split()[:4] == ["salience", "freshness", "importance", "relevance"]
     assert re.fullmatch(
-        r"1\.000 +0\.70 +other +1 +\d{4}-\d\d-\d\d \d\d:\d\d +2026-02-24 10:15 +tea +green tea", row
+        r"1\.000 +\d\.\d{3} +0\.70 +\d\.\d{3} +other +1 +\d{4}-\d\d-\d\d \d\d:\d\d +2026-02-24 10:15"
+        r" +tea +green tea",
+        row,
     )
 
 
@@ -185,7 +202,7 @@ def test_an_update_changes_what_is_given_and_nothing_else(memlog: Run, save: Run
     done = memlog("memory", "update", "m", "--importance", "0.9", "--topic", "", "--no-tags", "--chat", "x:1")
     assert list(done.json) == POSITION
     after = memlog("memory", "show", "m", "--json").json
-    changed = {"importance": 0.9, "topic": None, "tags": [], "chat": "x:1"}
+    changed = {"importance": 0.9, "relevance": 0.9, "topic": None, "tags": [], "chat": "x:1"}
     assert after == before | changed | {"updated_at": after["updated_at"]}
 
 
@@ -300,7 +317,8 @@ def test_a_history_shows_each_event_and_its_line(memlog: Run, save: Run, store: 
 )
 def test_what_would_drive_a_terminal_is_escaped(memlog: Run, args: tuple[str, ...]) -> None:
     hostile = ("--title", HOSTILE, "--category", HOSTILE, "--topic", HOSTILE, "--source", HOSTILE)
-    memlog("memory", "save", "--memory-id", "m", "--content", HOSTILE, "--tag", HOSTILE, *hostile)
+    # A log may hold any category; `memory save` does not.
+    memlog("append", "memory_saved", "--memory-id", "m", "--content", HOSTILE, "--tag", HOSTILE, *hostile)
     done = memlog("memory", *args)
     assert done.code == 0
     assert re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", done.out.decode()) is None

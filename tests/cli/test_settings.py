@@ -73,6 +73,7 @@ def test_no_option_reads_the_environment_by_itself() -> None:
 def test_each_default_is_that_of_the_library() -> None:
     opened = inspect.signature(package.open).parameters
     searched = inspect.signature(package.Store.search).parameters
+    pruned = inspect.signature(package.Memories.prune).parameters
     sizes = package.ChunkSizes()
     assert {setting.name: setting.default for setting in SETTINGS if setting.in_file} == {
         "model": opened["model"].default,
@@ -81,6 +82,7 @@ def test_each_default_is_that_of_the_library() -> None:
         "lock_timeout": opened["lock_timeout"].default,
         "chunk_tokens": sizes.window,
         "chunk_overlap": sizes.overlap,
+        "archive_threshold": pruned["threshold"].default,
         "search_limit": searched["k"].default,
         "search_mode": searched["mode"].default,
         "search_fusion": package.Ranking().fusion,

@@ -27,7 +27,7 @@ DEPTH = 20
 DIGITS = {"text": 9, "vector": 6}
 """Scores are rounded to these before equal ones are ordered."""
 QUESTIONS = ["word000 word001", "word002 word009 word031"]
-CATEGORIES = ["decisions", "context", "preferences", "debug"]
+CATEGORIES = ["decisions", "context", "identity", "debug"]
 DAY = "2026-01-{:02d}"
 DECAYED = "context"
 DECAY = {

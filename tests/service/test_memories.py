@@ -39,7 +39,7 @@ def test_a_saved_memory_has_all_that_was_given(memories):
     saved = memories.save(
         "Anna drinks green tea",
         title="Tea",
-        category="preferences",
+        category="identity",
         kind="preference",
         importance=0.7,
         source="conversation",
@@ -56,10 +56,13 @@ def test_a_saved_memory_has_all_that_was_given(memories):
         memory_id="tea",
         title="Tea",
         content="Anna drinks green tea",
-        category="preferences",
+        category="identity",
         kind="preference",
         importance=0.7,
         salience=1.0,
+        age_days=found.age_days,
+        freshness=found.freshness,
+        relevance=found.relevance,
         access_count=0,
         last_accessed=None,
         source="conversation",
@@ -151,12 +154,12 @@ def test_a_second_save_replaces_what_a_memory_says_and_keeps_its_beginning_and_i
     memories.save("green tea", memory_id="m", title="Tea", importance=0.9, tags=["a"], ts=day(1))
     memories.touch("m")
     touched = memories.get("m").last_accessed
-    memories.save("coffee", memory_id="m", category="preferences", ts=day(2))
+    memories.save("coffee", memory_id="m", category="identity", ts=day(2))
     found = memories.get("m")
     assert (found.content, found.title, found.category, found.importance) == (
         "coffee",
         "coffee",
-        "preferences",
+        "identity",
         0.5,
     )
     assert found.tags == []
@@ -244,7 +247,7 @@ def test_an_update_sets_every_field(memories):
     changes = {
         "content": "coffee",
         "title": "Coffee",
-        "category": "preferences",
+        "category": "identity",
         "kind": "insight",
         "importance": 0.25,
         "salience": 0.125,
@@ -355,7 +358,7 @@ def test_a_list_is_ordered_by_salience_then_by_change_then_by_id(memories):
     ("asked", "expected"),
     [
         ({}, {"a", "b", "c"}),
-        ({"category": "preferences"}, {"a"}),
+        ({"category": "identity"}, {"a"}),
         ({"kind": "insight"}, {"b"}),
         ({"chat": "x:1"}, {"a", "b"}),
         ({"topic": "drinks"}, {"b", "c"}),
@@ -367,7 +370,7 @@ def test_a_list_is_ordered_by_salience_then_by_change_then_by_id(memories):
     ],
 )
 def test_a_list_has_what_is_all_that_is_asked_for(memories, asked, expected):
-    memories.save("a", memory_id="a", category="preferences", chat="x:1", tags=["tea", "food"])
+    memories.save("a", memory_id="a", category="identity", chat="x:1", tags=["tea", "food"])
     memories.save("b", memory_id="b", kind="insight", chat="x:1", topic="drinks")
     memories.save("c", memory_id="c", chat="x:2", topic="drinks", tags=["tea"])
     memories.save("z", memory_id="z")

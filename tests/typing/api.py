@@ -31,7 +31,7 @@ def appending(store: memlog.Store) -> None:
         memlog.SessionBreak(channel="cli", chat_id="1"),
         memlog.SummaryWritten(channel="cli", chat_id="1", content="They met."),
         memlog.ExtractionCompleted(channel="cli", chat_id="1", through_message_id="m1"),
-        memlog.MemorySaved(content="likes tea", category="preferences", importance=0.7, tags=["tea"]),
+        memlog.MemorySaved(content="likes tea", category="identity", importance=0.7, tags=["tea"]),
         memlog.MemoryUpdated(memory_id="m", title="Tea"),
         memlog.MemoryAccessed(memory_ids=["m"]),
         memlog.MemoryArchived(memory_id="m"),
@@ -122,6 +122,13 @@ def memories(store: memlog.Store) -> None:
     assert_type(store.memories.archive("m"), memlog.Position)
     assert_type(store.memories.delete("m"), memlog.Position | Literal[False])
     assert_type(store.memories.touch("m", "n"), memlog.Position)
+    assert_type(store.memories.decay({"context": 0.9}), memlog.Decayed)
+    assert_type(store.memories.decay().position, memlog.Position | None)
+    pruned = store.memories.prune(
+        categories=["temp"], threshold=0.01, confirm=lambda found: found.archived == 0
+    )
+    assert_type(pruned, memlog.Pruned)
+    assert_type(pruned.memories, list[memlog.Memory])
 
 
 def documents(store: memlog.Store) -> None:

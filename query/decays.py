@@ -1,0 +1,52 @@
+"""Decays of salience, as the log has them."""
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput
+from memlog.projector.sqlite import Connection
+from memlog.query.hits import LinePosition
+
+_STREAM = "memory"
+
+
+class Decay(msgspec.Struct, frozen=True):
+    """A `salience_decayed` event that counts.
+
+    rates: factors from 0 to 1 by category.
+    """
+
+    event_id: str
+    ts: str
+    rates: dict[str, float]
+    position: LinePosition
+
+
+def decay_of(db: Connection, event_id: str) -> Decay | None:
+    """The decay of this id; None where none stands.
+
+    Raises:
+        BadInput: no line of this id can be one: it was forgotten, or is another event's.
+    """
+    row = db.execute(
+        "SELECT e.ts, d.rates, e.segment, e.offset, e.line FROM decays d"
+        " JOIN events e ON e.stream = d.stream AND e.id = d.id WHERE d.stream = ? AND d.id = ?",
+        (_STREAM, event_id),
+    ).fetchone()
+    if row is None:
+        _check_is_free(db, event_id)
+        return None
+    ts, rates, *place = row
+    return Decay(event_id, ts, msgspec.json.decode(rates), LinePosition(_STREAM, *place))
+
+
+def _check_is_free(db: Connection, event_id: str) -> None:
+    known = db.execute(
+        "SELECT 1 FROM events WHERE stream = ?1 AND id = ?2"
+        " UNION ALL SELECT 1 FROM redactions WHERE stream = ?1 AND target_id = ?2",
+        (_STREAM, event_id),
+    ).fetchone()
+    if known is not None:
+        raise BadInput(
+            f"{event_id} cannot decay anything: it was forgotten, or another event has this id",
+            hint="a decay of another day has another id",
+        )

@@ -1,0 +1,123 @@
+"""What is done about time: salience decays once a day, and what has faded is archived."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
+
+import msgspec
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.categories import CATEGORIES, known_category, rates_by_category
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.events import MemoryArchived, SalienceDecayed
+from memlog.eventlog.log import Position
+from memlog.query.decays import Decay, decay_of
+from memlog.query.memories import Memory, faded
+from memlog.service.read_model import Reading
+from memlog.service.saving import Append
+
+ARCHIVE_THRESHOLD = 0.001
+"""The relevance up to which a memory is pruned."""
+
+PRUNED = ("temp", "debug")
+"""The categories that are pruned where none is named."""
+
+
+class Decayed(msgspec.Struct, kw_only=True):
+    """What became of today's decay.
+
+    event_id, ts, rates: of the one decay that counts today.
+    position: where it was appended; None where today's decay stood already.
+    """
+
+    decision: Literal["decayed", "already done today"]
+    event_id: str
+    ts: str
+    rates: dict[str, float]
+    position: Position | None
+
+
+class Pruned(msgspec.Struct, kw_only=True):
+    """What is pruned.
+
+    memories: whose relevance is at most `threshold`, the least first, as they were before.
+    archived: how many of them are archived now: all, or none where `confirm` said no.
+    """
+
+    memories: list[Memory]
+    archived: int = 0
+    threshold: float
+    categories: list[str]
+
+
+Confirm = Callable[[Pruned], bool]
+"""Asked with what would be archived; says whether it shall be."""
+
+
+def decay(append: Append, decide: Reading, rates: Mapping[str, float] | None) -> Decayed:
+    """Append today's decay, where none stands yet. Raises as `Memories.decay`.
+
+    Its id is made of the UTC date: of two processes that call at once the event of one counts.
+    """
+    now = timestamps.now()
+    event_id = f"decay-{now[:10]}"
+    event = SalienceDecayed(id=event_id, ts=now, rates=_checked(rates))
+    standing = decide(lambda db: decay_of(db, event_id))
+    if standing is not None:
+        return _outcome(standing, None)
+    (position,) = append([event])
+    # Another process may have been faster: then its line counts, and this one repeats it.
+    standing = decide(lambda db: decay_of(db, event_id))
+    assert standing is not None, "an acknowledged event is projected by the next read"
+    return _outcome(standing, position)
+
+
+def _outcome(standing: Decay, appended: Position | None) -> Decayed:
+    place = standing.position
+    is_own = appended is not None and (appended.segment, appended.offset) == (place.segment, place.offset)
+    return Decayed(
+        decision="decayed" if is_own else "already done today",
+        event_id=standing.event_id,
+        ts=standing.ts,
+        rates=standing.rates,
+        position=appended if is_own else None,
+    )
+
+
+def _checked(rates: Mapping[str, float] | None) -> dict[str, float]:
+    if rates is None:
+        return {name: category.rate for name, category in CATEGORIES.items()}
+    for name, rate in rates.items():
+        known_category(name)
+        check_unit(f"the rate of {name}", rate)
+    if not rates:
+        raise BadInput("no category has a rate", hint='such as {"context": 0.9}')
+    return rates_by_category(dict(rates))
+
+
+def prune(
+    append: Append, decide: Reading, *, categories: Iterable[str], threshold: float, confirm: Confirm
+) -> Pruned:
+    """Archive what has faded. Raises as `Memories.prune`."""
+    names = list(dict.fromkeys(map(known_category, categories)))
+    if not names:
+        raise BadInput("no category is to be pruned", hint=f"one of {', '.join(CATEGORIES)}")
+    check_unit("the threshold", threshold)
+    found = Pruned(
+        memories=decide(lambda db: faded(db, categories=names, at_most=threshold)),
+        threshold=threshold,
+        categories=names,
+    )
+    if found.memories and confirm(found):
+        append([MemoryArchived(memory_id=each.memory_id) for each in found.memories])
+        found.archived = len(found.memories)
+    return found
+
+
+def check_unit(what: str, number: object) -> None:
+    """Refuse what is no number from 0 to 1.
+
+    Raises:
+        BadInput: it is none; the message begins with `what`.
+    """
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
+        raise BadInput(f"{what} is {number!r}", hint="a number from 0 to 1")
