@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, overload
 
 import msgspec
 
@@ -57,9 +57,18 @@ class Core:
         self._read = read
         self._view = view
 
-    def get(self) -> CoreMemory:
-        """All of it."""
-        return self._read(core_memory)
+    @overload
+    def get(self) -> CoreMemory: ...
+
+    @overload
+    def get(self, section: Section, key: str) -> str | None: ...
+
+    def get(self, section: Section | None = None, key: str | None = None) -> CoreMemory | str | None:
+        """All of it; or the value of one key of a section, None where there is none."""
+        memory = self._read(core_memory)
+        if section is None or key is None:
+            return memory
+        return _values(memory).get((section, key))
 
     def set(self, section: Section, key: str, value: str) -> Position:
         """Set one key. Raises as `Store.append`."""

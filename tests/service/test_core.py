@@ -47,7 +47,9 @@ def test_core_memory_is_set_read_and_deleted(store):
     store.core.set("user", "name", "Anna")
     store.core.set("agent", "rule", "be brief")
     assert store.core.get() == memlog.CoreMemory(user={"name": "Anna"}, agent={"rule": "be brief"})
+    assert store.core.get("user", "name") == "Anna"
     assert store.core.delete("user", "name").stream == "core"
+    assert store.core.get("user", "name") is None
     assert store.core.delete("user", "name") is False
     assert store.core.delete("user", "unknown") is False
     assert store.core.get().user == {}

@@ -110,6 +110,7 @@ def reading(store: memlog.Store) -> None:
 
 def core_memory(store: memlog.Store) -> None:
     assert_type(store.core.get().user, dict[str, str])
+    assert_type(store.core.get("user", "city"), str | None)
     assert_type(store.core.set("user", "city", "Oulu"), memlog.Position)
     assert_type(store.core.delete("user", "city"), memlog.Position | Literal[False])
     assert_type(store.core.import_file("USER.md", force=True), memlog.Imported)
