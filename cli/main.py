@@ -18,6 +18,7 @@ _COMMANDS = {
     "config": "Show the settings, and where each comes from.",
     "core": "Read and change the core memory.",
     "decay": "Let a day pass: fade memories by their categories.",
+    "daily": "Record and list daily events.",
     "digest": "Print one number for all that the read model holds.",
     "docs": "Read files into the log as documents.",
     "doctor": "Say what is not as it should be, and what to do.",

@@ -45,6 +45,17 @@ class _Time(_Text):
             self.fail(f"{value!r} is no time such as 2026-02-24 or 2026-02-24T10:15:00Z", param, ctx)
 
 
+class _Day(_Text):
+    name = "day"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+        text = super().convert(value, param, ctx)
+        try:
+            return timestamps.day(text)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
 class _Seconds(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401
         seconds = float(super().convert(value, param, ctx))
@@ -110,6 +121,9 @@ CHAT = _Chat()
 
 TIME = _Time()
 """A day, or an RFC 3339 time; as the log writes times."""
+
+DAY = _Day()
+"""A date of the calendar: 2026-02-24."""
 
 FOLDER = click.Path(path_type=Path)
 """A folder's path."""

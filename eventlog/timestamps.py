@@ -5,7 +5,7 @@ Written so, times sort as text.
 
 import re
 import time
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 # Hours to 23: some Pythons read 24:00, and one log must give the same rows on all.
@@ -49,3 +49,18 @@ def normalised(text: str, *, naive_is_utc: bool) -> str:
     except OverflowError as error:
         raise ValueError(f"{text!r} is outside the years 1 to 9999") from error
     return f"{utc.strftime('%Y').zfill(4)}-{utc.strftime('%m-%dT%H:%M:%S')}.{utc.microsecond // 1000:03d}Z"
+
+
+def day(text: str) -> str:
+    """`text`, a date of the calendar in the one form that sorts as text: 2026-02-24.
+
+    Raises:
+        ValueError: `text` is no such date.
+    """
+    if not re.fullmatch(r"(?a)\d{4}-\d\d-\d\d", text):
+        raise ValueError(f"{text!r} is no day such as 2026-02-24")
+    try:
+        date.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no day of the calendar") from error
+    return text

@@ -27,6 +27,7 @@ from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
 from memlog.service import projecting, scrubbing
 from memlog.service.core import Core
+from memlog.service.daily_events import DailyEvents
 from memlog.service.doctor import Finding, examine
 from memlog.service.documents import Documents
 from memlog.service.forgetting import Confirm, Forgetting, Forgotten, log_that_syncs
@@ -58,6 +59,7 @@ class Store:
 
     memories: what was kept beyond conversations; see `Memories`.
     core: what an agent always sees; see `Core`.
+    daily: what happened on which day; see `DailyEvents`.
     documents: folders and files of text; see `Documents`.
     """
 
@@ -90,6 +92,11 @@ class Store:
         self.memories = Memories(
             self._log.path,
             append=self.append,
+            read=partial(self._read, stream="memory"),
+            decide=partial(decide, stream="memory"),
+        )
+        self.daily = DailyEvents(
+            self.append,
             read=partial(self._read, stream="memory"),
             decide=partial(decide, stream="memory"),
         )

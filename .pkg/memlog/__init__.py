@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from memlog.projector.chunking import ChunkSizes
     from memlog.projector.verify import NulRun, Verification
     from memlog.query.core import CoreMemory
+    from memlog.query.daily_events import DailyEvent
     from memlog.query.documents import Document, Source
     from memlog.query.expansion import Around
     from memlog.query.filters import Filters
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from memlog.query.sessions import Session
     from memlog.query.summaries import Summary
     from memlog.service.core import Core, CoreValue, Imported
+    from memlog.service.daily_events import DailyEvents
     from memlog.service.projecting import EmbedReport, ProjectReport
     from memlog.service.proving import Proof, Standing
     from memlog.service.scrubbing import Scrubbed
@@ -90,6 +92,8 @@ _HOME = {
     "Verification": "memlog.projector.verify",
     "Core": "memlog.service.core",
     "CoreMemory": "memlog.query.core",
+    "DailyEvent": "memlog.query.daily_events",
+    "DailyEvents": "memlog.service.daily_events",
     "Document": "memlog.query.documents",
     "Source": "memlog.query.documents",
     "Added": "memlog.service.documents",
@@ -165,7 +169,9 @@ __all__ = [
     "CoreMemory",
     "CoreMemoryDeleted",
     "CoreMemoryUpdated",
+    "DailyEvent",
     "DailyEventRecorded",
+    "DailyEvents",
     "DailyEventsCompressed",
     "CoreValue",
     "DatabaseError",

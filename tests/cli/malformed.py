@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 from command_tree import COMMANDS, Path, does_something
 
-from memlog.cli.types import CHAT, JSON_OBJECT, TEXT, TIME
+from memlog.cli.types import CHAT, DAY, JSON_OBJECT, TEXT, TIME
 
 
 class Malformed(NamedTuple):
@@ -29,12 +29,23 @@ NOT_UTF8 = ["caf\udce9", "\udcff", "x\udc80y"]
 _GOOD: dict[Any, list[str]] = {
     CHAT: ["x:1", "telegram:7"],
     TIME: ["2026-02-24", "2026-02-24T10:15:00Z"],
+    DAY: ["2026-02-24"],
     JSON_OBJECT: ["{}", '{"model":"m"}'],
     TEXT: ["tea", "m1"],
 }
 _BAD: dict[Any, list[str]] = {
     CHAT: ["telegram", ":", "x:", ":1", "", *NOT_UTF8],
     TIME: ["yesterday", "", "2026-02-30", "2026-13-01", "2026-02-24T25:00:00Z", "1e9", "24", *NOT_UTF8],
+    DAY: [
+        "yesterday",
+        "",
+        "2026-02-30",
+        "2026-2-3",
+        "20260224",
+        "2026-02-24T10:15:00Z",
+        "٢٠٢٦-٠٢-٢٤",
+        *NOT_UTF8,
+    ],
     JSON_OBJECT: ["[]", "5", "{", "", "nul", '"x"', "[" * 5000, '{"a":NaN}', '{"a":1e999}', *NOT_UTF8],
     TEXT: NOT_UTF8,
 }

@@ -16,6 +16,7 @@ READS: dict[tuple[str, ...], Any] = {
     ("query", "tea", "--mode", "vector"): {"hits": []},
     ("window", "--chat", "cli:1"): {"messages": []},
     ("core", "get"): {"user": {}, "agent": {}},
+    ("daily", "list"): {"daily_events": []},
     ("docs", "list"): {"sources": []},
     ("memory", "list"): {"memories": []},
     ("sessions",): {"sessions": []},

@@ -408,3 +408,29 @@ def test_core_import(memlog: Run, tmp_path: Path) -> None:
     assert b"already imported" not in again.err
     assert b"already imported" in memlog("core", "import", path).err
     assert memlog("core", "import", path, "--jsonl").lines == [{"change": "kept"} | anna]
+
+
+def test_daily_list(memlog: Run, append: Run) -> None:
+    given = ("--date", "2026-02-24", "--id", "e1", "--ts", "2026-02-24T10:15:00Z", "--raw-tokens", "12")
+    recorded = memlog("daily", "record", "--summary", "-", *given, input=b"tea \xe5\x96\x9d\n").json
+    assert list(recorded) == ["id", "stream", "segment", "offset", "durability"]
+    append({"type": "memory_saved", "memory_id": "m", "content": "tea"})
+    assert memlog("daily", "compress", "e1", "--memory-id", "m").json["stream"] == "memory"
+    (found,) = memlog("daily", "list", "--json").json["daily_events"]
+    assert memlog("daily", "list", "--jsonl").lines == [found]
+    assert list(found.pop("position")) == LINE_POSITION
+    assert found.pop("compressed_at") is not None
+    assert found == {
+        "id": "e1",
+        "event_date": "2026-02-24",
+        "channel": None,
+        "sender_id": None,
+        "summary": "tea 喝",
+        "raw_tokens": 12,
+        "created_at": "2026-02-24T10:15:00.000Z",
+        "memory_ids": ["m"],
+    }
+    assert memlog("daily", "list", "--uncompressed", "--json").json == {"daily_events": []}
+    assert memlog("daily", "compress", "x", "--json").error["code"] == "daily_event_not_found"
+    assert memlog("daily", "record", "--summary", " ", "--json").code == 65
+    assert memlog("daily", "list", "--date", "2026-02-24", "--since", "2026-02-24", "--json").code == 2

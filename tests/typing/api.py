@@ -132,6 +132,12 @@ def memories(store: memlog.Store) -> None:
     assert_type(pruned.memories, list[memlog.Memory])
 
 
+def daily_events(store: memlog.Store) -> None:
+    assert_type(store.daily.record("Tea with Anna", date="2026-02-24"), memlog.Position)
+    assert_type(store.daily.list(since="2026-02-24", uncompressed=True), list[memlog.DailyEvent])
+    assert_type(store.daily.compress("e1", memory_ids=["m"]), memlog.Position)
+
+
 def documents(store: memlog.Store) -> None:
     added = store.documents.add("docs", source="docs", include=["*.md"], kind="docs")
     assert_type(added, memlog.Added)
