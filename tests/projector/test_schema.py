@@ -7,7 +7,8 @@ import pytest
 import memlog
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.events import DocumentIndexed, MemorySaved, Message, SourceRegistered, SummaryWritten
-from memlog.projector import catchup, passages
+from memlog.projector import catchup, passages, schema
+from memlog.projector.chunking import ChunkSizes
 from memlog.projector.projector import Projector
 from memlog.projector.sqlite import connect, error_types
 
@@ -122,6 +123,25 @@ def test_a_rebuild_with_a_row_that_refers_to_nothing_is_refused(tmp_path, monkey
     with pytest.raises(DatabaseError, match=r"memory_chunks_queue refers to a row of memory_chunks"):
         projector.catch_up()
     assert projector.generations.current() is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "memory_chunks WHERE memory_id",
+        "memory_chunks WHERE document_id",
+        "doc_chunks WHERE document_id",
+        "documents WHERE source_id",
+    ],
+)
+def test_what_a_handler_changes_is_found_without_reading_all_while_a_rebuild_loads(tmp_path, changed):
+    path = tmp_path / "new.db"
+    path.touch()
+    db = connect(path, "bulk")
+    schema.create_tables(db, ChunkSizes())
+    plan = db.execute(f"EXPLAIN QUERY PLAN SELECT * FROM {changed} = ?", ("x",)).fetchall()
+    assert [row[3].split()[0] for row in plan] == ["SEARCH"]
+    db.close()
 
 
 @pytest.mark.parametrize("shelf", passages.SHELVES, ids=lambda shelf: shelf.chunks)
