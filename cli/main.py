@@ -37,6 +37,7 @@ _COMMANDS = {
     "secrets": "List where the log holds keys.",
     "sessions": "List the current session of each chat.",
     "show": "Show the line of the log behind a hit.",
+    "stats": "Count what stands in the store.",
     "status": "Say what stands in the store and what works here.",
     "summaries": "List what was written of conversations.",
     "verify": "Compare the read model with a replay of the log.",

@@ -12,6 +12,7 @@ from pathlib import Path
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.seals import Loss, losses
+from memlog.eventlog.segment import opened
 from memlog.eventlog.streams import Segment, SegmentName, segments_of, shown
 from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, Hints
@@ -37,6 +38,7 @@ Progress = Callable[[str, int, int], None]
 
 
 _READING = "bytes read"
+_BLOCK = 1024 * 1024
 _ATTEMPTS = 3
 
 
@@ -104,6 +106,19 @@ def unread_bytes(db: Connection, log: Path) -> int:
         max(0, disk.look(segment.path).st_size - known.get(_key(segment), NOTHING_READ).offset)
         for segment in segments_of(log)[0]
     )
+
+
+def unread_lines(db: Connection, log: Path) -> int:
+    """How many lines of the log the read model is behind; one that has no end yet is none."""
+    known = checkpoints.load_all(db)
+    count = 0
+    for segment in segments_of(log)[0]:
+        with opened(log, segment.stream, segment.name.filename) as fd:
+            offset = known.get(_key(segment), NOTHING_READ).offset
+            while block := disk.read(fd, _BLOCK, offset):
+                offset += len(block)
+                count += block.count(b"\n")
+    return count
 
 
 def _teller(

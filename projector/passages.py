@@ -155,6 +155,11 @@ def texts(db: Connection) -> Iterator[str]:
             yield passage(label, content)
 
 
+def count(db: Connection) -> int:
+    """How many passages there are."""
+    return sum(count_rows(db, shelf.chunks) for shelf in SHELVES)
+
+
 def count_pending(db: Connection) -> int:
     """How many passages have no vector yet."""
     return sum(count_rows(db, shelf.queue) for shelf in SHELVES)

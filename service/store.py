@@ -38,6 +38,7 @@ from memlog.service.proving import Proof, prove
 from memlog.service.read_model import ReadModel
 from memlog.service.scrubbing import Scrubbed
 from memlog.service.secret_places import SecretPlace, secrets_in
+from memlog.service.stats import Stats, stats_of
 from memlog.service.status import Status, name_pending, status_of
 from memlog.service.verifying import verify_store
 
@@ -359,6 +360,10 @@ class Store:
     def status(self) -> Status:
         """What stands in the store, and what works here. Does not catch up."""
         return self._read_model.healed(lambda: status_of(self._read_model))
+
+    def stats(self) -> Stats:
+        """Count what stands in the store, how large it is, and how far behind the read model was."""
+        return self._read_model.healed(lambda: stats_of(self._read_model))
 
     def verify(self, *, progress: Progress | None = None) -> Verification:
         """Check the log and its seals, the cache, and the read model, as far as it has come, beside a replay.

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from memlog.service.proving import Proof, Standing
     from memlog.service.scrubbing import Scrubbed
     from memlog.service.secret_places import SecretPlace
+    from memlog.service.stats import Stats
     from memlog.service.status import Status
     from memlog.service.store import Store, open
 
@@ -84,6 +85,7 @@ __version__ = "0.1.0"
 # Imported on first use (PEP 562), so that `memlog append` does not pay for the search it does not run.
 _HOME = {
     "Store": "memlog.service.store",
+    "Stats": "memlog.service.stats",
     "Status": "memlog.service.status",
     "ProjectReport": "memlog.service.projecting",
     "EmbedReport": "memlog.service.projecting",
@@ -225,6 +227,7 @@ __all__ = [
     "SourceRegistered",
     "SourceRemoved",
     "Standing",
+    "Stats",
     "Status",
     "Store",
     "Stored",

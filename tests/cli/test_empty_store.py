@@ -22,6 +22,7 @@ READS: dict[tuple[str, ...], Any] = {
     ("sessions",): {"sessions": []},
     ("summaries",): {"summaries": []},
     ("quarantine",): {"lines": []},
+    ("stats",): {"events_by_type": {}, "passages": 0, "log_bytes": 0},
     ("status",): {"events": 0, "memories": 0, "vectors_pending": 0},
     ("digest",): {"content": False},
 }

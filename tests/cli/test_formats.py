@@ -33,6 +33,7 @@ PRINTING = {
     ("core", "get"): (None, 1),
     ("core", "get", "user", "tea"): (None, None),
     ("show", "m1"): (None, None),
+    ("stats",): (None, None),
     ("status",): (None, None),
     ("verify",): (None, None),
     ("digest",): (None, None),

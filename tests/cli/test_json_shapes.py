@@ -262,6 +262,21 @@ def test_status(memlog: Run, append: Run, store: Path, without_model: dict[str, 
     assert (status["events"], status["messages"], status["memories"], status["streams"]) == (2, 1, 1, 2)
 
 
+def test_stats(memlog: Run, append: Run) -> None:
+    append(message("tea"), {"type": "memory_saved", "memory_id": "m", "content": "likes tea"})
+    memlog("memory", "touch", "m")
+    stats = memlog("stats", "--json").json
+    assert list(stats) == [
+        *("synced", "unread_bytes", "unread_lines", "events_by_type", "events_by_day", "messages_by_role"),
+        *("messages_by_chat", "memories_by_category", "memories_by_kind", "memories_archived", "passages"),
+        *("vectors", "vectors_pending", "log_bytes", "model_bytes", "cache_bytes", "counters"),
+    ]
+    assert stats["events_by_type"] == {"memory_accessed": 1, "memory_saved": 1, "message": 1}
+    assert stats["counters"] == {"memory.saved.count": 1, "memory.retrieved.count": 1}
+    assert memlog("stats", "--jsonl").lines[0].keys() == stats.keys()
+    assert b"memory.saved.count" in memlog("stats").out
+
+
 def test_doctor(memlog: Run, append: Run) -> None:
     append(message("tea"))
     answer = memlog("doctor", "--json").json

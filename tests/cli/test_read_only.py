@@ -58,6 +58,7 @@ READS = {
     "query": (("query", "tea", "--mode", "text"), b"green tea"),
     "window": (("window", "--chat", "x:1"), b"green tea"),
     "show": (("show", "m1"), b"green tea"),
+    "stats": (("stats",), b"messages by role: user"),
     "status": (("status",), b"events"),
     "core get": (("core", "get"), b"Ann"),
     "core get key": (("core", "get", "user", "name"), b"Ann"),

@@ -162,6 +162,8 @@ def erasing(store: memlog.Store) -> None:
 
 def checking(store: memlog.Store) -> None:
     assert_type(store.status(), memlog.Status)
+    assert_type(store.stats(), memlog.Stats)
+    assert_type(store.stats().counters, dict[str, int])
     assert_type(store.verify(), memlog.Verification)
     assert_type(store.verify().ok, bool)
     assert_type(store.examine(fix=False), list[memlog.Finding])

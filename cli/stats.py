@@ -1,0 +1,30 @@
+"""memlog stats."""
+
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+from memlog.cli.formats import Answer, format_options, named_values, print_answer
+from memlog.cli.opening import open_store
+from memlog.service.stats import Stats
+
+
+@click.command()
+@format_options
+@click.pass_context
+def stats(ctx: click.Context) -> None:
+    """Count what stands in the store: events, messages, memories, vectors, bytes."""
+    with open_store(ctx) as store:
+        found = store.stats()
+    print_answer(ctx, Answer(document=found, table=named_values(dict(_values(found)))))
+
+
+def _values(found: Stats) -> Iterator[tuple[str, object]]:
+    for member, value in msgspec.structs.asdict(found).items():
+        if member == "counters":
+            yield from value.items()
+        elif isinstance(value, dict):
+            yield from ((f"{member.replace('_', ' ')}: {name}", count) for name, count in value.items())
+        else:
+            yield member.replace("_", " "), value
