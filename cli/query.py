@@ -7,8 +7,8 @@ from memlog.cli.opening import open_store
 from memlog.cli.output import bold, dim, minute, one_line
 from memlog.cli.settings import Settings, setting_option
 from memlog.cli.turns import NEIGHBOURS, lines_around, set_in
-from memlog.cli.types import CATEGORY, CHAT, TEXT, TIME, UNIT, WEIGHT
-from memlog.query.filters import Filters, Kind
+from memlog.cli.types import CHAT, TEXT, TIME, UNIT, WEIGHT, Category
+from memlog.query.filters import FOUND_UNDER, Filters, Kind
 from memlog.query.hits import Evidence, Hit
 from memlog.query.ranking import Ranking
 from memlog.query.search import SearchResult
@@ -27,7 +27,7 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
 @click.option(
     "--role", type=click.Choice(["user", "assistant", "system", "tool"]), help="Only messages of this role."
 )
-@click.option("--category", type=CATEGORY, help="Only memories of this category.")
+@click.option("--category", type=Category(list(FOUND_UNDER)), help="Only memories of this category.")
 @click.option(
     "--source",
     type=TEXT,

@@ -82,8 +82,11 @@ class _JsonObject(_Text):
             self.fail(f"{value!r} is no JSON object that a log can keep: {why}", param, ctx)
 
 
-class _Category(click.Choice):  # type: ignore[type-arg]
+class Category(click.Choice):  # type: ignore[type-arg]
+    """One of the categories that it is made with; `decision` is read as `decisions`."""
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """See `click.ParamType`."""
         return super().convert(read_as(str(value)), param, ctx)
 
 
@@ -113,7 +116,7 @@ WEIGHT = _Number(0, 1000)
 TEXT = _Text()
 """UTF-8."""
 
-CATEGORY = _Category(list(CATEGORIES))
+CATEGORY = Category(list(CATEGORIES))
 """A category of memories that memlog knows; `decision` is read as `decisions`."""
 
 CHAT = _Chat()

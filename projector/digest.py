@@ -32,7 +32,8 @@ _TABLES = {
     "facts": "chat_id, topic_key, kind, rank",
     "sources": "source_id",
     "documents": "document_id",
-    "memory_chunks": "stream, memory_id, message_id, summary_id, document_id, chunk_index",
+    "memory_chunks": "stream, memory_id, message_id, summary_id, fact_id, daily_event_id, document_id,"
+    " chunk_index",
     "doc_chunks": "document_id, chunk_index",
 }
 """Each table of the dump and the order of its rows."""
@@ -80,7 +81,7 @@ def _columns(db: Connection, table: str) -> list[str]:
 _ENTRIES = {
     "messages_fts": "SELECT message_no AS no, stream, messages.id AS owner, 0 AS part FROM messages",
     "memory_chunks_fts": "SELECT chunk_no AS no, stream, chunk_index AS part,"
-    " coalesce(memory_id, summary_id, document_id) AS owner FROM memory_chunks",
+    " coalesce(memory_id, summary_id, fact_id, daily_event_id, document_id) AS owner FROM memory_chunks",
     "doc_chunks_fts": "SELECT chunk_no AS no, stream, chunk_index AS part, document_id AS owner"
     " FROM doc_chunks",
 }

@@ -41,7 +41,7 @@ MEMORY = Shelf(
     has_fulltext="message_id IS NULL",
     vectors="vec_memory",
 )
-"""Of messages, memories, summaries, and documents of sources of kind `memory`."""
+"""Of messages, memories, summaries, facts, daily events, and documents of sources of kind `memory`."""
 
 DOCS = Shelf(chunks="doc_chunks", fulltext="doc_chunks_fts", has_fulltext="1", vectors="vec_docs")
 """Of documents of sources of kind `docs`."""
@@ -64,7 +64,7 @@ class Whole(msgspec.Struct, frozen=True, gc=False):
 
 def add(
     db: Connection,
-    owner: Literal["message_id", "memory_id", "summary_id", "document_id"],
+    owner: Literal["message_id", "memory_id", "summary_id", "fact_id", "daily_event_id", "document_id"],
     wholes: Iterable[Whole],
     sizes: ChunkSizes,
 ) -> None:

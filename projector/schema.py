@@ -57,6 +57,7 @@ def _statements() -> list[str]:
 
 _OF_HANDLERS = (
     "memory_chunks_by_memory",
+    "memory_chunks_by_fact",
     "memory_chunks_by_document",
     "doc_chunks_by_document",
     "documents_by_source",

@@ -283,7 +283,7 @@ CREATE TABLE daily_compressions (
     PRIMARY KEY (stream, daily_event_id, event_id)
 ) WITHOUT ROWID;
 
--- A row per fact that stands.
+-- A row per fact that stands; its passages say its content.
 CREATE TABLE facts (
     chat_id            TEXT NOT NULL,     -- channel:chat_id; '' for the store's own scope: a key has no null
     topic_key          TEXT NOT NULL,
@@ -296,6 +296,15 @@ CREATE TABLE facts (
     updated_at         TEXT NOT NULL,
     segment_no         INTEGER NOT NULL,
     offset             INTEGER NOT NULL,
+    -- favorite_colors/2/telegram:7: no two keys have one, since no topic has a / here.
+    fact_id            TEXT NOT NULL UNIQUE AS (
+        replace(replace(topic_key, '%', '%25'), '/', '%2F') || '/' || rank
+        || CASE chat_id WHEN '' THEN '' ELSE '/' || chat_id END
+    ),
+    -- favorite_colors 2: Green
+    content            TEXT NOT NULL AS (
+        topic_key || CASE rank WHEN 0 THEN '' ELSE ' ' || rank END || ': ' || value
+    ),
     PRIMARY KEY (chat_id, topic_key, kind, rank)
 ) WITHOUT ROWID;
 
@@ -333,35 +342,42 @@ CREATE TABLE documents (
 CREATE INDEX documents_by_source ON documents (source_id, file);
 
 -- A row per passage that is embedded and searched as a memory or message: of a message (source
--- `conversation`), a memory, a summary (source `summary`), or a document of a source of kind `memory`.
+-- `conversation`), a memory, a summary (source `summary`), a fact (source `fact`), a daily event (source
+-- `daily_event`), or a document of a source of kind `memory`.
 -- A number is never used twice (memlog.projector.passages).
 CREATE TABLE memory_chunks (
-    chunk_no     INTEGER PRIMARY KEY,
-    stream       TEXT NOT NULL,
-    memory_id    TEXT REFERENCES memories (memory_id) ON DELETE CASCADE,
-    message_id   TEXT,
-    summary_id   TEXT,
-    document_id  TEXT REFERENCES documents (document_id) ON DELETE CASCADE,
-    chunk_index  INTEGER NOT NULL,  -- 0 for the first passage of its owner
-    source       TEXT NOT NULL,
-    chat_id      TEXT,              -- channel:chat_id
-    section      TEXT,              -- the Markdown headings above it, joined by ` > `
-    label        TEXT,              -- indexed and embedded with it: the speaker, or the memory's own title
-    content      TEXT NOT NULL,
-    start_char   INTEGER NOT NULL,  -- in the content of its owner, in code points
-    end_char     INTEGER NOT NULL,
-    created_at   TEXT NOT NULL,
-    updated_at   TEXT NOT NULL,
+    chunk_no        INTEGER PRIMARY KEY,
+    stream          TEXT NOT NULL,
+    memory_id       TEXT REFERENCES memories (memory_id) ON DELETE CASCADE,
+    message_id      TEXT,
+    summary_id      TEXT,
+    fact_id         TEXT REFERENCES facts (fact_id) ON DELETE CASCADE,
+    daily_event_id  TEXT,
+    document_id     TEXT REFERENCES documents (document_id) ON DELETE CASCADE,
+    chunk_index     INTEGER NOT NULL,  -- 0 for the first passage of its owner
+    source          TEXT NOT NULL,
+    chat_id         TEXT,              -- channel:chat_id
+    section         TEXT,              -- the Markdown headings above it, joined by ` > `
+    label           TEXT,              -- indexed and embedded with it: the speaker, a memory's own title, a day
+    content         TEXT NOT NULL,
+    start_char      INTEGER NOT NULL,  -- in the content of its owner, in code points
+    end_char        INTEGER NOT NULL,
+    created_at      TEXT NOT NULL,
+    updated_at      TEXT NOT NULL,     -- of a daily event the beginning of its day
     CHECK (
         (memory_id IS NOT NULL) + (message_id IS NOT NULL) + (summary_id IS NOT NULL)
-        + (document_id IS NOT NULL) = 1
+        + (fact_id IS NOT NULL) + (daily_event_id IS NOT NULL) + (document_id IS NOT NULL) = 1
     ),
     FOREIGN KEY (stream, message_id) REFERENCES messages (stream, id) ON DELETE CASCADE,
-    FOREIGN KEY (stream, summary_id) REFERENCES summaries (stream, id) ON DELETE CASCADE
+    FOREIGN KEY (stream, summary_id) REFERENCES summaries (stream, id) ON DELETE CASCADE,
+    FOREIGN KEY (stream, daily_event_id) REFERENCES daily_events (stream, id) ON DELETE CASCADE
 );
 CREATE INDEX memory_chunks_by_memory ON memory_chunks (memory_id) WHERE memory_id IS NOT NULL;
 CREATE INDEX memory_chunks_by_message ON memory_chunks (stream, message_id) WHERE message_id IS NOT NULL;
 CREATE INDEX memory_chunks_by_summary ON memory_chunks (stream, summary_id) WHERE summary_id IS NOT NULL;
+CREATE INDEX memory_chunks_by_fact ON memory_chunks (fact_id) WHERE fact_id IS NOT NULL;
+CREATE INDEX memory_chunks_by_daily_event ON memory_chunks (stream, daily_event_id)
+    WHERE daily_event_id IS NOT NULL;
 CREATE INDEX memory_chunks_by_document ON memory_chunks (document_id) WHERE document_id IS NOT NULL;
 
 -- A row per passage of a document of a source of kind `docs`.

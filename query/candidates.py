@@ -5,8 +5,8 @@ from typing import Literal, NamedTuple
 
 from memlog.query.filters import Kind
 
-Owner = Literal["message", "memory", "summary", "document"]
-"""What a passage is of. Summaries, and documents of sources of kind `memory`, are found as memories."""
+Owner = Literal["message", "memory", "summary", "fact", "daily_event", "document"]
+"""What a passage is of. All but messages, and documents of sources of kind `docs`, are found as memories."""
 
 SCORE_DIGITS = 6
 """Scores are rounded to these, so that noise in the last digits decides nothing."""
@@ -106,8 +106,10 @@ def as_document(
 
 MEMORY_PASSAGE = (
     "CASE WHEN c.message_id IS NOT NULL THEN 'message' WHEN c.memory_id IS NOT NULL THEN 'memory'"
-    " WHEN c.summary_id IS NOT NULL THEN 'summary' ELSE 'document' END,"
-    " c.stream, coalesce(c.message_id, c.memory_id, c.summary_id, c.document_id), c.updated_at,"
+    " WHEN c.summary_id IS NOT NULL THEN 'summary' WHEN c.fact_id IS NOT NULL THEN 'fact'"
+    " WHEN c.daily_event_id IS NOT NULL THEN 'daily_event' ELSE 'document' END, c.stream,"
+    " coalesce(c.message_id, c.memory_id, c.summary_id, c.fact_id, c.daily_event_id, c.document_id),"
+    " c.updated_at,"
     " (SELECT message_no FROM messages s WHERE s.stream = c.stream AND s.id = c.message_id),"
     " c.chunk_no, c.start_char, c.end_char"
 )

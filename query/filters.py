@@ -13,6 +13,7 @@ Sql = tuple[str, list[Any]]
 
 MEMORY_CHUNKS = (
     "memory_chunks c LEFT JOIN memories y ON y.memory_id = c.memory_id"
+    " LEFT JOIN facts f ON f.fact_id = c.fact_id"
     " LEFT JOIN documents d ON d.document_id = c.document_id"
 )
 """What `Filters.of_memories` is a condition on, where c.message_id is null."""
@@ -26,6 +27,20 @@ CONVERSATION = "conversation"
 SUMMARIES = "summaries"
 """The category that summaries are found under."""
 
+FACTS = "facts"
+"""The category that facts are found under."""
+
+DAILY_EVENTS = "daily_events"
+"""The category that daily events are found under."""
+
+FOUND_UNDER = (*CATEGORIES, FACTS, DAILY_EVENTS)
+"""Every category that memlog finds a memory under."""
+
+_CATEGORY = (
+    f"CASE WHEN c.summary_id IS NOT NULL THEN '{SUMMARIES}' WHEN c.fact_id IS NOT NULL THEN '{FACTS}'"
+    f" WHEN c.daily_event_id IS NOT NULL THEN '{DAILY_EVENTS}' ELSE y.category END"
+)
+
 
 @dataclass(frozen=True)
 class Filters:
@@ -35,8 +50,9 @@ class Filters:
     kinds: None for all.
     chat: (channel, chat_id).
     category: of memories; `other` is also what memlog does not know.
-    source: as a hit names it: `conversation`, `manual`, `summary`, a file of memories, a source of documents.
-    topic, tag: of a memory.
+    source: as a hit names it: `conversation`, `manual`, `summary`, `fact`, `daily_event`, a file of memories,
+        a source of documents.
+    topic: of a memory, or the key of a fact. tag: of a memory.
     min_salience: leaves out memories that have faded below it; what has no salience stays.
     since, until: since <= ts < until, as the log writes times.
     exclude: ids of events, memories or documents.
@@ -60,7 +76,7 @@ class Filters:
     def __post_init__(self) -> None:
         """Refuse what nothing can be."""
         if self.category is not None:
-            known_category(self.category)
+            _known(self.category)
 
     @property
     def is_empty(self) -> bool:
@@ -86,18 +102,17 @@ class Filters:
         if self.chat is not None:
             given.append(("c.chat_id = ?", [":".join(self.chat)]))
         if self.category is not None:
-            category = f"CASE WHEN c.summary_id IS NULL THEN y.category ELSE '{SUMMARIES}' END"
-            given.append(of_categories(category, [self.category]))
+            given.append(of_categories(_CATEGORY, [self.category]))
         if self.source is not None:
             given.append(("c.source = ?", [self.source]))
         if self.topic is not None:
-            given.append(("y.topic = ?", [self.topic]))
+            given.append(("coalesce(y.topic, f.topic_key) = ?", [self.topic]))
         if self.tag is not None:
             given.append(("? IN (SELECT value FROM json_each(y.tags))", [self.tag]))
         if self.min_salience > 0:
             given.append(("coalesce(y.salience, 1) >= ?", [self.min_salience]))
-        owner = "coalesce(c.memory_id, c.summary_id, c.document_id)"
-        given += self._not_excluded(owner, "coalesce(y.event_id, d.event_id, '')")
+        owner = "coalesce(c.memory_id, c.summary_id, c.fact_id, c.daily_event_id, c.document_id)"
+        given += self._not_excluded(owner, "coalesce(y.event_id, f.event_id, d.event_id, '')")
         return _all(given + self._times("c.updated_at"))
 
     def of_documents(self) -> Sql | None:
@@ -109,7 +124,7 @@ class Filters:
 
     @property
     def _is_of_memories(self) -> bool:
-        """Whether something is asked for that memories and summaries alone have."""
+        """Whether something is asked for that memories alone have, and what is found as they are."""
         return (self.category, self.topic, self.tag) != (None, None, None)
 
     def _not_excluded(self, *columns: str) -> list[Sql]:
@@ -132,9 +147,13 @@ def of_categories(column: str, categories: Iterable[str]) -> Sql:
     Raises:
         BadInput: there is no such category.
     """
-    asked = set(map(known_category, categories))
-    sign, names = ("NOT IN", CATEGORIES.keys() - asked) if OTHER in asked else ("IN", asked)
+    asked = set(map(_known, categories))
+    sign, names = ("NOT IN", {*FOUND_UNDER} - asked) if OTHER in asked else ("IN", asked)
     return f"{column} {sign} (SELECT value FROM json_each(?))", [json.dumps(sorted(names))]
+
+
+def _known(category: str) -> str:
+    return category if category in (FACTS, DAILY_EVENTS) else known_category(category)
 
 
 def _all(conditions: list[Sql]) -> Sql:

@@ -8,7 +8,7 @@ import msgspec
 from memlog.projector.sqlite import Connection
 from memlog.query.candidates import Candidate, Owner
 from memlog.query.expansion import Around
-from memlog.query.filters import SUMMARIES, Kind
+from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
 from memlog.query.question import Question
 from memlog.query.snippet import snippet
 
@@ -46,15 +46,17 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 class Hit(msgspec.Struct, kw_only=True):
-    """A message, memory or document that was found. Summaries are found as memories.
+    """A message, memory or document that was found. Summaries, facts and daily events are found as memories.
 
-    id: of the message's or summary's event, the memory_id, or `source_id/file` of a document.
+    id: of the message's, summary's or daily event's event, the memory_id, `source_id/file` of a document, or
+        `topic_key/rank` of a fact, with `/channel:chat_id` behind it where it is a chat's.
     event_id: of the event whose content this is.
     score: 0 to 1: the fused score over the best possible of the sides that took part.
     similarity: cosine similarity of its best passage, 0 to 1; None where only the full text found it.
     only_context: whether it was found for what was said around it alone.
     content: all that it says; of a document the passage.
-    source: `conversation`, `manual`, `summary` …; of a document its source.
+    source: `conversation`, `manual`, `summary`, `fact`, `daily_event` …; of a document its source.
+    ts: of a daily event the beginning of its day.
     file, section, start_line, end_line: of a document's passage; lines count from 1.
     explain: by side (`text`, `vector`); None where it was not asked for.
     around: the messages beside a message, the text beside a document's passage; None where it was not asked
@@ -95,6 +97,11 @@ _ROWS: dict[Owner, str] = {
     f" FROM memories o {_OF_EVENT} o.event_id WHERE o.stream = ? AND o.memory_id = ?",
     "summary": f"SELECT {_EVENT}, o.content, o.channel || ':' || o.chat_id, o.created_at, NULL, NULL,"
     f" NULL, '{SUMMARIES}', 'summary' FROM summaries o {_OF_EVENT} o.id WHERE o.stream = ? AND o.id = ?",
+    "fact": f"SELECT {_EVENT}, o.content, nullif(o.chat_id, ''), o.updated_at, NULL, NULL,"
+    f" NULL, '{FACTS}', 'fact' FROM facts o {_OF_EVENT} o.event_id WHERE o.stream = ? AND o.fact_id = ?",
+    "daily_event": f"SELECT {_EVENT}, o.summary, NULL, o.event_date || 'T00:00:00.000Z', NULL, NULL,"
+    f" NULL, '{DAILY_EVENTS}', 'daily_event' FROM daily_events o {_OF_EVENT} o.id"
+    " WHERE o.stream = ? AND o.id = ?",
     "document": f"SELECT {_EVENT}, o.content, NULL, o.indexed_at, NULL, NULL, o.file, NULL, o.source_id"
     f" FROM documents o {_OF_EVENT} o.event_id WHERE o.stream = ? AND o.document_id = ?",
 }

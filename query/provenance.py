@@ -44,8 +44,8 @@ class QuarantinedLine(msgspec.Struct):
 def stored(
     db: Connection, log: Path, name: str, stream: str | None = None, *, neighbours: int = 0
 ) -> Stored | None:
-    """The event of the id `name`; else the one that says what the memory or the document (`source/file`)
-    `name` says; None where there is none.
+    """The event of the id `name`; else the one that says what the memory, the fact (`topic_key/rank`) or the
+    document (`source/file`) `name` says; None where there is none.
 
     neighbours: give a message with so many others on either side; 0 for none.
 
@@ -56,6 +56,7 @@ def stored(
         f"SELECT {EVENT_COLUMNS} FROM events e"
         " WHERE e.id = ?1"
         " OR (e.stream, e.id) IN (SELECT stream, event_id FROM memories WHERE memory_id = ?1)"
+        " OR (e.stream, e.id) IN (SELECT stream, event_id FROM facts WHERE fact_id = ?1)"
         " OR (e.stream, e.id) IN (SELECT stream, event_id FROM documents WHERE document_id = ?1)"
         " ORDER BY e.id <> ?1, e.stream",
         (name,),

@@ -13,6 +13,7 @@ from memlog.projector.analysis import (
     question_words,
     written_words,
 )
+from memlog.query.spelling import other_spelling
 
 MAX_WORDS = 64
 """More different words than this make a search slow and no better; the search says when it left some out."""
@@ -86,11 +87,14 @@ def raw(text: str) -> Question:
 
 
 def _terms(word: Word) -> list[str]:
-    """What finds a word: itself and what begins with it, or with its stem where its language is known.
+    """What finds a word: itself and what begins with it, or with its stem where its language is known; in
+    English also its other spelling.
 
     Of Chinese, Japanese and Korean a pair, or one character's pairs.
     """
     stems = [f'"{stem}"' for stem in word.stems]
+    if (other := other_spelling(word.written)) is not None:
+        stems.append(f'"{other}"')
     if is_cjk(word.written):
         return [f'"{word.written}"' if len(word.written) > 1 else f'"{word.written}"*']
     if word.stem:

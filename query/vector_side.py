@@ -125,7 +125,7 @@ def _allowed_doc_chunks(filters: Filters) -> Sql | None:
 # Their indexes say it at once; `message_id IS NULL` would read the passages of all messages.
 _NOT_OF_MESSAGES = " UNION ALL ".join(
     f"SELECT chunk_no FROM memory_chunks WHERE {owner} IS NOT NULL"
-    for owner in ("memory_id", "summary_id", "document_id")
+    for owner in ("memory_id", "summary_id", "fact_id", "daily_event_id", "document_id")
 )
 _NOTHING = "SELECT 0 AS chunk_no WHERE 0"
 

@@ -4,20 +4,28 @@ from collections.abc import Sequence
 from typing import Any
 
 from memlog.eventlog.events import DailyEventRecorded, DailyEventsCompressed
+from memlog.projector import passages
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers.placed import Placed, as_json
+from memlog.projector.passages import Whole
 from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection
 
 
-def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Add daily events, and marks of compression."""
+def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+    """Add daily events with their passages, and marks of compression."""
+    rows, wholes = [], []
+    for placed in events:
+        if isinstance(placed.event, DailyEventRecorded):
+            rows.append(_row(placed, placed.event))
+            wholes.append(_whole(placed, placed.event))
     insert(
         db,
         "daily_events",
         ("stream", "id", "event_date", "channel", "sender_id", "summary", "raw_tokens", "created_at"),
-        [_day(placed, placed.event) for placed in events if isinstance(placed.event, DailyEventRecorded)],
+        rows,
     )
+    passages.add(db, "daily_event_id", wholes, sizes)
     insert(
         db,
         "daily_compressions",
@@ -31,7 +39,25 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  
     )
 
 
-def _day(placed: Placed, said: DailyEventRecorded) -> tuple[Any, ...]:
-    ts = placed.order[0]
-    day = said.event_date or ts.partition("T")[0]
+def _row(placed: Placed, said: DailyEventRecorded) -> tuple[Any, ...]:
+    day, ts = _day(placed, said), placed.order[0]
     return placed.stream, said.id, day, said.channel, said.sender_id, said.summary, said.raw_tokens, ts
+
+
+def _whole(placed: Placed, said: DailyEventRecorded) -> Whole:
+    """What is searched of it; by its day, too."""
+    day, ts = _day(placed, said), placed.order[0]
+    return Whole(
+        stream=placed.stream,
+        id=said.id,
+        source="daily_event",
+        chat_id=None,
+        label=day,
+        created_at=ts,
+        updated_at=f"{day}T00:00:00.000Z",
+        content=said.summary,
+    )
+
+
+def _day(placed: Placed, said: DailyEventRecorded) -> str:
+    return said.event_date or placed.order[0].partition("T")[0]

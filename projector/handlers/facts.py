@@ -5,22 +5,26 @@ from itertools import product
 from typing import cast
 
 from memlog.eventlog.events import FactRemoved, FactStored
+from memlog.projector import passages
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers.placed import Placed, as_json, buried, bury
-from memlog.projector.rows import upsert
+from memlog.projector.passages import Whole
+from memlog.projector.rows import Row, upsert
 from memlog.projector.sqlite import Connection
 
+_KEY = ("chat_id", "topic_key", "kind", "rank")
 
-def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Store and remove facts."""
+
+def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+    """Store and remove facts, and what is searched of them."""
     for placed in events:
         if isinstance(placed.event, FactRemoved):
             _remove(db, placed, placed.event)
         else:
-            _store(db, placed, cast(FactStored, placed.event))
+            _store(db, placed, cast(FactStored, placed.event), sizes)
 
 
-def _store(db: Connection, placed: Placed, said: FactStored) -> None:
+def _store(db: Connection, placed: Placed, said: FactStored, sizes: ChunkSizes) -> None:
     chat = said.chat_id or ""
     removals = product([chat], [said.topic_key], [said.kind, None], [said.rank, None])
     if placed.order < buried(db, placed.stream, *(as_json(key) for key in removals)):
@@ -35,15 +39,30 @@ def _store(db: Connection, placed: Placed, said: FactStored) -> None:
         "value": said.value,
         "source_message_id": said.source_message_id,
     }
-    key = ("chat_id", "topic_key", "kind", "rank")
-    upsert(db, "facts", key, row | placed.order_as("updated_at"), newer_by="updated_at")
+    _put(db, row | placed.order_as("updated_at"), sizes)
+
+
+def _put(db: Connection, row: Row, sizes: ChunkSizes) -> None:
+    """Put a fact in the place of an older one of its key, with its passages; none where that is newer."""
+    of_key = f"FROM facts WHERE {' AND '.join(f'{name} = :{name}' for name in _KEY)}"
+    standing = db.execute(f"SELECT updated_at, segment_no, offset, fact_id {of_key}", row).fetchone()
+    if standing is not None:
+        if standing[:3] > (row["updated_at"], row["segment_no"], row["offset"]):
+            return
+        passages.remove(db, passages.MEMORY, "fact_id = ?", (standing[3],))
+    upsert(db, "facts", _KEY, row)
+    fact_id, content = db.execute(f"SELECT fact_id, content {of_key}", row).fetchone()
+    ts, chat = row["updated_at"], row["chat_id"]
+    passages.add(db, "fact_id", [Whole(row["stream"], fact_id, "fact", chat, None, ts, ts, content)], sizes)
 
 
 def _remove(db: Connection, placed: Placed, said: FactRemoved) -> None:
     chat = said.chat_id or ""
     bury(db, as_json([chat, said.topic_key, said.kind, said.rank]), placed)
-    db.execute(
-        "DELETE FROM facts WHERE chat_id = ? AND topic_key = ? AND kind = coalesce(?, kind)"
-        " AND rank = coalesce(?, rank) AND (updated_at, segment_no, offset) < (?, ?, ?)",
-        (chat, said.topic_key, said.kind, said.rank, *placed.order),
+    older = (
+        "FROM facts WHERE chat_id = ? AND topic_key = ? AND kind = coalesce(?, kind)"
+        " AND rank = coalesce(?, rank) AND (updated_at, segment_no, offset) < (?, ?, ?)"
     )
+    values = (chat, said.topic_key, said.kind, said.rank, *placed.order)
+    passages.remove(db, passages.MEMORY, f"fact_id IN (SELECT fact_id {older})", values)
+    db.execute(f"DELETE {older}", values)

@@ -41,6 +41,7 @@ def check_rows(projector: Projector, contents) -> None:
     assert {row[:4]: row[4] for row in rows(db, f"SELECT {columns} FROM facts")} == one_order.facts(
         told.get("facts", [])
     )
+    check_passages(db, told)
     check_documents(db, *one_order.documents(told.get("documents", [])))
 
 
@@ -57,6 +58,24 @@ def check_memories(db, expected) -> None:
             assert {key: found[name][key] for key in row if key in columns} == {
                 key: value for key, value in row.items() if key in columns
             }
+
+
+def check_passages(db, told) -> None:
+    """What is searched of facts and daily events is what stands of them."""
+    found = rows(
+        db, "SELECT coalesce(chat_id, ''), source, content FROM memory_chunks WHERE fact_id NOT NULL"
+    )
+    assert found == sorted(
+        (chat, "fact", f"{topic}{f' {rank}' if rank else ''}: {value}")
+        for (chat, topic, _, rank), value in one_order.facts(told.get("facts", [])).items()
+    )
+    columns = "daily_event_id, label, updated_at, content"
+    assert rows(db, f"SELECT {columns} FROM memory_chunks WHERE daily_event_id NOT NULL") == sorted(
+        (event["id"], day, f"{day}T00:00:00.000Z", event["summary"])
+        for event in told.get("memory", [])
+        if event["type"] == "daily_event_recorded" and event.get("summary", "").strip()
+        for day in [event.get("event_date") or event["ts"][:10]]
+    )
 
 
 def check_documents(db, kinds, expected) -> None:

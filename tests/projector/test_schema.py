@@ -6,7 +6,15 @@ import pytest
 
 import memlog
 from memlog.eventlog.errors import DatabaseError
-from memlog.eventlog.events import DocumentIndexed, MemorySaved, Message, SourceRegistered, SummaryWritten
+from memlog.eventlog.events import (
+    DailyEventRecorded,
+    DocumentIndexed,
+    FactStored,
+    MemorySaved,
+    Message,
+    SourceRegistered,
+    SummaryWritten,
+)
 from memlog.projector import catchup, passages, schema
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.projector import Projector
@@ -16,8 +24,8 @@ COLUMNS = {
     "messages": "id channel chat_id role type name content metadata created_at",
     "memories": "memory_id title content category kind importance salience access_count last_accessed"
     " created_at updated_at",
-    "memory_chunks": "memory_id message_id summary_id document_id chunk_index source chat_id section content"
-    " start_char end_char created_at updated_at",
+    "memory_chunks": "memory_id message_id summary_id fact_id daily_event_id document_id chunk_index source"
+    " chat_id section content start_char end_char created_at updated_at",
     "doc_chunks": "file section content version start_char end_char start_line end_line",
     "sessions": "channel chat_id model session_start created_at",
     "summaries": "channel chat_id from_message_id to_message_id position created_at",
@@ -30,13 +38,15 @@ INDEXES = {
 
 @pytest.fixture
 def db(tmp_path, embedder):
-    """A read model with a message, a memory, a summary and a document of each kind, and all vectors."""
+    """A read model with one of each thing that has passages, and all vectors."""
     with memlog.open(tmp_path / "store") as store:
         store.append(
             [
                 Message(channel="cli", chat_id="1", role="user", content="tea", id="m1"),
                 SummaryWritten(channel="cli", chat_id="1", content="They spoke of tea.", id="s1"),
                 MemorySaved(content="likes tea", memory_id="m"),
+                FactStored(topic_key="tea", value="sencha"),
+                DailyEventRecorded(summary="Tea was had."),
                 SourceRegistered(source_id="notes", kind="memory"),
                 DocumentIndexed(source_id="notes", file="MEMORY.md", content="green tea"),
                 DocumentIndexed(source_id="docs", file="tea.md", content="black tea"),
@@ -78,6 +88,8 @@ def test_a_chunk_goes_with_what_it_is_of(db):
         "memories": "memory_id IS NOT NULL",
         "messages": "message_id IS NOT NULL",
         "summaries": "summary_id IS NOT NULL",
+        "facts": "fact_id IS NOT NULL",
+        "daily_events": "daily_event_id IS NOT NULL",
         "documents": "document_id IS NOT NULL",
     }
     for owner, chunks in owners.items():
@@ -87,7 +99,10 @@ def test_a_chunk_goes_with_what_it_is_of(db):
     assert db.execute("SELECT count(*) FROM doc_chunks").fetchone() == (0,)
 
 
-@pytest.mark.parametrize("owner", ["message_id", "memory_id", "summary_id", "document_id"])
+OWNERS = ["message_id", "memory_id", "summary_id", "fact_id", "daily_event_id", "document_id"]
+
+
+@pytest.mark.parametrize("owner", OWNERS)
 def test_a_chunk_is_of_one_thing(db, owner):
     with pytest.raises(error_types(), match="CHECK constraint"):
         db.execute(f"UPDATE memory_chunks SET {owner} = NULL")
@@ -129,6 +144,7 @@ def test_a_rebuild_with_a_row_that_refers_to_nothing_is_refused(tmp_path, monkey
     "changed",
     [
         "memory_chunks WHERE memory_id",
+        "memory_chunks WHERE fact_id",
         "memory_chunks WHERE document_id",
         "doc_chunks WHERE document_id",
         "documents WHERE source_id",

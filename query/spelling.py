@@ -1,0 +1,27 @@
+"""English words that Britons and Americans spell in two ways: a question in one finds a text in the other."""
+
+import re
+
+_OUR = "arm behavi col enamel fav flav harb hon hum lab neighb parl rum sav splend vap vig"
+_PAIRS = (
+    *((f"{stem}our", f"{stem}or") for stem in _OUR.split()),
+    *(
+        ("centre", "center"),
+        ("theatre", "theater"),
+        ("litre", "liter"),
+        ("fibre", "fiber"),
+        ("metre", "meter"),
+    ),
+    *(("defence", "defense"), ("licence", "license"), ("grey", "gray"), ("cosy", "cozy"), ("mould", "mold")),
+    *(("jewellery", "jewelry"), ("yoghurt", "yogurt"), ("doughnut", "donut"), ("pyjama", "pajama")),
+)
+"""What the words of a family begin with, as Britons and as Americans spell it."""
+
+_OTHER = dict(_PAIRS) | {american: british for british, american in _PAIRS}
+_BEGINS = re.compile("|".join(_OTHER))
+
+
+def other_spelling(word: str) -> str | None:
+    """`word`, folded, as it is spelled across the ocean: `colours` as `colors`; None where there is none."""
+    found = _BEGINS.match(word)
+    return None if found is None else _OTHER[found[0]] + word[found.end() :]

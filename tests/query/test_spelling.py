@@ -1,0 +1,36 @@
+"""A question finds English words in either spelling."""
+
+import pytest
+
+import memlog
+from memlog.query.spelling import other_spelling
+
+PAIRS = [
+    ("colour", "color"),
+    ("colours", "colors"),
+    ("favourite", "favorite"),
+    ("neighbourhood", "neighborhood"),
+    ("theatre", "theater"),
+    ("grey", "gray"),
+]
+
+
+@pytest.mark.parametrize(("british", "american"), PAIRS)
+def test_each_spelling_is_the_others_other(british, american):
+    assert (other_spelling(british), other_spelling(american)) == (american, british)
+
+
+@pytest.mark.parametrize("word", ["tea", "hour", "four", "colony", "honest", "цвет", "茶", ""])
+def test_other_words_have_one_spelling(word):
+    assert other_spelling(word) is None
+
+
+def test_a_question_in_one_spelling_finds_a_text_in_the_other(tmp_path):
+    with memlog.open(tmp_path, durability="os") as store:
+        for number, pair in enumerate(PAIRS):
+            for text, name in zip(pair, "ba", strict=True):
+                store.memories.save(f"about the {text} of it", memory_id=f"{name}{number}")
+        for number, pair in enumerate(PAIRS):
+            for asked in pair:
+                found = {hit.id for hit in store.search(asked, mode="text").hits}
+                assert found >= {f"a{number}", f"b{number}"}, asked
