@@ -69,7 +69,7 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
 @click.option(
     "--no-priors", is_flag=True, help="Do not count length, a speaker named in TEXT, and being a question."
 )
-@click.option("--no-salience", is_flag=True, help="Do not count the salience and importance of memories.")
+@click.option("--no-salience", is_flag=True, help="Do not count how relevant memories are today.")
 @click.option("--raw", is_flag=True, help="TEXT is in FTS5's own query syntax.")
 @click.option(
     "--explain",

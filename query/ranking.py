@@ -27,7 +27,7 @@ class Ranking:
         four times as many where scores are added.
     context: whether what was said around a message counts for it.
     priors: whether length, a speaker that the question names, and being a question count.
-    salience: whether a memory's salience and importance count.
+    salience: whether it counts how relevant a memory is today.
 
     Raises:
         BadInput: a value is out of its range.

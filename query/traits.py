@@ -2,12 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from memlog.eventlog import timestamps
 from memlog.projector.sqlite import Connection
 from memlog.query.candidates import Candidate, Ref
+from memlog.query.relevance import age_in_days, relevance
 
 _LONG = 240
 _LENGTH_WEIGHT = 0.2
@@ -39,18 +41,18 @@ class Said(Protocol):
 class Passage(NamedTuple):
     """What a passage is like that is no message's.
 
-    vividness: salience × importance of a memory; None of all else.
+    relevance: of a memory today; None of all else.
     """
 
     likelihood: float
-    vividness: float | None
+    relevance: float | None
     speaker: str | None = None
 
     @property
     def factor(self) -> float:
         """What a memory's score is multiplied by: 0.9 for one that has faded, 1 for a new one of importance
         0.5, 1.1 for the most important."""
-        return 1.0 if self.vividness is None else 0.9 + 0.2 * self.vividness
+        return 1.0 if self.relevance is None else 0.9 + 0.2 * self.relevance
 
 
 def priors(said: Mapping[Ref, Said], question: str) -> dict[Ref, float]:
@@ -70,16 +72,24 @@ def priors(said: Mapping[Ref, Said], question: str) -> dict[Ref, float]:
 def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Passage]:
     """What the candidates are like that are no messages."""
     passages: dict[str, dict[int, Ref]] = {_MEMORIES: {}, _DOCUMENTS: {}}
+    today = timestamps.today()
     for found in candidates:
         if found.message_no is None and found.chunk_no is not None:
             sql = _DOCUMENTS if found.kind == "document" else _MEMORIES
             passages[sql][found.chunk_no] = found.ref
     return {
-        refs[number]: Passage(likelihood, vividness)
+        refs[number]: Passage(likelihood, _relevance(said, today))
         for sql, refs in passages.items()
         if refs
-        for number, likelihood, vividness in db.execute(sql, (json.dumps(list(refs)),)).fetchall()
+        for number, likelihood, *said in db.execute(sql, (json.dumps(list(refs)),)).fetchall()
     }
+
+
+def _relevance(said: Sequence[Any], today: str) -> float | None:
+    importance, salience, category, updated_at = said
+    if category is None:
+        return None
+    return relevance(importance, salience, category, age_in_days(updated_at, today))
 
 
 def _words_of(text: str) -> frozenset[str]:
@@ -90,11 +100,11 @@ def _words_of(text: str) -> frozenset[str]:
 _words_of_speaker = lru_cache(maxsize=256)(_words_of)
 
 _MEMORIES = (
-    f"SELECT chunk_no, {LIKELIHOOD.format('c.content')}, y.salience * y.importance"
+    f"SELECT chunk_no, {LIKELIHOOD.format('c.content')}, y.importance, y.salience, y.category, y.updated_at"
     " FROM memory_chunks c LEFT JOIN memories y ON y.memory_id = c.memory_id"
     " WHERE chunk_no IN (SELECT value FROM json_each(?))"
 )
 _DOCUMENTS = (
-    f"SELECT chunk_no, {LIKELIHOOD.format('content')}, NULL FROM doc_chunks"
+    f"SELECT chunk_no, {LIKELIHOOD.format('content')}, NULL, NULL, NULL, NULL FROM doc_chunks"
     " WHERE chunk_no IN (SELECT value FROM json_each(?))"
 )

@@ -96,9 +96,9 @@ def test_a_speaker_that_the_question_names_is_more_likely(speaker, prior):
     assert priors({A: Passage(0.1, None, speaker)}, "What did AINO say?") == {A: pytest.approx(prior)}
 
 
-@pytest.mark.parametrize(("vividness", "factor"), [(None, 1.0), (0.0, 0.9), (0.5, 1.0), (1.0, 1.1)])
-def test_salience_and_importance_are_a_mild_factor(vividness, factor):
-    assert Passage(0.1, vividness).factor == pytest.approx(factor)
+@pytest.mark.parametrize(("relevance", "factor"), [(None, 1.0), (0.0, 0.9), (0.5, 1.0), (1.0, 1.1)])
+def test_salience_and_importance_are_a_mild_factor(relevance, factor):
+    assert Passage(0.1, relevance).factor == pytest.approx(factor)
 
 
 @pytest.mark.parametrize(
