@@ -2,7 +2,8 @@
 
 `python tests/eval/latency.py` prints the median and the 95th percentile of a query in each mode, and what its
 parts cost. A part is what a query takes with it less what the same question takes without it, so that nothing
-but the public API is timed; only the embedding of the question is timed by itself. The figures are of this
+but the public API is timed; only the embedding of the question is timed by itself. A hybrid query takes less
+than its parts together: it embeds the question while it asks the full text. The figures are of this
 machine, which may be busy: the processor's time is printed beside the clock's.
 
 The variable MEMLOG_EVAL_DATA names the data, as for `make eval`.
@@ -28,6 +29,7 @@ from locomo import (
 )
 
 import memlog
+from memlog import Ranking
 from memlog.projector.embedding import load_embedder
 from memlog.query.search import Mode
 
@@ -37,6 +39,9 @@ LIMIT_MS = 25
 """What 95 of 100 warm queries stay under."""
 
 _WARM_UP = 20
+
+_NO_CONTEXT = Ranking(context=False)
+_PLAIN = Ranking(context=False, priors=False, salience=False)
 
 
 class Times(NamedTuple):
@@ -80,8 +85,11 @@ def measured(store: memlog.Store, texts: Sequence[str]) -> dict[str, Times]:
     """By what is timed: a query in each mode, and the parts of a hybrid one."""
     embedder = load_embedder()
 
-    def asking(mode: Mode, k: int = 10, *, sync: bool = False) -> Callable[[str], object]:
-        return lambda text: store.search(text, mode=mode, k=k, sync=sync)
+    def asking(mode: Mode, ranking: Ranking | None = None, *, sync: bool = False) -> Callable[[str], object]:
+        return lambda text: store.search(text, mode=mode, sync=sync, ranking=ranking)
+
+    def one_hit(mode: Mode) -> Callable[[str], object]:
+        return lambda text: store.search(text, mode=mode, k=1, sync=False, ranking=_PLAIN)
 
     found = timed(
         texts,
@@ -90,18 +98,22 @@ def measured(store: memlog.Store, texts: Sequence[str]) -> dict[str, Times]:
             "text": asking("text", sync=True),
             "vector": asking("vector", sync=True),
             "no sync": asking("hybrid"),
-            "no sync, text": asking("text"),
-            "no sync, vector": asking("vector"),
-            "one hit": asking("hybrid", 1),
+            "no context": asking("hybrid", _NO_CONTEXT),
+            "plain": asking("hybrid", _PLAIN),
+            "one hit": one_hit("hybrid"),
+            "words alone": one_hit("text"),
+            "vectors alone": one_hit("vector"),
             "embedding": lambda text: embedder.embed([text]),
         },
     )
     parts = {
         "embedding": found["embedding"],
         "catching up": found["hybrid"].less(found["no sync"]),
-        "vector side": found["no sync, vector"].less(found["embedding"]),
-        "text side": found["no sync, text"],
-        "9 more hits": found["no sync"].less(found["one hit"]),
+        "full text": found["words alone"],
+        "nearest": found["vectors alone"].less(found["embedding"]),
+        "context": found["no sync"].less(found["no context"]),
+        "priors": found["no context"].less(found["plain"]),
+        "9 more hits": found["plain"].less(found["one hit"]),
     }
     return {mode: found[mode] for mode in MODES} | parts
 
