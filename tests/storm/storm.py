@@ -25,6 +25,7 @@ STORMS = {
     "fuzz": "lines given to the decoder and to appending, questions to the full text",
     "swaps": "generations that are built and swapped, beside four readers",
     "scrubs": "scrubs of what was forgotten, killed at any call of the disk, once or more often",
+    "month": "a month of 2,000 events in single steps, then in drawn ones, each killed",
     "histories": "histories of appends, damage, kills and projections, against a telling in memory",
 }
 """What each module does, by its name."""

@@ -1,0 +1,134 @@
+"""A month of an assistant's life, of 2,000 events, gives one digest however it is replayed.
+
+2,000 single steps take half a minute: `make storm` takes them (tests/storm/month.py), this takes longer ones.
+"""
+
+import json
+import random
+import shutil
+import sys
+import tempfile
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from in_memory import memory
+from month_log import EVENTS, MONTH, is_behind, lines, parts, standing, victim, write
+
+from memlog.eventlog.events import TYPES
+from memlog.projector.digest import digest
+from memlog.projector.projector import Projector
+
+TESTS = Path(__file__).parent.parent
+sys.path.insert(0, str(TESTS))
+
+import make_month  # noqa: E402 - it stands one folder up, where people find it
+
+KILLS = 20
+REBUILDS = 3
+"""Of the kills; the others hit a projection that reads on."""
+STEP = 40
+"""Events between two catch-ups."""
+
+
+class Replay(NamedTuple):
+    """seconds: that it took."""
+
+    projector: Projector
+    digest: str
+    seconds: float
+
+
+@pytest.fixture(scope="module")
+def folder():
+    """In memory, where that can be."""
+    with tempfile.TemporaryDirectory(prefix="memlog-month-", dir=memory()) as made:
+        yield Path(made)
+
+
+@pytest.fixture(scope="module")
+def at_once(folder):
+    """The month's read model from one replay."""
+    store = folder / "once"
+    shutil.copytree(MONTH / "log", store / "log")
+    projector = Projector(store)
+    started = time.perf_counter()
+    projector.catch_up()
+    seconds = time.perf_counter() - started
+    return Replay(projector, digest(projector.live()), seconds)
+
+
+def test_the_maker_makes_the_same_bytes_again(folder):
+    make_month.make(folder / "made")
+    assert contents(folder / "made" / "log") == contents(MONTH / "log")
+
+
+def contents(log):
+    return {str(path.relative_to(log)): path.read_bytes() for path in log.rglob("*.jsonl")}
+
+
+def test_the_month_has_2000_events_of_all_types(at_once):
+    written = [json.loads(line.data) for line in lines() if line.is_event]
+    assert {line["type"] or "message" for line in written} == set(TYPES)
+    assert len({(line["type"], line["id"]) for line in written}) == EVENTS
+    gone = len({line["target_id"] for line in written if line["type"] == "redacted"})
+    assert at_once.projector.live().execute("SELECT count(*) FROM events").fetchone() == (EVENTS - gone,)
+
+
+def test_two_lines_are_repeated_and_one_contradicts_what_was_said_before(at_once):
+    read_model = at_once.projector.live()
+    repeated = read_model.execute("SELECT id FROM duplicates ORDER BY id").fetchall()
+    assert repeated == [("brief-20",), ("save-flat-alarm",)]
+    assert read_model.execute("SELECT id FROM conflicts").fetchall() == [("brief-25",)]
+
+
+def test_the_memories_that_stand_are_those_of_a_telling_without_the_projector(at_once):
+    rows = at_once.projector.live().execute(
+        "SELECT memory_id, content FROM memories WHERE archived_at IS NULL"
+    )
+    assert dict(rows.fetchall()) == standing()
+
+
+def test_days_follow_each_other_without_a_gap():
+    days = sorted({line.path[-16:-6] for line in lines() if line.is_event})
+    assert (days[0], days[29]) == ("2026-01-15", "2026-02-13")
+
+
+def test_lines_come_late_and_out_of_order():
+    of_memories = [json.loads(line.data)["ts"] for line in lines() if line.path.startswith("log/memory/")]
+    assert sum(later < earlier for earlier, later in pairwise(of_memories)) > 10
+    of_others = [line.path for line in lines() if "scheduler" in line.path]
+    assert of_others != sorted(of_others)
+
+
+def test_a_replay_at_once_gives_the_digest_of_the_snapshot(at_once, snapshot):
+    assert at_once.digest == snapshot
+
+
+def test_steps_give_the_digest_of_one_replay(at_once, folder):
+    steps = Projector(folder / "steps")
+    for part in parts(STEP):
+        write(steps.store, part)
+        steps.catch_up()
+    assert digest(steps.live()) == at_once.digest
+
+
+def test_after_20_kills_the_digest_is_that_of_one_replay(at_once, folder):
+    store = folder / "killed"
+    rng = random.Random("20 kills")
+    grown = list(parts(EVENTS // (KILLS - REBUILDS) + 1))
+    behind = 0
+    with victim() as strike:
+        for part in grown:
+            write(store, part)
+            strike(store, "project", rng.random() * at_once.seconds / len(grown))
+            behind += is_behind(store)
+        for _ in range(REBUILDS):
+            strike(store, "rebuild", rng.random() * at_once.seconds)
+    after = Projector(store)
+    after.catch_up()
+    assert len(grown) + REBUILDS == KILLS
+    assert behind > 3
+    assert digest(after.live()) == at_once.digest
