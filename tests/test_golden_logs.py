@@ -44,11 +44,11 @@ def test_the_newest_golden_log_has_every_type() -> None:
 
 @each_version
 def test_a_query_finds_what_it_found(store: memlog.Store, expected: dict[str, Any]) -> None:
-    """What is found, whatever its rank: the ranking of a later version may be a better one."""
+    """Still, whatever its rank: the ranking of a later version may be a better one, and it may find more."""
     for question, answer in expected["query"].items():
         hits = store.search(question, mode="text", k=50, ranking=memlog.Ranking(context=False)).hits
-        found = sorted([hit.kind, hit.id, hit.event_id, hit.source, hit.content] for hit in hits)
-        assert found == answer, question
+        found = [[hit.kind, hit.id, hit.event_id, hit.source, hit.content] for hit in hits]
+        assert [hit for hit in answer if hit not in found] == [], question
 
 
 @each_version
