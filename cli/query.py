@@ -31,9 +31,9 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
 @click.option(
     "--source",
     type=TEXT,
-    help="Only of this source, as hits name it, such as conversation, manual or summary.",
+    help="Only of this source, as hits name it: conversation, manual, summary, fact, daily_event and more.",
 )
-@click.option("--topic", type=TEXT, help="Only memories of this topic.")
+@click.option("--topic", type=TEXT, help="Only memories of this topic, and facts of this key.")
 @click.option("--tag", type=TEXT, help="Only memories with this tag.")
 @click.option("--min-salience", type=UNIT, default=0.0, help="Leave out memories that have faded below this.")
 @click.option("--since", type=TIME, help="Only from this time on (2026-02-24, or RFC 3339).")
@@ -67,7 +67,9 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
 )
 @click.option("--no-context", is_flag=True, help="Do not count what was said around a message for it.")
 @click.option(
-    "--no-priors", is_flag=True, help="Do not count length, a speaker named in TEXT, and being a question."
+    "--no-priors",
+    is_flag=True,
+    help="Do not count length, a speaker or topic that TEXT names, being a question.",
 )
 @click.option("--no-salience", is_flag=True, help="Do not count how relevant memories are today.")
 @click.option("--raw", is_flag=True, help="TEXT is in FTS5's own query syntax.")

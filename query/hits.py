@@ -34,7 +34,8 @@ class Evidence(msgspec.Struct, frozen=True):
         for a message that only its neighbours brought.
     found: the score with what its neighbours add; of the vector side, by how much it is nearer than the
         farthest candidate.
-    prior: what was added for its length, its speaker, and not being a question, where scores go from 0 to 1.
+    prior: what was added for its length, its speaker or topic, and not being a question, where scores go from
+        0 to 1.
     weight: how much the side counts.
     """
 

@@ -26,7 +26,7 @@ class Ranking:
     depth: candidates that each side gives, 1 and more; never fewer than the hits that are asked for, and
         four times as many where scores are added.
     context: whether what was said around a message counts for it.
-    priors: whether length, a speaker that the question names, and being a question count.
+    priors: whether length, a speaker or topic that the question names, and being a question count.
     salience: whether it counts how relevant a memory is today.
 
     Raises:

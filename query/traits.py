@@ -1,4 +1,4 @@
-"""What a ranking knows of a candidate beside how well it matches: who said it, how long it is, and more."""
+"""What a ranking knows of a candidate beside how well it matches: who said it, its topic, its length."""
 
 import json
 import re
@@ -7,13 +7,16 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from memlog.eventlog import timestamps
+from memlog.projector.languages import english_stem
 from memlog.projector.sqlite import Connection
 from memlog.query.candidates import Candidate, Ref
 from memlog.query.relevance import age_in_days, relevance
+from memlog.query.spelling import other_spelling
 
 _LONG = 240
 _LENGTH_WEIGHT = 0.2
 _SPEAKER_WEIGHT = 0.3
+_TOPIC_WEIGHT = 0.3
 _ASKING_WEIGHT = 0.1
 _ASKING = "?\uff1f\u061f"
 _WORD = re.compile(r"[^\W_]+")
@@ -42,11 +45,13 @@ class Passage(NamedTuple):
     """What a passage is like that is no message's.
 
     relevance: of a memory today; None of all else.
+    topic: of a memory that has one, and of a fact its key.
     """
 
     likelihood: float
     relevance: float | None
     speaker: str | None = None
+    topic: str | None = None
 
     @property
     def factor(self) -> float:
@@ -58,15 +63,34 @@ class Passage(NamedTuple):
 def priors(said: Mapping[Ref, Said], question: str) -> dict[Ref, float]:
     """How much more likely than others each is to answer a question, where scores go from 0 to 1.
 
-    A speaker that the question names counts beside the likelihood.
+    A speaker that the question names counts beside the likelihood, and a topic that it names.
     """
     asked = _words_of(question)
     speakers = {each.speaker for each in said.values() if each.speaker}
     named = {name for name in speakers if not asked.isdisjoint(_words_of_speaker(name))}
-    return {
+    counted = {
         ref: each.likelihood + (_SPEAKER_WEIGHT if each.speaker in named else 0.0)
         for ref, each in said.items()
     }
+    topics = {ref: each.topic for ref, each in said.items() if isinstance(each, Passage) and each.topic}
+    named_topics = _named_topics(set(topics.values()), asked)
+    return counted | {
+        ref: counted[ref] + _TOPIC_WEIGHT for ref, topic in topics.items() if topic in named_topics
+    }
+
+
+def _named_topics(topics: set[str], asked: frozenset[str]) -> set[str]:
+    """Those of which all words are asked, in English in either number and spelling."""
+    if not topics:
+        return set()
+    roots = set(map(_root, asked))
+    words = {topic: {*map(_root, _words_of(topic))} for topic in topics}
+    return {topic for topic in topics if words[topic] and words[topic] <= roots}
+
+
+def _root(word: str) -> str:
+    """What is the same for a word of English in either number and spelling."""
+    return min(english_stem(word), english_stem(other_spelling(word) or word))
 
 
 def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Passage]:
@@ -78,10 +102,10 @@ def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Pa
             sql = _DOCUMENTS if found.kind == "document" else _MEMORIES
             passages[sql][found.chunk_no] = found.ref
     return {
-        refs[number]: Passage(likelihood, _relevance(said, today))
+        refs[number]: Passage(likelihood, _relevance(said, today), topic=topic)
         for sql, refs in passages.items()
         if refs
-        for number, likelihood, *said in db.execute(sql, (json.dumps(list(refs)),)).fetchall()
+        for number, likelihood, topic, *said in db.execute(sql, (json.dumps(list(refs)),)).fetchall()
     }
 
 
@@ -100,11 +124,13 @@ def _words_of(text: str) -> frozenset[str]:
 _words_of_speaker = lru_cache(maxsize=256)(_words_of)
 
 _MEMORIES = (
-    f"SELECT chunk_no, {LIKELIHOOD.format('c.content')}, y.importance, y.salience, y.category, y.updated_at"
+    f"SELECT chunk_no, {LIKELIHOOD.format('c.content')}, coalesce(y.topic, f.topic_key),"
+    " y.importance, y.salience, y.category, y.updated_at"
     " FROM memory_chunks c LEFT JOIN memories y ON y.memory_id = c.memory_id"
+    " LEFT JOIN facts f ON f.fact_id = c.fact_id"
     " WHERE chunk_no IN (SELECT value FROM json_each(?))"
 )
 _DOCUMENTS = (
-    f"SELECT chunk_no, {LIKELIHOOD.format('content')}, NULL, NULL, NULL, NULL FROM doc_chunks"
+    f"SELECT chunk_no, {LIKELIHOOD.format('content')}, NULL, NULL, NULL, NULL, NULL FROM doc_chunks"
     " WHERE chunk_no IN (SELECT value FROM json_each(?))"
 )
