@@ -12,6 +12,16 @@ def store(tmp_path):
         yield opened
 
 
+@pytest.fixture(scope="module")
+def one_of_each(tmp_path_factory):
+    """A store with a fact and a daily event, for tests that only read."""
+    with memlog.open(tmp_path_factory.mktemp("each"), durability="os") as opened:
+        opened.append([fact("Green", id="f1", ts="2026-02-24T08:00:00Z")])
+        opened.daily.record("Twelve guests came", date="2026-02-24", channel="telegram", event_id="e1")
+        opened.project()
+        yield opened
+
+
 def fact(value, rank=2, topic="favorite_colors", **more):
     kind = "ranked" if rank else "single"
     return FactStored(topic_key=topic, value=value, kind=kind, rank=rank, chat_id="telegram:7", **more)
@@ -125,9 +135,9 @@ def test_what_no_longer_stands_is_no_longer_found(store, mode, change, left):
     ],
 )
 @pytest.mark.parametrize("mode", ["text", "vector"])
-def test_filters_apply_to_facts(store, mode, filters, is_found):
-    store.append([fact("Green", id="f1", ts="2026-02-24T08:00:00Z")])
-    assert bool(found(store, "favorite colors", mode, **filters)) is is_found
+def test_filters_apply_to_facts(one_of_each, mode, filters, is_found):
+    hits = found(one_of_each, "favorite colors", mode, **filters)
+    assert ("favorite_colors 2: Green" in hits) is is_found
 
 
 def test_facts_of_any_topics_and_chats_have_ids_of_their_own(store):
@@ -190,9 +200,8 @@ def test_a_daily_event_is_found_by_its_day(store):
     ],
 )
 @pytest.mark.parametrize("mode", ["text", "vector"])
-def test_filters_apply_to_daily_events(store, mode, filters, is_found):
-    store.daily.record("Twelve guests came", date="2026-02-24", channel="telegram", event_id="e1")
-    assert bool(found(store, "guests", mode, **filters)) is is_found
+def test_filters_apply_to_daily_events(one_of_each, mode, filters, is_found):
+    assert ("Twelve guests came" in found(one_of_each, "guests", mode, **filters)) is is_found
 
 
 def test_a_distilled_daily_event_is_found_still_and_a_forgotten_one_is_not(store):
