@@ -1,7 +1,7 @@
 """Filters of a search. They apply inside both sides, before the cut."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -75,8 +75,8 @@ class Filters:
 
     def __post_init__(self) -> None:
         """Refuse what nothing can be."""
-        if self.category is not None:
-            _known(self.category)
+        if self.category is not None and self.category not in FOUND_UNDER:
+            known_category(self.category)
 
     @property
     def is_empty(self) -> bool:
@@ -102,7 +102,7 @@ class Filters:
         if self.chat is not None:
             given.append(("c.chat_id = ?", [":".join(self.chat)]))
         if self.category is not None:
-            given.append(of_categories(_CATEGORY, [self.category]))
+            given.append(of_categories(_CATEGORY, [self.category], known=FOUND_UNDER))
         if self.source is not None:
             given.append(("c.source = ?", [self.source]))
         if self.topic is not None:
@@ -141,19 +141,15 @@ class Filters:
         return [(f"{column} {sign} ?", [time]) for time, sign in bounds if time is not None]
 
 
-def of_categories(column: str, categories: Iterable[str]) -> Sql:
-    """On a `column` of categories: that it is one of `categories`. What memlog does not know is `other`.
+def of_categories(column: str, categories: Iterable[str], *, known: Collection[str] = CATEGORIES) -> Sql:
+    """On a `column` of categories: that it is one of `categories`. What is not `known` is `other`.
 
     Raises:
         BadInput: there is no such category.
     """
-    asked = set(map(_known, categories))
-    sign, names = ("NOT IN", {*FOUND_UNDER} - asked) if OTHER in asked else ("IN", asked)
+    asked = {each if each in known else known_category(each) for each in categories}
+    sign, names = ("NOT IN", {*known} - asked) if OTHER in asked else ("IN", asked)
     return f"{column} {sign} (SELECT value FROM json_each(?))", [json.dumps(sorted(names))]
-
-
-def _known(category: str) -> str:
-    return category if category in (FACTS, DAILY_EVENTS) else known_category(category)
 
 
 def _all(conditions: list[Sql]) -> Sql:

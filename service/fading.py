@@ -102,13 +102,20 @@ def prune(
     if not names:
         raise BadInput("no category is to be pruned", hint=f"one of {', '.join(CATEGORIES)}")
     check_unit("the threshold", threshold)
+    now = timestamps.now()
     found = Pruned(
         memories=decide(lambda db: faded(db, categories=names, at_most=threshold)),
         threshold=threshold,
         categories=names,
     )
     if found.memories and confirm(found):
-        append([MemoryArchived(memory_id=each.memory_id) for each in found.memories])
+        # Dated as of the decision, so that a save of meanwhile wins; but never before what it archives.
+        append(
+            [
+                MemoryArchived(memory_id=each.memory_id, ts=max(now, each.updated_at))
+                for each in found.memories
+            ]
+        )
         found.archived = len(found.memories)
     return found
 

@@ -178,9 +178,10 @@ class Memories:
         archived: those that are archived, in the place of those that are not.
 
         Raises:
-            BadInput: there is no such category or kind.
+            BadInput: there is no such category, kind or salience.
         """
         check_kind(kind)
+        fading.check_unit("min_salience", min_salience)
         return self._read(
             lambda db: memories.memories(
                 db,

@@ -67,6 +67,7 @@ def lines(store, kind):
         lambda store: store.memories.list(category="drinks"),
         lambda store: store.memories.prune(categories=["temp", "tmp"]),
         lambda store: store.memories.decay({"contex": 0.9}),
+        lambda store: store.memories.list(category="facts"),
         lambda store: memlog.Filters(category="drinks"),
     ],
 )
@@ -130,6 +131,12 @@ def test_a_category_that_memlog_does_not_know_behaves_as_other(store):
     assert saliences(memories) == {"raw": 0.25, "other": 0.5, "context": 1.0}
 
 
+def test_a_memory_under_a_name_that_searches_find_others_under_is_of_other(store):
+    store.append([memlog.MemorySaved(memory_id="m", content="rye bread", category="facts", ts=ago(5000))])
+    assert ids(store.memories.list(category="other")) == ["m"]
+    assert ids(store.memories.prune(categories=["other"], threshold=0.1).memories) == ["m"]
+
+
 # What else cannot be a memory
 
 
@@ -159,6 +166,12 @@ def test_a_deleted_memory_cannot_be_updated(memories):
         memories.update("m", content="coffee")
     assert caught.value.code == "memory_not_found"
     assert len(memories.history("m")) == 2
+
+
+@pytest.mark.parametrize("least", [2, -1, math.nan])
+def test_a_salience_beyond_0_to_1_is_refused(memories, least):
+    with pytest.raises(memlog.BadInput, match="min_salience is"):
+        memories.list(min_salience=least)
 
 
 # What events did, and what age does
@@ -297,6 +310,14 @@ def test_a_day_whose_decay_was_forgotten_is_not_decayed_again(store):
     assert len(lines(store, "salience_decayed")) == 1
 
 
+def test_an_event_that_has_the_days_id_is_no_decay(store):
+    today = ago(0)[:10]
+    store.append([memlog.MemorySaved(id=f"decay-{today}", memory_id="m", content="tea")])
+    with pytest.raises(memlog.BadInput, match=f"decay-{today} cannot decay anything"):
+        store.memories.decay()
+    assert store.status().conflicts == 0
+
+
 # Pruning
 
 
@@ -321,6 +342,20 @@ def test_nothing_is_archived_where_confirm_says_no(store):
     done = store.memories.prune(confirm=lambda found: bool(asked.append(ids(found.memories))))
     assert (asked, ids(done.memories), done.archived) == ([["m"]], ["m"], 0)
     assert lines(store, "memory_archived") == []
+
+
+def test_what_is_saved_again_while_it_is_pruned_stands(store):
+    store.memories.save("tea", memory_id="m", category="temp", ts=ago(100))
+    store.memories.prune(
+        confirm=lambda _: bool(store.memories.save("coffee", memory_id="m", category="temp"))
+    )
+    assert ids(store.memories.list()) == ["m"]
+
+
+def test_what_says_that_it_is_of_the_future_is_pruned_once(store):
+    store.memories.save("tea", memory_id="m", category="temp", importance=0.0, ts=ago(-1000))
+    assert [store.memories.prune().archived for _ in range(2)] == [1, 0]
+    assert store.memories.list() == []
 
 
 def test_other_categories_and_thresholds_are_pruned_where_they_are_named(store):
