@@ -40,6 +40,7 @@ _HELP = {
     "rates": "Factors from 0 to 1 by category, as a JSON object.",
     "raw_tokens": "How long what it sums up was.",
     "reason": "Why, for those who read the log.",
+    "rest": "The value of the next rank, several times: with --rank 1 the whole list.",
     "role": "Whose turn it is.",
     "root": "The folder.",
     "salience": "From 0 to 1; later decays go on from there.",

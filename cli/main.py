@@ -23,6 +23,7 @@ _COMMANDS = {
     "docs": "Read files into the log as documents.",
     "doctor": "Say what is not as it should be, and what to do.",
     "embed": "Give passages that have no vector one.",
+    "fact": "Set, show and remove facts.",
     "forget": "Take events away for ever.",
     "help": "Show the help of a command, or describe all for programs.",
     "init": "Make a store with its settings file.",

@@ -207,18 +207,23 @@ class FactStored(Event, tag="fact_stored"):
     """One value of a subject. Written by agents; sets what (chat_id, topic_key, kind, rank) is.
 
     rank: from 1 in a ranked list; 0 for a single value.
+    rest: with rank 1, the values of ranks 2, 3, …: this is then the whole list, and ends there. One event,
+        so that no list is ever half replaced.
     """
 
     topic_key: Topic
     value: Text
     kind: FactKind = "single"
     rank: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
+    rest: list[Text] | None = None
     chat_id: str | None = None
     source_message_id: str | None = None
 
     def __post_init__(self) -> None:
         if (self.kind == "ranked") != (self.rank > 0):
             raise ValueError("a ranked fact has a rank from 1, a single one has rank 0")
+        if self.rest is not None and self.rank != 1:
+            raise ValueError("the rest of a list follows rank 1")
 
 
 class FactRemoved(Event, tag="fact_removed"):

@@ -30,6 +30,7 @@ from memlog.service.core import Core
 from memlog.service.daily_events import DailyEvents
 from memlog.service.doctor import Finding, examine
 from memlog.service.documents import Documents
+from memlog.service.facts import Facts
 from memlog.service.forgetting import Confirm, Forgetting, Forgotten, log_that_syncs
 from memlog.service.local_model import LocalModel
 from memlog.service.memories import Memories
@@ -61,6 +62,7 @@ class Store:
     memories: what was kept beyond conversations; see `Memories`.
     core: what an agent always sees; see `Core`.
     daily: what happened on which day; see `DailyEvents`.
+    facts: what is known by a topic's name; see `Facts`.
     documents: folders and files of text; see `Documents`.
     """
 
@@ -100,6 +102,11 @@ class Store:
             self.append,
             read=partial(self._read, stream="memory"),
             decide=partial(decide, stream="memory"),
+        )
+        self.facts = Facts(
+            append=self.append,
+            read=partial(self._read, stream="facts"),
+            decide=partial(decide, stream="facts"),
         )
         self.core = Core(
             self.append, partial(self._read, stream="core"), self._read_model.projector.core_view

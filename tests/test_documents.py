@@ -93,6 +93,10 @@ def test_the_shapes_of_the_page_are_those_of_the_results():
         memlog.Document,
         memlog.Verification,
         memlog.Finding,
+        memlog.Fact,
+        memlog.FactAnswer,
+        memlog.FactsSet,
+        memlog.Route,
     ):
         for member in result.__struct_fields__:
             assert f'"{member}"' in SHAPES, f"{result.__name__}.{member}"

@@ -54,12 +54,15 @@ if TYPE_CHECKING:
     from memlog.query.daily_events import DailyEvent
     from memlog.query.documents import Document, Source
     from memlog.query.expansion import Around
+    from memlog.query.fact_answers import FactAnswer, Route
+    from memlog.query.facts import Fact
     from memlog.query.filters import Filters
     from memlog.query.memories import Memory
     from memlog.query.provenance import QuarantinedLine, Stored
     from memlog.query.ranking import Ranking
     from memlog.service.doctor import Finding
     from memlog.service.documents import Added, Documents
+    from memlog.service.facts import Facts, FactsSet
     from memlog.service.folder import Skipped
     from memlog.service.forgetting import DoomedLine, Forgotten
     from memlog.query.hits import Evidence, Hit, LinePosition
@@ -103,6 +106,11 @@ _HOME = {
     "Documents": "memlog.service.documents",
     "Skipped": "memlog.service.folder",
     "Around": "memlog.query.expansion",
+    "Fact": "memlog.query.facts",
+    "FactAnswer": "memlog.query.fact_answers",
+    "Route": "memlog.query.fact_answers",
+    "Facts": "memlog.service.facts",
+    "FactsSet": "memlog.service.facts",
     "Filters": "memlog.query.filters",
     "Ranking": "memlog.query.ranking",
     "DoomedLine": "memlog.service.forgetting",
@@ -188,8 +196,12 @@ __all__ = [
     "Event",
     "Evidence",
     "ExtractionCompleted",
+    "Fact",
+    "FactAnswer",
     "FactRemoved",
     "FactStored",
+    "Facts",
+    "FactsSet",
     "Filters",
     "Forgotten",
     "Finding",
@@ -215,6 +227,7 @@ __all__ = [
     "QuarantinedLine",
     "Ranking",
     "Redacted",
+    "Route",
     "SalienceDecayed",
     "Saved",
     "Scrubbed",

@@ -45,7 +45,7 @@ from memlog.projector.handlers import (
 from memlog.projector.handlers.placed import Placed
 from memlog.projector.sqlite import Connection
 
-VERSION = 4
+VERSION = 5
 """Changes with any change to the rows that a handler makes; part of the projection id."""
 
 Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]

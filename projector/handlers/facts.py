@@ -19,27 +19,30 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
     """Store and remove facts, and what is searched of them."""
     for placed in events:
         if isinstance(placed.event, FactRemoved):
-            _remove(db, placed, placed.event)
+            _clear(db, placed, placed.event)
         else:
             _store(db, placed, cast(FactStored, placed.event), sizes)
 
 
 def _store(db: Connection, placed: Placed, said: FactStored, sizes: ChunkSizes) -> None:
     chat = said.chat_id or ""
-    removals = product([chat], [said.topic_key], [said.kind, None], [said.rank, None])
-    if placed.order < buried(db, placed.stream, *(as_json(key) for key in removals)):
-        return
-    row = {
-        "chat_id": chat,
-        "topic_key": said.topic_key,
-        "kind": said.kind,
-        "rank": said.rank,
-        "stream": placed.stream,
-        "event_id": said.id,
-        "value": said.value,
-        "source_message_id": said.source_message_id,
-    }
-    _put(db, row | placed.order_as("updated_at"), sizes)
+    if said.rest is not None:
+        _clear(db, placed, FactRemoved(topic_key=said.topic_key, kind="ranked", chat_id=said.chat_id))
+    for rank, value in enumerate((said.value, *(said.rest or ())), said.rank):
+        removals = product([chat], [said.topic_key], [said.kind, None], [rank, None])
+        if placed.order < buried(db, placed.stream, *(as_json(key) for key in removals)):
+            continue
+        row = {
+            "chat_id": chat,
+            "topic_key": said.topic_key,
+            "kind": said.kind,
+            "rank": rank,
+            "stream": placed.stream,
+            "event_id": said.id,
+            "value": value,
+            "source_message_id": said.source_message_id,
+        }
+        _put(db, row | placed.order_as("updated_at"), sizes)
 
 
 def _put(db: Connection, row: Row, sizes: ChunkSizes) -> None:
@@ -56,7 +59,8 @@ def _put(db: Connection, row: Row, sizes: ChunkSizes) -> None:
     passages.add(db, "fact_id", [Whole(row["stream"], fact_id, "fact", chat, None, ts, ts, content)], sizes)
 
 
-def _remove(db: Connection, placed: Placed, said: FactRemoved) -> None:
+def _clear(db: Connection, placed: Placed, said: FactRemoved) -> None:
+    """Leave nothing that is older than `placed` of what `said` names."""
     chat = said.chat_id or ""
     bury(db, as_json([chat, said.topic_key, said.kind, said.rank]), placed)
     older = (

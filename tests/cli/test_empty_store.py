@@ -18,6 +18,8 @@ READS: dict[tuple[str, ...], Any] = {
     ("core", "get"): {"user": {}, "agent": {}},
     ("daily", "list"): {"daily_events": []},
     ("docs", "list"): {"sources": []},
+    ("fact", "get", "city"): {"found": False, "facts": []},
+    ("fact", "list"): {"facts": []},
     ("memory", "list"): {"memories": []},
     ("sessions",): {"sessions": []},
     ("summaries",): {"summaries": []},

@@ -85,6 +85,14 @@ core = [event("core_memory_updated", **keys, value=texts), event("core_memory_de
 facts = [
     event("fact_stored", **a_topic, value=texts),
     event("fact_stored", **a_topic, value=texts, kind=st.just("ranked"), rank=st.integers(1, 2)),
+    event(
+        "fact_stored",
+        **a_topic,
+        value=texts,
+        kind=st.just("ranked"),
+        rank=st.just(1),
+        rest=st.lists(texts, max_size=2),
+    ),
     event("fact_removed", **a_topic),
     event(
         "fact_removed",

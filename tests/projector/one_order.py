@@ -156,7 +156,11 @@ def facts(events):
         chat, topic = event.get("chat_id") or "", event.get("topic_key")
         kind, rank = event.get("kind"), event.get("rank")
         if event["type"] == "fact_stored":
-            values[chat, topic, kind or "single", rank or 0] = event["value"]
+            rest = event.get("rest")
+            if rest is not None:
+                values = {key: value for key, value in values.items() if key[:3] != (chat, topic, "ranked")}
+            for place, value in enumerate((event["value"], *(rest or ())), rank or 0):
+                values[chat, topic, kind or "single", place] = value
         elif event["type"] == "fact_removed":
             gone = [
                 key

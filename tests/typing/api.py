@@ -138,6 +138,17 @@ def daily_events(store: memlog.Store) -> None:
     assert_type(store.daily.compress("e1", memory_ids=["m"]), memlog.Position)
 
 
+def facts(store: memlog.Store) -> None:
+    done = store.facts.set("favourite colours", "blue", "green", chat="telegram:7")
+    assert_type(done, memlog.FactsSet)
+    assert_type(done.positions, list[memlog.Position])
+    found = store.facts.get("favorite_colors", rank=2, any_chat=True)
+    assert_type(found, memlog.FactAnswer)
+    assert_type(found.route, memlog.Route | None)
+    assert_type(store.facts.list(), list[memlog.Fact])
+    assert_type(store.facts.remove("favorite_colors", rank=2), list[memlog.Position])
+
+
 def documents(store: memlog.Store) -> None:
     added = store.documents.add("docs", source="docs", include=["*.md"], kind="docs")
     assert_type(added, memlog.Added)

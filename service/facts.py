@@ -1,0 +1,197 @@
+"""Facts as a program stores, reads and removes them: `store.facts`."""
+
+import unicodedata
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog.errors import BadInput, NotFound
+from memlog.eventlog.events import Event, FactKind, FactRemoved, FactStored
+from memlog.eventlog.log import Position
+from memlog.eventlog.timestamps import now
+from memlog.projector.sqlite import Connection
+from memlog.query.fact_answers import FactAnswer, by_key, no_rank, where
+from memlog.query.facts import Fact, Topic, all_topics, topics
+from memlog.query.topics import key_of
+from memlog.service.read_model import Reading
+from memlog.service.saving import Append
+
+LONGEST_VALUE = 1000
+"""Characters of a value."""
+
+_Facts = list[Fact]
+"""Within the class `list` is its method."""
+
+
+class FactsSet(msgspec.Struct, kw_only=True):
+    """What was set.
+
+    topic_key: the key of the topic, as it is stored.
+    ranks: the place of each of `values`; 0 for a single value.
+    chat: `<channel>:<chat_id>`; None for the store's own scope.
+    positions: where the events stand: one for a list or a single value, else one a rank.
+    """
+
+    topic_key: str
+    kind: FactKind
+    ranks: list[int]
+    values: list[str]
+    chat: str | None
+    positions: list[Position]
+
+
+class Facts:
+    """What is known by a topic's name: ranked lists, such as favourite colours, or single values.
+
+    read: asks the read model, caught up if that takes no time. decide: caught up, or raises Busy.
+    """
+
+    def __init__(self, *, append: Append, read: Reading, decide: Reading) -> None:
+        self._append = append
+        self._read = read
+        self._decide = decide
+
+    def set(
+        self,
+        topic: str,
+        *values: str,
+        single: bool = False,
+        ranks: Sequence[int] | None = None,
+        chat: str | None = None,
+        source_message_id: str | None = None,
+    ) -> FactsSet:
+        """Set the ranked list of a topic: all of it, whatever it was before.
+
+        topic: its name, in any spelling; see `FactsSet.topic_key` for its key.
+        single: the topic has one value, and no list.
+        ranks: set these places of the list alone, one for each value, without a gap.
+        chat: `<channel>:<chat_id>`; None for the store's own scope.
+        source_message_id: the message that said so.
+
+        Raises:
+            BadInput: no topic, no value, or none that can be one; ranks that are none; or as `Store.append`,
+                as Busy and LogError.
+        """
+        key = key_of(topic)
+        _check_values(values)
+        fact = FactStored(topic_key=key, value=values[0], chat_id=chat, source_message_id=source_message_id)
+        if single:
+            _check_single(values, ranks)
+            events = [fact]
+        elif ranks is None:
+            events = [replace(fact, kind="ranked", rank=1, rest=[*values[1:]])]
+        else:
+            self._check_ranks(key, chat, values, ranks)
+            pairs, ts = zip(ranks, values, strict=True), now()
+            events = [replace(fact, kind="ranked", rank=rank, value=value, ts=ts) for rank, value in pairs]
+        return FactsSet(
+            topic_key=key,
+            kind=events[0].kind,
+            ranks=[0] if single else [*(ranks or range(1, len(values) + 1))],
+            values=[*values],
+            chat=chat,
+            positions=self._append([*events]),
+        )
+
+    def get(
+        self, topic: str, *, rank: int | None = None, chat: str | None = None, any_chat: bool = False
+    ) -> FactAnswer:
+        """What stands of a topic, or at one rank of its list.
+
+        chat: whose facts; None for the store's own scope.
+        any_chat: where the chat has no such topic, that of the chat that set it last.
+
+        Raises:
+            BadInput: the name can be none; there is no such rank in any list.
+        """
+        key = key_of(topic)
+        if rank is not None:
+            _check_rank(rank)
+        return self._read(lambda db: by_key(db, key, rank=rank, chat=chat, any_chat=any_chat))
+
+    def remove(self, topic: str, *, rank: int | None = None, chat: str | None = None) -> list[Position]:
+        """Remove all that stands of a topic, or one rank of its list; the others keep theirs.
+
+        Raises:
+            NotFound: nothing of this name or rank stands.
+            BadInput: as `get`; or as `Store.append`, as Busy and LogError.
+        """
+        key = key_of(topic)
+        if rank is not None:
+            _check_rank(rank)
+        standing = self._decide(lambda db: _topic(db, key, chat))
+        if standing is None:
+            raise _unknown(f"no topic {key} {where(chat, any_chat=False)}")
+        if rank is not None and standing.at(rank) is None:
+            raise _unknown(no_rank(standing, rank))
+        return self._append(_removals(standing, rank))
+
+    def list(self, *, chat: str | None = None) -> _Facts:
+        """All facts, or those of one chat; the topic that was set last comes first, in it by rank."""
+        found = self._read(lambda db: all_topics(db) if chat is None else topics(db, chat))
+        return [fact for topic in found for fact in topic.facts]
+
+    def _check_ranks(self, key: str, chat: str | None, values: Sequence[str], ranks: Sequence[int]) -> None:
+        if len(ranks) != len(values):
+            raise BadInput(
+                f"{len(values)} values and {len(ranks)} ranks", hint="give one rank for each value, or none"
+            )
+        for rank in ranks:
+            _check_rank(rank)
+        twice = next((rank for rank in ranks if ranks.count(rank) > 1), None)
+        if twice is not None:
+            raise BadInput(f"two values have rank {twice}", hint="a rank has one value")
+        standing = self._decide(lambda db: _topic(db, key, chat))
+        last = standing.facts[-1].rank if standing and standing.kind == "ranked" else 0
+        for rank in sorted(ranks):
+            if rank > last + 1:
+                raise BadInput(f"rank {rank} of {key}, which has {last}", hint=f"the next one is {last + 1}")
+            last = max(last, rank)
+
+
+def _check_values(values: Sequence[str]) -> None:
+    if not values:
+        raise BadInput("no value", hint="give at least one")
+    for value in values:
+        if not value.strip():
+            raise BadInput("a value is empty", hint="memlog fact remove removes what no longer holds")
+        odd = next((letter for letter in value if unicodedata.category(letter) in ("Cc", "Zl", "Zp")), None)
+        if odd is not None:
+            raise BadInput(
+                f"a value has the control character U+{ord(odd):04X}",
+                hint="a value is one line; memlog memory save keeps longer texts",
+            )
+        if len(value) > LONGEST_VALUE:
+            raise BadInput(
+                f"a value of {len(value)} characters",
+                hint=f"at most {LONGEST_VALUE} characters; memlog memory save keeps longer texts",
+            )
+
+
+def _check_rank(rank: int) -> None:
+    if not 1 <= rank <= 1_000_000:
+        raise BadInput(f"rank {rank} is none", hint="ranks are counted from 1 to 1000000")
+
+
+def _check_single(values: Sequence[str], ranks: Sequence[int] | None) -> None:
+    if len(values) > 1:
+        raise BadInput(f"{len(values)} values of a single fact", hint="quote a value that has spaces")
+    if ranks is not None:
+        raise BadInput("a single fact has no rank", hint="give ranks to a list")
+
+
+def _topic(db: Connection, key: str, chat: str | None) -> Topic | None:
+    return next((topic for topic in topics(db, chat) if topic.key == key), None)
+
+
+def _removals(standing: Topic, rank: int | None) -> list[Event]:
+    """One event for each spelling. With the last rank goes what an older kind or spelling says, too."""
+    if rank is None or len(standing.facts) == 1:
+        return [FactRemoved(topic_key=key, chat_id=standing.chat) for key in standing.keys]
+    key = standing.facts[0].topic_key
+    return [FactRemoved(topic_key=key, kind="ranked", rank=rank, chat_id=standing.chat)]
+
+
+def _unknown(why: str) -> NotFound:
+    return NotFound(why, hint="memlog fact list", code="fact_not_found")
