@@ -14,6 +14,7 @@ from memlog.cli.settings import Settings, misspelt_variables, setting_option
 
 _COMMANDS = {
     "append": "Append events to the log.",
+    "ask": "Answer a question from what facts say.",
     "completion": "Print the script that completes commands in a shell.",
     "config": "Show the settings, and where each comes from.",
     "core": "Read and change the core memory.",

@@ -19,6 +19,10 @@ single: the topic has one value. first: what was asked for in the singular is fi
 """
 
 
+Choice = Callable[[Sequence[Topic]], Topic | None]
+"""Picks one of the topics of one chat, which come newest first."""
+
+
 class Route(msgspec.Struct, kw_only=True):
     """The way to an answer.
 
@@ -68,7 +72,11 @@ def answered(facts: Sequence[Fact], route: Route) -> FactAnswer:
 
 def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_chat: bool) -> FactAnswer:
     """What stands of the topic `key`, or at one rank of its list."""
-    topic = find(db, lambda each: each.key == key, chat=chat, any_chat=any_chat)
+
+    def of_key(those: Sequence[Topic]) -> Topic | None:
+        return next((topic for topic in those if topic.key == key), None)
+
+    topic = find(db, of_key, chat=chat, any_chat=any_chat)
     if topic is None:
         return not_stored(f"no topic {key} {where(chat, any_chat=any_chat)}")
     facts = topic.facts if rank is None else [fact for fact in [topic.at(rank)] if fact]
@@ -85,14 +93,17 @@ def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_
     return answered(facts, route)
 
 
-def find(
-    db: Connection, is_asked: Callable[[Topic], bool], *, chat: str | None, any_chat: bool
-) -> Topic | None:
-    """The newest topic of a chat that is asked for; with `any_chat`, and where it has none, of another."""
-    own = next(filter(is_asked, topics(db, chat)), None)
+def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) -> Topic | None:
+    """The topic chosen of a chat; with `any_chat`, and where there is none, the newest chosen of others."""
+    own = choose(topics(db, chat))
     if own is not None or not any_chat:
         return own
-    return next((topic for topic in all_topics(db) if topic.chat != chat and is_asked(topic)), None)
+    others: dict[str | None, list[Topic]] = {}
+    for topic in all_topics(db):
+        if topic.chat != chat:
+            others.setdefault(topic.chat, []).append(topic)
+    chosen = (choose(those) for those in others.values())
+    return max(filter(None, chosen), key=lambda topic: topic.order, default=None)
 
 
 def where(chat: str | None, *, any_chat: bool) -> str:

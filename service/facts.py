@@ -11,6 +11,7 @@ from memlog.eventlog.events import Event, FactKind, FactRemoved, FactStored
 from memlog.eventlog.log import Position
 from memlog.eventlog.timestamps import now
 from memlog.projector.sqlite import Connection
+from memlog.query.asking import ask
 from memlog.query.fact_answers import FactAnswer, by_key, no_rank, where
 from memlog.query.facts import Fact, Topic, all_topics, topics
 from memlog.query.topics import key_of
@@ -109,6 +110,16 @@ class Facts:
         if rank is not None:
             _check_rank(rank)
         return self._read(lambda db: by_key(db, key, rank=rank, chat=chat, any_chat=any_chat))
+
+    def ask(self, question: str, *, chat: str | None = None, any_chat: bool = False) -> FactAnswer:
+        """What facts answer to a question such as `second favourite colour`, by fixed rules and no model.
+
+        In English, Russian and Finnish. Where the question, or the topic that it names, is not certain,
+        nothing is found. The answer's route says how it was found. Without a topic, the one set last answers.
+
+        chat, any_chat: as `get`.
+        """
+        return self._read(lambda db: ask(db, question, chat=chat, any_chat=any_chat))
 
     def remove(self, topic: str, *, rank: int | None = None, chat: str | None = None) -> list[Position]:
         """Remove all that stands of a topic, or one rank of its list; the others keep theirs.

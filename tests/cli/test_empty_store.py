@@ -18,6 +18,7 @@ READS: dict[tuple[str, ...], Any] = {
     ("core", "get"): {"user": {}, "agent": {}},
     ("daily", "list"): {"daily_events": []},
     ("docs", "list"): {"sources": []},
+    ("ask", "what is my city?"): {"found": False, "answer": "I don't have that stored yet"},
     ("fact", "get", "city"): {"found": False, "facts": []},
     ("fact", "list"): {"facts": []},
     ("memory", "list"): {"memories": []},

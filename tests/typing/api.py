@@ -145,6 +145,7 @@ def facts(store: memlog.Store) -> None:
     found = store.facts.get("favorite_colors", rank=2, any_chat=True)
     assert_type(found, memlog.FactAnswer)
     assert_type(found.route, memlog.Route | None)
+    assert_type(store.facts.ask("second favourite colour", chat="telegram:7"), memlog.FactAnswer)
     assert_type(store.facts.list(), list[memlog.Fact])
     assert_type(store.facts.remove("favorite_colors", rank=2), list[memlog.Position])
 

@@ -1,0 +1,406 @@
+"""Questions of facts in plain words, understood by tables and by no model.
+
+`understood` takes a question apart; `ask` answers it. A question is understood only where every word of it is
+accounted for, and answered only by the topic that it names: rather no answer than a wrong one.
+docs/memory/facts.md says what is understood.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput
+from memlog.projector import languages
+from memlog.projector.sqlite import Connection
+from memlog.query.ask_words import WORDS, Words, phrases
+from memlog.query.fact_answers import (
+    Choice,
+    FactAnswer,
+    Route,
+    Rule,
+    answered,
+    find,
+    no_rank,
+    not_stored,
+    where,
+)
+from memlog.query.facts import Fact, Topic
+from memlog.query.ordinals import number_of, ordinal_at
+from memlog.query.topics import FAVORITE, built_in, favorite_part, is_plural, key_of, without_finnish_owner
+
+LONGEST = 1000
+"""Characters of a question that is looked at."""
+
+_APART = re.compile(r"(?<=\d)-(?=[а-яё]{1,3}\b)")
+_SPACES = re.compile(r"[\s\-‐-―_/]+")
+_AROUND = '.,:;!?"`«»“”„()[]{}*…¿¡'
+_OTHERS = ("si", "nsa", "nsä", "mme", "nne")
+_POSSESSIVE = re.compile(r"'s$|s'$")
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What a question asks for.
+
+    language: in which it was understood.
+    words: that name the topic, without those that say that it is a favourite one; none for the one set last.
+    is_favorite: whether they say so.
+    ranks: places in the list. top: so many from its beginning. is_list: all of it.
+    names: of the topic, where a whole question is known to ask for it; then there are no words.
+    """
+
+    language: str
+    words: Sequence[str] = ()
+    is_favorite: bool = False
+    ranks: Sequence[int] = ()
+    top: int | None = None
+    is_list: bool = False
+    names: Sequence[str] = ()
+
+    @property
+    def names_a_topic(self) -> bool:
+        """Whether the topic set last is not meant."""
+        return bool(self.words or self.names)
+
+    @property
+    def name(self) -> str:
+        """The topic, for people."""
+        said = [*(["favorite"] if self.is_favorite else []), *self.words]
+        return repr(" ".join(said or self.names[:1]))
+
+
+def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactAnswer:
+    """What the facts of a chat answer to a question; with `any_chat`, where they have no such topic, those of
+    the chat that set it last.
+    """
+    questions = list(understood(text))
+    if not questions:
+        return not_stored("it is not understood as a question of a fact")
+    for question in questions:
+        topic = _asked(db, question, chat=chat, any_chat=any_chat)
+        if topic is not None:
+            return _answer(question, topic, chat)
+    named = " or ".join(dict.fromkeys(question.name for question in questions))
+    return not_stored(f"no topic {named} {where(chat, any_chat=any_chat)}")
+
+
+def understood(text: str) -> Iterator[Question]:
+    """What a text may ask for; nothing where some of it is not understood."""
+    words = _words(text) if len(text) <= LONGEST else []
+    is_cyrillic = any("а" <= letter <= "я" for word in words for letter in word)
+    for language in ("russian",) if is_cyrillic else ("english", "finnish"):
+        question = _Reader(words, language).question()
+        if question is not None:
+            yield question
+
+
+class _Reader:
+    """Reads the words of a question from both ends."""
+
+    def __init__(self, words: Sequence[str], language: str) -> None:
+        self._words = list(words)
+        self._language = language
+        self._said: Words = WORDS[language]
+        self._is_led = self._is_own = self._is_list = self._is_favorite = False
+        self._ranks: list[int] = []
+        self._top: int | None = None
+        self._is_numbered_behind = False
+
+    def question(self) -> Question | None:
+        """What they ask for; None where that is not certain."""
+        while True:
+            names = self._said.idioms.get(" ".join(self._words))
+            if names is not None:
+                return Question(self._language, names=names.split("|"))
+            if not self._take_lead():
+                break
+        while self._drop_end(self._said.tails):
+            pass
+        self._take_end()
+        while self._words and self._take_word():
+            pass
+        self._take_finnish()
+        return self._checked()
+
+    def _checked(self) -> Question | None:
+        is_of_last = self._is_led and self._is_own and bool(self._ranks or self._is_favorite)
+        is_asked = self._is_own or self._is_favorite or _is_of_somebody(self._words)
+        if not ((self._words or is_of_last) and is_asked) or self._is_doubtful():
+            return None
+        return Question(
+            self._language,
+            words=tuple(self._words),
+            is_favorite=self._is_favorite,
+            ranks=tuple(self._ranks),
+            top=self._top,
+            is_list=self._is_list,
+        )
+
+    def _is_doubtful(self) -> bool:
+        """Whether its numbers can be read in two ways: `3 favourite colour`, `favourite number 2`."""
+        is_counted = self._top is not None
+        is_one = self._language == "english" and bool(self._words) and not is_plural(self._words[-1])
+        return (
+            (is_counted and bool(self._ranks))
+            or (is_counted and is_one and self._top != 1)
+            or (self._is_numbered_behind and not (self._is_favorite and self._words))
+        )
+
+    def _take_lead(self) -> bool:
+        for phrase in phrases(f"{self._said.listing}|{self._said.leads}"):
+            if tuple(self._words[: len(phrase)]) == phrase:
+                self._is_led = True
+                self._is_list |= phrase in phrases(self._said.listing)
+                del self._words[: len(phrase)]
+                return True
+        return False
+
+    def _take_end(self) -> None:
+        """Take what stands behind the topic: `of mine`, `number 3`."""
+        self._is_own |= self._drop_end(self._said.owners_behind)
+        for place in range(max(len(self._words) - 3, 0), len(self._words)):
+            found = ordinal_at(self._words, place, self._language)
+            if (
+                found
+                and place
+                and place + found[1] == len(self._words)
+                and found[1] > 1 - self._is_signed(place)
+            ):
+                self._ranks.append(found[0])
+                self._is_numbered_behind = True
+                del self._words[place:]
+                return
+
+    def _is_signed(self, place: int) -> bool:
+        return self._words[place][0] in "#№"
+
+    def _take_word(self) -> bool:
+        """Take one word or phrase that stands before the topic; False where the topic begins."""
+        if self._take_top() or self._take_rank():
+            return True
+        for table, take in (
+            (self._said.owners, self._own),
+            (self._said.every, self._every),
+            (self._said.fillers, None),
+        ):
+            for phrase in phrases(table):
+                if tuple(self._words[: len(phrase)]) == phrase:
+                    if take is not None:
+                        take()
+                    self._drop(len(phrase))
+                    return True
+        return self._take_favorite()
+
+    def _own(self) -> None:
+        self._is_own = True
+
+    def _every(self) -> None:
+        self._is_list = True
+
+    def _take_top(self) -> bool:
+        """Take `top 3`, `first three`, or a number before the favourite."""
+        if self._top is not None or self._ranks or self._is_favorite:
+            return False
+        for phrase in (*phrases(self._said.top), ()):
+            end = len(phrase)
+            if tuple(self._words[:end]) == phrase and end < len(self._words):
+                number = number_of(self._words[end], self._language)
+                if number is not None:
+                    self._top = number
+                    self._drop(end + 1)
+                    return True
+        return False
+
+    def _take_rank(self) -> bool:
+        """Take an ordinal, or `most` before the favourite."""
+        if self._is_favorite:
+            return False
+        place = 1 if self._ranks and (self._words[0],) in phrases(self._said.joints) else 0
+        found = ordinal_at(self._words, place, self._language) if place < len(self._words) else None
+        if found is None and not self._ranks and (self._words[0],) in phrases(self._said.first):
+            found = 1, 1
+        if found is None or (self._ranks and not place):
+            return False
+        self._ranks.append(found[0])
+        self._drop(place + found[1])
+        return True
+
+    def _take_favorite(self) -> bool:
+        if self._is_favorite or self._language == "finnish":
+            return False
+        self._is_favorite = self._words[0] in FAVORITE[self._language].split()
+        if self._is_favorite:
+            self._is_list |= (
+                self._language == "english" and len(self._words) == 1 and self._words[0][-1] == "s"
+            )
+            self._drop(1)
+        return self._is_favorite
+
+    def _take_finnish(self) -> None:
+        """Take what Finnish says with the beginning and the end of a word: `lempivärini`."""
+        if self._language != "finnish" or not self._words:
+            return
+        last = self._words[-1]
+        bare = without_finnish_owner(last)
+        self._is_own |= bare != last
+        self._words[-1] = bare
+        part = favorite_part(self._words, "finnish")
+        if part is not None:
+            self._is_favorite, self._words = True, part
+
+    def _drop(self, number: int) -> None:
+        self._is_list |= any(word in self._said.plural.split() for word in self._words[:number])
+        del self._words[:number]
+
+    def _drop_end(self, table: str) -> bool:
+        for phrase in phrases(table):
+            if len(self._words) > len(phrase) and tuple(self._words[-len(phrase) :]) == phrase:
+                del self._words[-len(phrase) :]
+                return True
+        return False
+
+
+def _words(text: str) -> list[str]:
+    """The words of a question, folded, without the signs around them; but `2.` within, `#2` and `'s` stay."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    seen = "".join(letter for letter in folded.replace("’", "'") if unicodedata.category(letter) != "Cf")
+    words = [word for word in _SPACES.split(_APART.sub("", seen)) if word.strip(_AROUND)]
+    return [_bare(word, is_last=place == len(words) - 1) for place, word in enumerate(words)]
+
+
+def _bare(word: str, *, is_last: bool) -> str:
+    if not is_last and re.fullmatch(r"\d+\.", word):
+        return word
+    return word.strip(_AROUND).strip("'") or word
+
+
+def _is_of_somebody(words: Sequence[str]) -> bool:
+    return any(_POSSESSIVE.search(word) for word in words)
+
+
+# Which topic
+
+
+def _asked(db: Connection, question: Question, *, chat: str | None, any_chat: bool) -> Topic | None:
+    """The topic that is asked for; None where that is not certain."""
+    if question.names_a_topic:
+        return find(db, _chosen(question), chat=chat, any_chat=any_chat)
+    newest = find(db, lambda those: next(iter(those), None), chat=chat, any_chat=any_chat)
+    return newest if newest and (not question.is_favorite or _is_favorite(newest)) else None
+
+
+def _chosen(question: Question) -> Choice:
+    """Picks the topic that is asked for; None where that is not certain."""
+
+    def chosen(topics: Sequence[Topic]) -> Topic | None:
+        if question.names:
+            keys = [key_of(name) for name in question.names]
+            return next((topic for topic in topics if topic.key in keys), None)
+        return _named(question, topics)
+
+    return chosen
+
+
+def _named(question: Question, topics: Sequence[Topic]) -> Topic | None:
+    key = _key(question)
+    if key is not None:
+        return next((topic for topic in topics if topic.key == key), None)
+    by_name = {topic.key: _name(topic, question) for topic in topics}
+    for alike in (_same, _same_stems):
+        found = [
+            topic
+            for topic in topics
+            if (name := by_name[topic.key]) is not None and alike(name, question.words, question.language)
+        ]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def _key(question: Question) -> str | None:
+    """The one key that a question can mean; None where inflection leaves it open."""
+    if question.language != "english":
+        return built_in(question.words, question.language) if question.is_favorite else None
+    words = ["favorite", *question.words] if question.is_favorite else question.words
+    try:
+        return key_of(" ".join(words))
+    except BadInput:
+        return ""
+
+
+def _name(topic: Topic, question: Question) -> Sequence[str] | None:
+    """The words of a topic's key that can be those of the question."""
+    words = topic.key.split("_")
+    part = favorite_part(words, question.language)
+    return part if question.is_favorite else (words if part is None else None)
+
+
+def _same(one: Sequence[str], other: Sequence[str], language: str) -> bool:  # noqa: ARG001 - as `_same_stems`
+    return [*one] == [*other]
+
+
+def _same_stems(one: Sequence[str], other: Sequence[str], language: str) -> bool:
+    return len(one) == len(other) and all(
+        _stem(word, language) == _stem(asked, language) and not _is_of_others(asked, language)
+        for word, asked in zip(one, other, strict=True)
+    )
+
+
+def _stem(word: str, language: str) -> str:
+    stem = next((stem for _, stem in languages.stems([word], [language])), word)
+    # kaupunki, kaupungin: of the gradations the one that two words are not told apart by.
+    return stem.replace("ng", "nk") if language == "finnish" else stem
+
+
+def _is_of_others(word: str, language: str) -> bool:
+    """Whether a word says that it is yours, theirs or ours, and not mine: `lempivärisi`."""
+    return language == "finnish" and word.endswith(_OTHERS)
+
+
+def _is_favorite(topic: Topic) -> bool:
+    return any(favorite_part(topic.key.split("_"), language) is not None for language in FAVORITE)
+
+
+# What of it
+
+
+def _answer(question: Question, topic: Topic, chat: str | None) -> FactAnswer:
+    rule, facts = _facts(question, topic)
+    if not facts or None in facts:
+        missing = next((rank for rank in _ranks(question) if topic.at(rank) is None), 1)
+        return not_stored(no_rank(topic, missing))
+    route = Route(
+        rule=rule,
+        language=question.language,
+        topic_key=topic.key,
+        ranks=_ranks(question) or ([1] if rule == "first" else []),
+        chat=topic.chat,
+        most_recent=not question.names_a_topic,
+        other_chat=topic.chat != chat,
+    )
+    return answered([fact for fact in facts if fact], route)
+
+
+def _facts(question: Question, topic: Topic) -> tuple[Rule, Sequence[Fact | None]]:
+    ranks = _ranks(question)
+    if ranks or question.top is not None:
+        is_list = topic.kind == "ranked"
+        return "rank", [topic.at(rank) if is_list else None for rank in ranks]
+    if topic.kind == "single":
+        return "single", topic.facts
+    if _is_of_several(question) or not question.is_favorite:
+        return "list", topic.facts
+    return "first", [topic.at(1)]
+
+
+def _ranks(question: Question) -> list[int]:
+    return [*question.ranks] if question.top is None else [*range(1, question.top + 1)]
+
+
+def _is_of_several(question: Question) -> bool:
+    """Whether a question without a rank asks for all of a list."""
+    if question.is_list or not question.words:
+        return question.is_list
+    last = question.words[-1]
+    return is_plural(last) if question.language == "english" else last.endswith("t")
