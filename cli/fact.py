@@ -7,6 +7,7 @@ import click
 from memlog.cli.formats import Answer, Table, format_options, print_answer
 from memlog.cli.opening import open_store
 from memlog.cli.output import json_option, minute, one_line, print_json, printable
+from memlog.cli.stdin import stdin_text
 from memlog.cli.types import CHAT, TEXT, count
 from memlog.query.fact_answers import FactAnswer, Route
 from memlog.query.facts import Fact
@@ -100,6 +101,41 @@ def list_(ctx: click.Context, chat: tuple[str, str] | None) -> None:
         table=_table(found),
         records=found,
         notes=[] if found else ["no facts"],
+    )
+    print_answer(ctx, answer)
+
+
+@fact.command()
+@click.argument("text", type=TEXT, required=False)
+@_chat
+@click.option("--source-message-id", type=TEXT, help="The message that says so.")
+@click.option("--dry-run", is_flag=True, help="Say what would be stored, and store nothing.")
+@format_options
+@click.pass_context
+def extract(
+    ctx: click.Context,
+    text: str | None,
+    chat: tuple[str, str] | None,
+    source_message_id: str | None,
+    dry_run: bool,
+) -> None:
+    """Store the ranked list of favourites that TEXT says of its author; of stdin without one, or with -.
+
+    By fixed rules and no model, in English, Russian or Finnish: `My favourite colours are 1) Blue, 2) Green`.
+    Where topic and list are not both certain, nothing is stored, and stderr says why.
+    """
+    said = stdin_text() if text in (None, "-") else str(text)
+    with open_store(ctx) as store:
+        done = store.facts.extract(
+            said, chat=name_of(chat), source_message_id=source_message_id, dry_run=dry_run
+        )
+    rows = [(done.topic_key, rank, value) for rank, value in enumerate(done.values, 1)]
+    columns = ("topic", "rank", "value")
+    answer = Answer(
+        document=done,
+        table=Table(columns, rows),
+        records=[dict(zip(columns, row, strict=True)) for row in rows],
+        notes=[] if done.stored else [f"nothing was stored: {printable(done.why or 'a dry run')}"],
     )
     print_answer(ctx, answer)
 

@@ -125,7 +125,8 @@ class _Reader:
 
     def _checked(self) -> Question | None:
         is_of_last = self._is_led and self._is_own and bool(self._ranks or self._is_favorite)
-        is_asked = self._is_own or self._is_favorite or _is_of_somebody(self._words)
+        is_of_somebody = self._language == "english" and any(map(_POSSESSIVE.search, self._words))
+        is_asked = self._is_own or self._is_favorite or is_of_somebody
         if not ((self._words or is_of_last) and is_asked) or self._is_doubtful():
             return None
         return Question(
@@ -273,10 +274,6 @@ def _bare(word: str, *, is_last: bool) -> str:
     if not is_last and re.fullmatch(r"\d+\.", word):
         return word
     return word.strip(_AROUND).strip("'") or word
-
-
-def _is_of_somebody(words: Sequence[str]) -> bool:
-    return any(_POSSESSIVE.search(word) for word in words)
 
 
 # Which topic

@@ -15,6 +15,7 @@ from memlog.query.asking import ask
 from memlog.query.fact_answers import FactAnswer, by_key, no_rank, where
 from memlog.query.facts import Fact, Topic, all_topics, topics
 from memlog.query.topics import key_of
+from memlog.service.ranked_lists import ranked_list
 from memlog.service.read_model import Reading
 from memlog.service.saving import Append
 
@@ -40,6 +41,23 @@ class FactsSet(msgspec.Struct, kw_only=True):
     values: list[str]
     chat: str | None
     positions: list[Position]
+
+
+class FactsExtracted(msgspec.Struct, kw_only=True):
+    """What a text says, and whether it was stored.
+
+    topic_key, values: the list, from rank 1 on; None and none where the text says none for certain.
+    chat: `<channel>:<chat_id>`; None for the store's own scope.
+    why: why nothing is certain; None where something is.
+    position: where the event stands; None where nothing was stored.
+    """
+
+    stored: bool
+    topic_key: str | None
+    values: list[str]
+    chat: str | None
+    why: str | None
+    position: Position | None
 
 
 class Facts:
@@ -120,6 +138,38 @@ class Facts:
         chat, any_chat: as `get`.
         """
         return self._read(lambda db: ask(db, question, chat=chat, any_chat=any_chat))
+
+    def extract(
+        self,
+        text: str,
+        *,
+        chat: str | None = None,
+        source_message_id: str | None = None,
+        dry_run: bool = False,
+    ) -> FactsExtracted:
+        """Store the ranked list of favourites that a text says of its author, by fixed rules and no model.
+
+        `My favourite colours are 1) Blue, 2) Green` says one, in English, Russian or Finnish. Only where the
+        topic and the list are both certain something is stored; else the answer says why not.
+
+        chat, source_message_id: as `set`. dry_run: say what would be stored, and store nothing.
+
+        Raises:
+            BadInput: a value can be none; or as `Store.append`, as Busy and LogError.
+        """
+        said = ranked_list(text)
+        found = FactsExtracted(
+            stored=False,
+            topic_key=said.topic_key,
+            values=[*said.values],
+            chat=chat,
+            why=said.why,
+            position=None,
+        )
+        if said.topic_key is None or dry_run:
+            return found
+        done = self.set(said.topic_key, *said.values, chat=chat, source_message_id=source_message_id)
+        return replace(found, stored=True, position=done.positions[0])
 
     def remove(self, topic: str, *, rank: int | None = None, chat: str | None = None) -> list[Position]:
         """Remove all that stands of a topic, or one rank of its list; the others keep theirs.

@@ -95,6 +95,7 @@ def test_the_shapes_of_the_page_are_those_of_the_results():
         memlog.Finding,
         memlog.Fact,
         memlog.FactAnswer,
+        memlog.FactsExtracted,
         memlog.FactsSet,
         memlog.Route,
     ):

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from memlog.query.ranking import Ranking
     from memlog.service.doctor import Finding
     from memlog.service.documents import Added, Documents
-    from memlog.service.facts import Facts, FactsSet
+    from memlog.service.facts import Facts, FactsExtracted, FactsSet
     from memlog.service.folder import Skipped
     from memlog.service.forgetting import DoomedLine, Forgotten
     from memlog.query.hits import Evidence, Hit, LinePosition
@@ -110,6 +110,7 @@ _HOME = {
     "FactAnswer": "memlog.query.fact_answers",
     "Route": "memlog.query.fact_answers",
     "Facts": "memlog.service.facts",
+    "FactsExtracted": "memlog.service.facts",
     "FactsSet": "memlog.service.facts",
     "Filters": "memlog.query.filters",
     "Ranking": "memlog.query.ranking",
@@ -201,6 +202,7 @@ __all__ = [
     "FactRemoved",
     "FactStored",
     "Facts",
+    "FactsExtracted",
     "FactsSet",
     "Filters",
     "Forgotten",

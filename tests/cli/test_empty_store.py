@@ -32,7 +32,17 @@ READS: dict[tuple[str, ...], Any] = {
 """What each command that reads the read model says of an empty store."""
 
 OTHERS = {
-    *("core import", "docs add", "doctor", "forget", "memory history", "memory show", "project", "scrub"),
+    *(
+        "core import",
+        "docs add",
+        "doctor",
+        "fact extract",
+        "forget",
+        "memory history",
+        "memory show",
+        "project",
+        "scrub",
+    ),
     *("secrets", "show", "verify"),
 }
 """Commands that print records, too: they write, make no read model, or are asked for one thing, which is not

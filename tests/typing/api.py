@@ -146,6 +146,9 @@ def facts(store: memlog.Store) -> None:
     assert_type(found, memlog.FactAnswer)
     assert_type(found.route, memlog.Route | None)
     assert_type(store.facts.ask("second favourite colour", chat="telegram:7"), memlog.FactAnswer)
+    extracted = store.facts.extract("My favourite teas are 1) sencha, 2) oolong", dry_run=True)
+    assert_type(extracted, memlog.FactsExtracted)
+    assert_type(extracted.position, memlog.Position | None)
     assert_type(store.facts.list(), list[memlog.Fact])
     assert_type(store.facts.remove("favorite_colors", rank=2), list[memlog.Position])
 

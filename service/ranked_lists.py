@@ -1,0 +1,289 @@
+"""Finds the one ranked list that a text says of its author's favourites.
+
+`My favourite colours are 1) Blue, 2) Green, 3) Black` says one. It is taken only where the topic and
+the list are both certain; docs/memory/facts.md says when.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput
+from memlog.query.ordinals import LANGUAGES, number_of, ordinal_words
+from memlog.query.topics import FAVORITE, built_in, key_of, without_finnish_owner
+
+LONGEST = 100_000
+"""Characters of a text that is looked at."""
+
+_LONGEST_VALUE = 100
+
+
+class RankedList(msgspec.Struct, frozen=True):
+    """What a text says.
+
+    topic_key: the key of the topic; None where nothing is certain. values: from rank 1 on.
+    why: why nothing is certain; None where it is.
+    """
+
+    topic_key: str | None
+    values: Sequence[str]
+    why: str | None
+
+
+class _Doubt(Exception):
+    """Why nothing is certain."""
+
+
+# What is no part of what is said: citation marks, and the signs of Markdown.
+_CLEANED = (
+    (re.compile(r"[ \t\u00a0]+"), " "),
+    (re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL), " "),
+    (re.compile(r"【[^】\n]{0,100}】|\[\^?\d{1,4}(?: ?[,;–-] ?\d{1,4}){0,20}\](?!\()|[⁰¹²³⁴-⁹]+"), ""),
+    (re.compile(r"!?\[([^\]\n]{0,200})\]\([^()\n]{0,500}\)"), r"\1"),
+    (re.compile(r"^ ?#{1,6} | #+ ?$", re.MULTILINE), ""),
+    (re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|~~"), ""),
+    (re.compile(r" +$", re.MULTILINE), ""),
+)
+
+_WORD = r"[^\W\d_][\w'’-]*"
+_TOPIC = rf"(?P<topic>{_WORD}(?: {_WORD}){{0,2}}?)"
+_BEGINS = r"(?:^|(?<=[.!?] ))"
+_LISTS = r"(?:[:–—-](?= |$)|$)"
+
+_SAID = {
+    "english": rf"{_BEGINS}(?:(?:so|ok|okay|well|sure|yes|hi|hello|hey|also|and|now|fyi|btw|by the way"
+    rf"|remember|note|please remember|for the record)[,:!]? (?:that )?){{0,3}}"
+    rf"my (?:top )?(?:(?P<count>\d\d?|%(number)s) )?"
+    rf"(?:all-time )?(?:%(favorite)s) {_TOPIC}(?: in order)?(?: (?:are|is)\b| ?{_LISTS})"
+    rf"(?: in order| as follows| these| the following)?[ ]?{_LISTS}? *",
+    "russian": rf"{_BEGINS}(?:(?:а|и|ну|так|да|итак|кстати|запомни|привет)[,:!]? ){{0,3}}"
+    rf"мои (?:(?P<count>\d\d?|%(number)s) )?"
+    rf"(?:самые )?(?:%(favorite)s) {_TOPIC}(?: по порядку)?(?: это\b| такие\b| ?{_LISTS})[ ]?{_LISTS}? *",
+    "finnish": rf"{_BEGINS}(?:(?:no|ja|joo|hei|moi|siis|muista)[,:!]? ){{0,3}}(?:minun )?"
+    rf"(?P<topic>(?:%(favorite)s)[\w-]+ni)(?: järjestyksessä)?(?: ovat\b| ?{_LISTS})"
+    rf"(?: järjestyksessä)?[ ]?{_LISTS}? *",
+}
+"""How a text says of what the list is. What stands before the topic is known to the last word."""
+
+_RANKED_SAID = {
+    "english": rf"{_BEGINS}my (?=(?:first|1st) (?:%(favorite)s) {_TOPIC} is )",
+    "russian": rf"{_BEGINS}мой (?=(?:первый|1-й) (?:%(favorite)s) {_TOPIC} ?(?:это|[-–—]) )",
+    "finnish": rf"{_BEGINS}(?=ensimmäinen (?P<topic>(?:%(favorite)s)[\w-]+ni) on )",
+}
+"""The same where each place of the list says it: `my first favourite colour is blue, the second is green`."""
+
+_NUMBERED = re.compile(r"(?:(?<=[\s,;])|^)(?:\(?#?(\d{1,3})(?:\)|[.:](?=\s))) *")
+_NUMBERED_LINE = re.compile(r"^[ \t]*\(?(\d{1,3})[.)][ \t]+", re.MULTILINE)
+_ORDINAL = {
+    "english": r"(?:(?:my|the) )?(%(ordinal)s)(?: (?:one|place|favou?rite(?: %(topic)s)?))?"
+    r"(?: is\b|[ ]?[:–—-](?= )|,(?= ))? +",
+    "russian": r"(%(ordinal)s)(?: (?:любим\w+(?: %(topic)s)?|место))?(?: это\b|[ ]?[:–—-](?= ))* +",
+    "finnish": r"(%(ordinal)s)(?: %(topic)s)?(?: on\b|[ ]?[:–—-](?= ))? +",
+}
+
+_NO_TOPIC = frozenset(
+    "about after among and are aren't as at be before but by currently ever for from if in include includes"
+    " including is isn't like my no not now of on or really right still than that the this to today used"
+    " usually was were when which who will with without would"
+    " бы был были в для если и из или когда на не но про"
+    " ei ja jos ole olisi oli olivat tai".split()
+)
+"""Words that are in no topic's name: they turn what is said."""
+
+_DOUBTS = re.compile(
+    r"n't\b|\b(?:actually|asked|but|correction|e\.g|for example|hypothetically|if|imagine|instead|joking"
+    r"|kidding|maybe|not|perhaps|pretend|quote|said|say|says|scratch|suppose|swap|translate|used to|wait"
+    r"|wrong|wrote|возможно|говорит|допустим|если|наверное|например|не|но|нет|переведи|представь|сказала?|точнее"
+    r"|шутка|шучу|eiku|ei|ehkä|esimerkiksi|jos|kuvittele|käännä|mutta|sanoi|vitsi)\b",
+    re.IGNORECASE,
+)
+"""What makes it doubtful, wherever it stands beside the list, whether it is meant, and by whom."""
+
+_OPEN = re.compile(
+    r"\?|n't\b|\b(?:or|maybe|perhaps|not|etc|kidding|joking|wait|или|может|не|шучу|tai|ehkä|ei)\b",
+    re.IGNORECASE,
+)
+_SENTENCE_ENDS = re.compile(r"(?P<before>\w{0,3})[.!?…]{1,5}(?P<after>\s+|$)")
+_JOINT = re.compile(r"(?:[,;.]|(?:^|\s)(?:and|и|а|ja|sekä))+\s*$", re.IGNORECASE)
+_ASIDE = re.compile(r",\s|\s[-–—]\s|\([^)]*[^\W\d_]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_SHORTEST_END = 3
+_QUOTES = ' "“”«»'
+_QUOTED_AFTER = (":", '"', "“", "«", "„", "'", ">")
+
+
+def ranked_list(text: str) -> RankedList:
+    """The one ranked list of favourites that `text` says of its author."""
+    try:
+        return _ranked_list(text)
+    except _Doubt as doubt:
+        return RankedList(None, [], str(doubt))
+
+
+def cleaned(text: str) -> str:
+    """`text` without citation marks, fenced code, and the signs of Markdown."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    for pattern, instead in _CLEANED:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def _ranked_list(text: str) -> RankedList:
+    if len(text) > LONGEST:
+        raise _Doubt(f"the text has more than {LONGEST} characters")
+    said = cleaned(text)
+    statements = list(_statements(said))
+    if len(statements) != 1:
+        raise _Doubt("several lists" if statements else "no topic that is certainly the author's own")
+    ((language, match),) = statements
+    if said[: match.start()].rstrip().endswith(_QUOTED_AFTER):
+        raise _Doubt("it may be somebody else's words")
+    key = _key(language, match)
+    values, end = _values(said[match.end() :], language, match["topic"])
+    count = match.groupdict().get("count")
+    if count and number_of(count.casefold(), language) != len(values):
+        raise _Doubt(f"{len(values)} values where {count} are told")
+    others = said[: match.end()] + " " + said[match.end() + end :]
+    if doubt := _DOUBTS.search(others):
+        raise _Doubt(f"{doubt[0]!r} stands beside the list")
+    return RankedList(key, values, None)
+
+
+def _statements(said: str) -> Iterator[tuple[str, re.Match[str]]]:
+    for language in LANGUAGES:
+        for pattern in _said_patterns(language):
+            for match in pattern.finditer(said):
+                yield language, match
+
+
+def _key(language: str, match: re.Match[str]) -> str:
+    words = match["topic"].casefold().split()
+    if odd := next((word for word in words if word in _NO_TOPIC), None):
+        raise _Doubt(f"{odd!r} is in no topic's name")
+    if language == "finnish":
+        return _key_or_doubt(without_finnish_owner(words[0]))
+    if language == "russian":
+        return _russian_key(words, match[0].casefold())
+    return _key_or_doubt(f"favorite {' '.join(words)}")
+
+
+def _russian_key(words: Sequence[str], said: str) -> str:
+    key = built_in(words, "russian")
+    if key is None and "любимые" not in said:
+        raise _Doubt("the topic's name stands in another case")
+    return key or _key_or_doubt(f"любимые {' '.join(words)}")
+
+
+def _key_or_doubt(name: str) -> str:
+    try:
+        return key_of(name)
+    except BadInput as error:
+        raise _Doubt(error.message) from error
+
+
+# The list
+
+
+def _values(body: str, language: str, topic: str) -> tuple[list[str], int]:
+    """The values of the list with which `body` begins, and where it ends there."""
+    on_lines = body.startswith("\n")
+    start = len(body) - len(body.lstrip())
+    region = body[start:] if on_lines else body[start:].split("\n\n")[0]
+    marks = _marks(region, language, topic, on_lines=on_lines)
+    _check_ranks([rank for rank, _ in marks])
+    items = [region[match.end() : after.start()] for (_, match), (_, after) in pairwise(marks)]
+    last = region[marks[-1][1].end() :]
+    end = (_line_ends if on_lines else _sentence_ends)(last)
+    values = [_value(item, on_line=on_lines) for item in (*items, last[:end])]
+    if len({value.casefold() for value in values}) < len(values):
+        raise _Doubt("a value stands twice")
+    return values, start + marks[-1][1].end() + end
+
+
+def _marks(region: str, language: str, topic: str, *, on_lines: bool) -> list[tuple[int, re.Match[str]]]:
+    """The ranks that are said in a list, which begins with one, and where."""
+    numbered = _NUMBERED_LINE if on_lines else _NUMBERED
+    if numbered.match(region):
+        return [(int(match[1]), match) for match in numbered.finditer(region)]
+    ordinal = _ordinal_pattern(language, topic)
+    if not on_lines and ordinal.match(region):
+        numbers = ordinal_words(language)
+        return [(numbers[match[1].casefold()], match) for match in ordinal.finditer(region)]
+    raise _Doubt("no list with ranks follows the topic")
+
+
+def _check_ranks(ranks: Sequence[int]) -> None:
+    if len(set(ranks)) < len(ranks):
+        raise _Doubt("two values have one rank")
+    if [*ranks] != [*range(1, len(ranks) + 1)]:
+        raise _Doubt(f"the ranks are {', '.join(map(str, ranks))}")
+    if len(ranks) == 1:
+        raise _Doubt("a list of one")
+
+
+def _value(item: str, *, on_line: bool) -> str:
+    """A value of the list, without what joins it to the next one.
+
+    on_line: it has a line of its own, so that what stands there belongs to it.
+    """
+    item = item.strip()
+    if "\n" in item or len(item) > _LONGEST_VALUE:
+        raise _Doubt(f"a value is long: {item[:30]!r}…")
+    value = _JOINT.sub("", item).strip(_QUOTES)
+    if not value:
+        raise _Doubt("a rank has no value")
+    if _CONTROL.search(value):
+        raise _Doubt("a value has a control character")
+    if _OPEN.search(value) or value.count("(") != value.count(")"):
+        raise _Doubt(f"a value is left open: {value!r}")
+    has_more = any(len(match["before"]) == _SHORTEST_END for match in _SENTENCE_ENDS.finditer(value[:-1]))
+    if has_more or (not on_line and _ASIDE.search(value)):
+        raise _Doubt(f"more is said of a value: {value!r}")
+    return value
+
+
+def _line_ends(last: str) -> int:
+    """Where the last line of a list ends. What follows without a blank line may belong to it."""
+    line, newline, following = last.partition("\n")
+    if newline and following and (following[0].isspace() != following.startswith("\n")):
+        raise _Doubt("where the list ends is not certain")
+    if following[:1].islower():
+        raise _Doubt("where the list ends is not certain")
+    return len(line)
+
+
+def _sentence_ends(last: str) -> int:
+    """Where the sentence of the last value ends."""
+    for match in _SENTENCE_ENDS.finditer(last):
+        following = last[match.end() :]
+        if not following.strip():
+            return match.start("after")
+        if len(match["before"]) < _SHORTEST_END or not following[0].isupper():
+            raise _Doubt("where the list ends is not certain")
+        return match.start("after")
+    return len(last)
+
+
+# The patterns
+
+
+@cache
+def _said_patterns(language: str) -> tuple[re.Pattern[str], ...]:
+    favorite = "любимые|любимых" if language == "russian" else FAVORITE[language].replace(" ", "|")
+    numbers = (
+        "two|three|four|five|six|seven|eight|nine|ten|два|три|четыре|пять|шесть|семь|восемь|девять|десять"
+    )
+    return tuple(
+        re.compile(pattern % {"favorite": favorite, "number": numbers}, re.IGNORECASE | re.MULTILINE)
+        for pattern in (_SAID[language], _RANKED_SAID[language])
+    )
+
+
+@cache
+def _ordinal_pattern(language: str, topic: str) -> re.Pattern[str]:
+    words = "|".join(sorted(map(re.escape, ordinal_words(language)), key=len, reverse=True))
+    pattern = _ORDINAL[language] % {"ordinal": words, "topic": re.escape(topic)}
+    return re.compile(rf"(?<!\w){pattern}", re.IGNORECASE)
