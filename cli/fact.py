@@ -169,9 +169,13 @@ def answer_of(found: FactAnswer) -> Answer:
     return Answer(
         document=found,
         table=_table(found.facts),
-        text=[one_line(line) for line in found.answer.split("\n")],
+        text=[one_line(line) for line in _lines(found)],
         notes=list(_notes(found)),
     )
+
+
+def _lines(found: FactAnswer) -> list[str]:
+    return found.answer.split("\n") if len(found.facts) > 1 else [found.answer]
 
 
 def _notes(found: FactAnswer) -> Iterator[str]:

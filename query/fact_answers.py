@@ -123,4 +123,5 @@ def no_rank(topic: Topic, rank: int) -> str:
 def _told(facts: Sequence[Fact]) -> str:
     if len(facts) == 1:
         return facts[0].value
-    return "\n".join(f"{fact.rank}. {fact.value}" for fact in facts)
+    # What others wrote may have lines, and none of them may pass for another rank.
+    return "\n".join(f"{fact.rank}. {' '.join(fact.value.split())}" for fact in facts)
