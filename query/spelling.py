@@ -1,8 +1,8 @@
-"""English words that Britons and Americans spell in two ways: a question in one finds a text in the other."""
+"""English words that Britons and Americans spell in two ways: a question finds both, a topic has one."""
 
 import re
 
-_OUR = "arm behavi col enamel fav flav harb hon hum lab neighb parl rum sav splend vap vig"
+_OUR = "arm behavi col enamel fav flav harb hon hum lab neighb od parl rum sav splend vap vig"
 _PAIRS = (
     *((f"{stem}our", f"{stem}or") for stem in _OUR.split()),
     *(
@@ -12,13 +12,22 @@ _PAIRS = (
         ("fibre", "fiber"),
         ("metre", "meter"),
     ),
+    *(("organisation", "organization"), ("catalogue", "catalog"), ("cheque", "check"), ("tyre", "tire")),
+    *(("aeroplane", "airplane"), ("moustache", "mustache")),
     *(("defence", "defense"), ("licence", "license"), ("grey", "gray"), ("cosy", "cozy"), ("mould", "mold")),
     *(("jewellery", "jewelry"), ("yoghurt", "yogurt"), ("doughnut", "donut"), ("pyjama", "pajama")),
 )
 """What the words of a family begin with, as Britons and as Americans spell it."""
 
-_OTHER = dict(_PAIRS) | {american: british for british, american in _PAIRS}
+_AMERICAN = dict(_PAIRS)
+_OTHER = _AMERICAN | {american: british for british, american in _PAIRS}
 _BEGINS = re.compile("|".join(_OTHER))
+
+
+def american(word: str) -> str:
+    """`word`, folded, as Americans spell it."""
+    found = _BEGINS.match(word)
+    return word if found is None else _AMERICAN.get(found[0], found[0]) + word[found.end() :]
 
 
 def other_spelling(word: str) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from memlog.eventlog.errors import BadInput
+from memlog.query.spelling import american
 
 LONGEST = 128
 """Characters of a key."""
@@ -58,16 +59,12 @@ OWN = {
 }
 """Words that say whose it is."""
 
-_AMERICAN = {
-    **{
-        f"{stem}our": f"{stem}or" for stem in "arm behavi col fav flav harb hon hum neighb od rum vap".split()
-    },
-    **{"centre": "center", "theatre": "theater", "litre": "liter", "fibre": "fiber", "metre": "meter"},
-    **{"organisation": "organization", "programme": "program", "catalogue": "catalog", "grey": "gray"},
-    **{"licence": "license", "defence": "defense", "cheque": "check", "tyre": "tire", "jewellery": "jewelry"},
-    **{"doughnut": "donut", "yoghurt": "yogurt", "aeroplane": "airplane", "moustache": "mustache"},
+_AS = {
+    **{"programme": "program", "programmes": "programs"},
     **dict.fromkeys(("favourite", "favorites", "favourites", "fav", "favs", "fave", "faves"), "favorite"),
 }
+"""Words that stand for another one in a key, beside the two spellings of English."""
+
 _IRREGULAR = {
     **{"children": "child", "people": "person", "men": "man", "women": "woman", "feet": "foot"},
     **{"teeth": "tooth", "mice": "mouse", "geese": "goose", "lives": "life", "wives": "wife"},
@@ -203,15 +200,8 @@ def _favorite_key(words: Sequence[str], part: Sequence[str], language: str) -> s
 
 def _american(words: Sequence[str], number: Callable[[str], str]) -> list[str]:
     """English words as Americans spell them, the last one in a `number`."""
-    spelled = [_spelled(word) for word in words]
+    spelled = [_AS.get(word) or american(word) for word in words]
     return [*spelled[:-1], *(number(word) for word in spelled[-1:])]
-
-
-def _spelled(word: str) -> str:
-    one = singular(word)
-    if one == word or word in _AMERICAN:
-        return _AMERICAN.get(word, word)
-    return _AMERICAN[one] + "s" if one in _AMERICAN else word
 
 
 def _plural(word: str) -> str:
