@@ -110,7 +110,7 @@ def where(chat: str | None, *, any_chat: bool) -> str:
     """Where was looked, for people."""
     if any_chat:
         return "in any chat"
-    return "outside of chats" if chat is None else f"in {chat}"
+    return "in the store's own scope" if chat is None else f"in {chat}"
 
 
 def no_rank(topic: Topic, rank: int) -> str:

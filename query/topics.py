@@ -76,7 +76,7 @@ _IRREGULAR = {
     },
 }
 _SAME = frozenset(
-    "advice atlas canvas chaos christmas furniture jeans kudos lens music news pants pyjamas series shorts"
+    "advice atlas canvas chaos christmas furniture jeans kudos lens music news pajamas pants series shorts"
     " software species weather".split()
 )
 """Words that are the same in both numbers, or have one."""

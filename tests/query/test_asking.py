@@ -96,7 +96,10 @@ def test_what_is_not_stored_is_said_verbatim_and_why(store):
     assert (found.found, found.answer, found.facts, found.route) == (False, NOT_STORED, [], None)
     assert NOT_STORED == "I don't have that stored yet"
     assert found.why == "favorite_colors has no rank 9, but 1, 2, 3"
-    assert store.facts.ask("what is my favourite sport?").why == "no topic 'favorite sport' outside of chats"
+    assert (
+        store.facts.ask("what is my favourite sport?").why
+        == "no topic 'favorite sport' in the store's own scope"
+    )
     assert store.facts.ask("how are you?").why == "it is not understood as a question of a fact"
 
 
