@@ -22,6 +22,7 @@ READS: dict[tuple[str, ...], Any] = {
     ("fact", "get", "city"): {"found": False, "facts": []},
     ("fact", "list"): {"facts": []},
     ("memory", "list"): {"memories": []},
+    ("prune",): {"memories": [], "archived": 0},
     ("sessions",): {"sessions": []},
     ("summaries",): {"summaries": []},
     ("quarantine",): {"lines": []},
