@@ -50,15 +50,33 @@ def memory() -> None:
 
 
 @memory.command(params=options_of(MemorySaved, types=_TYPES))
+@click.option("--no-dedup", is_flag=True, help="Save it in any case, without a look at what is known.")
+@click.option("--any-chat", is_flag=True, help="Look at the memories of every chat, not of --chat alone.")
 @json_option
 @click.pass_context
-def save(ctx: click.Context, /, as_json: bool, **given: Any) -> None:  # noqa: ANN401, ARG001
-    """Save a memory, or say anew what a known one says.
+def save(
+    ctx: click.Context,
+    /,
+    no_dedup: bool,
+    any_chat: bool,
+    as_json: bool,  # noqa: ARG001
+    **given: Any,  # noqa: ANN401
+) -> None:
+    """Save a memory, unless one of its chat says it.
 
-    One text saved twice in one chat is one memory. An archived or deleted memory stands again.
+    A text that is known is counted, and not stored again. Where an older memory says almost the same, and no
+    more, it takes this text; its history keeps both. With --memory-id that memory says this from now on, and
+    no other is looked for. An archived or deleted memory stands again.
     """
-    event = MemorySaved(**_members(MemorySaved, given))
-    print_json(save_memory(open_log(ctx).append, event))
+    if any_chat and (no_dedup or given["memory_id"] is not None):
+        raise click.UsageError("--any-chat: with --no-dedup or --memory-id no duplicate is looked for", ctx)
+    members = _members(MemorySaved, given)
+    if no_dedup or given["memory_id"] is not None:
+        print_json(save_memory(open_log(ctx).append, MemorySaved(**members)))
+        return
+    renamed = {_PARAMETERS.get(name, name): value for name, value in members.items()}
+    with open_store(ctx) as store:
+        print_json(store.memories.save(**renamed, any_chat=any_chat))
 
 
 @memory.command("list")

@@ -23,6 +23,10 @@ def derived_memory_id(chat_id: str | None, content: str) -> str:
 
     The first 32 hex digits of sha256(chat_id, NUL, content in NFKC, case-folded, white space collapsed).
     """
-    folded = " ".join(unicodedata.normalize("NFKC", content).casefold().split())
     # Half a surrogate pair is refused by the log, which says so better.
-    return sha256(f"{chat_id or ''}\0{folded}".encode(errors="surrogatepass")).hexdigest()[:32]
+    return sha256(f"{chat_id or ''}\0{folded(content)}".encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def folded(content: str) -> str:
+    """`content` in NFKC, case-folded, with white space collapsed: of texts that are one memory the same."""
+    return " ".join(unicodedata.normalize("NFKC", content).casefold().split())

@@ -20,6 +20,7 @@ from memlog.query import memories
 from memlog.query.memories import Memory
 from memlog.query.provenance import Stored
 from memlog.service import fading
+from memlog.service.deduplication import save_once
 from memlog.service.fading import ARCHIVE_THRESHOLD, PRUNED, Decayed, Pruned
 from memlog.service.read_model import Reading
 from memlog.service.saving import Append, Saved, check_kind, save
@@ -55,16 +56,27 @@ class Memories:
         memory_id: str | None = None,
         event_id: str | None = None,
         ts: str | None = None,
+        dedup: bool = True,
+        any_chat: bool = False,
     ) -> Saved:
-        """Save a memory; of a `memory_id` that is known, replace all that it says. Reads nothing.
+        """Save a memory, where none says it. What was decided is in the answer: see `Saved`.
+
+        An exact duplicate is counted: one `memory_accessed`. Of a near one the older memory takes the text
+        and the tags, and the greater importance and 0.1 more: one `memory_updated`. Kind, category and topic
+        are the same where memories are merged.
 
         title: the content's first 80 characters where not given.
         chat: `<channel>:<chat_id>`; None for the store's own scope.
-        memory_id: derived from chat and content where not given: one text saved twice is one memory.
+        memory_id: whose text this is: all that it said is replaced, and no other memory is looked for.
+            Derived from chat and content where not given.
         event_id: makes a second try harmless.
+        dedup: False to save it in any case, without reading anything.
+        any_chat: look for duplicates in every chat, not in `chat` alone.
 
         Raises:
-            BadInput: there is no such category or kind; or as `Store.append`, as Busy and LogError.
+            BadInput: there is no such category or kind; `any_chat` without looking for duplicates; or as
+                `Store.append`, as Busy and LogError.
+            DatabaseError: the read model cannot be read, nor made; never without `dedup`.
         """
         event = MemorySaved(
             id=event_id,
@@ -80,7 +92,11 @@ class Memories:
             chat_id=chat,
             tags=tags,
         )
-        return save(self._append, event)
+        if memory_id is not None or not dedup:
+            if any_chat:
+                raise BadInput("no duplicate is looked for in any chat", hint="leave out any_chat")
+            return save(self._append, event)
+        return save_once(self._append, self._decide, self._log, event, any_chat=any_chat)
 
     def get(self, memory_id: str) -> Memory | None:
         """The memory of this id; None where none stands."""

@@ -1,7 +1,10 @@
-"""Saving a memory. It does not look into the read model, so that it takes little longer than an append."""
+"""Saving a memory as it is given, without a look into the read model: it takes little longer than an append.
 
-from collections.abc import Callable
-from typing import Literal, get_args
+`deduplication` looks first.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import get_args
 
 import msgspec
 
@@ -11,19 +14,31 @@ from memlog.eventlog.events import Event, MemoryKind, MemorySaved
 from memlog.eventlog.identity import derived_memory_id
 from memlog.eventlog.log import Position
 
-Append = Callable[[list[Event]], list[Position]]
-"""Makes events durable and says where they stand; raises BadInput, Busy and LogError."""
+Append = Callable[[Sequence[Event | bytes]], list[Position]]
+"""Makes events, or lines, durable and says where they stand; raises BadInput, Busy and LogError."""
+
+SAVED = "saved"
+ALREADY_KNOWN = "already known"
+
+
+def merged_into(memory_id: str) -> str:
+    """The decision that a memory takes the text."""
+    return f"merged into {memory_id}"
 
 
 class Saved(msgspec.Struct, kw_only=True):
     """What became of a memory that was saved.
 
-    decision: `saved`: it stands in the log as a memory of its own, or as what its memory_id now says.
+    memory_id: of the memory that says it.
+    decision: `saved`: it stands as a memory of its own, or as what its memory_id now says.
+        `merged into ID`: that memory said almost the same, and now says this.
+        `already known`: that memory says it, and the save was counted.
+    event_id, position: of the event that was appended.
     """
 
     memory_id: str
     event_id: str
-    decision: Literal["saved"]
+    decision: str
     position: Position
 
 
@@ -33,13 +48,22 @@ def save(append: Append, event: MemorySaved) -> Saved:
     The id is written down, so that whoever looks for it in the log finds it. Raises as `Append`, and BadInput
     where there is no such category or kind.
     """
-    check_kind(event.kind)
-    category = known_category(event.category)
+    event = checked(event)
     memory_id = event.memory_id
     if memory_id is None:
         memory_id = derived_memory_id(event.chat_id, event.content)
-    (position,) = append([msgspec.structs.replace(event, memory_id=memory_id, category=category)])
-    return Saved(memory_id=memory_id, event_id=position.id, decision="saved", position=position)
+    (position,) = append([msgspec.structs.replace(event, memory_id=memory_id)])
+    return Saved(memory_id=memory_id, event_id=position.id, decision=SAVED, position=position)
+
+
+def checked(event: MemorySaved) -> MemorySaved:
+    """`event` with its category by its own name.
+
+    Raises:
+        BadInput: there is no such category or kind.
+    """
+    check_kind(event.kind)
+    return msgspec.structs.replace(event, category=known_category(event.category))
 
 
 def check_kind(kind: str | None) -> None:

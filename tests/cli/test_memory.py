@@ -108,8 +108,40 @@ def test_one_text_saved_twice_is_one_memory(memlog: Run, save: Run) -> None:
     assert len(listed(memlog)) == 2
 
 
-def test_a_save_makes_no_read_model(store: Path, save: Run) -> None:
-    save("tea")
+def test_a_save_says_what_was_decided_and_of_which_memory(memlog: Run, save: Run) -> None:
+    first = save("Anna drinks green tea before work", "--chat", "x:1", "--importance", "0.7")
+    decisions = []
+    for content, *options in (
+        ("anna drinks green tea before work",),
+        ("Anna drinks hot green tea before work", "--tag", "tea"),
+        ("Anna never drinks green tea before work",),
+        ("Anna drinks hot green tea before work", "--no-dedup"),
+    ):
+        done = memlog("memory", "save", "--content", content, "--chat", "x:1", *options)
+        assert list(done.json) == ["memory_id", "event_id", "decision", "position"]
+        decisions.append((done.json["memory_id"] == first, done.json["decision"]))
+    merged = f"merged into {first}"
+    assert decisions == [(True, "already known"), (True, merged), (False, "saved"), (False, "saved")]
+    found = memlog("memory", "show", first, "--json").json
+    assert (found["content"], found["importance"]) == ("Anna drinks hot green tea before work", 0.8)
+    assert (found["tags"], found["access_count"]) == (["tea"], 1)
+
+
+def test_another_chat_is_looked_at_where_it_is_asked_for(memlog: Run, save: Run) -> None:
+    first = save("Anna drinks green tea", "--chat", "x:1")
+    assert save("Anna drinks green tea", "--chat", "x:2", "--any-chat") == first
+    assert save("Anna drinks green tea", "--chat", "x:2") != first
+
+
+@pytest.mark.parametrize("more", [("--no-dedup",), ("--memory-id", "m")], ids=" ".join)
+def test_any_chat_is_wrong_usage_where_no_duplicate_is_looked_for(memlog: Run, more: tuple[str, ...]) -> None:
+    done = memlog("memory", "save", "--content", "tea", "--any-chat", "--json", *more)
+    assert (done.code, done.error["code"]) == (2, "usage")
+
+
+def test_a_save_that_looks_for_no_duplicates_makes_no_read_model(store: Path, save: Run) -> None:
+    save("tea", "--no-dedup")
+    save("tea", "--memory-id", "m")
     assert [path.name for path in store.iterdir()] == ["log"]
 
 

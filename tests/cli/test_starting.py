@@ -57,8 +57,10 @@ def test_nothing_heavy_is_imported(environment: dict[str, str], args: tuple[str,
     assert modules & (HEAVY | LAYERS_ABOVE_THE_LOG) == set()
 
 
-@pytest.mark.parametrize("more", [(), ("--memory-id", "tea")], ids=["derived id", "given id"])
-def test_saving_a_memory_does_not_read(environment: dict[str, str], more: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("more", [("--no-dedup",), ("--memory-id", "tea")], ids=["derived id", "given id"])
+def test_saving_a_memory_that_looks_for_no_duplicates_does_not_read(
+    environment: dict[str, str], more: tuple[str, ...]
+) -> None:
     """Only that an id is derived costs more than an append."""
     modules = imported(environment, ("memory", "save", "--content", "likes tea", *more))
     assert "memlog.service.saving" in modules

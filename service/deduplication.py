@@ -1,0 +1,194 @@
+"""What a text that is to be saved is to the memories that stand: known, a newer saying of one, or new.
+
+An exact duplicate is counted and not stored; of a near one (`likeness`) the older memory takes the newer
+text, by one `memory_updated`; everything else is saved. Whoever decides reads the log as it is then, and
+appends: two that save one text at once name one memory by its id, and two that save texts that are alike may
+leave both.
+"""
+
+from operator import itemgetter
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.categories import read_as
+from memlog.eventlog.draft import draft
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.events import Event, MemoryAccessed, MemorySaved, MemoryUpdated
+from memlog.eventlog.identity import derived_memory_id, folded
+from memlog.eventlog.secrets import masked
+from memlog.projector.sqlite import Connection
+from memlog.query import provenance
+from memlog.query.likely_memories import Standing, likely_memories, standing
+from memlog.query.provenance import Stored
+from memlog.service.likeness import LONGEST, Text, says_all, similarity
+from memlog.service.read_model import Reading
+from memlog.service.saving import ALREADY_KNOWN, SAVED, Append, Saved, checked, merged_into, save
+
+_CANDIDATES = 20
+"""Memories that the full text finds."""
+
+_OF_A_MERGE = 0.1
+"""By how much a merge raises the importance."""
+
+_DIGITS = 6
+"""Of an importance, lest 0.7 + 0.1 be 0.7999999999999999."""
+
+
+class _Decision(NamedTuple):
+    memory_id: str
+    decision: str
+    event: Event | bytes
+
+
+def save_once(append: Append, decide: Reading, log: Path, event: MemorySaved, *, any_chat: bool) -> Saved:
+    """Append what `event`, which names no memory_id, is to the memories that stand.
+
+    decide: reads the log as it is now. any_chat: look at the memories of every chat, not at its own alone.
+
+    Raises:
+        BadInput: the event cannot be stored, there is no such category or kind, or another event has its id.
+        Busy, LogError: as `Append`.
+        DatabaseError: the read model cannot be read.
+    """
+    event = checked(event)
+    try:
+        draft(event)
+    except BadInput:
+        # It is refused in any case, in words that may hold no key.
+        return save(append, event)
+    found = decide(lambda db: _decided(db, log, event, any_chat))
+    (position,) = append([found.event])
+    return Saved(memory_id=found.memory_id, event_id=position.id, decision=found.decision, position=position)
+
+
+def _decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> _Decision:
+    own_id = derived_memory_id(event.chat_id, event.content)
+    before = _tried_before(db, log, event)
+    if before is not None:
+        return _again(before, event, own_id)
+    own = standing(db, own_id)
+    if own is not None and not own.is_archived and _is_what_it_says(own, event.content):
+        return _known(own, event)
+    if len(event.content) > LONGEST or (found := _of_others(db, event, own, any_chat)) is None:
+        return _new(own_id, event)
+    return found
+
+
+def _of_others(db: Connection, event: MemorySaved, own: Standing | None, any_chat: bool) -> _Decision | None:
+    """What `event` is to memories of about its length; None where it is new, or to stand again.
+
+    own: the memory that once said this, and may say something else now.
+    """
+    new = Text(event.content)
+    texts = [(memory, Text(memory.content)) for memory in _candidates(db, event, own, any_chat)]
+    same = [memory for memory, text in texts if text.normalised == new.normalised]
+    if same:
+        return _known(min(same, key=lambda memory: memory.chat != (event.chat_id or None)), event)
+    if own is not None and own.is_archived:
+        return None
+    for memory, text in texts:
+        if own is not None and memory.memory_id == own.memory_id and says_all(text, new):
+            return _known(memory, event)
+    alike = [
+        (found, memory)
+        for memory, text in texts
+        if _may_become(memory, event) and (found := similarity(text, new)) is not None
+    ]
+    return _merged(max(alike, key=itemgetter(0))[1], event) if alike else None
+
+
+def _candidates(db: Connection, event: MemorySaved, own: Standing | None, any_chat: bool) -> list[Standing]:
+    # Half as long, or twice, before what is not compared is taken away.
+    lengths = (len(event.content) // 2, min(len(event.content) * 2, LONGEST))
+    found = likely_memories(
+        db,
+        event.content,
+        chat=event.chat_id or None,
+        any_chat=any_chat,
+        lengths=lengths,
+        limit=_CANDIDATES,
+    )
+    if own is None or own.is_archived or len(own.content) > LONGEST or own in found:
+        return found
+    return [*found, own]
+
+
+def _may_become(memory: Standing, event: MemorySaved) -> bool:
+    """Whether a memory is of the kind, category and topic of `event`, and has not changed after it."""
+    now = timestamps.now() if event.ts is None else timestamps.normalised(event.ts, naive_is_utc=False)
+    return (
+        (memory.kind, read_as(memory.category)) == (event.kind, event.category)
+        and (not memory.topic or not event.topic or memory.topic == event.topic)
+        and memory.updated_at <= now
+    )
+
+
+def _is_what_it_says(memory: Standing, content: str) -> bool:
+    """Whether a memory still says `content`; keys may have been masked."""
+    said = folded(memory.content)
+    return said == folded(content) or said == folded(masked(content))
+
+
+def _known(memory: Standing, event: MemorySaved) -> _Decision:
+    accessed = MemoryAccessed(id=event.id, ts=event.ts, memory_ids=[memory.memory_id])
+    return _Decision(memory.memory_id, ALREADY_KNOWN, accessed)
+
+
+def _merged(memory: Standing, event: MemorySaved) -> _Decision:
+    new_tags = [tag for tag in event.tags or () if tag not in memory.tags]
+    updated = MemoryUpdated(
+        id=event.id,
+        ts=event.ts,
+        memory_id=memory.memory_id,
+        content=event.content,
+        title=event.title or None,
+        topic=event.topic or None,
+        importance=merged_importance(memory.importance, event.importance),
+        tags=[*memory.tags, *dict.fromkeys(new_tags)] if new_tags else None,
+    )
+    return _Decision(memory.memory_id, merged_into(memory.memory_id), updated)
+
+
+def merged_importance(one: float, other: float) -> float:
+    """The importance, from 0 to 1, of two memories that are merged."""
+    return min(1.0, round(max(one, other) + _OF_A_MERGE, _DIGITS))
+
+
+def _new(memory_id: str, event: MemorySaved) -> _Decision:
+    return _Decision(memory_id, SAVED, msgspec.structs.replace(event, memory_id=memory_id))
+
+
+# A second try
+
+
+def _tried_before(db: Connection, log: Path, event: MemorySaved) -> Stored | None:
+    """The event of the memory's stream that has the id of `event`."""
+    if event.id is None:
+        return None
+    found = provenance.stored(db, log, event.id, "memory")
+    return found if found is not None and found.id == event.id else None
+
+
+def _again(before: Stored, event: MemorySaved, own_id: str) -> _Decision:
+    """What was decided then: the same line, which counts once.
+
+    Raises:
+        BadInput: that event says something else.
+    """
+    members = msgspec.json.decode(before.raw)
+    memory_id, *others = members.get("memory_ids") or [members.get("memory_id")]
+    texts = [folded(event.content), folded(masked(event.content))]
+    said = before.type == "memory_accessed" or folded(members.get("content") or "") in texts
+    decision = {
+        "memory_saved": SAVED,
+        "memory_updated": merged_into(memory_id),
+        "memory_accessed": ALREADY_KNOWN,
+    }.get(before.type)
+    if decision is None or others or not said:
+        raise BadInput(
+            f"the event {before.id} says something else", hint="give another id, or none", code="conflict"
+        )
+    return _Decision(memory_id or own_id, decision, before.raw.encode())

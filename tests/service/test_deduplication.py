@@ -1,0 +1,375 @@
+"""A text that is saved is known, a newer saying of an older memory, or new."""
+
+import json
+import multiprocessing
+import time
+
+import pytest
+
+import memlog
+from memlog.eventlog.identity import derived_memory_id
+
+TEA = "Anna drinks green tea every morning before work"
+HOT_TEA = "Anna drinks hot green tea every morning before work"
+CHAT = "telegram:7"
+
+
+@pytest.fixture
+def store(tmp_path):
+    with memlog.open(tmp_path / "store") as opened:
+        yield opened
+
+
+@pytest.fixture
+def memories(store):
+    return store.memories
+
+
+def day(number):
+    return f"2026-02-{number:02}T08:00:00.000Z"
+
+
+def contents(memories, **asked):
+    return {memory.content for memory in memories.list(**asked)}
+
+
+def types(memories, memory_id):
+    return [event.type for event in memories.history(memory_id)]
+
+
+def texts(memories, memory_id):
+    """Every content that the history of a memory shows."""
+    said = (json.loads(event.raw).get("content") for event in memories.history(memory_id))
+    return [content for content in said if content is not None]
+
+
+def without_counts(memory):
+    return {name: getattr(memory, name) for name in memory.__struct_fields__} | {
+        "access_count": None,
+        "last_accessed": None,
+    }
+
+
+# Exact duplicates
+
+
+@pytest.mark.parametrize("again", [TEA, f"  {TEA.upper()}\n", TEA.replace(" ", "  "), TEA.replace("A", "Ａ")])
+def test_an_exact_duplicate_changes_nothing_but_a_count(memories, again):
+    first = memories.save(TEA, importance=0.7, tags=["tea"], title="Tea")
+    before = memories.get(first.memory_id)
+    second = memories.save(again, importance=0.9, tags=["new"], title="Other", category="context")
+    assert (second.memory_id, second.decision) == (first.memory_id, "already known")
+    after = memories.get(first.memory_id)
+    assert without_counts(after) == without_counts(before)
+    assert (before.access_count, after.access_count) == (0, 1)
+    assert types(memories, first.memory_id) == ["memory_saved", "memory_accessed"]
+    assert second.event_id == second.position.id == memories.history(first.memory_id)[1].id
+
+
+def test_a_text_that_a_named_memory_says_is_known(memories):
+    memories.save(TEA, memory_id="tea")
+    saved = memories.save(TEA)
+    assert (saved.memory_id, saved.decision) == ("tea", "already known")
+    assert len(memories.list()) == 1
+
+
+@pytest.mark.parametrize("leave", ["archive", "delete"])
+def test_a_text_that_stands_no_longer_is_saved_anew(memories, leave):
+    first = memories.save(TEA)
+    getattr(memories, leave)(first.memory_id)
+    second = memories.save(TEA)
+    assert (second.memory_id, second.decision) == (first.memory_id, "saved")
+    assert contents(memories) == {TEA}
+
+
+def test_a_text_that_its_memory_no_longer_says_is_said_again(memories):
+    first = memories.save("The tea house opens at eight")
+    memories.update(first.memory_id, content="The tea house opens at nine")
+    second = memories.save("The tea house opens at eight")
+    assert (second.memory_id, second.decision) == (first.memory_id, "saved")
+    assert contents(memories) == {"The tea house opens at eight"}
+    assert len(texts(memories, first.memory_id)) == 3
+
+
+def test_the_text_that_a_merged_memory_began_with_is_known(memories):
+    first = memories.save(TEA)
+    memories.save(HOT_TEA)
+    again = memories.save(TEA)
+    assert (again.memory_id, again.decision) == (first.memory_id, "already known")
+    assert contents(memories) == {HOT_TEA}
+
+
+def test_keys_that_were_masked_do_not_make_a_text_unknown(tmp_path):
+    secret = "The key of the staging server is AKIAIOSFODNN7EXAMPLE"
+    with memlog.open(tmp_path / "masking", redact=True) as store:
+        first = store.memories.save(secret)
+        assert "AKIA" not in store.memories.get(first.memory_id).content
+        second = store.memories.save(secret)
+        assert (second.memory_id, second.decision) == (first.memory_id, "already known")
+
+
+# Near duplicates
+
+
+def test_a_near_duplicate_is_one_update_of_the_older_memory(memories):
+    first = memories.save(TEA, importance=0.6, tags=["tea"], ts=day(1))
+    second = memories.save(HOT_TEA, importance=0.4, tags=["hot", "tea"], ts=day(2))
+    assert second.memory_id == first.memory_id
+    assert second.decision == f"merged into {first.memory_id}"
+    (found,) = memories.list()
+    assert (found.content, found.importance, found.tags) == (HOT_TEA, 0.7, ["tea", "hot"])
+    assert (found.title, found.created_at, found.updated_at) == (HOT_TEA, day(1), day(2))
+    assert (found.event_id, found.access_count) == (second.event_id, 0)
+    assert types(memories, first.memory_id) == ["memory_saved", "memory_updated"]
+
+
+def test_both_texts_of_a_merge_stay_in_the_history(memories):
+    first = memories.save(TEA)
+    memories.save(HOT_TEA)
+    assert texts(memories, first.memory_id) == [TEA, HOT_TEA]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "merged"),
+    [(0.5, 0.5, 0.6), (0.7, 0.2, 0.8), (0.2, 0.7, 0.8), (0.95, 0.5, 1.0), (1.0, 1.0, 1.0), (0.0, 0.0, 0.1)],
+)
+def test_only_a_merge_raises_importance_by_a_tenth_over_the_greater(memories, older, newer, merged):
+    saved = memories.save(TEA, importance=older)
+    memories.save(TEA, importance=newer)
+    assert memories.get(saved.memory_id).importance == older
+    memories.save(HOT_TEA, importance=newer)
+    assert memories.get(saved.memory_id).importance == merged
+
+
+def test_a_merge_takes_the_title_and_the_topic_that_the_newer_one_names(memories):
+    saved = memories.save(TEA, title="Tea", source="conversation")
+    memories.save(HOT_TEA, title="Hot tea", topic="drinks")
+    found = memories.get(saved.memory_id)
+    assert (found.title, found.topic, found.source) == ("Hot tea", "drinks", "conversation")
+
+
+def test_of_several_memories_the_most_similar_one_takes_the_text(memories):
+    memories.save("Anna drinks strong green tea every morning before work with milk", memory_id="far")
+    memories.save(TEA, memory_id="near")
+    assert memories.save(f"{TEA}!").decision == "merged into near"
+
+
+def test_what_is_new_is_saved(memories):
+    memories.save(TEA)
+    saved = memories.save("The kettle is in the cellar")
+    assert (saved.decision, saved.memory_id) == (
+        "saved",
+        derived_memory_id(None, "The kettle is in the cellar"),
+    )
+    assert len(memories.list()) == 2
+
+
+@pytest.mark.parametrize(
+    "newer",
+    [
+        "Anna drinks green tea every evening before work",
+        "Anna never drinks green tea every morning before work",
+        "Hanna drinks green tea every morning before work",
+        "Anna drinks green tea every morning",
+    ],
+)
+def test_what_says_something_else_or_less_stands_beside(memories, newer):
+    memories.save(TEA)
+    assert memories.save(newer).decision == "saved"
+    assert contents(memories) == {TEA, newer}
+
+
+@pytest.mark.parametrize("more", [{"kind": "insight"}, {"category": "context"}, {"topic": "work"}])
+def test_another_kind_category_or_topic_is_another_memory(memories, more):
+    memories.save(TEA, topic="drinks")
+    assert memories.save(HOT_TEA, **more).decision == "saved"
+    assert len(memories.list()) == 2
+
+
+def test_an_archived_memory_takes_no_text(memories):
+    memories.archive(memories.save(TEA).memory_id)
+    assert memories.save(HOT_TEA).decision == "saved"
+
+
+def test_what_happened_before_a_memory_changed_does_not_replace_it(memories):
+    memories.save(HOT_TEA, ts=day(2))
+    assert memories.save(f"{HOT_TEA}, really", ts=day(1)).decision == "saved"
+    assert contents(memories) == {HOT_TEA, f"{HOT_TEA}, really"}
+
+
+# Scope
+
+
+@pytest.mark.parametrize("other", [None, "telegram:8"])
+@pytest.mark.parametrize("newer", [TEA, HOT_TEA])
+def test_deduplication_never_crosses_a_chat(memories, other, newer):
+    memories.save(TEA, chat=CHAT)
+    assert memories.save(newer, chat=other).decision == "saved"
+    assert len(memories.list()) == 2
+
+
+def test_memories_of_other_chats_leave_room_for_those_of_this_one(memories):
+    for number in range(60):
+        memories.save(HOT_TEA, chat=f"x:{number}", dedup=False)
+    first = memories.save(TEA, dedup=False)
+    assert memories.save(HOT_TEA).memory_id == first.memory_id
+
+
+@pytest.mark.parametrize(("newer", "decision"), [(TEA, "already known"), (HOT_TEA, "merged into m")])
+def test_deduplication_crosses_chats_where_it_is_asked_to(memories, newer, decision):
+    memories.save(TEA, chat=CHAT, memory_id="m")
+    assert memories.save(newer, chat="telegram:8", any_chat=True).decision == decision
+    assert [memory.chat for memory in memories.list()] == [CHAT]
+
+
+def test_of_two_chats_that_know_a_text_its_own_is_counted(memories):
+    memories.save(TEA, chat=CHAT, memory_id="other")
+    memories.save(TEA, memory_id="own")
+    assert memories.save(TEA, any_chat=True).memory_id == "own"
+
+
+# Without deduplication
+
+
+def test_without_deduplication_everything_is_saved(memories):
+    first = memories.save(TEA)
+    assert memories.save(HOT_TEA, dedup=False).decision == "saved"
+    again = memories.save(TEA, dedup=False, importance=0.9)
+    assert (again.memory_id, again.decision) == (first.memory_id, "saved")
+    assert memories.get(first.memory_id).importance == 0.9
+    assert len(memories.list()) == 2
+
+
+def test_a_given_memory_id_is_never_merged(memories):
+    memories.save(TEA)
+    assert memories.save(TEA, memory_id="m").decision == "saved"
+    assert memories.save(HOT_TEA, memory_id="n").decision == "saved"
+    assert len(memories.list()) == 3
+
+
+@pytest.mark.parametrize("more", [{"dedup": False}, {"memory_id": "m"}])
+def test_any_chat_is_refused_where_no_duplicate_is_looked_for(memories, more):
+    with pytest.raises(memlog.BadInput):
+        memories.save(TEA, any_chat=True, **more)
+    assert memories.list() == []
+
+
+# A second try with one id
+
+
+@pytest.mark.parametrize(
+    ("before", "text"), [([], TEA), ([TEA], TEA), ([TEA], HOT_TEA)], ids=["saved", "known", "merged"]
+)
+def test_a_save_that_is_tried_again_is_one_event_and_one_answer(store, before, text):
+    for each in before:
+        store.memories.save(each)
+    first = store.memories.save(text, event_id="once")
+    second = store.memories.save(text, event_id="once")
+    assert (second.memory_id, second.decision, second.event_id) == (first.memory_id, first.decision, "once")
+    assert len(store.memories.history(first.memory_id)) == len(before) + 1
+    assert store.status().conflicts == 0
+
+
+@pytest.mark.parametrize("taken", ["saved", "updated", "archived"])
+def test_an_id_that_another_event_has_is_refused(store, taken):
+    memories = store.memories
+    memories.save("The kettle is in the cellar", memory_id="m", event_id="saved")
+    memories.update("m", content="The kettle is upstairs", event_id="updated")
+    store.append([memlog.MemoryArchived(id="archived", memory_id="m")])
+    with pytest.raises(memlog.BadInput) as caught:
+        memories.save(TEA, event_id=taken)
+    assert caught.value.code == "conflict"
+    assert contents(memories) == set()
+
+
+# Texts of every length and script
+
+
+@pytest.mark.parametrize("text", ["?", "…", "a", "茶", "  tea ", '"', "🍵", "\0", "-" * 300])
+def test_a_text_of_next_to_nothing_is_saved_once(memories, text):
+    assert memories.save(text).decision == "saved"
+    assert memories.save(text).decision == "already known"
+    assert len(memories.list()) == 1
+
+
+def test_a_text_of_10_mb_is_saved_once_and_in_seconds(store):
+    """That its passages are cut for the search is no part of it: whoever reads next waits for that."""
+    text = "Anna drinks green tea. " * 450_000
+    started = time.monotonic()
+    assert store.memories.save(text).decision == "saved"
+    assert time.monotonic() - started < 15
+
+
+def test_long_texts_are_compared_by_their_beginning_and_not_at_all_above_a_limit(memories):
+    long = " ".join(f"Line {number} of the minutes is about the roof." for number in range(200))
+    first = memories.save(long)
+    assert len(long) < 10_000
+    assert memories.save(f"{long} (agreed)").decision == f"merged into {first.memory_id}"
+    longer = f"{long} {long}"
+    assert memories.save(longer).decision == "saved"
+    assert memories.save(f"{longer} (agreed)").decision == "saved"
+    assert memories.save(longer.upper()).decision == "already known"
+
+
+# Decided by the log as it is
+
+
+def test_a_save_waits_for_a_projector_and_does_not_go_by_an_old_read_model(store):
+    from memlog.eventlog.locks import locked
+
+    store.memories.list()
+    with memlog.open(store.path, lock_timeout=0.1) as hurried:
+        hurried.memories.list()
+        store.memories.save(TEA, dedup=False)
+        with locked(store.path / "projector.lock", "a test", 1.0), pytest.raises(memlog.Busy):
+            hurried.memories.save(TEA)
+        assert hurried.memories.save(TEA).decision == "already known"
+
+
+def test_a_duplicate_of_a_line_that_was_written_by_hand_is_known(store):
+    store.append([memlog.MemorySaved(content=TEA)])
+    assert store.memories.save(TEA).decision == "already known"
+
+
+def test_replay_gives_the_same_memories(store):
+    for text in (TEA, TEA, HOT_TEA, TEA, "The kettle is in the cellar"):
+        store.memories.save(text)
+    assert store.verify().ok
+
+
+ROUNDS = 20
+
+
+def _save(path, number, barrier, answers):
+    with memlog.open(path) as store:
+        for step in range(ROUNDS):
+            barrier.wait(60)
+            one = store.memories.save(f"Parcel {step * 1111} was left at the door")
+            near = store.memories.save(
+                f"Box {step * 1111} stands in the {'dark ' * number}cellar of the house"
+            )
+            answers.put((step, number, one.memory_id, one.decision, near.memory_id))
+
+
+def test_two_processes_that_save_one_text_at_once_end_with_one_memory(store):
+    """Of texts that are alike one or both stand, and the history has both."""
+    context = multiprocessing.get_context("spawn")
+    barrier, answers = context.Barrier(2), context.Queue()
+    processes = [
+        context.Process(target=_save, args=(store.path, number, barrier, answers)) for number in (0, 1)
+    ]
+    for process in processes:
+        process.start()
+    found = [answers.get(timeout=120) for _ in range(2 * ROUNDS)]
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0]
+    for step in range(ROUNDS):
+        ours = [answer for answer in found if answer[0] == step]
+        assert len({memory_id for _, _, memory_id, _, _ in ours}) == 1
+        assert {decision for _, _, _, decision, _ in ours} <= {"saved", "already known"}
+        said = {text for *_, memory_id in ours for text in texts(store.memories, memory_id)}
+        assert said == {f"Box {step * 1111} stands in the {'dark ' * n}cellar of the house" for n in (0, 1)}
+    standing = [memory.content for memory in store.memories.list()]
+    assert sum(content.startswith("Parcel") for content in standing) == ROUNDS
+    assert store.verify().ok
