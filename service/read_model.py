@@ -170,7 +170,8 @@ class ReadModel:
         return done
 
     def _tell(self, done: Projection) -> None:
-        if done.rebuilt:
+        # The first command of a store has built nothing that anybody would miss.
+        if done.rebuilt and done.read.events:
             self.notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
         for note in done.read.notes:
             self.notify(note)

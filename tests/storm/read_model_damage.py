@@ -92,15 +92,20 @@ class ReadModel:
         with memlog.open(self.store, notify=notes.append, model=self.store.parent) as opened:
             try:
                 answers = _ask(opened)
-                rebuilt = sum("built one from the log" in note for note in notes)
-                problems += self._outcome(opened, answers, rebuilt)
+                problems += self._outcome(opened, answers, notes)
             except Exception as error:
                 problems.append(repr(error))
         if _sums(self.store) != self._log:
             problems.append("the log was touched")
         return problems
 
-    def _outcome(self, opened: memlog.Store, answers: list[object], rebuilt: int) -> list[str]:
+    def _outcome(self, opened: memlog.Store, answers: list[object], notes: list[str]) -> list[str]:
+        try:
+            digest = opened.digest()
+        except DatabaseError as error:
+            return self._told(error)
+        # Also where the digest was the first to read what is damaged: it heals, as any read does.
+        rebuilt = sum("built one from the log" in note for note in notes)
         if rebuilt > 1:
             return [f"it was built {rebuilt} times"]
         if rebuilt:
@@ -109,13 +114,12 @@ class ReadModel:
             is_well = opened.digest() == self._digest and _ask(opened) == self._answers
             return [] if is_well else ["the new read model is another"]
         try:
-            if opened.digest() == self._digest and answers == self._answers:
+            if digest == self._digest and answers == self._answers:
                 self.done["harmless"] += 1
                 return []
             found = opened.verify()
         except DatabaseError as error:
-            self.done["told"] += 1
-            return [] if "--from-scratch" in error.hint else [f"no remedy: {error.hint}"]
+            return self._told(error)
         if found.problems:
             self.done["told"] += 1
             return []
@@ -124,6 +128,10 @@ class ReadModel:
             self.done["healed"] += 1
             return []
         return ["it reads otherwise, and verify does not see it"]
+
+    def _told(self, error: DatabaseError) -> list[str]:
+        self.done["told"] += 1
+        return [] if "--from-scratch" in error.hint else [f"no remedy: {error.hint}"]
 
     def _put_back(self) -> None:
         for path in (self.store / "model").glob("*.db*"):
