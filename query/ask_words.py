@@ -42,7 +42,8 @@ WORDS = {
     "english": Words(
         leads="what is|what's|whats|what are|what|which is|which are|which|tell me|can you tell me"
         "|could you tell me|please|do you know|do you remember|remind me of|remind me|show|show me|name|say"
-        "|give me|what about|how about|and|so|now|ok|okay|hi|hey|hello|recall",
+        "|give me|can you|could you|would you|will you|let me know|i want to know"
+        "|i'd like to know|what about|how about|and|so|now|ok|okay|hi|hey|hello|recall",
         listing="list|list me|give me a list of|give me the list of|show me a list of|a list of|the list of"
         "|enumerate|what are|which are",
         tails="please|thanks|thank you|again|is|are",
@@ -74,9 +75,9 @@ WORDS = {
     "russian": Words(
         leads="какой|какая|какое|какие|какого|какую|каков|какова|каково|каковы|назови|назови мне|скажи"
         "|скажи мне|подскажи|подскажи мне|напомни|напомни мне|покажи|покажи мне|выведи|пожалуйста|помнишь"
-        "|ты помнишь|знаешь|ты знаешь|а|и|ну|так|привет|что за",
-        listing="перечисли|перечисли мне|список|дай список|дай мне список|покажи список|покажи мне список"
-        "|выведи список|назови все|покажи все|каковы|какие",
+        "|ты помнишь|можешь сказать|можешь напомнить|хочу знать|знаешь|ты знаешь|а|и|ну|так|привет|что за",
+        listing="перечисли|перечисли мне|можешь перечислить|список|дай список|дай мне список|покажи список"
+        "|покажи мне список|выведи список|назови все|покажи все|каковы|какие",
         tails="пожалуйста|спасибо|у меня|ещё раз|еще раз",
         owners="мой|моя|моё|мое|мои|моего|моей|моему|моим|моём|моем|мою|моих|моими|у меня",
         owners_behind="у меня",
@@ -98,9 +99,10 @@ WORDS = {
     ),
     "finnish": Words(
         leads="mikä on|mikä|mitkä ovat|mitkä|mitä ovat|kerro|kerro minulle|sano|näytä|näytä minulle|muistuta"
-        "|muistatko|tiedätkö|nimeä|entä|ja|no|hei|moi|voitko kertoa|ole hyvä ja kerro|kertoisitko",
-        listing="luettele|luettele minulle|listaa|listaa minulle|anna lista|anna minulle lista|mitkä ovat"
-        "|mitkä|mitä ovat",
+        "|muistatko|tiedätkö|nimeä|entä|ja|no|hei|moi|voitko kertoa|voitko sanoa|voisitko kertoa"
+        "|haluan tietää|ole hyvä ja kerro|kertoisitko",
+        listing="luettele|luettele minulle|voitko luetella|listaa|listaa minulle|anna lista"
+        "|anna minulle lista|mitkä ovat|mitkä|mitä ovat",
         tails="kiitos|ole hyvä|on|ovat|taas",
         owners="minun|mun",
         owners_behind="",

@@ -105,7 +105,7 @@ class _Reader:
         self._is_led = self._is_own = self._is_list = self._is_favorite = False
         self._ranks: list[int] = []
         self._top: int | None = None
-        self._is_numbered_behind = False
+        self._is_numbered_behind = self._is_most = False
 
     def question(self) -> Question | None:
         """What they ask for; None where that is not certain."""
@@ -121,10 +121,13 @@ class _Reader:
         while self._words and self._take_word():
             pass
         self._take_finnish()
+        if self._is_most and (self._is_list or self._is_plural()):
+            # `my most favourite colours` are all of them.
+            self._ranks, self._is_list = [], True
         return self._checked()
 
     def _checked(self) -> Question | None:
-        is_of_last = self._is_led and self._is_own and bool(self._ranks or self._is_favorite)
+        is_of_last = self._is_led and bool(self._ranks or self._is_favorite)
         is_of_somebody = self._language == "english" and any(map(_POSSESSIVE.search, self._words))
         is_asked = self._is_own or self._is_favorite or is_of_somebody
         if not ((self._words or is_of_last) and is_asked) or self._is_doubtful():
@@ -141,12 +144,15 @@ class _Reader:
     def _is_doubtful(self) -> bool:
         """Whether its numbers can be read in two ways: `3 favourite colour`, `favourite number 2`."""
         is_counted = self._top is not None
-        is_one = self._language == "english" and bool(self._words) and not is_plural(self._words[-1])
+        is_one = self._language == "english" and bool(self._words) and not self._is_plural()
         return (
             (is_counted and bool(self._ranks))
             or (is_counted and is_one and self._top != 1)
             or (self._is_numbered_behind and not (self._is_favorite and self._words))
         )
+
+    def _is_plural(self) -> bool:
+        return self._language == "english" and bool(self._words) and is_plural(self._words[-1])
 
     def _take_lead(self) -> bool:
         for phrase in phrases(f"{self._said.listing}|{self._said.leads}"):
@@ -221,6 +227,7 @@ class _Reader:
         found = ordinal_at(self._words, place, self._language) if place < len(self._words) else None
         if found is None and not self._ranks and (self._words[0],) in phrases(self._said.first):
             found = 1, 1
+            self._is_most = True
         if found is None or (self._ranks and not place):
             return False
         self._ranks.append(found[0])

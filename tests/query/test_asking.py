@@ -91,6 +91,19 @@ def test_the_rule_is_named(store, question, rule):
     assert store.facts.ask(question).route.rule == rule
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "list my top favourite colours",
+        "what are my most favourite colours?",
+        "какие мои самые любимые цвета?",
+    ],
+)
+def test_the_most_of_several_are_all_of_them(store, question):
+    assert store.facts.ask(question).answer == "1. Blue\n2. Green\n3. Black"
+    assert store.facts.ask("what is my top favourite colour?").answer == "Blue"
+
+
 def test_what_is_not_stored_is_said_verbatim_and_why(store):
     found = store.facts.ask("what is my ninth favourite colour?")
     assert (found.found, found.answer, found.facts, found.route) == (False, NOT_STORED, [], None)
