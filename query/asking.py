@@ -34,6 +34,7 @@ LONGEST = 1000
 """Characters of a question that is looked at."""
 
 _APART = re.compile(r"(?<=\d)-(?=[а-яё]{1,3}\b)")
+_MINUS = re.compile(r"(?<!\w)[-−](?=\d)")
 _SPACES = re.compile(r"[\s\-‐-―_/]+")
 _AROUND = '.,:;!?"`«»“”„()[]{}*…¿¡'
 _OTHERS = ("si", "nsa", "nsä", "mme", "nne")
@@ -127,7 +128,8 @@ class _Reader:
         return self._checked()
 
     def _checked(self) -> Question | None:
-        is_of_last = self._is_led and bool(self._ranks or self._is_favorite)
+        # Without a topic one sign is too little: `show me the second` may be of anything.
+        is_of_last = self._is_led and sum((self._is_own, self._is_favorite, bool(self._ranks))) > 1
         is_of_somebody = self._language == "english" and any(map(_POSSESSIVE.search, self._words))
         is_asked = self._is_own or self._is_favorite or is_of_somebody
         if not ((self._words or is_of_last) and is_asked) or self._is_doubtful():
@@ -146,7 +148,8 @@ class _Reader:
         is_counted = self._top is not None
         is_one = self._language == "english" and bool(self._words) and not self._is_plural()
         return (
-            (is_counted and bool(self._ranks))
+            self._top == 0
+            or (is_counted and bool(self._ranks))
             or (is_counted and is_one and self._top != 1)
             or (self._is_numbered_behind and not (self._is_favorite and self._words))
         )
@@ -273,7 +276,7 @@ def _words(text: str) -> list[str]:
     """The words of a question, folded, without the signs around them; but `2.` within, `#2` and `'s` stay."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     seen = "".join(letter for letter in folded.replace("’", "'") if unicodedata.category(letter) != "Cf")
-    words = [word for word in _SPACES.split(_APART.sub("", seen)) if word.strip(_AROUND)]
+    words = [word for word in _SPACES.split(_MINUS.sub("minus", _APART.sub("", seen))) if word.strip(_AROUND)]
     return [_bare(word, is_last=place == len(words) - 1) for place, word in enumerate(words)]
 
 

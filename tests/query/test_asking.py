@@ -172,7 +172,16 @@ def test_flowers_are_no_colours_though_russian_stems_are_the_same(empty):
             "lempivärinsä",
             "lempivärimme",
         ),
-        *("lempivärinne", "какой ваш любимый цвет", "anna lista lempiväreistäsi"),
+        *(
+            "lempivärinne",
+            "what is my -2nd favourite colour?",
+            "my favourite colour #-2",
+            "mikä on lempi",
+            "what is the second?",
+            "show me the second",
+            "какой ваш любимый цвет",
+            "anna lista lempiväreistäsi",
+        ),
     ],
 )
 def test_what_is_not_certain_is_not_answered(store, question):
