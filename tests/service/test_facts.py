@@ -96,7 +96,7 @@ def test_a_writer_that_is_killed_leaves_the_old_list_or_a_new_one(store):
         "import memlog,sys\ns=memlog.open(sys.argv[1])\nprint(flush=True)\n"
         "n=0\nwhile True:\n n+=1; s.facts.set('tea', *[str(n)] * (n % 5 + 1))"
     )
-    for _ in range(3):
+    for _ in range(2):
         process = subprocess.Popen([sys.executable, "-c", program, store.path], stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()
