@@ -33,7 +33,7 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
     type=TEXT,
     help="Only of this source, as hits name it: conversation, manual, summary, fact, daily_event and more.",
 )
-@click.option("--topic", type=TEXT, help="Only memories of this topic, and facts of this key.")
+@click.option("--topic", type=TEXT, help="Only memories of this topic, and facts of it.")
 @click.option("--tag", type=TEXT, help="Only memories with this tag.")
 @click.option("--min-salience", type=UNIT, default=0.0, help="Leave out memories that have faded below this.")
 @click.option("--since", type=TIME, help="Only from this time on (2026-02-24, or RFC 3339).")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
+from memlog.query.topics import same_key
 
 Kind = Literal["message", "memory", "document"]
 Sql = tuple[str, list[Any]]
@@ -52,7 +53,7 @@ class Filters:
     category: of memories; `other` is also what memlog does not know.
     source: as a hit names it: `conversation`, `manual`, `summary`, `fact`, `daily_event`, a file of memories,
         a source of documents.
-    topic: of a memory, or the key of a fact. tag: of a memory.
+    topic: of a memory, or of a fact, however its key is spelled. tag: of a memory.
     min_salience: leaves out memories that have faded below it; what has no salience stays.
     since, until: since <= ts < until, as the log writes times.
     exclude: ids of events, memories or documents.
@@ -106,7 +107,8 @@ class Filters:
         if self.source is not None:
             given.append(("c.source = ?", [self.source]))
         if self.topic is not None:
-            given.append(("coalesce(y.topic, f.topic_key) = ?", [self.topic]))
+            is_topic = "(coalesce(y.topic, f.topic_key) = ? OR f.topic_key = ?)"
+            given.append((is_topic, [self.topic, same_key(self.topic)]))
         if self.tag is not None:
             given.append(("? IN (SELECT value FROM json_each(y.tags))", [self.tag]))
         if self.min_salience > 0:

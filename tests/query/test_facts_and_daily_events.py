@@ -118,6 +118,7 @@ def test_what_no_longer_stands_is_no_longer_found(store, mode, change, left):
         ({"source": "fact"}, True),
         ({"source": "manual"}, False),
         ({"topic": "favorite_colors"}, True),
+        ({"topic": "my favourite colour"}, True),
         ({"topic": "city"}, False),
         ({"chat": ("telegram", "7")}, True),
         ({"chat": ("telegram", "8")}, False),
@@ -160,6 +161,15 @@ def test_the_line_behind_a_fact_is_shown_by_the_id_of_the_hit(store):
     shown = store.get("favorite_colors/2/telegram:7")
     assert shown is not None
     assert (shown.id, '"Black"' in shown.raw) == ("f2", True)
+
+
+def test_a_key_that_others_wrote_is_asked_for_as_it_stands(store):
+    store.append([fact("Green", topic="Favourite Colour"), fact("Blue", 1)])
+    assert found(store, "colour", topic="Favourite Colour") == [
+        "Favourite Colour 2: Green",
+        "favorite_colors 1: Blue",
+    ]
+    assert found(store, "colour", topic="favorite_colors") == ["favorite_colors 1: Blue"]
 
 
 # Daily events
