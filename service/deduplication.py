@@ -188,7 +188,5 @@ def _again(before: Stored, event: MemorySaved, own_id: str) -> _Decision:
         "memory_accessed": ALREADY_KNOWN,
     }.get(before.type)
     if decision is None or others or not said:
-        raise BadInput(
-            f"the event {before.id} says something else", hint="give another id, or none", code="conflict"
-        )
+        raise BadInput(f"the event {before.id} says something else", hint="give another id, or none")
     return _Decision(memory_id or own_id, decision, before.raw.encode())

@@ -21,6 +21,7 @@ from memlog.eventlog.identity import folded
 from memlog.projector import languages
 from memlog.projector.analysis import is_cjk
 from memlog.projector.languages import ENGLISH, is_latin
+from memlog.query.spelling import american
 from memlog.service.telling_words import fills, joins, sound_alike, turns, verb_stem
 
 ALIKE = 0.8
@@ -47,9 +48,6 @@ _JOINTS = "_.@/:\\,'’-"
 _ENDS = re.compile(r"[.!?。！？:;\n]")
 _CYRILLIC = re.compile("[а-я]+")
 _SIGNS = frozenset("?%#&@*/\\")
-
-_SPELLINGS = (("our", "or"), ("is", "iz"), ("ys", "yz"), ("tre", "ter"))
-"""British and American."""
 
 _SHORTEST_STEM = 5
 """Letters; of a shorter one an ending makes a word that may as well be a typo."""
@@ -309,9 +307,7 @@ def _is_same(one: Token, other: Token, spoken: Sequence[str]) -> bool:
 
 
 def _spelled(word: str) -> str:
-    for british, american in _SPELLINGS:
-        word = word.replace(british, american)
-    return word
+    return american(word).replace("is", "iz").replace("ys", "yz")
 
 
 def _stems(word: str, spoken: Sequence[str]) -> set[str]:

@@ -278,7 +278,7 @@ def test_an_id_that_another_event_has_is_refused(store, taken):
     store.append([memlog.MemoryArchived(id="archived", memory_id="m")])
     with pytest.raises(memlog.BadInput) as caught:
         memories.save(TEA, event_id=taken)
-    assert caught.value.code == "conflict"
+    assert caught.value.code == "bad_input"
     assert contents(memories) == set()
 
 
