@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Literal
@@ -86,16 +85,12 @@ def search(db: Connection, asked: Search, embedder: Embedder | None) -> SearchRe
     """
     started = time.perf_counter()
     silent: dict[str, str] = {}
-    sides: dict[str, _Lists] = {}
-    with transaction(db, "DEFERRED"), ThreadPoolExecutor(1, "memlog-embed") as executor:
-        # Begun first: the model and the full text compute side by side.
-        embedder = embedder if asked.mode != "text" else None
-        vector = None if embedder is None else _embedding(db, asked, embedder, executor, silent)
+    with transaction(db, "DEFERRED"):
+        sides: dict[str, _Lists] = {}
         if asked.mode != "vector" and (texts := _text_side(db, asked, silent)) is not None:
             sides["text"] = texts
-        if embedder is not None and vector is not None:
-            near = _vector_side(db, asked, embedder, vector, silent)
-            sides |= {} if near is None else {"vector": [near]}
+        if asked.mode != "text" and (near := _vector_side(db, asked, embedder, silent)) is not None:
+            sides["vector"] = [near]
         hits = _ranked(db, asked, sides)
     return SearchResult(
         hits=hits,
@@ -206,40 +201,16 @@ def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> _Lists 
         ) from error
 
 
-def _embedding(
-    db: Connection, asked: Search, embedder: Embedder, executor: Executor, silent: dict[str, str]
-) -> Future[bytes] | None:
-    """The question's vector to be; None, with the reason in `silent`, where it can be compared with none."""
-    reason = why_no_vectors()
-    if reason is None and vectors.model_of(db) is None:
-        reason = "no vectors yet: memlog project"
-    reason = reason or vectors.why_unlike(db, embedder)
-    if reason is None and not can_read(embedder, asked.text):
-        reason = "the model reads English, and the question is in another script"
-    if reason is not None:
-        silent["vector"] = reason
-        return None
-    if len(asked.text) > _EMBEDDED_CHARACTERS:
-        silent["vector"] = f"only the question's first {_EMBEDDED_CHARACTERS:,} characters were compared"
-    return executor.submit(_embedded, embedder, asked.text[:_EMBEDDED_CHARACTERS])
-
-
-def _embedded(embedder: Embedder, text: str) -> bytes:
-    return bytes(embedder.embed([text])[0].tobytes())
-
-
 def _vector_side(
-    db: Connection, asked: Search, embedder: Embedder, vector: Future[bytes], silent: dict[str, str]
+    db: Connection, asked: Search, embedder: Embedder | None, silent: dict[str, str]
 ) -> list[Candidate] | None:
-    """What means the most alike; None, with the reason in `silent`, where the model failed."""
-    try:
-        embedded = vector.result()
-    except EmbeddingError as error:
-        silent["vector"] = error.message
+    """What means the most alike; None, with the reason in `silent`, where nothing can be compared."""
+    vector = _embedded(asked.text, db, embedder, silent) if embedder is not None else None
+    if embedder is None or vector is None:
         return None
     return vector_side.nearest(
         db,
-        embedded,
+        vector,
         asked.filters,
         asked.ranking.vector_pool(asked.k),
         asked.min_similarity,
@@ -266,3 +237,22 @@ def _add_evidence(
         hit.only_context = all(side.score is None for side in evidence.values())
         if explain:
             hit.explain = evidence
+
+
+def _embedded(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:
+    """The question's vector; None, with the reason in `silent`, where it cannot be compared with any."""
+    reason = why_no_vectors()
+    if reason is None and vectors.model_of(db) is None:
+        reason = "no vectors yet: memlog project"
+    reason = reason or vectors.why_unlike(db, embedder)
+    if reason is None and not can_read(embedder, text):
+        reason = "the model reads English, and the question is in another script"
+    if reason is None:
+        if len(text) > _EMBEDDED_CHARACTERS:
+            silent["vector"] = f"only the question's first {_EMBEDDED_CHARACTERS:,} characters were compared"
+        try:
+            return bytes(embedder.embed([text[:_EMBEDDED_CHARACTERS]])[0].tobytes())
+        except EmbeddingError as error:
+            reason = error.message
+    silent["vector"] = reason
+    return None
