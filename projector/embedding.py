@@ -87,8 +87,11 @@ class OnnxEmbedder:
 
         # Its official builds report usage where the platform lets them; nothing of a memory may leave.
         onnxruntime.disable_telemetry_events()
+        options = onnxruntime.SessionOptions()
+        # Else its threads turn idly behind each question, for as long as all the rest of a search takes.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
-            self._session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+            self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         except Exception as error:
             raise EmbeddingError(f"{name}: onnxruntime cannot load the model: {error}") from error
         tokenizer.no_padding()
