@@ -11,9 +11,12 @@ from memlog.eventlog.errors import BadInput
 
 Fusion = Literal["rrf", "convex"]
 
-_POOLS: dict[Fusion, tuple[int, int]] = {"rrf": (1, 2), "convex": (4, 4)}
+_POOLS: dict[Fusion, tuple[float, float]] = {"rrf": (1, 1.5), "convex": (4, 4)}
 """Of words and vectors so many times the depth are looked at, with their neighbours, before the cut. A sum of
 scores needs more: what a list lacks adds nothing."""
+
+_VECTORS_ALONE = 2.0
+"""Of vectors that no words stand beside: with 1.5, R@10 is .01 lower, and of both together it is not."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +59,15 @@ class Ranking:
 
     def text_pool(self, k: int) -> int:
         """How many candidates of the full text are looked at where `k` hits are asked for."""
-        return _POOLS[self.fusion][0] * max(self.depth, k)
+        return int(_POOLS[self.fusion][0] * max(self.depth, k))
 
-    def vector_pool(self, k: int) -> int:
-        """How many candidates of the vectors are looked at where `k` hits are asked for."""
-        return _POOLS[self.fusion][1] * max(self.depth, k)
+    def vector_pool(self, k: int, *, alone: bool) -> int:
+        """How many candidates of the vectors are looked at where `k` hits are asked for.
+
+        alone: whether the full text takes no part.
+        """
+        times = max(_POOLS[self.fusion][1], _VECTORS_ALONE if alone else 0)
+        return int(times * max(self.depth, k))
 
     def cut(self, k: int) -> int:
         """How many candidates a side gives where `k` hits are asked for."""

@@ -212,7 +212,7 @@ def _vector_side(
         db,
         vector,
         asked.filters,
-        asked.ranking.vector_pool(asked.k),
+        asked.ranking.vector_pool(asked.k, alone=asked.mode == "vector"),
         asked.min_similarity,
         partial(can_read, embedder),
     )
