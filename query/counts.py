@@ -1,5 +1,8 @@
 """How much of what stands in a read model."""
 
+from collections import Counter
+from collections.abc import Iterable
+
 from memlog.projector.sqlite import Connection, count_rows
 
 Counts = dict[str, int]
@@ -9,12 +12,7 @@ Counts = dict[str, int]
 def events_by_type_and_day(db: Connection) -> tuple[Counts, Counts]:
     """Accepted events by type, and by the UTC day on which they happened."""
     rows = db.execute("SELECT type, substr(ts, 1, 10), count(*) FROM events GROUP BY 1, 2").fetchall()
-    by_type: Counts = {}
-    by_day: Counts = {}
-    for kind, day, count in rows:
-        by_type[kind] = by_type.get(kind, 0) + count
-        by_day[day] = by_day.get(day, 0) + count
-    return _sorted(by_type), _sorted(by_day)
+    return _by_each(rows)
 
 
 def messages_by_role_and_chat(db: Connection) -> tuple[Counts, Counts]:
@@ -23,12 +21,7 @@ def messages_by_role_and_chat(db: Connection) -> tuple[Counts, Counts]:
         "SELECT role, channel || ':' || chat_id, count(*) FROM messages WHERE type <> 'session_break'"
         " GROUP BY channel, chat_id, role"
     ).fetchall()
-    by_role: Counts = {}
-    by_chat: Counts = {}
-    for role, chat, count in rows:
-        by_role[role] = by_role.get(role, 0) + count
-        by_chat[chat] = by_chat.get(chat, 0) + count
-    return _sorted(by_role), _sorted(by_chat)
+    return _by_each(rows)
 
 
 def memories_by(db: Connection, column: str) -> Counts:
@@ -53,5 +46,11 @@ def counters(db: Connection, events_by_type: Counts) -> Counts:
     }
 
 
-def _sorted(counts: Counts) -> Counts:
-    return dict(sorted(counts.items()))
+def _by_each(rows: Iterable[tuple[str, str, int]]) -> tuple[Counts, Counts]:
+    """What rows of two names count, by the first and by the second."""
+    totals: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+    for *names, count in rows:
+        for total, name in zip(totals, names, strict=True):
+            total[name] += count
+    first, second = (dict(sorted(total.items())) for total in totals)
+    return first, second

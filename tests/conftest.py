@@ -1,4 +1,4 @@
-"""What all tests share: the fixture logs, and the embedding model, loaded once."""
+"""What all tests share: a store, the fixture logs, and the embedding model, loaded once."""
 
 import ctypes
 import os
@@ -9,9 +9,22 @@ from typing import Any
 
 import pytest
 
+import memlog
 from memlog.projector.embedding import OnnxEmbedder, load_embedder
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store of its own, in which nothing stands yet."""
+    with memlog.open(tmp_path / "store") as opened:
+        yield opened
+
+
+@pytest.fixture
+def memories(store):
+    return store.memories
 
 
 @pytest.fixture

@@ -17,12 +17,6 @@ from memlog.eventlog.events import (
 from memlog.projector.projector import Projector
 
 
-@pytest.fixture
-def store(tmp_path):
-    with memlog.open(tmp_path / "store") as opened:
-        yield opened
-
-
 def rows(store, sql):
     """What the read model of a store says, once it has caught up."""
     projector = Projector(store.path)

@@ -1,15 +1,7 @@
 """What was said around a message counts for it: two turns on each side, in its session, in both lists."""
 
-import pytest
-
 import memlog
 from memlog import Filters, Message, Ranking, SessionBreak
-
-
-@pytest.fixture
-def store(tmp_path):
-    with memlog.open(tmp_path / "store") as opened:
-        yield opened
 
 
 def said(content, id_, minute, *, chat="1", role="user", **more):

@@ -11,12 +11,6 @@ from memlog.projector.projector import Projector
 DAY = "memory/2026-02-24.md"
 
 
-@pytest.fixture
-def store(tmp_path):
-    with memlog.open(tmp_path / "store") as opened:
-        yield opened
-
-
 def said(content, **more):
     return Message(channel="cli", chat_id="1", role="user", content=content, **more)
 

@@ -5,12 +5,6 @@ import pytest
 import memlog
 
 
-@pytest.fixture
-def store(tmp_path):
-    with memlog.open(tmp_path / "store") as opened:
-        yield opened
-
-
 def written(content, ts, chat_id="1", **more):
     event = {"type": "summary_written", "channel": "cli", "chat_id": chat_id, "content": content, "ts": ts}
     return event | more

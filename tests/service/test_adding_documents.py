@@ -23,12 +23,6 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def store(tmp_path):
-    with memlog.open(tmp_path / "store") as opened:
-        yield opened
-
-
-@pytest.fixture
 def folder(tmp_path):
     """A folder of some documents."""
     return made(

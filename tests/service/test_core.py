@@ -10,12 +10,6 @@ import memlog
 
 
 @pytest.fixture
-def store(tmp_path):
-    with memlog.open(tmp_path / "store") as opened:
-        yield opened
-
-
-@pytest.fixture
 def file(tmp_path):
     def write(name, content):
         path = tmp_path / name

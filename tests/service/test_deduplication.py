@@ -14,17 +14,6 @@ HOT_TEA = "Anna drinks hot green tea every morning before work"
 CHAT = "telegram:7"
 
 
-@pytest.fixture
-def store(tmp_path):
-    with memlog.open(tmp_path / "store") as opened:
-        yield opened
-
-
-@pytest.fixture
-def memories(store):
-    return store.memories
-
-
 def day(number):
     return f"2026-02-{number:02}T08:00:00.000Z"
 

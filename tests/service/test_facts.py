@@ -13,12 +13,6 @@ from memlog.query.fact_answers import NOT_STORED
 from memlog.query.topics import LONGEST
 
 
-@pytest.fixture
-def store(tmp_path):
-    with memlog.open(tmp_path / "store") as opened:
-        yield opened
-
-
 def listed(store, topic, **asked):
     """The values of a list by rank."""
     return {fact.rank: fact.value for fact in store.facts.get(topic, **asked).facts}

@@ -25,17 +25,6 @@ def within_one_day():
         time.sleep(left)
 
 
-@pytest.fixture
-def store(tmp_path):
-    with memlog.open(tmp_path / "store") as opened:
-        yield opened
-
-
-@pytest.fixture
-def memories(store):
-    return store.memories
-
-
 def ago(days):
     return (datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 

@@ -9,17 +9,6 @@ import memlog
 from memlog.eventlog.identity import derived_memory_id
 
 
-@pytest.fixture
-def store(tmp_path):
-    with memlog.open(tmp_path / "store") as opened:
-        yield opened
-
-
-@pytest.fixture
-def memories(store):
-    return store.memories
-
-
 def day(number):
     return f"2026-02-{number:02}T08:00:00.000Z"
 

@@ -4,7 +4,6 @@ import time
 
 import pytest
 
-import memlog
 from memlog.service.ranked_lists import LONGEST, cleaned, ranked_list
 
 CERTAIN = {
@@ -136,12 +135,6 @@ DOUBTFUL = {
         "My favourite colours are 1) Blue, 2) Green. " + "x" * LONGEST,
     ],
 }
-
-
-@pytest.fixture
-def store(tmp_path):
-    with memlog.open(tmp_path / "store") as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("text", CERTAIN)

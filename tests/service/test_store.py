@@ -8,12 +8,6 @@ import pytest
 import memlog
 
 
-@pytest.fixture
-def store(tmp_path):
-    with memlog.open(tmp_path / "store") as opened:
-        yield opened
-
-
 def said(content, **more):
     return memlog.Message(channel="cli", chat_id="1", role="user", content=content, **more)
 
