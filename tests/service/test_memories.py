@@ -432,3 +432,15 @@ def test_of_two_processes_that_update_one_memory_the_later_wins(store):
     found = store.memories.get("m")
     assert (found.event_id, found.content) == (last.id, json.loads(last.raw)["content"])
     assert store.verify().ok
+
+
+def test_access_counts_take_no_part_in_ranking(store, memories):
+    for name in ("a", "b", "c"):
+        memories.save(f"The tea house {name} opens at eight", memory_id=name, ts=day(1))
+    before = [(hit.id, hit.score) for hit in store.search("when does the tea house open", mode="text").hits]
+    for _ in range(20):
+        memories.touch(before[-1][0])
+    assert [
+        (hit.id, hit.score) for hit in store.search("when does the tea house open", mode="text").hits
+    ] == before
+    assert memories.get(before[-1][0]).access_count == 20
