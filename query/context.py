@@ -8,6 +8,8 @@ with the neighbours' text, which would be five times the index (docs/search.md).
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -33,7 +35,8 @@ class Said(NamedTuple):
     is_wanted: bool
 
 
-class Context(NamedTuple):
+@dataclass(frozen=True)
+class Context:
     """Messages and those around them, by message number.
 
     line: the numbers in their order, with a gap where a session ends or what follows is not looked at.
@@ -42,7 +45,7 @@ class Context(NamedTuple):
     messages: dict[int, Said]
     line: list[int | None]
 
-    @property
+    @cached_property
     def places(self) -> dict[int, int]:
         """Where on the line each message stands."""
         return {number: place for place, number in enumerate(self.line) if number is not None}

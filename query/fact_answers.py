@@ -72,11 +72,7 @@ def answered(facts: Sequence[Fact], route: Route) -> FactAnswer:
 
 def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_chat: bool) -> FactAnswer:
     """What stands of the topic `key`, or at one rank of its list."""
-
-    def of_key(those: Sequence[Topic]) -> Topic | None:
-        return next((topic for topic in those if topic.key == key), None)
-
-    topic = find(db, of_key, chat=chat, any_chat=any_chat)
+    topic = topic_of(db, key, chat=chat, any_chat=any_chat)
     if topic is None:
         return not_stored(f"no topic {key} {where(chat, any_chat=any_chat)}")
     facts = topic.facts if rank is None else [fact for fact in [topic.at(rank)] if fact]
@@ -91,6 +87,15 @@ def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_
         other_chat=topic.chat != chat,
     )
     return answered(facts, route)
+
+
+def topic_of(db: Connection, key: str, *, chat: str | None, any_chat: bool) -> Topic | None:
+    """The topic `key` of a chat; with `any_chat`, and where there is none, the newest of others."""
+
+    def of_key(those: Sequence[Topic]) -> Topic | None:
+        return next((topic for topic in those if topic.key == key), None)
+
+    return find(db, of_key, chat=chat, any_chat=any_chat)
 
 
 def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) -> Topic | None:

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable
-from operator import itemgetter
+from operator import attrgetter
 from typing import NamedTuple
 
 from memlog.projector import passages
@@ -63,12 +63,9 @@ def nearest(
                 horizon = max(horizon, min(close.values()))
         # Behind the horizon there may be nearer passages of the other kind that were not fetched.
         within = [each for each in found if each.score is not None and each.score >= horizon]
-        return Fetched(sorted(within, key=itemgetter(_SCORE), reverse=True), is_all=horizon == -math.inf)
+        return Fetched(sorted(within, key=attrgetter("score"), reverse=True), is_all=horizon == -math.inf)
 
     return best(fetch, depth)
-
-
-_SCORE = Candidate._fields.index("score")
 
 
 def with_neighbours(scores: Scores, context: Context, *, add: bool) -> Scores:

@@ -10,9 +10,8 @@ from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import Event, FactKind, FactRemoved, FactStored
 from memlog.eventlog.log import Position
 from memlog.eventlog.timestamps import now
-from memlog.projector.sqlite import Connection
 from memlog.query.asking import ask
-from memlog.query.fact_answers import FactAnswer, by_key, no_rank, where
+from memlog.query.fact_answers import FactAnswer, by_key, no_rank, topic_of, where
 from memlog.query.facts import Fact, Topic, all_topics, topics
 from memlog.query.topics import key_of
 from memlog.service.ranked_lists import ranked_list
@@ -181,7 +180,7 @@ class Facts:
         key = key_of(topic)
         if rank is not None:
             _check_rank(rank)
-        standing = self._decide(lambda db: _topic(db, key, chat))
+        standing = self._decide(lambda db: topic_of(db, key, chat=chat, any_chat=False))
         if standing is None:
             raise _unknown(f"no topic {key} {where(chat, any_chat=False)}")
         if rank is not None and standing.at(rank) is None:
@@ -203,7 +202,7 @@ class Facts:
         twice = next((rank for rank in ranks if ranks.count(rank) > 1), None)
         if twice is not None:
             raise BadInput(f"two values have rank {twice}", hint="a rank has one value")
-        standing = self._decide(lambda db: _topic(db, key, chat))
+        standing = self._decide(lambda db: topic_of(db, key, chat=chat, any_chat=False))
         last = standing.facts[-1].rank if standing and standing.kind == "ranked" else 0
         for rank in sorted(ranks):
             if rank > last + 1:
@@ -240,10 +239,6 @@ def _check_single(values: Sequence[str], ranks: Sequence[int] | None) -> None:
         raise BadInput(f"{len(values)} values of a single fact", hint="quote a value that has spaces")
     if ranks is not None:
         raise BadInput("a single fact has no rank", hint="give ranks to a list")
-
-
-def _topic(db: Connection, key: str, chat: str | None) -> Topic | None:
-    return next((topic for topic in topics(db, chat) if topic.key == key), None)
 
 
 def _removals(standing: Topic, rank: int | None) -> list[Event]:
