@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from memlog.projector.sqlite import Connection
+from memlog.query import known
 from memlog.query.hits import LinePosition
 
 
@@ -77,11 +78,7 @@ def daily_events(
 
 def unknown(db: Connection, ids: Sequence[str]) -> list[str]:
     """Those of `ids` that no daily event has, once each, in their order."""
-    rows = db.execute(
-        "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT id FROM daily_events) ORDER BY key",
-        (msgspec.json.encode(ids).decode(),),
-    )
-    return list(dict.fromkeys(event_id for (event_id,) in rows))
+    return known.unknown(db, ids, "SELECT id FROM daily_events")
 
 
 def _daily_event(row: tuple[Any, ...]) -> DailyEvent:

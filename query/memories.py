@@ -9,6 +9,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import MemoryKind
 from memlog.projector.sqlite import Connection
+from memlog.query import known
 from memlog.query.filters import of_categories
 from memlog.query.hits import LinePosition
 from memlog.query.provenance import EVENT_COLUMNS, Stored, event_at
@@ -147,11 +148,7 @@ def history(db: Connection, log: Path, memory_id: str) -> list[Stored]:
 
 def unknown(db: Connection, memory_ids: Sequence[str]) -> list[str]:
     """Those of `memory_ids` that no memory has, once each, in their order."""
-    rows = db.execute(
-        "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT memory_id FROM memories) ORDER BY key",
-        (msgspec.json.encode(memory_ids).decode(),),
-    )
-    return list(dict.fromkeys(memory_id for (memory_id,) in rows))
+    return known.unknown(db, memory_ids, "SELECT memory_id FROM memories")
 
 
 def _memory_of(row: tuple[Any, ...], today: str) -> Memory:
