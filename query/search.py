@@ -14,14 +14,14 @@ from memlog.projector.embedding import Embedder, can_read
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction, why_no_vectors
 from memlog.query import candidates, text_side, vector_side
 from memlog.query.candidates import SCORE_DIGITS, Candidate, Ref, Scores
-from memlog.query.context import Context, context_of
 from memlog.query.expansion import around
 from memlog.query.filters import Filters
 from memlog.query.fusion import Ranks, best_possible, fused, ranked
 from memlog.query.hits import Evidence, Hit, hit_of
+from memlog.query.neighbours import Neighbourhood, neighbourhood_of
+from memlog.query.priors import Said, passages_of, priors
 from memlog.query.question import MAX_WORDS, Question, parse, raw
 from memlog.query.ranking import Ranking
-from memlog.query.traits import Said, passages_of, priors
 
 Mode = Literal["hybrid", "text", "vector"]
 
@@ -111,16 +111,18 @@ class _Pool:
         found = [each for lists in sides.values() for rows in lists for each in rows]
         self._found = {each.ref: each for each in found}
         numbers = [ref for ref in self._found if isinstance(ref, int)]
-        self.context: Context = context_of(db, numbers, asked.filters, alone=not asked.ranking.context)
+        self.near: Neighbourhood = neighbourhood_of(
+            db, numbers, asked.filters, alone=not asked.ranking.context
+        )
         self.passages = passages_of(db, self._found.values())
 
     @property
     def said(self) -> dict[Ref, Said]:
-        return dict[Ref, Said]([*self.context.messages.items(), *self.passages.items()])
+        return dict[Ref, Said]([*self.near.messages.items(), *self.passages.items()])
 
     def candidate(self, ref: Ref) -> Candidate:
         if isinstance(ref, int) and ref not in self._found:
-            said = self.context.messages[ref]
+            said = self.near.messages[ref]
             return Candidate("message", "message", said.key, None, said.ts, ref)
         return self._found[ref]
 
@@ -139,7 +141,7 @@ def _ranked(db: Connection, asked: Search, sides: Mapping[str, _Lists]) -> list[
         side: [
             Ranks(weights[side], ranked(each, likely, ranking.cut(asked.k), pool.in_order)) for each in lists
         ]
-        for side, lists in _scores(db, asked, sides, pool.context).items()
+        for side, lists in _scores(db, asked, sides, pool.near).items()
     }
     best = best_possible(weights.values(), ranking)
     found = fused(
@@ -156,7 +158,7 @@ def _ranked(db: Connection, asked: Search, sides: Mapping[str, _Lists]) -> list[
 
 
 def _scores(
-    db: Connection, asked: Search, sides: Mapping[str, _Lists], context: Context
+    db: Connection, asked: Search, sides: Mapping[str, _Lists], near: Neighbourhood
 ) -> dict[str, list[Scores]]:
     """The lists of each side, with what was said around their messages."""
     scores = {side: list(map(_own_scores, lists)) for side, lists in sides.items()}
@@ -164,10 +166,10 @@ def _scores(
         return scores
     # Who writes FTS5's syntax asks for what it says, and for nothing beside it.
     if "text" in scores and not asked.is_raw:
-        scores["text"][0] = text_side.with_neighbours(db, asked.question.terms, context)
+        scores["text"][0] = text_side.with_neighbours(db, asked.question.terms, near)
     if "vector" in scores:
         add = asked.min_similarity is None
-        scores["vector"] = [vector_side.with_neighbours(scores["vector"][0], context, add=add)]
+        scores["vector"] = [vector_side.with_neighbours(scores["vector"][0], near, add=add)]
     return scores
 
 

@@ -18,8 +18,8 @@ from memlog.query.candidates import (
     as_passage,
     best,
 )
-from memlog.query.context import Context
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
+from memlog.query.neighbours import Neighbourhood
 
 
 class _Index(NamedTuple):
@@ -63,26 +63,26 @@ def matches(db: Connection, expression: str, filters: Filters, depth: int) -> li
     return [_matches(db, index, expression, filters, depth) for index in _INDEXES]
 
 
-def with_neighbours(db: Connection, terms: Sequence[str], context: Context) -> Scores:
-    """The messages of `context`, each scored by the words that it and its neighbours have.
+def with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood) -> Scores:
+    """The messages of `around`, each scored by the words that it and its neighbours have.
 
     A neighbour that the filters leave out counts for others, and is no candidate itself.
     terms: the words and phrases of the question, each an expression in FTS5's syntax.
     """
-    total = [0.0] * len(context.line)
-    places = context.places
-    numbers = json.dumps(list(context.messages))
-    for term in terms if context.messages else ():
+    total = [0.0] * len(around.line)
+    places = around.places
+    numbers = json.dumps(list(around.messages))
+    for term in terms if around.messages else ():
         own = [(places[number], score) for number, score in _scores(db, term, numbers)]
         most = _WORD_LIMIT * max((score for _, score in own), default=0.0)
-        spread = context.spread(own, _WEIGHTS)
+        spread = around.spread(own, _WEIGHTS)
         total = [
             before + (score if score < most else most) for before, score in zip(total, spread, strict=True)
         ]
         for place, score in own:
             total[place] += _OWN * score
-    rounded = ((number, round(score, _DIGITS)) for number, score in context.by_number(total))
-    return {number: score for number, score in rounded if score > 0 and context.messages[number].is_wanted}
+    rounded = ((number, round(score, _DIGITS)) for number, score in around.by_number(total))
+    return {number: score for number, score in rounded if score > 0 and around.messages[number].is_wanted}
 
 
 _WEIGHTS = (0.6, 0.4)

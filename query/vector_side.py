@@ -20,8 +20,8 @@ from memlog.query.candidates import (
     as_passage,
     best,
 )
-from memlog.query.context import Context
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
+from memlog.query.neighbours import Neighbourhood
 
 # sqlite-vec refuses a larger k.
 _NEAREST_LIMIT = 4096
@@ -68,7 +68,7 @@ def nearest(
     return best(fetch, depth)
 
 
-def with_neighbours(scores: Scores, context: Context, *, add: bool) -> Scores:
+def with_neighbours(scores: Scores, around: Neighbourhood, *, add: bool) -> Scores:
     """`scores`, with what the neighbours of each message mean.
 
     What counts is how much nearer something is than the farthest of the list; all that is not on the list
@@ -77,10 +77,10 @@ def with_neighbours(scores: Scores, context: Context, *, add: bool) -> Scores:
     """
     farthest = min(scores.values(), default=0.0)
     nearer = {ref: score - farthest for ref, score in scores.items()}
-    places = context.places
+    places = around.places
     own = [(places[ref], score) for ref, score in nearer.items() if isinstance(ref, int)]
-    for number, score in context.by_number(context.spread(own, _WEIGHTS)):
-        if number in nearer or (add and score > 0 and context.messages[number].is_wanted):
+    for number, score in around.by_number(around.spread(own, _WEIGHTS)):
+        if number in nearer or (add and score > 0 and around.messages[number].is_wanted):
             nearer[number] = score
     return {ref: round(score, SCORE_DIGITS) for ref, score in nearer.items()}
 

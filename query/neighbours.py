@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from memlog.projector.sqlite import Connection
 from memlog.query.filters import Filters
-from memlog.query.traits import LIKELIHOOD
+from memlog.query.priors import LIKELIHOOD
 from memlog.query.window import ORDER
 
 SPAN = 2
@@ -25,7 +25,7 @@ SPAN = 2
 class Said(NamedTuple):
     """A message that a search looks at: one that was found, or one beside it.
 
-    likelihood: as `traits.LIKELIHOOD` has it. is_wanted: whether the filters leave it in.
+    likelihood: as `priors.LIKELIHOOD` has it. is_wanted: whether the filters leave it in.
     """
 
     key: tuple[str, str]
@@ -36,7 +36,7 @@ class Said(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Context:
+class Neighbourhood:
     """Messages and those around them, by message number.
 
     line: the numbers in their order, with a gap where a session ends or what follows is not looked at.
@@ -70,7 +70,9 @@ class Context:
         return spread
 
 
-def context_of(db: Connection, numbers: Iterable[int], filters: Filters, *, alone: bool) -> Context:
+def neighbourhood_of(
+    db: Connection, numbers: Iterable[int], filters: Filters, *, alone: bool
+) -> Neighbourhood:
     """The messages of these numbers, and up to two on each side of them within their sessions.
 
     alone: without those on each side.
@@ -78,7 +80,7 @@ def context_of(db: Connection, numbers: Iterable[int], filters: Filters, *, alon
     condition = filters.of_messages()
     found = json.dumps(list(numbers))
     if condition is None or found == "[]":
-        return Context({}, [])
+        return Neighbourhood({}, [])
     windows: list[tuple[int | None, ...]] = [] if alone else db.execute(_WINDOWS, (found,)).fetchall()
     around = {number for window in windows for number in window if number is not None}
     rows = db.execute(
@@ -91,7 +93,7 @@ def context_of(db: Connection, numbers: Iterable[int], filters: Filters, *, alon
         for number, is_break, stream, event_id, ts, likelihood, speaker, is_wanted in rows
         if not is_break
     }
-    return Context(messages, _line(messages, _followers(windows, messages)))
+    return Neighbourhood(messages, _line(messages, _followers(windows, messages)))
 
 
 def _followers(windows: Iterable[Sequence[int | None]], messages: Mapping[int, Said]) -> dict[int, int]:
