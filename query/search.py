@@ -17,6 +17,7 @@ from memlog.query.candidates import SCORE_DIGITS, Candidate, Ref, Scores
 from memlog.query.expansion import around
 from memlog.query.filters import Filters
 from memlog.query.fusion import Ranks, best_possible, fused, ranked
+from memlog.query.held_vectors import HeldVectors
 from memlog.query.hits import Evidence, Hit, hit_of
 from memlog.query.neighbours import Neighbourhood, neighbourhood_of
 from memlog.query.priors import Said, passages_of, priors
@@ -74,10 +75,13 @@ class Search:
         return raw(self.text) if self.is_raw else parse(self.text)
 
 
-def search(db: Connection, asked: Search, embedder: Embedder | None) -> SearchResult:
+def search(
+    db: Connection, asked: Search, embedder: Embedder | None, held: HeldVectors | None = None
+) -> SearchResult:
     """The `k` distinct messages, memories and documents that answer a text best.
 
     embedder: for the vector side; None where there is none, or none is wanted.
+    held: the vectors that the asking process holds in memory; None where it asks once.
 
     Raises:
         BadInput: `is_raw`, and FTS5 does not understand it.
@@ -89,7 +93,7 @@ def search(db: Connection, asked: Search, embedder: Embedder | None) -> SearchRe
         sides: dict[str, _Lists] = {}
         if asked.mode != "vector" and (texts := _text_side(db, asked, silent)) is not None:
             sides["text"] = texts
-        if asked.mode != "text" and (near := _vector_side(db, asked, embedder, silent)) is not None:
+        if asked.mode != "text" and (near := _vector_side(db, asked, embedder, silent, held)) is not None:
             sides["vector"] = [near]
         hits = _ranked(db, asked, sides)
     return SearchResult(
@@ -204,7 +208,11 @@ def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> _Lists 
 
 
 def _vector_side(
-    db: Connection, asked: Search, embedder: Embedder | None, silent: dict[str, str]
+    db: Connection,
+    asked: Search,
+    embedder: Embedder | None,
+    silent: dict[str, str],
+    held: HeldVectors | None,
 ) -> list[Candidate] | None:
     """What means the most alike; None, with the reason in `silent`, where nothing can be compared."""
     vector = _embedded(asked.text, db, embedder, silent) if embedder is not None else None
@@ -217,6 +225,7 @@ def _vector_side(
         asked.ranking.vector_pool(asked.k, alone=asked.mode == "vector"),
         asked.min_similarity,
         partial(can_read, embedder),
+        held,
     )
 
 

@@ -21,6 +21,7 @@ from memlog.query.candidates import (
     best,
 )
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
+from memlog.query.held_vectors import HeldVectors
 from memlog.query.neighbours import Neighbourhood
 
 # sqlite-vec refuses a larger k.
@@ -42,6 +43,7 @@ def nearest(
     depth: int,
     min_similarity: float | None = None,
     can_read: Callable[[str], bool] | None = None,
+    held: HeldVectors | None = None,
 ) -> list[Candidate]:
     """The `depth` messages, memories and documents that have the passages nearest to a vector, with their
     cosine similarities.
@@ -49,14 +51,16 @@ def nearest(
     vector: float32, little endian, of the dimension of the generation's model.
     min_similarity: leaves out what is less similar; None for nothing.
     can_read: whether the model can read a text, so that its vector means anything; None where it always can.
+    held: what the asking process holds in memory; None where it asks once.
     """
+    held = HeldVectors() if held is None else held
     least = -math.inf if min_similarity is None else min_similarity
 
     def fetch(limit: int) -> Fetched:
         found: list[Candidate] = []
         horizon = -math.inf
         for source in _SOURCES:
-            similarities = _nearest_chunks(db, source.shelf, vector, source.allowed(filters), limit)
+            similarities = _nearest_chunks(db, source.shelf, vector, source.allowed(filters), limit, held)
             close = {number: score for number, score in similarities.items() if score >= least}
             found += _candidates(db, source, close, can_read)
             if len(close) == limit:
@@ -143,23 +147,32 @@ _SOURCES = (
 
 
 def _nearest_chunks(
-    db: Connection, shelf: Shelf, vector: bytes, allowed: Sql | None, limit: int
+    db: Connection, shelf: Shelf, vector: bytes, allowed: Sql | None, limit: int, held: HeldVectors
 ) -> dict[int, float]:
     """The numbers of the `limit` nearest chunks, nearest first, and their cosine similarities."""
-    few = None if allowed is None else _few(db, shelf, allowed)
-    if few is not None:
-        # CROSS JOIN: vec0 is asked for each of them, never for all.
-        sql = (
-            "SELECT v.rowid, 1 - vec_distance_cosine(v.embedding, ?) FROM json_each(?) a"
-            f" CROSS JOIN {shelf.vectors} v WHERE v.rowid = a.value ORDER BY 2 DESC LIMIT ?"
-        )
-        return dict(db.execute(sql, [vector, json.dumps(few), limit]).fetchall())
+    if allowed is not None and (passing := _few(db, shelf, allowed)) is not None:
+        return _nearest_of(db, shelf, vector, passing, limit)
+    if allowed is None and (few := held.few(db, shelf, vector, limit)) is not None:
+        found = _nearest_of(db, shelf, vector, few.numbers, limit)
+        if few.floor == -math.inf or (len(found) == limit and min(found.values()) > few.floor):
+            return found
+        held.drop(shelf)
     within, values = ("", []) if allowed is None else (f" AND rowid IN ({allowed[0]})", allowed[1])
     if limit <= _NEAREST_LIMIT:
         sql = f"SELECT rowid, 1 - distance FROM {shelf.vectors} WHERE embedding MATCH ? AND k = ?{within}"
         return dict(db.execute(f"{sql} ORDER BY distance", [vector, limit, *values]).fetchall())
     sql = f"SELECT rowid, 1 - vec_distance_cosine(embedding, ?) FROM {shelf.vectors} WHERE 1{within}"
     return dict(db.execute(f"{sql} ORDER BY 2 DESC LIMIT ?", [vector, *values, limit]).fetchall())
+
+
+def _nearest_of(db: Connection, shelf: Shelf, vector: bytes, few: list[int], limit: int) -> dict[int, float]:
+    """The nearest of few chunks, each of which is looked up."""
+    # CROSS JOIN: vec0 is asked for each of them, never for all.
+    sql = (
+        "SELECT v.rowid, 1 - vec_distance_cosine(v.embedding, ?) FROM json_each(?) a"
+        f" CROSS JOIN {shelf.vectors} v WHERE v.rowid = a.value ORDER BY 2 DESC LIMIT ?"
+    )
+    return dict(db.execute(sql, [vector, json.dumps(few), limit]).fetchall())
 
 
 def _few(db: Connection, shelf: Shelf, allowed: Sql) -> list[int] | None:

@@ -20,6 +20,7 @@ from memlog.projector.chunking import ChunkSizes
 from memlog.projector.embedding import Embedder
 from memlog.projector.projector import Embedded, Projection, Projector
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, Connection, wrapped
+from memlog.query.held_vectors import HeldVectors
 from memlog.service.local_model import LocalModel
 
 _QUERY_LOCK_TIMEOUT = 0.25
@@ -61,6 +62,7 @@ class ReadModel:
         self.model = model
         self.projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout, model=model.known)
         self.mutex = threading.RLock()
+        self.held_vectors = HeldVectors()
         self.notify = notify
 
     def close(self) -> None:

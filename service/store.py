@@ -300,7 +300,7 @@ class Store:
             db, synced = self._read_model.latest(sync=sync, embedder=embedder, silent=silent)
             if embedder is not None:
                 name_pending(db, silent)
-            result = search(db, asked, embedder)
+            result = search(db, asked, embedder, self._read_model.held_vectors)
             result.synced = synced
             result.silent |= silent
             return result

@@ -91,7 +91,8 @@ def test_the_read_model_is_like_a_replay_after_single_appends(
         )
         result = store.search(word, mode="text")
         assert result.synced
-        assert [hit.id for hit in result.hits] == [position.id]
+        # Behind it may stand what was said before it.
+        assert result.hits[0].id == position.id
     digest_of_sound(store, MESSAGES + FURTHER)
 
 
