@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from memlog.cli.failures import IO_FAILED
 from memlog.cli.formats import Answer, Table, format_options, print_answer
 from memlog.cli.opening import open_store
 from memlog.cli.output import json_option, print_json
@@ -68,6 +69,23 @@ def add(
     print_answer(ctx, _answer_of_added(added))
 
 
+@docs.command()
+@click.argument("source", type=TEXT, required=False)
+@format_options
+@click.pass_context
+def refresh(ctx: click.Context, source: str | None) -> None:
+    """Read what is new or changed in a SOURCE, or in all of them, and remove what is gone.
+
+    Where nothing has changed it appends nothing. The documents of a source whose folder is gone, or cannot
+    be listed, stay until `memlog docs remove`.
+    """
+    with open_store(ctx) as store, progress_line() as progress:
+        refreshed = store.documents.refresh(source, progress=progress)
+    print_answer(ctx, _answer_of_added(refreshed))
+    if any(each.error for each in refreshed):
+        ctx.exit(IO_FAILED)
+
+
 @docs.command("list")
 @click.argument("source", type=TEXT, required=False)
 @format_options
@@ -115,11 +133,11 @@ def _answer_of_added(added: list[Added]) -> Answer:
         document={"sources": added},
         table=Table(("source", "indexed", "unchanged", "removed", "skipped", "root"), rows),
         records=added,
-        notes=[note for each in added for note in _notes_of_skipped(each)],
+        notes=[note for each in added for note in _notes_of(each)] or ([] if rows else ["no sources"]),
     )
 
 
-def _notes_of_skipped(added: Added) -> Iterator[str]:
+def _notes_of(added: Added) -> Iterator[str]:
     """How many were skipped for which reason; and by name what somebody may have to put right."""
     counts = Counter(each.reason for each in added.skipped)
     if counts:
@@ -128,6 +146,8 @@ def _notes_of_skipped(added: Added) -> Iterator[str]:
     for each in added.skipped:
         if each.detail is not None:
             yield f"{added.source_id}/{each.file}: {each.detail}"
+    if added.error is not None:
+        yield f"{added.source_id}: {added.error}: its documents stay"
 
 
 def _answer_of_sources(sources: list[Source]) -> Answer:

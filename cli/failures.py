@@ -47,8 +47,8 @@ LOSS = 3
 """What was sealed is gone or changed."""
 _INTERRUPTED = 130
 _INTERNAL = 70
-_IO = 74
-OUTPUT_CLOSED = _IO
+IO_FAILED = 74
+OUTPUT_CLOSED = IO_FAILED
 """Nobody reads the output any more: `memlog query … | head -1`."""
 
 
@@ -106,7 +106,7 @@ def exit_code_of(error: BaseException) -> int:
         case KeyboardInterrupt() | click.Abort():
             return _INTERRUPTED
         case OSError():
-            return _IO
+            return IO_FAILED
     return _INTERNAL
 
 

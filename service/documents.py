@@ -48,6 +48,7 @@ class Added(msgspec.Struct, kw_only=True):
     indexed, unchanged, removed: documents: those that were read into the log, those that stood there as they
         are, and those whose file is gone or no longer asked for.
     skipped: what was left out, and why. Where a file could not be read, the document of it stays.
+    error: why the files could not be looked at; the documents stay then. None where they could.
     """
 
     source_id: str
@@ -57,6 +58,7 @@ class Added(msgspec.Struct, kw_only=True):
     unchanged: int
     removed: int
     skipped: list[Skipped]
+    error: str | None = None
 
 
 class _Asked(NamedTuple):
@@ -140,6 +142,21 @@ class Documents:
             added.append(self._brought_up(self._wanted(asked, name, given, kind), progress))
         return added
 
+    def refresh(self, source: str | None = None, *, progress: Progress | None = None) -> list[Added]:
+        """Bring the documents of a source, or of all, up to their files, as `add` does for a folder.
+
+        Where the files of a source cannot be looked at, since its folder is gone or cannot be listed, its
+        documents stay, `error` says why, and the others go on. A source that nobody registered has no files.
+
+        Raises:
+            NotFound: there is no source of this name.
+            Busy, LogError, DatabaseError: as `add`.
+        """
+        sources = [each for each in self.list() if source in (None, each.source_id)]
+        if source is not None and not sources:
+            raise unknown_source(source)
+        return [self._refreshed(each, progress) for each in sources if each.root is not None]
+
     @overload
     def list(self, source: None = None) -> _Sources: ...
     @overload
@@ -195,26 +212,43 @@ class Documents:
         is_new = before is None or not _says_the_same(before, registration)
         return _Wanted(registration, patterns, is_new, versions)
 
+    def _refreshed(self, source: Source, progress: Progress | None) -> Added:
+        """What `refresh` does for one source."""
+        _, versions = self._standing(source.source_id)
+        wanted = _Wanted(_registration(source), _standing_patterns(source), False, versions)
+        try:
+            return self._brought_up(wanted, progress)
+        except OSError as error:
+            return _nothing_done(wanted, f"{shown(error.filename)}: {error.strerror}")
+
     def _brought_up(self, wanted: _Wanted, progress: Progress | None) -> Added:
         source_id, root = wanted.registration.source_id, Path(str(wanted.registration.root))
         found = walk(root, wanted.patterns, self._store)
         if wanted.is_new:
             self._append([wanted.registration])
-        added = Added(
-            source_id=source_id,
-            root=str(root),
-            registered=wanted.is_new,
-            indexed=0,
-            unchanged=0,
-            removed=0,
-            skipped=found.skipped,
-        )
+        added = _nothing_done(wanted)
+        added.skipped = found.skipped
         gone = dict(wanted.versions)
         for batch in _batches(_lines_of_changed(source_id, root, found.files, gone, added, progress)):
             added.indexed += len(self._append(batch))
+        # Where the root itself went meanwhile, no file of it can be said to be gone.
+        os.scandir(root).close()
         removed = [DocumentRemoved(source_id=source_id, file=file) for file in _surely(gone, added.skipped)]
         added.removed = len(self._append(removed))
         return added
+
+
+def _nothing_done(wanted: _Wanted, error: str | None = None) -> Added:
+    return Added(
+        source_id=wanted.registration.source_id,
+        root=str(wanted.registration.root),
+        registered=wanted.is_new,
+        indexed=0,
+        unchanged=0,
+        removed=0,
+        skipped=[],
+        error=error,
+    )
 
 
 def unknown_source(name: str) -> NotFound:
@@ -274,7 +308,7 @@ def _standing_root(root: Path, source: Source) -> str:
 
 def _patterns(asked: _Asked, given: Patterns, source: Source | None) -> Patterns:
     """What is to be taken of a folder, of which `source` says so far what is."""
-    before = Patterns() if source is None else Patterns(tuple(source.include), tuple(source.exclude))
+    before = Patterns() if source is None else _standing_patterns(source)
     is_given = bool(given.include or given.exclude)
     if asked.names is not None:
         if is_given:
@@ -284,6 +318,21 @@ def _patterns(asked: _Asked, given: Patterns, source: Source | None) -> Patterns
         return given
     # Whoever names the folder of files that were added one by one wants the whole folder.
     return Patterns((), before.exclude) if before.are_names else before
+
+
+def _standing_patterns(source: Source) -> Patterns:
+    return Patterns(tuple(source.include), tuple(source.exclude))
+
+
+def _registration(source: Source) -> SourceRegistered:
+    """What registers a source as it is."""
+    return SourceRegistered(
+        source_id=source.source_id,
+        kind=source.kind,
+        root=source.root,
+        include=source.include,
+        exclude=source.exclude,
+    )
 
 
 def _with_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Patterns:
@@ -389,11 +438,5 @@ def _without_file(source: Source, file: str) -> list[Event]:
     removed = DocumentRemoved(source_id=source.source_id, file=file)
     if source.root is None:
         return [removed]
-    registration = SourceRegistered(
-        source_id=source.source_id,
-        kind=source.kind,
-        root=source.root,
-        include=source.include,
-        exclude=[*source.exclude, escape(file)],
-    )
-    return [registration, removed]
+    exclude = [*source.exclude, escape(file)]
+    return [msgspec.structs.replace(_registration(source), exclude=exclude), removed]

@@ -107,6 +107,11 @@ def walk(root: Path, patterns: Patterns, store: Path) -> Walk:
         try:
             with os.scandir(root / folder) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            if not folder:
+                raise
+            # It was removed since the folder above it was listed.
+            continue
         except OSError as error:
             if not folder:
                 raise

@@ -11,7 +11,7 @@ import pytest
 
 Run = Callable[..., Any]
 
-ADDED = ["source_id", "root", "registered", "indexed", "unchanged", "removed", "skipped"]
+ADDED = ["source_id", "root", "registered", "indexed", "unchanged", "removed", "skipped", "error"]
 SOURCE = [
     *("source_id", "kind", "root", "include", "exclude", "documents", "passages", "bytes", "indexed_at"),
 ]
@@ -83,6 +83,22 @@ def test_a_folder_that_cannot_be_listed_is_an_error(
     assert memlog("docs", "list", "--json").json == {"sources": []}
 
 
+def test_a_refresh_reads_all_sources_and_tells_which_cannot_be_read(
+    memlog: Run, notes: Path, tmp_path: Path
+) -> None:
+    memlog("docs", "add", notes)
+    memlog("docs", "add", notes / "guide")
+    (notes / "guide/train.txt").write_text("the needle")
+    done = memlog("docs", "refresh", "--json")
+    assert (done.code, [each["indexed"] for each in done.json["sources"]]) == (0, [1, 1])
+    notes.rename(tmp_path / "moved")
+    done = memlog("docs", "refresh")
+    assert done.code == 74
+    assert f"notes: {notes}: No such file or directory: its documents stay".encode() in done.err
+    assert found(memlog, "green") == ["notes/tea.md"]
+    assert memlog("docs", "refresh", "guide", "--json").json["sources"][0]["error"]
+
+
 @pytest.mark.parametrize("name", [b"caf\xe9", b"missing", b"pipe", b"loop", b"store"])
 def test_what_cannot_be_added_is_bad_input(memlog: Run, tmp_path: Path, store: Path, name: bytes) -> None:
     os.mkfifo(tmp_path / "pipe")
@@ -107,6 +123,7 @@ def test_a_name_that_is_taken_says_how_to_name_it(memlog: Run, notes: Path, tmp_
     ("args", "code"),
     [
         (("list", "nothing"), "source_not_found"),
+        (("refresh", "nothing"), "source_not_found"),
         (("remove", "nothing"), "source_not_found"),
         (("remove", "nothing/tea.md"), "document_not_found"),
         (("remove", "notes/nothing.md"), "document_not_found"),
@@ -122,6 +139,8 @@ def test_what_is_unknown_is_not_found(memlog: Run, notes: Path, args: tuple[str,
 def test_an_empty_store_has_no_sources(memlog: Run) -> None:
     assert memlog("docs", "list", "--json").json == {"sources": []}
     assert b"no sources" in memlog("docs", "list").err
+    assert memlog("docs", "refresh", "--json").json == {"sources": []}
+    assert b"no sources" in memlog("docs", "refresh").err
 
 
 def test_several_paths_are_added_at_once(memlog: Run, notes: Path) -> None:

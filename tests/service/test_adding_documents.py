@@ -151,6 +151,92 @@ def test_an_empty_folder_is_a_source_without_documents(store, tmp_path):
     assert (source.source_id, source.documents, source.bytes, source.indexed_at) == ("empty", 0, 0, None)
 
 
+# Refreshing
+
+
+def test_a_refresh_reads_what_is_new_or_changed_of_all_sources(store, folder, tmp_path):
+    store.documents.add(folder, include=["**/*.md"])
+    store.documents.add(made(tmp_path / "other", {"x.md": "x", "y.md": "y"}))
+    made(folder, {"tea.md": "coffee", "juice.md": "juice", "run.py": "no pattern asks for it"})
+    (tmp_path / "other/y.md").unlink()
+    known = len(events(store))
+    refreshed = store.documents.refresh()
+    assert [(each.source_id, each.registered, counts(each)) for each in refreshed] == [
+        ("notes", False, (2, 0, 0)),
+        ("other", False, (0, 1, 1)),
+    ]
+    assert [(event["type"], event["file"]) for event in events(store)[known:]] == [
+        ("document_indexed", "juice.md"),
+        ("document_indexed", "tea.md"),
+        ("document_removed", "y.md"),
+    ]
+    assert found(store, "coffee") == ["notes/tea.md"]
+
+
+def test_a_refresh_of_what_is_as_it_was_appends_nothing(store, folder):
+    store.documents.add(folder)
+    before = events(store)
+    assert [counts(each) for each in store.documents.refresh()] == [(0, 3, 0)]
+    assert events(store) == before
+
+
+def test_one_source_can_be_refreshed_alone(store, folder, tmp_path):
+    store.documents.add(folder)
+    store.documents.add(made(tmp_path / "other", {"x.md": "x"}))
+    made(folder, {"tea.md": "coffee"})
+    made(tmp_path / "other", {"x.md": "new"})
+    (refreshed,) = store.documents.refresh("other")
+    assert (refreshed.source_id, counts(refreshed)) == ("other", (1, 0, 0))
+    assert found(store, "coffee") == []
+
+
+def test_a_source_that_nobody_registered_is_not_refreshed(store):
+    store.append([{"type": "document_indexed", "source_id": "foreign", "file": "a.md", "content": "tea"}])
+    assert store.documents.refresh() == store.documents.refresh("foreign") == []
+    assert found(store, "tea") == ["foreign/a.md"]
+
+
+def test_an_unknown_source_cannot_be_refreshed(store, folder):
+    store.documents.add(folder)
+    with pytest.raises(memlog.NotFound) as refused:
+        store.documents.refresh("nothing")
+    assert refused.value.code == "source_not_found"
+
+
+@pytest.mark.parametrize("is_a_file_now", [False, True])
+def test_the_documents_of_a_folder_that_is_gone_stay(store, folder, tmp_path, is_a_file_now):
+    other = made(tmp_path / "other", {"x.md": "x"})
+    store.documents.add(folder)
+    store.documents.add(other)
+    folder.rename(tmp_path / "moved")
+    if is_a_file_now:
+        folder.touch()
+    made(other, {"x.md": "fresh"})
+    before = len(events(store))
+    gone, fresh = store.documents.refresh()
+    assert str(folder) in gone.error
+    assert (counts(gone), counts(fresh), fresh.error) == ((0, 0, 0), (1, 0, 0), None)
+    assert len(events(store)) == before + 1
+    assert found(store, "green") == ["notes/tea.md"]
+    folder.unlink(missing_ok=True)
+    (tmp_path / "moved").rename(folder)
+    assert [counts(each) for each in store.documents.refresh()] == [(0, 3, 0), (0, 1, 0)]
+
+
+def test_the_documents_of_a_folder_that_goes_while_it_is_read_stay(store, tmp_path):
+    folder = made(tmp_path / "notes", {f"{number:03}.md": f"number {number}" for number in range(20)})
+    store.documents.add(folder)
+
+    def remove_it(_, done, __):
+        if done == 10:
+            shutil.rmtree(folder)
+
+    (refreshed,) = store.documents.refresh(progress=remove_it)
+    assert str(folder) in refreshed.error
+    assert refreshed.removed == 0
+    assert len(files(store)) == 20
+
+
 # Files
 
 

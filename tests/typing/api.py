@@ -159,6 +159,7 @@ def documents(store: memlog.Store) -> None:
     assert_type(added.skipped, list[memlog.Skipped])
     assert_type(store.documents.list(), list[memlog.Source])
     assert_type(store.documents.list("docs"), list[memlog.Document])
+    assert_type(store.documents.refresh("docs"), list[memlog.Added])
 
 
 def erasing(store: memlog.Store) -> None:
