@@ -316,19 +316,19 @@ def evaluate(
     rankings = [rankings_of(conversation, folder, progress) for conversation in conversations]
     by_part = {
         version: {
-            part: _by_mode(conversations[within], rankings[within], version) for part, within in PARTS.items()
+            part: by_mode(conversations[within], rankings[within], version) for part, within in PARTS.items()
         }
         for version in VERSIONS
     }
     reported = PARTS["report"]
     by_category = {
-        category: _by_mode(conversations[reported], rankings[reported], "original", category)
+        category: by_mode(conversations[reported], rankings[reported], "original", category)
         for category in CATEGORIES
     }
     return Results(by_part, by_category)
 
 
-def _by_mode(
+def by_mode(
     conversations: Sequence[Conversation],
     rankings: Sequence[Rankings],
     version: str,
