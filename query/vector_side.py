@@ -23,6 +23,7 @@ from memlog.query.candidates import (
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
 from memlog.query.held_vectors import HeldVectors
 from memlog.query.neighbours import Neighbourhood
+from memlog.query.similarity import nearest_first, similarities
 
 # sqlite-vec refuses a larger k.
 _NEAREST_LIMIT = 4096
@@ -150,29 +151,25 @@ def _nearest_chunks(
     db: Connection, shelf: Shelf, vector: bytes, allowed: Sql | None, limit: int, held: HeldVectors
 ) -> dict[int, float]:
     """The numbers of the `limit` nearest chunks, nearest first, and their cosine similarities."""
-    if allowed is not None and (passing := _few(db, shelf, allowed)) is not None:
-        return _nearest_of(db, shelf, vector, passing, limit)
-    if allowed is None and (few := held.few(db, shelf, vector, limit)) is not None:
-        found = _nearest_of(db, shelf, vector, few.numbers, limit)
-        if few.floor == -math.inf or (len(found) == limit and min(found.values()) > few.floor):
-            return found
-        held.drop(shelf)
+    found = None if allowed is not None else held.nearest(db, shelf, vector, limit)
+    if found is not None:
+        return found
+    few = None if allowed is None else _few(db, shelf, allowed)
+    numbers = _nearest_by_vec0(db, shelf, vector, allowed, limit) if few is None else few
+    return nearest_first(similarities(db, shelf, numbers, vector), limit)
+
+
+def _nearest_by_vec0(
+    db: Connection, shelf: Shelf, vector: bytes, allowed: Sql | None, limit: int
+) -> list[int]:
     within, values = ("", []) if allowed is None else (f" AND rowid IN ({allowed[0]})", allowed[1])
     if limit <= _NEAREST_LIMIT:
-        sql = f"SELECT rowid, 1 - distance FROM {shelf.vectors} WHERE embedding MATCH ? AND k = ?{within}"
-        return dict(db.execute(f"{sql} ORDER BY distance", [vector, limit, *values]).fetchall())
-    sql = f"SELECT rowid, 1 - vec_distance_cosine(embedding, ?) FROM {shelf.vectors} WHERE 1{within}"
-    return dict(db.execute(f"{sql} ORDER BY 2 DESC LIMIT ?", [vector, *values, limit]).fetchall())
-
-
-def _nearest_of(db: Connection, shelf: Shelf, vector: bytes, few: list[int], limit: int) -> dict[int, float]:
-    """The nearest of few chunks, each of which is looked up."""
-    # CROSS JOIN: vec0 is asked for each of them, never for all.
-    sql = (
-        "SELECT v.rowid, 1 - vec_distance_cosine(v.embedding, ?) FROM json_each(?) a"
-        f" CROSS JOIN {shelf.vectors} v WHERE v.rowid = a.value ORDER BY 2 DESC LIMIT ?"
-    )
-    return dict(db.execute(sql, [vector, json.dumps(few), limit]).fetchall())
+        sql = f"SELECT rowid FROM {shelf.vectors} WHERE embedding MATCH ? AND k = ?{within}"
+        rows = db.execute(sql, [vector, limit, *values])
+    else:
+        sql = f"SELECT rowid FROM {shelf.vectors} WHERE 1{within} ORDER BY vec_distance_cosine(embedding, ?)"
+        rows = db.execute(f"{sql} LIMIT ?", [*values, vector, limit])
+    return [number for (number,) in rows]
 
 
 def _few(db: Connection, shelf: Shelf, allowed: Sql) -> list[int] | None:
