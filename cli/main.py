@@ -26,6 +26,7 @@ _COMMANDS = {
     "embed": "Give passages that have no vector one.",
     "fact": "Set, show and remove facts.",
     "forget": "Take events away for ever.",
+    "gate": "Say whether a text is worth a look into the memory.",
     "help": "Show the help of a command, or describe all for programs.",
     "init": "Make a store with its settings file.",
     "log": "Read the log itself.",

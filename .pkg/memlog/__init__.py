@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from memlog.query.fact_answers import FactAnswer, Route
     from memlog.query.facts import Fact
     from memlog.query.filters import Filters
+    from memlog.query.gate import Gate, should_retrieve
     from memlog.query.memories import Memory
     from memlog.query.provenance import QuarantinedLine, Stored
     from memlog.query.ranking import Ranking
@@ -113,6 +114,8 @@ _HOME = {
     "FactsExtracted": "memlog.service.facts",
     "FactsSet": "memlog.service.facts",
     "Filters": "memlog.query.filters",
+    "Gate": "memlog.query.gate",
+    "should_retrieve": "memlog.query.gate",
     "Ranking": "memlog.query.ranking",
     "DoomedLine": "memlog.service.forgetting",
     "Forgotten": "memlog.service.forgetting",
@@ -207,6 +210,7 @@ __all__ = [
     "Filters",
     "Forgotten",
     "Finding",
+    "Gate",
     "Hit",
     "LinePosition",
     "Imported",
@@ -253,6 +257,7 @@ __all__ = [
     "WindowMessage",
     "__version__",
     "open",
+    "should_retrieve",
 ]
 
 

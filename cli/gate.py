@@ -1,0 +1,32 @@
+"""memlog gate."""
+
+import click
+import msgspec
+
+from memlog.cli.formats import Answer, format_options, named_values, print_answer
+from memlog.cli.stdin import stdin_text
+from memlog.cli.types import TEXT
+from memlog.query.gate import should_retrieve
+
+
+@click.command()
+@click.argument("text", type=TEXT, required=False)
+@format_options
+@click.pass_context
+def gate(ctx: click.Context, text: str | None) -> int:
+    """Say whether a look into the memory is worth it for TEXT; for stdin without one, or with -.
+
+    Not for greetings, acknowledgements, pure code and what is too short; but for questions, words of memory,
+    and whatever says enough, in English, Russian, Chinese and Finnish. By fixed rules, without a model or a
+    store. The exit code is 0 where it is worth it, 1 where it is not.
+    """
+    said = stdin_text() if text in (None, "-") else str(text)
+    found = should_retrieve(said)
+    told = f" ({found.words})" if found.words else ""
+    answer = Answer(
+        document=found,
+        table=named_values(msgspec.structs.asdict(found)),
+        text=[f"{'yes' if found else 'no'}: {found.reason}{told}"],
+    )
+    print_answer(ctx, answer)
+    return 0 if found else 1
