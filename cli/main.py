@@ -32,6 +32,7 @@ _COMMANDS = {
     "log": "Read the log itself.",
     "memory": "Save, list and change memories.",
     "project": "Bring the read model up to the log.",
+    "projects": "List, show and remove projects.",
     "prune": "Archive memories that have faded.",
     "quarantine": "List the lines that could not be projected.",
     "query": "Search messages and memories.",

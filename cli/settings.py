@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 import msgspec
 
-from memlog.cli.types import FOLDER, SECONDS, TEXT, UNIT
+from memlog.cli.types import FOLDER, PROJECT, SECONDS, UNIT
 from memlog.eventlog.errors import BadInput
 
 Origin = Literal["option", "environment", "memlog.toml", "default"]
@@ -75,7 +75,7 @@ SETTINGS = (
     ),
     Setting(
         name="project",
-        type=TEXT,
+        type=PROJECT,
         default="default",
         unit="name",
         meaning="The project whose store is used where none is named.",
@@ -197,31 +197,53 @@ class Settings:
 
         Raises:
             BadInput: an environment variable, or memlog.toml, holds what cannot be used.
+            UsageError: the store is asked for, and both --project and something else name it.
         """
         setting = BY_NAME[name]
+        if name == "store":
+            self._check_one_names_it()
         if name in self.options:
             return Found(self.options[name], "option")
         if text := os.environ.get(setting.variable):
             return Found(setting.read(text, setting.variable), "environment")
         if setting.in_file and name in self._in_file():
             return Found(self._in_file()[name], "memlog.toml")
-        return Found(self._project_folder() if name == "store" else setting.default, "default")
+        return Found(self._project_store() if name == "store" else setting.default, "default")
+
+    def at(self, store: Path) -> "Settings":
+        """The settings of the store in another folder, with the same options."""
+        other = Settings()
+        other.options = self.options | {"store": store}
+        other.options.pop("project", None)
+        return other
+
+    def _check_one_names_it(self) -> None:
+        """Who asks for a project must not be given another's store, because its folder is set elsewhere."""
+        if "project" not in self.options:
+            return
+        variable = BY_NAME["store"].variable
+        other = "--store" if "store" in self.options else variable if os.environ.get(variable) else None
+        if other is not None:
+            raise click.UsageError(f"--project {self.options['project']}: {other} names another store")
 
     def _in_file(self) -> dict[str, Any]:
         if self._file is None:
             self._file = _read_file(self.store)
         return self._file
 
-    def _project_folder(self) -> Path:
+    def _project_store(self) -> Path:
         # Imported here: most programs name their store.
-        from platformdirs import user_data_path
+        from memlog.eventlog.streams import project_folder
 
-        from memlog.eventlog.streams import encoded_name
+        return projects_folder() / project_folder(self.value("project"))
 
-        project = self.value("project")
-        if project.strip(".") == "":
-            raise click.BadParameter(f"{project!r} is no name", param_hint="--project")
-        return user_data_path("memlog", appauthor=False) / encoded_name(project)
+
+def projects_folder() -> Path:
+    """The folder below which projects have their stores: memlog's, of the platform's user data."""
+    # Imported here, as above.
+    from platformdirs import user_data_path
+
+    return user_data_path("memlog", appauthor=False)
 
 
 def _read_file(store: Path) -> dict[str, Any]:

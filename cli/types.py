@@ -8,6 +8,7 @@ import click
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.categories import CATEGORIES, read_as
+from memlog.eventlog.errors import BadInput
 
 
 class _Text(click.ParamType):  # type: ignore[type-arg] # generic from click 8.4 on
@@ -19,6 +20,21 @@ class _Text(click.ParamType):  # type: ignore[type-arg] # generic from click 8.4
             text.encode()
         except UnicodeEncodeError:
             self.fail(f"{text!r} is not UTF-8", param, ctx)
+        return text
+
+
+class _Project(_Text):
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+        # Imported here: most programs name their store.
+        from memlog.eventlog.streams import project_folder
+
+        text = super().convert(value, param, ctx)
+        try:
+            project_folder(text)
+        except BadInput as error:
+            self.fail(error.message, param, ctx)
         return text
 
 
@@ -118,6 +134,9 @@ TEXT = _Text()
 
 CATEGORY = Category(list(CATEGORIES))
 """A category of memories that memlog knows; `decision` is read as `decisions`."""
+
+PROJECT = _Project()
+"""A project's name."""
 
 CHAT = _Chat()
 """(channel, chat_id), split at the first `:`."""

@@ -23,6 +23,7 @@ CALLS = (
     "sync",
     "sync_data",
     "make_folder",
+    "remove_folder",
     "set_mode",
     "rename",
     "unlink",
@@ -114,6 +115,11 @@ def sync_data(fd: int) -> None:
 def make_folder(path: Path | str, *, folder: int | None = None) -> None:
     """Make a folder, for its owner alone."""
     os.mkdir(path, 0o700, dir_fd=folder)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder in which nothing stands."""
+    path.rmdir()
 
 
 def set_mode(target: Path | str | int, mode: int, *, folder: int | None = None) -> None:

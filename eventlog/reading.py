@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from memlog.eventlog import disk
 from memlog.eventlog.damage import BadLine, check_length
 from memlog.eventlog.events import Event, Redacted, tag_of
 from memlog.eventlog.identity import content_hash
@@ -20,6 +21,9 @@ from memlog.eventlog.line import BOM, ENVELOPE, decode, is_blank
 from memlog.eventlog.segment import Line, line_at, opened, read_lines
 from memlog.eventlog.streams import Segment, chat_of_stream, conversation_stream, segments_of
 from memlog.eventlog.upcast import Place
+
+_TAIL = 16 * 1024
+"""Bytes at the end of a segment: most last lines are shorter."""
 
 _raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -174,6 +178,20 @@ def last_entries(segments: list[Segment], count: int) -> list[Entry]:
     return [entry for _, entry in found][max(0, len(found) - count) :]
 
 
+def last_at(segments: Iterable[Segment]) -> str | None:
+    """When memlog appended to any of `segments` last; None where it never did.
+
+    Days of segments are days of appending, so of all but those of the last day nothing is read; and of a
+    segment no more than its last lines, unless others have written them.
+    """
+    newest = {segment.stream: segment for segment in segments}.values()
+    for day in sorted({segment.name.day for segment in newest}, reverse=True):
+        at = max(_last_at(segment) for segment in newest if segment.name.day == day)
+        if at:
+            return at
+    return None
+
+
 def todays_members(entry: Entry) -> dict[str, Any]:
     """The members of an entry's event in today's shape, without `crc`; what memlog does not know comes last.
 
@@ -227,6 +245,21 @@ def _last_of_stream(segments: list[Segment], count: int) -> list[Entry]:
         if len(last) == count:
             break
     return last
+
+
+def _last_at(segment: Segment) -> str:
+    """The greatest `at` of a segment, which is that of the last line that has one; "" where none has."""
+    with reading(segment) as fd:
+        start = size = disk.status(fd).st_size
+        while start:
+            start = max(0, size - max(_TAIL, 4 * (size - start)))
+            # The first may be the rest of a line.
+            lines = [*read_lines(fd, start, tail_is_a_line=not segment.is_newest)][bool(start) :]
+            for line in reversed(lines):
+                entry = entry_of(segment, line)
+                if entry is not None and entry.at:
+                    return entry.at
+    return ""
 
 
 def _last_of_segment(segment: Segment, count: int) -> list[Entry]:

@@ -12,12 +12,15 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog import disk, events
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import ConversationEvent, Event, Redacted
 
 CONVERSATIONS = "conversations"
 SEALS = "seals.jsonl"
 """The file beside the streams; see `memlog.eventlog.seals`."""
 
+_NAME_LIMIT = 255  # bytes, on every file system in use
+_PROJECT_HINT = "a project has a name, such as work or anna"
 _FOLDER_LIMIT = 120
 _FOLDER_HEAD = 80
 _SEGMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.(\d{4}))?\.jsonl", re.ASCII)
@@ -29,6 +32,21 @@ _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-.")
 def encoded_name(name: str) -> str:
     """`name` with every byte of its UTF-8 but a–z, 0–9, `-`, `.` written as `%xx`."""
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in name.encode())
+
+
+def project_folder(name: str) -> str:
+    """The name of the folder that a project's store has below that of all projects. None leads out of it.
+
+    Raises:
+        BadInput: it is no name: nothing but dots, too long, or no UTF-8.
+    """
+    try:
+        folder = encoded_name(name)
+    except UnicodeEncodeError as error:
+        raise BadInput(f"{name!r} is not UTF-8", hint=_PROJECT_HINT) from error
+    if folder.strip(".") == "" or len(folder) > _NAME_LIMIT:
+        raise BadInput(f"{name!r} is no name", hint=_PROJECT_HINT)
+    return folder
 
 
 @lru_cache(maxsize=4096)

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from memlog.service.core import Core, CoreValue, Imported
     from memlog.service.daily_events import DailyEvents
     from memlog.service.projecting import EmbedReport, ProjectReport
+    from memlog.service.projects import Project, ProjectRemoval, Projects
     from memlog.service.proving import Proof, Standing
     from memlog.service.scrubbing import Scrubbed
     from memlog.service.secret_places import SecretPlace
@@ -119,6 +120,9 @@ _HOME = {
     "Ranking": "memlog.query.ranking",
     "DoomedLine": "memlog.service.forgetting",
     "Forgotten": "memlog.service.forgetting",
+    "Project": "memlog.service.projects",
+    "ProjectRemoval": "memlog.service.projects",
+    "Projects": "memlog.service.projects",
     "Proof": "memlog.service.proving",
     "Scrubbed": "memlog.service.scrubbing",
     "SecretPlace": "memlog.service.secret_places",
@@ -227,7 +231,10 @@ __all__ = [
     "NotFound",
     "NulRun",
     "Position",
+    "Project",
+    "ProjectRemoval",
     "ProjectReport",
+    "Projects",
     "Proof",
     "Pruned",
     "QuarantinedLine",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 from command_tree import COMMANDS, Path, does_something
 
-from memlog.cli.types import CHAT, DAY, JSON_OBJECT, TEXT, TIME
+from memlog.cli.types import CHAT, DAY, JSON_OBJECT, PROJECT, TEXT, TIME
 
 
 class Malformed(NamedTuple):
@@ -47,6 +47,7 @@ _BAD: dict[Any, list[str]] = {
         *NOT_UTF8,
     ],
     JSON_OBJECT: ["[]", "5", "{", "", "nul", '"x"', "[" * 5000, '{"a":NaN}', '{"a":1e999}', *NOT_UTF8],
+    PROJECT: [".", "..", "...", "", "x" * 256, *NOT_UTF8],
     TEXT: NOT_UTF8,
 }
 NO_NUMBERS = ["many", "", "0x10", "1,5", "--", "NaN", "nan", "infinity", "9" * 30, "9" * 5000, *NOT_UTF8]
@@ -241,7 +242,7 @@ def _no_question(chance: random.Random, path: Path, command: click.Command) -> M
 
 def _bad_before_the_command(chance: random.Random, path: Path, command: click.Command) -> Malformed:
     wrong = [
-        *(["--project", odd] for odd in NOT_UTF8),
+        *(["--project", odd] for odd in _BAD[PROJECT]),
         *(["--model"], ["--store"]),
         *([f"--{odd}"] for odd in ODD if odd not in ("", "-", "=")),
     ]

@@ -176,6 +176,15 @@ def erasing(store: memlog.Store) -> None:
     assert_type(store.secrets(), list[memlog.SecretPlace])
 
 
+def projects() -> None:
+    those = memlog.Projects("stores")
+    assert_type(those.list(), list[memlog.Project])
+    assert_type(those.get("work"), memlog.Project | None)
+    done = those.remove("work", lock_timeout=1.0, confirm=lambda found: found.files < 100)
+    assert_type(done, memlog.ProjectRemoval)
+    memlog.open(those.path("work")).close()
+
+
 def checking(store: memlog.Store) -> None:
     assert_type(store.status(), memlog.Status)
     assert_type(store.stats(), memlog.Stats)

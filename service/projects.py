@@ -1,0 +1,314 @@
+"""Projects: the stores below one folder, one a project, so that nothing of one comes into another."""
+
+import re
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from os import DirEntry
+from pathlib import Path
+from urllib.parse import unquote
+
+import msgspec
+
+from memlog.eventlog import disk, locks
+from memlog.eventlog.errors import BadInput, LogError, NotFound
+from memlog.eventlog.folders import sync_folder
+from memlog.eventlog.reading import last_at
+from memlog.eventlog.streams import CONVERSATIONS, SEALS, project_folder, segments_of, shown
+
+_LOCK = "projector.lock"
+_OWN = ("log", "model", "cache", "memlog.toml", _LOCK)
+"""What memlog makes in a store's folder."""
+
+# No project's folder has a `~`.
+_ASIDE = re.compile(r"(.+)~[0-9a-f]{8}")
+_ASIDE_HEAD = 240  # a name has 255 bytes at most
+
+_NOT_WRITTEN = "see that all in it can be written, then remove it again"
+
+
+class Project(msgspec.Struct, kw_only=True):
+    """A project, as far as its log says without being read.
+
+    folder: of its store.
+    conversations: how many have a folder in the log. log_bytes: of all segments.
+    last_append: when memlog appended to it last; None where it never did.
+    is_being_removed: whether a removal was begun and not finished; this is what it has left.
+    """
+
+    name: str
+    folder: str
+    conversations: int
+    log_bytes: int
+    last_append: str | None
+    is_being_removed: bool = False
+
+
+class ProjectRemoval(msgspec.Struct, kw_only=True):
+    """What is to go, or is gone, with a project's store.
+
+    files, bytes: all that stands in its folder.
+    others: names in its folder that are not memlog's; they go with it.
+    links: that stand below it; what they point to stays.
+    finished: the projects whose removal had been begun before, and was not finished.
+    done: whether it is gone; False where `confirm` said no.
+    """
+
+    name: str
+    folder: str
+    files: int = 0
+    bytes: int = 0
+    last_append: str | None = None
+    others: list[str] = []
+    links: list[str] = []
+    finished: list[str] = []
+    done: bool = False
+
+
+Confirm = Callable[[ProjectRemoval], bool]
+_Listed = list[Project]
+"""Within the class `list` is its method."""
+
+
+class Projects:
+    """The projects whose stores stand in `folder`, as `memlog --project NAME` uses them."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def path(self, name: str) -> Path:
+        """The folder of a project's store, standing or not; it is always one below `folder`.
+
+        Raises:
+            BadInput: it is no name.
+        """
+        return self.folder / project_folder(name)
+
+    def list(self) -> _Listed:
+        """The projects by name; also what a removal that was killed has left. Opens no read model.
+
+        Raises:
+            LogError: a folder cannot be read.
+        """
+        with _naming(self.folder):
+            found = [_project(path, name) for path, name in self._stores()]
+            left = [_project(path, name, is_left=True) for path, name in self._left()]
+        return sorted(filter(None, found + left), key=lambda project: (project.name, project.folder))
+
+    def get(self, name: str) -> Project | None:
+        """A project; None where no store of it stands.
+
+        Raises:
+            BadInput: it is no name. LogError: its folder cannot be read.
+        """
+        path = self.path(name)
+        with _naming(path):
+            return _project(path, name) if _is_store(path) else None
+
+    def remove(
+        self, name: str, *, lock_timeout: float = 10.0, confirm: Confirm = lambda _: True
+    ) -> ProjectRemoval:
+        """Remove a project's store for ever: its log, its read model, and all else in its folder. What
+        removals that were killed have left goes, too.
+
+        The folder is renamed at once, then emptied: killed at any moment it is whole, or it is gone and
+        `list` shows what is left. Who has the store open goes on with an empty one.
+
+        lock_timeout: seconds to wait for those who use the store.
+        confirm: asked with what is to go; where it says no, nothing is done.
+
+        Raises:
+            BadInput: it is no name; what stands there is a link, or no store.
+            NotFound: nothing stands there.
+            Busy: another process held a lock of the store for too long.
+            LogError: it cannot be removed, or not all of it.
+        """
+        path = self.path(name)
+        with _naming(path):
+            left = [*self._left()]
+            is_standing = self._is_standing(path, name, left)
+            found = _survey(path, name) if is_standing else ProjectRemoval(name=name, folder=shown(path))
+            if not confirm(found):
+                return found
+            if is_standing:
+                left.append((self._put_aside(path, lock_timeout), name))
+            for folder, _ in left:
+                _delete(folder)
+        found.finished = [other for _, other in left[: len(left) - is_standing]]
+        found.done = True
+        return found
+
+    def _stores(self) -> Iterator[tuple[Path, str]]:
+        for entry in self._entries():
+            name = unquote(entry.name)
+            if _names(name, entry.name) and _is_store(Path(entry.path)):
+                yield Path(entry.path), name
+
+    def _left(self) -> Iterator[tuple[Path, str]]:
+        """What killed removals have left: it has the lock, which goes last, or nothing."""
+        for entry in self._entries():
+            match = _ASIDE.fullmatch(entry.name)
+            if match is not None and entry.is_dir(follow_symlinks=False) and _is_rest(Path(entry.path)):
+                yield Path(entry.path), unquote(match[1])
+
+    def _entries(self) -> "_Listing":
+        if not disk.is_folder(self.folder):
+            return []
+        with disk.entries(self.folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+
+    def _is_standing(self, path: Path, name: str, left: "_Leftovers") -> bool:
+        """Whether there is a store to remove; False where there is only what is left of one."""
+        try:
+            mode = disk.look(path).st_mode
+        except FileNotFoundError:
+            if any(_ASIDE.sub(r"\1", rest.name) == path.name[:_ASIDE_HEAD] for rest, _ in left):
+                return False
+            raise unknown_project(name) from None
+        if stat.S_ISLNK(mode):
+            raise BadInput(
+                f"{shown(path)} is a link: nothing was removed",
+                hint="remove it, and what it points to, by hand",
+            )
+        if not _is_store(path):
+            raise BadInput(f"{shown(path)} is no store: nothing was removed", hint="memlog projects list")
+        return True
+
+    def _put_aside(self, path: Path, lock_timeout: float) -> Path:
+        """Give a store another name, which no project has, while nobody projects, writes or scrubs.
+
+        A writer that comes between has written before the removal: what it appended goes with the rest.
+        """
+        aside = path.with_name(f"{path.name[:_ASIDE_HEAD]}~{secrets.token_hex(4)}")
+        log = path / "log"
+        with ExitStack() as held:
+            held.enter_context(_held(path / "model" / "build.lock", "the rebuild", lock_timeout))
+            held.enter_context(locks.locked(path / _LOCK, "the read model", lock_timeout))
+            for file in (log / SEALS, *(segment.path for segment in segments_of(log)[0])):
+                with _held(file, shown(file.relative_to(path)), lock_timeout):
+                    pass
+            disk.rename(path, aside)
+        sync_folder(self.folder)
+        return aside
+
+
+_Listing = list[DirEntry[str]]
+_Leftovers = list[tuple[Path, str]]
+
+
+def unknown_project(name: str) -> NotFound:
+    """The error where no project has this name."""
+    return NotFound(f"no project {name!r}", hint="memlog projects list", code="project_not_found")
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """An error of the system as memlog's, with the file that it is about."""
+    try:
+        yield
+    except OSError as error:
+        where = shown(error.filename or path)
+        raise LogError(f"{where}: {error.strerror}", hint=_NOT_WRITTEN, retryable=False) from error
+
+
+@contextmanager
+def _held(file: Path, what: str, timeout: float) -> Iterator[None]:
+    """Hold the lock of a file, where it stands."""
+    try:
+        fd = disk.open(file, disk.READ)
+    except FileNotFoundError:
+        yield
+        return
+    try:
+        locks.acquire(fd, what, timeout)
+        yield
+    finally:
+        disk.close(fd)
+
+
+def _names(name: str, folder: str) -> bool:
+    """Whether a project of this name has its store in this folder."""
+    try:
+        return project_folder(name) == folder
+    except BadInput:
+        return False
+
+
+def _is_store(folder: Path) -> bool:
+    """Whether memlog has made a store of a folder: there is a log with nothing but streams in it, or what
+    reading a store without a log makes."""
+    log = folder / "log"
+    if not disk.is_folder(log):
+        return disk.is_folder(folder / "model") and _stands(folder / _LOCK)
+    segments, strangers = segments_of(log)
+    return bool(segments) or not strangers
+
+
+def _is_rest(folder: Path) -> bool:
+    with disk.entries(folder) as entries:
+        names = {entry.name for entry in entries}
+    return not names or _LOCK in names
+
+
+def _stands(file: Path) -> bool:
+    try:
+        return stat.S_ISREG(disk.look(file).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _project(folder: Path, name: str, *, is_left: bool = False) -> Project | None:
+    """What a store's log says; None where the store goes meanwhile."""
+    with suppress(FileNotFoundError):
+        segments = segments_of(folder / "log")[0]
+        conversations = {each.stream for each in segments if each.stream.startswith(f"{CONVERSATIONS}/")}
+        return Project(
+            name=name,
+            folder=shown(folder),
+            conversations=len(conversations),
+            log_bytes=sum(disk.look(segment.path).st_size for segment in segments),
+            last_append=last_at(segments),
+            is_being_removed=is_left,
+        )
+    return None
+
+
+def _survey(folder: Path, name: str) -> ProjectRemoval:
+    """What stands in a store's folder."""
+    found = ProjectRemoval(
+        name=name, folder=shown(folder), last_append=last_at(segments_of(folder / "log")[0])
+    )
+    for entry in _below(folder):
+        path = Path(entry.path)
+        if path.parent == folder and entry.name not in _OWN:
+            found.others.append(shown(entry.name))
+        if entry.is_symlink():
+            found.links.append(shown(path.relative_to(folder)))
+        if not entry.is_dir(follow_symlinks=False):
+            found.files += 1
+            found.bytes += disk.look(path).st_size
+    return found
+
+
+def _delete(folder: Path) -> None:
+    """Remove a folder and all below it. Another process may be at the same."""
+    with suppress(FileNotFoundError):
+        for entry in _below(folder):
+            remove = disk.remove_folder if entry.is_dir(follow_symlinks=False) else disk.unlink
+            with suppress(FileNotFoundError):
+                remove(Path(entry.path))
+        disk.remove_folder(folder)
+
+
+def _below(folder: Path) -> Iterator[DirEntry[str]]:
+    """All that stands below a folder, each folder behind what is in it; no link is followed.
+
+    The lock comes last: by it what a killed removal leaves is known.
+    """
+    with disk.entries(folder) as entries:
+        found = sorted(entries, key=lambda entry: (entry.name == _LOCK, entry.name))
+    for entry in found:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(Path(entry.path))
+        yield entry
