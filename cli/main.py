@@ -17,6 +17,7 @@ _COMMANDS = {
     "ask": "Answer a question from what facts say.",
     "completion": "Print the script that completes commands in a shell.",
     "config": "Show the settings, and where each comes from.",
+    "context": "Say what an agent should know now, within a budget of tokens.",
     "core": "Read and change the core memory.",
     "decay": "Let a day pass: fade memories by their categories.",
     "daily": "Record and list daily events.",

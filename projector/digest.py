@@ -30,6 +30,7 @@ _TABLES = {
     "daily_compressions": "stream, daily_event_id, event_id",
     "core_memory": "section, key",
     "facts": "chat_id, topic_key, kind, rank",
+    "fact_sources": "stream, event_id",
     "sources": "source_id",
     "documents": "document_id",
     "memory_chunks": "stream, memory_id, message_id, summary_id, fact_id, daily_event_id, document_id,"

@@ -308,6 +308,16 @@ CREATE TABLE facts (
     PRIMARY KEY (chat_id, topic_key, kind, rank)
 ) WITHOUT ROWID;
 
+-- A row per fact_stored that names the message that said so, whether or not a fact of it stands.
+CREATE TABLE fact_sources (
+    stream             TEXT NOT NULL,
+    event_id           TEXT NOT NULL,
+    chat_id            TEXT NOT NULL,     -- of the fact, as in facts
+    source_message_id  TEXT NOT NULL,
+    PRIMARY KEY (stream, event_id)
+) WITHOUT ROWID;
+CREATE INDEX fact_sources_by_message ON fact_sources (source_message_id);
+
 -- A row per source of documents that is registered.
 CREATE TABLE sources (
     source_id   TEXT PRIMARY KEY,

@@ -37,6 +37,12 @@ class Fact(msgspec.Struct, kw_only=True):
     event_id: str
     position: LinePosition
 
+    @property
+    def fact_id(self) -> str:
+        """What it is found and shown by: `favorite_colors/2/telegram:7`."""
+        key = self.topic_key.replace("%", "%25").replace("/", "%2F")
+        return f"{key}/{self.rank}" + (f"/{self.chat}" if self.chat else "")
+
 
 class Topic(msgspec.Struct, frozen=True):
     """What stands of one topic in one chat.

@@ -42,6 +42,12 @@ _CATEGORY = (
     f" WHEN c.daily_event_id IS NOT NULL THEN '{DAILY_EVENTS}' ELSE y.category END"
 )
 
+# A daily event is of no chat, but where it names a channel or a sender it is somebody's.
+_OWN_SCOPE = (
+    "(c.chat_id IS NULL AND (c.daily_event_id IS NULL OR EXISTS (SELECT 1 FROM daily_events v"
+    " WHERE v.stream = c.stream AND v.id = c.daily_event_id AND v.channel IS NULL AND v.sender_id IS NULL)))"
+)
+
 
 @dataclass(frozen=True)
 class Filters:
@@ -50,6 +56,7 @@ class Filters:
 
     kinds: None for all.
     chat: (channel, chat_id).
+    own_scope: beside what is of `chat`, memories that are of no chat: of the store's own scope.
     category: of memories; `other` is also what memlog does not know.
     source: as a hit names it: `conversation`, `manual`, `summary`, `fact`, `daily_event`, a file of memories,
         a source of documents.
@@ -73,6 +80,7 @@ class Filters:
     since: str | None = None
     until: str | None = None
     exclude: frozenset[str] = field(default_factory=frozenset)
+    own_scope: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what nothing can be."""
@@ -101,7 +109,8 @@ class Filters:
             return None
         given: list[Sql] = []
         if self.chat is not None:
-            given.append(("c.chat_id = ?", [":".join(self.chat)]))
+            scope = f"(c.chat_id = ? OR {_OWN_SCOPE})" if self.own_scope else "c.chat_id = ?"
+            given.append((scope, [":".join(self.chat)]))
         if self.category is not None:
             given.append(of_categories(_CATEGORY, [self.category], known=FOUND_UNDER))
         if self.source is not None:

@@ -79,6 +79,11 @@ def priors(said: Mapping[Ref, Said], question: str) -> dict[Ref, float]:
     }
 
 
+def named_topics(topics: set[str], question: str) -> set[str]:
+    """Those topics that a question names by all of their words."""
+    return _named_topics(topics, _words_of(question))
+
+
 def _named_topics(topics: set[str], asked: frozenset[str]) -> set[str]:
     """Those of which all words are asked, in English in either number and spelling."""
     if not topics:

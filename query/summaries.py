@@ -1,5 +1,7 @@
 """Summaries of conversations, as agents wrote them."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from memlog.projector.sqlite import Connection
@@ -26,6 +28,15 @@ def summaries(db: Connection, chat: Chat | None = None) -> list[Summary]:
         NotFound: the store has events, and none of this chat.
     """
     condition, values = within(db, chat)
+    return _summaries(db, condition, values)
+
+
+def summary(db: Connection, stream: str, event_id: str) -> Summary | None:
+    """The summary of this event; None where there is none."""
+    return next(iter(_summaries(db, "stream = ? AND id = ?", (stream, event_id))), None)
+
+
+def _summaries(db: Connection, condition: str, values: Sequence[str]) -> list[Summary]:
     rows = db.execute(
         "SELECT id, channel || ':' || chat_id, from_message_id, to_message_id, content, created_at,"
         " stream, segment, e.offset, line"

@@ -84,7 +84,7 @@ class ReadModel:
         """
 
         def asked() -> Answer:
-            self._check_goes_on(stream, chat)
+            self.check_goes_on(stream, chat)
             return ask(self.latest()[0])
 
         return self.healed(asked)
@@ -102,7 +102,7 @@ class ReadModel:
 
         def asked() -> Answer:
             self.make_folder()
-            self._check_goes_on(stream, None)
+            self.check_goes_on(stream, None)
             self.caught_up()
             return ask(self.projector.live())
 
@@ -181,7 +181,12 @@ class ReadModel:
             error = loss_error(done.read.losses)
             self.notify(f"{error.message} ({error.hint})")
 
-    def _check_goes_on(self, stream: str | None, chat: tuple[str, str] | None) -> None:
+    def check_goes_on(self, stream: str | None, chat: tuple[str, str] | None) -> None:
+        """See that what is read of, a stream or a chat, has not stopped.
+
+        Raises:
+            LogError: it has lost what was sealed (code `loss`).
+        """
         if stream is None and chat is None:
             return
         found = [

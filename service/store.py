@@ -17,6 +17,10 @@ from memlog.projector.projector import EMBED_BATCH
 from memlog.projector.sqlite import wrapped
 from memlog.projector.verify import Verification
 from memlog.query import provenance
+from memlog.query.context import Context
+from memlog.query.context_forms import Form
+from memlog.query.context_search import Asking
+from memlog.query.counting import Counter
 from memlog.query.expansion import check_neighbours
 from memlog.query.filters import Filters
 from memlog.query.provenance import QuarantinedLine, Stored
@@ -26,6 +30,7 @@ from memlog.query.sessions import Session, sessions
 from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
 from memlog.service import projecting, scrubbing
+from memlog.service.contexts import Contexts
 from memlog.service.core import Core
 from memlog.service.daily_events import DailyEvents
 from memlog.service.doctor import Finding, examine
@@ -42,6 +47,9 @@ from memlog.service.secret_places import SecretPlace, secrets_in
 from memlog.service.stats import Stats, stats_of
 from memlog.service.status import Status, name_pending, status_of
 from memlog.service.verifying import verify_store
+
+_READS_WAIT = 0.25
+"""Seconds that a read waits to record what it gave."""
 
 
 def _ignore(_: str) -> None:
@@ -88,6 +96,11 @@ class Store:
         )
         self._read_model = ReadModel(
             path, chunk_sizes, lock_timeout=lock_timeout, model=LocalModel(model), notify=notify
+        )
+        self._contexts = Contexts(
+            self._read_model,
+            # A read does not wait for writers.
+            Log(path, durability=durability, lock_timeout=min(lock_timeout, _READS_WAIT), redact=redact),
         )
         self._forgetting = Forgetting(log_that_syncs(path, lock_timeout, redact=redact), self._read_model)
         self._read, decide = self._read_model.read, self._read_model.decide
@@ -308,6 +321,61 @@ class Store:
         result = self._read_model.healed(found)
         result.took_ms = round((time.perf_counter() - started) * 1000, 3)
         return result
+
+    def context(
+        self,
+        text: str,
+        *,
+        chat: tuple[str, str] | None = None,
+        max_tokens: int = 4000,
+        counter: Counter = "model",
+        form: Form = "text",
+        limit: int = 5,
+        passages: int = 20,
+        min_salience: float = 0.3,
+        exclude: Iterable[str] = (),
+        record: bool = True,
+        explain: bool = False,
+        sync: bool = True,
+    ) -> Context:
+        """What an agent should know now to answer the message `text`, in at most `max_tokens`: the core
+        memory, facts, memories, passages of conversations, summaries, the chat's window. `Context.text` is
+        all of it as it is printed.
+
+        chat: (channel, chat_id), whose window is given, without the message that asks. Passages and summaries
+            are of it alone, facts and memories of it or of no chat; without one they are of any.
+        counter: `model`, tokens of the shipped vocabulary; `chars4`, characters // 4; `heuristic`, Chinese
+            characters × 1.5 and words × 0.75.
+        form: `text`, `json`, or `messages` as a language model is sent them.
+        limit, passages: memories and passages of messages at most.
+        min_salience: leave out memories that have faded below it.
+        exclude: ids of events, memories or documents.
+        record: append that the memories were given: one `memory_accessed`. Where that fails, the context says
+            why in `unrecorded`.
+        explain: look for memories that have faded, too, so that `left_out` has them.
+        sync: as in `search`.
+
+        Where the search fails, core memory and window are given, and `silent` says why.
+
+        Raises:
+            BadInput: a value is out of its range, or the message empty.
+            LogError: the chat has lost what was sealed (code `loss`).
+            NotFound: the store has events, and none of this chat.
+            DatabaseError: the read model cannot be read, nor made anew.
+        """
+        asked = Asking(
+            text,
+            chat=chat,
+            max_tokens=max_tokens,
+            counter=counter,
+            form=form,
+            limit=limit,
+            passages=passages,
+            min_salience=min_salience,
+            exclude=frozenset(exclude),
+            explain=explain,
+        )
+        return self._contexts.give(asked, record=record, sync=sync)
 
     def window(
         self, channel: str, chat_id: str, *, last: int | None = None, tokens: int | None = None

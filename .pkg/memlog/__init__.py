@@ -50,9 +50,11 @@ if TYPE_CHECKING:
     from memlog.eventlog.log import Position
     from memlog.projector.chunking import ChunkSizes
     from memlog.projector.verify import NulRun, Verification
+    from memlog.query.context import Context, LeftOut
     from memlog.query.core import CoreMemory
     from memlog.query.daily_events import DailyEvent
     from memlog.query.documents import Document, Source
+    from memlog.query.entries import Entry
     from memlog.query.expansion import Around
     from memlog.query.fact_answers import FactAnswer, Route
     from memlog.query.facts import Fact
@@ -98,6 +100,9 @@ _HOME = {
     "NulRun": "memlog.projector.verify",
     "Verification": "memlog.projector.verify",
     "Core": "memlog.service.core",
+    "Context": "memlog.query.context",
+    "LeftOut": "memlog.query.context",
+    "Entry": "memlog.query.entries",
     "CoreMemory": "memlog.query.core",
     "DailyEvent": "memlog.query.daily_events",
     "DailyEvents": "memlog.service.daily_events",
@@ -183,6 +188,7 @@ __all__ = [
     "BadInput",
     "Busy",
     "ChunkSizes",
+    "Context",
     "Core",
     "CoreMemory",
     "CoreMemoryDeleted",
@@ -201,6 +207,7 @@ __all__ = [
     "DoomedLine",
     "EmbedReport",
     "EmbeddingError",
+    "Entry",
     "Event",
     "Evidence",
     "ExtractionCompleted",
@@ -216,6 +223,7 @@ __all__ = [
     "Finding",
     "Gate",
     "Hit",
+    "LeftOut",
     "LinePosition",
     "Imported",
     "LogError",

@@ -45,7 +45,7 @@ from memlog.projector.handlers import (
 from memlog.projector.handlers.placed import Placed
 from memlog.projector.sqlite import Connection
 
-VERSION = 5
+VERSION = 6
 """Changes with any change to the rows that a handler makes; part of the projection id."""
 
 Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]
@@ -108,6 +108,7 @@ _STREAM_TABLES = (
     "daily_compressions",
     "core_memory",
     "facts",
+    "fact_sources",
     "sources",
     "documents",
     "events",

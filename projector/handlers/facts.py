@@ -9,14 +9,14 @@ from memlog.projector import passages
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers.placed import Placed, as_json, buried, bury
 from memlog.projector.passages import Whole
-from memlog.projector.rows import Row, upsert
+from memlog.projector.rows import Row, insert, upsert
 from memlog.projector.sqlite import Connection
 
 _KEY = ("chat_id", "topic_key", "kind", "rank")
 
 
 def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
-    """Store and remove facts, and what is searched of them."""
+    """Store and remove facts, and what is searched of them, and keep which messages said them."""
     for placed in events:
         if isinstance(placed.event, FactRemoved):
             _clear(db, placed, placed.event)
@@ -26,6 +26,9 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
 
 def _store(db: Connection, placed: Placed, said: FactStored, sizes: ChunkSizes) -> None:
     chat = said.chat_id or ""
+    if said.source_message_id:
+        source = (placed.stream, placed.id, chat, said.source_message_id)
+        insert(db, "fact_sources", ("stream", "event_id", "chat_id", "source_message_id"), [source])
     if said.rest is not None:
         _clear(db, placed, FactRemoved(topic_key=said.topic_key, kind="ranked", chat_id=said.chat_id))
     for rank, value in enumerate((said.value, *(said.rest or ())), said.rank):

@@ -1,0 +1,177 @@
+"""The forms in which a context is printed, piece by piece, so that what fits is known before it is put
+together.
+
+text: a line an entry, between the two lines of `fence`. json: an object an entry, for programs. messages:
+what a language model is sent: all but the window as text in a message of the system, the window as it was
+said, the current message last.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, Protocol, get_args
+
+import msgspec
+
+from memlog.query.entries import Entry
+from memlog.query.fence import FIRST_LINE, LAST_LINE, escaped, is_unseen
+
+Form = Literal["text", "json", "messages"]
+
+FORMS: tuple[Form, ...] = get_args(Form)
+
+_ROLES = ("user", "assistant")
+"""Who speaks in a conversation. What tools and the system said before is data, and no instruction."""
+
+_UNSEEN_IN_JSON = re.compile(r"[\x7f-\xa0\xad\u0600-\U0010ffff]")
+_JSON_MEMBERS = (
+    *("title", "category", "content", "relevance_score", "importance", "chat", "role", "name", "ts"),
+    "position",
+)
+
+
+class Printer(Protocol):
+    """One form."""
+
+    def frame(self) -> str:
+        """What is printed around the entries."""
+        ...
+
+    def piece(self, entry: Entry) -> str:
+        """What an entry adds to what is printed."""
+        ...
+
+    def printed(self, entries: Sequence[Entry]) -> str:
+        """All that is printed, with the newline at its end; nothing where there is nothing to say."""
+        ...
+
+
+def printer_of(form: Form, *, text: str, silent: dict[str, str], synced: bool, in_chat: bool) -> Printer:
+    """The printer of a form.
+
+    text: the current message. silent, synced: as in a search. in_chat: all is of one chat or of none, so that
+    no entry needs to name its own.
+    """
+    if form == "json":
+        return _Json(silent, synced)
+    return _Text(in_chat) if form == "text" else _Messages(text, in_chat)
+
+
+class _Text:
+    def __init__(self, in_chat: bool) -> None:
+        self._in_chat = in_chat
+
+    def frame(self) -> str:
+        return f"{FIRST_LINE}\n{LAST_LINE}\n"
+
+    def piece(self, entry: Entry) -> str:
+        return f"{line_of(entry, in_chat=self._in_chat)}\n"
+
+    def printed(self, entries: Sequence[Entry]) -> str:
+        if not entries:
+            return ""
+        return f"{FIRST_LINE}\n{''.join(map(self.piece, entries))}{LAST_LINE}\n"
+
+
+class _Json:
+    def __init__(self, silent: dict[str, str], synced: bool) -> None:
+        self._rest = _marked(f'"silent":{as_json(silent)},"synced":{as_json(synced)}')
+
+    def frame(self) -> str:
+        return self._around("")
+
+    def piece(self, entry: Entry) -> str:
+        return f"{_object(entry)},"
+
+    def printed(self, entries: Sequence[Entry]) -> str:
+        return self._around(",".join(map(_object, entries)))
+
+    def _around(self, entries: str) -> str:
+        return f'{{"entries":[{entries}],{self._rest}}}\n'
+
+
+class _Messages:
+    def __init__(self, text: str, in_chat: bool) -> None:
+        self._in_chat = in_chat
+        self._current = as_json({"role": "user", "content": text})
+
+    def frame(self) -> str:
+        return self._around([self._system([])])
+
+    def piece(self, entry: Entry) -> str:
+        return f"{_turn(entry)}," if entry.part == "window" else self._line(entry)
+
+    def printed(self, entries: Sequence[Entry]) -> str:
+        told = [entry for entry in entries if entry.part != "window"]
+        turns = [_turn(entry) for entry in entries if entry.part == "window"]
+        return self._around([*([self._system(told)] if told else []), *turns])
+
+    def _around(self, messages: Iterable[str]) -> str:
+        return f'{{"messages":[{",".join([*messages, self._current])}]}}\n'
+
+    def _system(self, entries: Iterable[Entry]) -> str:
+        lines = "".join(map(self._line, entries))
+        first, last = as_json(FIRST_LINE)[1:-1], as_json(f"\n{LAST_LINE}")[1:-1]
+        return f'{{"role":"system","content":"{first}{lines}{last}"}}'
+
+    def _line(self, entry: Entry) -> str:
+        return as_json(f"\n{line_of(entry, in_chat=self._in_chat)}")[1:-1]
+
+
+def line_of(entry: Entry, *, in_chat: bool) -> str:
+    """An entry as one line of the text: `- [PREFERENCE] … (importance: 0.7) [M1]`."""
+    chat = f" ({entry.chat})" if entry.chat and not in_chat else ""
+    weight = f" (importance: {round(entry.importance, 2):g})" if entry.importance is not None else ""
+    return f"- [{entry.label}] {escaped(_told(entry) + chat)}{weight} [{entry.citation}]"
+
+
+def as_json(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
+    r"""`value` as JSON, in which what cannot be seen stands as `\u202e`: the same to a program."""
+    text = msgspec.json.encode(value).decode()
+    return _UNSEEN_IN_JSON.sub(lambda match: _unit(match[0]) if is_unseen(match[0]) else match[0], text)
+
+
+def _told(entry: Entry) -> str:
+    """What an entry says, with when and who."""
+    match entry.part:
+        case "passage" | "window":
+            return f"{_minute(entry)} {entry.name or entry.role}: {entry.content}"
+        case "summary":
+            return f"{_minute(entry)[:10]}: {entry.content}"
+        case "memory" if entry.label == "EVENT":
+            return f"{_minute(entry)[:10]}: {entry.content}"
+    # Who saves a memory without a title gives it its own beginning.
+    has_title = entry.title and not (entry.is_memory and entry.content.startswith(entry.title))
+    return f"{entry.title}: {entry.content}" if has_title else entry.content
+
+
+def _minute(entry: Entry) -> str:
+    return (entry.ts or "")[:16].replace("T", " ")
+
+
+def _object(entry: Entry) -> str:
+    """An entry for programs."""
+    members = {name: getattr(entry, name) for name in _JSON_MEMBERS}
+    said = {name: value for name, value in members.items() if value is not None}
+    named = {"memory_id" if entry.is_memory else "id": entry.id}
+    return _head(entry) + _marked(as_json(named | said)[1:])
+
+
+def _head(entry: Entry) -> str:
+    return as_json({"citation": entry.citation, "part": entry.part, "label": entry.label})[:-1] + ","
+
+
+def _turn(entry: Entry) -> str:
+    """A message of the window as a language model is sent it."""
+    if entry.role in _ROLES:
+        return as_json({"role": entry.role, "content": escaped(entry.content, keep_lines=True)})
+    return as_json({"role": "user", "content": f"[{(entry.role or '').upper()}] {escaped(_told(entry))}"})
+
+
+def _marked(text: str) -> str:
+    r"""JSON in which no text reads as a citation: `[M1]` in it is `\u005bM1]`, the same to a program."""
+    return text.replace("[M", "\\u005bM")
+
+
+def _unit(character: str) -> str:
+    data = character.encode("utf-16-be", errors="surrogatepass")
+    return "".join(f"\\u{data[place : place + 2].hex()}" for place in range(0, len(data), 2))

@@ -1,0 +1,148 @@
+"""What a context is made for, and what is found for it: a search among memories, and one among messages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from memlog.eventlog.errors import BadInput
+from memlog.projector.embedding import Embedder
+from memlog.projector.sqlite import Connection
+from memlog.query.chats import Chat
+from memlog.query.context_forms import FORMS, Form
+from memlog.query.counting import Counter, check_counter
+from memlog.query.filters import Filters
+from memlog.query.hits import Hit
+from memlog.query.search import Search, search
+from memlog.query.window import ORDER
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+CANDIDATES = 2
+"""So many candidates are looked at for each memory and passage that is asked for."""
+
+_FOUND = 50
+"""Of memories, facts, summaries, daily events and files together so many are found: the search ranks no
+fewer."""
+
+_LOOKED_AT = 1000
+"""Of a chat's newest messages so many are looked at for the one that asks."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What a context is made for.
+
+    text: the current message.
+    chat: (channel, chat_id), whose window is given. Passages and summaries are then of it alone, facts and
+        memories of it or of no chat.
+    max_tokens: of all that is printed in `form`, by `counter`.
+    limit, passages: memories and passages at most.
+    min_salience: leave out memories that have faded below it.
+    exclude: ids of events, memories or documents.
+    explain: look for what has faded, too, to say so.
+
+    Raises:
+        BadInput: a value is out of its range.
+    """
+
+    text: str
+    chat: Chat | None = None
+    max_tokens: int = 4000
+    counter: Counter = "model"
+    form: Form = "text"
+    limit: int = 5
+    passages: int = 20
+    min_salience: float = 0.3
+    exclude: frozenset[str] = field(default_factory=frozenset)
+    explain: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no context can be made for."""
+        check_counter(self.counter)
+        if self.form not in FORMS:
+            raise BadInput(f"no form {self.form!r}", hint=f"one of {', '.join(FORMS)}")
+        for name in ("max_tokens", "limit", "passages"):
+            if getattr(self, name) < 0:
+                raise BadInput(f"{name} is {getattr(self, name)}", hint="a number from 0 on")
+        if not 0 <= self.min_salience <= 1:
+            raise BadInput(f"min_salience is {self.min_salience}", hint="a number from 0 to 1")
+        if not self.text.strip():
+            raise BadInput("the message is empty", hint="say what the context is for")
+
+    @property
+    def chat_name(self) -> str | None:
+        """`<channel>:<chat_id>`."""
+        return None if self.chat is None else ":".join(self.chat)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the searches found, best first; nothing where they failed.
+
+    memories: and what is found as one: facts, summaries, daily events, files of memories.
+    faded: memories that have faded, where they were asked for.
+    silent: what did not take part, and why.
+    """
+
+    memories: Sequence[Hit] = ()
+    messages: Sequence[Hit] = ()
+    faded: Sequence[Hit] = ()
+    silent: dict[str, str] = field(default_factory=dict)
+
+
+def find(db: Connection, asked: Asking, embedder: Embedder | None) -> Found:
+    """Search for what `asked.text` is about.
+
+    Raises:
+        sqlite3.Error (of the binding): the read model cannot be read.
+    """
+    once = None if embedder is None else _EmbedsOnce(embedder)
+    exclude = asked.exclude | asking_message(db, asked)
+    filters = Filters(chat=asked.chat, own_scope=True, min_salience=asked.min_salience, exclude=exclude)
+    of_memories = replace(filters, kinds=frozenset(["memory"]))
+    of_messages = replace(filters, kinds=frozenset(["message"]))
+    memories = search(db, Search(asked.text, k=_of_memories(asked), filters=of_memories), once)
+    messages = search(
+        db, Search(asked.text, k=max(1, CANDIDATES * asked.passages), filters=of_messages), once
+    )
+    faded: list[Hit] = []
+    if asked.explain and asked.min_salience > 0:
+        every = Search(asked.text, k=_of_memories(asked), filters=replace(of_memories, min_salience=0.0))
+        known = {hit.id for hit in memories.hits}
+        faded = [hit for hit in search(db, every, once).hits if hit.id not in known]
+    return Found(memories.hits, messages.hits, faded, memories.silent | messages.silent)
+
+
+def asking_message(db: Connection, asked: Asking) -> frozenset[str]:
+    """The id of the newest message of the chat that says `asked.text`: it asks, and answers nothing."""
+    if asked.chat is None:
+        return frozenset()
+    newest = ", ".join(f"{column} DESC" for column in ORDER)
+    row = db.execute(
+        "SELECT id FROM (SELECT id, content, type FROM messages WHERE channel = ? AND chat_id = ?"
+        f" ORDER BY {newest} LIMIT {_LOOKED_AT}) WHERE content = ? AND type <> 'session_break' LIMIT 1",
+        (*asked.chat, asked.text),
+    ).fetchone()
+    return frozenset(row or ())
+
+
+def _of_memories(asked: Asking) -> int:
+    return max(_FOUND, CANDIDATES * asked.limit)
+
+
+class _EmbedsOnce:
+    """An embedder that keeps the one question that several searches ask."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.id, self.dimension = embedder.id, embedder.dimension
+        self._known: dict[tuple[str, ...], NDArray[np.float32]] = {}
+
+    def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+        """See `Embedder.embed`."""
+        asked = tuple(texts)
+        if asked not in self._known:
+            self._known[asked] = self._embedder.embed(texts)
+        return self._known[asked]

@@ -1,0 +1,67 @@
+"""How large a text is in tokens, by one of three counters.
+
+model: tokens of the vocabulary that memlog ships. chars4: characters // 4. heuristic: Chinese characters
+× 1.5 and words × 0.75, rounded up; a word is a run of letters and digits, or of signs that stand alone.
+
+A text is put together from pieces that begin and end where words do. So each piece has a weight by itself,
+and the size of the whole is that of the sum of the weights.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Literal, get_args
+
+from memlog.eventlog.errors import BadInput
+from memlog.projector.tokens import count_tokens
+
+Counter = Literal["model", "chars4", "heuristic"]
+
+COUNTERS: tuple[Counter, ...] = get_args(Counter)
+
+_CHINESE = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
+_WORD = re.compile(r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)+(?!\S)")
+
+
+def check_counter(counter: str) -> None:
+    """See that there is such a counter.
+
+    Raises:
+        BadInput: there is none of this name.
+    """
+    if counter not in COUNTERS:
+        raise BadInput(f"no counter {counter!r}", hint=f"one of {', '.join(COUNTERS)}")
+
+
+def weight(text: str, counter: Counter) -> float:
+    """What a piece of text adds to the size of the whole, before that is rounded."""
+    return _WEIGHTS[counter](text)
+
+
+def size(weight: float, counter: Counter) -> int:
+    """The tokens of a text whose pieces weigh so much together."""
+    return math.floor(weight) if counter == "chars4" else math.ceil(weight)
+
+
+def tokens(text: str, counter: Counter) -> int:
+    """The tokens of `text`."""
+    return size(weight(text, counter), counter)
+
+
+@cache
+def heaviest(name: str, last: int, counter: Counter) -> str:
+    """Of `M1`, `M2`, … to `last` the one that weighs most, for the `name` M."""
+    return max((f"{name}{number}" for number in range(1, last + 1)), key=lambda each: weight(each, counter))
+
+
+def _heuristic(text: str) -> float:
+    chinese = len(_CHINESE.findall(text))
+    return chinese * 1.5 + len(_WORD.findall(_CHINESE.sub(" ", text))) * 0.75
+
+
+_WEIGHTS: dict[Counter, Callable[[str], float]] = {
+    "model": count_tokens,
+    "chars4": lambda text: len(text) / 4,
+    "heuristic": _heuristic,
+}

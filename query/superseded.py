@@ -1,0 +1,101 @@
+"""Messages that said what is no longer so: a fact names one as its source, and does not stand any more.
+
+What a message says is known by such links alone. A message that also said something that stands is not
+superseded.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from memlog.projector.sqlite import Connection
+from memlog.query.chats import Chat
+from memlog.query.facts import topics
+from memlog.query.summaries import Summary
+from memlog.query.window import ORDER
+
+Key = tuple[str, str]
+"""(stream, id) of a message."""
+
+
+class Said(NamedTuple):
+    """A message; chat: `<channel>:<chat_id>`."""
+
+    stream: str
+    id: str
+    chat: str
+
+
+class _Source(NamedTuple):
+    """A fact_stored that names a message; chat: the fact's, "" for the store's own scope."""
+
+    message_id: str
+    chat: str
+    event_id: str
+
+
+def superseded(db: Connection, messages: Iterable[Said]) -> set[Key]:
+    """Those of `messages` of which all that facts took from them stands no more."""
+    asked = list(messages)
+    sources = _sources(db, [message.id for message in asked])
+    standing = _standing(db, {source.chat for source in sources})
+    found = set()
+    for message in asked:
+        said = [each for each in sources if each.message_id == message.id and _means(db, each, message)]
+        if said and not any(source.event_id in standing for source in said):
+            found.add((message.stream, message.id))
+    return found
+
+
+def sums_up_superseded(db: Connection, summary: Summary) -> bool:
+    """Whether a summary is of a stretch in which a superseded message stands.
+
+    Where it does not name its first or last message, or no such one stands, the stretch begins with the chat,
+    or ends where the summary was written.
+    """
+    channel, _, chat_id = summary.chat.partition(":")
+    chat = channel, chat_id
+    first = _place(db, chat, summary.from_message_id)
+    last = _place(db, chat, summary.to_message_id) or (summary.created_at,)
+    rows = db.execute(
+        "SELECT stream, id FROM messages WHERE channel = ? AND chat_id = ?"
+        f" AND {_at_least(first)} AND ({', '.join(ORDER[: len(last)])}) <= ({', '.join('?' * len(last))})"
+        " AND id IN (SELECT source_message_id FROM fact_sources)",
+        (*chat, *first, *last),
+    ).fetchall()
+    return bool(superseded(db, (Said(stream, name, summary.chat) for stream, name in rows)))
+
+
+def _at_least(place: Sequence[object]) -> str:
+    return f"({', '.join(ORDER)}) >= (?, ?, ?, ?)" if place else "TRUE"
+
+
+def _place(db: Connection, chat: Chat, message_id: str | None) -> tuple[object, ...]:
+    """Where a message stands in the order of its chat; empty where it does not."""
+    row: tuple[object, ...] | None = db.execute(
+        f"SELECT {', '.join(ORDER)} FROM messages WHERE channel = ? AND chat_id = ? AND id = ?",
+        (*chat, message_id),
+    ).fetchone()
+    return row or ()
+
+
+def _sources(db: Connection, message_ids: Sequence[str]) -> list[_Source]:
+    rows = db.execute(
+        "SELECT source_message_id, chat_id, event_id FROM fact_sources"
+        " WHERE source_message_id IN (SELECT value FROM json_each(?))",
+        (json.dumps(message_ids),),
+    )
+    return [_Source(*row) for row in rows]
+
+
+def _standing(db: Connection, chats: Iterable[str]) -> set[str]:
+    """The events of the facts of these chats that stand."""
+    return {fact.event_id for chat in chats for topic in topics(db, chat or None) for fact in topic.facts}
+
+
+def _means(db: Connection, source: _Source, message: Said) -> bool:
+    """Whether a fact means this message by its id: one of its own chat, where that has such a message."""
+    if source.chat in ("", message.chat):
+        return True
+    channel, _, chat_id = source.chat.partition(":")
+    return not _place(db, (channel, chat_id), source.message_id)

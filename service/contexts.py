@@ -1,0 +1,59 @@
+"""Giving an agent its context, and recording which memories it was given."""
+
+import time
+
+from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
+from memlog.eventlog.events import MemoryAccessed
+from memlog.eventlog.log import Log
+from memlog.query.context import Context, compose
+from memlog.query.context_search import Asking, Found, find
+from memlog.service.read_model import ReadModel
+from memlog.service.status import name_pending
+
+
+class Contexts:
+    """Contexts of a store.
+
+    log: where accesses are recorded.
+    """
+
+    def __init__(self, read_model: ReadModel, log: Log) -> None:
+        self._read_model = read_model
+        self._log = log
+
+    def give(self, asked: Asking, *, record: bool, sync: bool) -> Context:
+        """The context for a message; raises as `Store.context`."""
+        started = time.perf_counter()
+        try:
+            given = self._read_model.healed(lambda: self._searched(asked, sync=sync))
+        except (DatabaseError, EmbeddingError) as error:
+            found = Found(silent={"search": error.message})
+            given = self._read_model.healed(lambda: self._composed(asked, found, sync=sync))
+        if record:
+            given.unrecorded = self._record(given.memory_ids)
+        given.took_ms = round((time.perf_counter() - started) * 1000, 3)
+        return given
+
+    def _searched(self, asked: Asking, *, sync: bool) -> Context:
+        self._read_model.check_goes_on(None, asked.chat)
+        embedder, silent = self._read_model.model.embedder_or_why()
+        db, synced = self._read_model.latest(sync=sync, embedder=embedder, silent=silent)
+        if embedder is not None:
+            name_pending(db, silent)
+        found = find(db, asked, embedder)
+        found.silent.update(silent)
+        return compose(db, asked, found, synced=synced)
+
+    def _composed(self, asked: Asking, found: Found, *, sync: bool) -> Context:
+        db, synced = self._read_model.latest(sync=sync)
+        return compose(db, asked, found, synced=synced)
+
+    def _record(self, memory_ids: list[str]) -> str | None:
+        """Append that these memories were given; why not, where that fails: the read goes on."""
+        if not memory_ids:
+            return None
+        try:
+            self._log.append([MemoryAccessed(memory_ids=memory_ids)])
+        except MemlogError as error:
+            return error.message
+        return None
