@@ -40,6 +40,7 @@ _COMMANDS = {
     "scrub": "Overwrite in the log what was forgotten.",
     "seal": "Close and seal every segment of the log.",
     "secrets": "List where the log holds keys.",
+    "session": "Read a conversation.",
     "sessions": "List the current session of each chat.",
     "show": "Show the line of the log behind a hit.",
     "stats": "Count what stands in the store.",

@@ -22,6 +22,13 @@ def print_json(*values: Any) -> None:  # noqa: ANN401 - whatever msgspec can enc
     print_lines(msgspec.json.encode(value) for value in values)
 
 
+def print_raw(text: str) -> None:
+    """Print a text as it is, as UTF-8 whatever the locale: but on a terminal, which it must not drive."""
+    said = printable(text) if sys.stdout.isatty() else text
+    sys.stdout.buffer.write(f"{said}\n".encode())
+    sys.stdout.buffer.flush()
+
+
 def print_lines(lines: Iterable[bytes]) -> None:
     """Print lines of JSON, or of the log, byte for byte: but on a terminal, which they must not drive."""
     is_terminal = sys.stdout.isatty()

@@ -1,12 +1,14 @@
 """memlog window."""
 
+from typing import Any
+
 import click
 
 from memlog.cli.formats import Answer, Table, format_options, print_answer
 from memlog.cli.opening import open_store
 from memlog.cli.output import minute
-from memlog.cli.turns import turn, who
-from memlog.cli.types import CHAT, count
+from memlog.cli.turns import turn, who, window_options
+from memlog.cli.types import CHAT
 
 
 @click.command()
@@ -17,14 +19,16 @@ from memlog.cli.types import CHAT, count
     required=True,
     help="The conversation, split at the first colon.",
 )
-@click.option("--last", type=count(1), help="At most so many messages; 50 without --tokens.")
-@click.option("--tokens", type=count(1), help="Only whole messages that fit into so many tokens.")
+@window_options
 @format_options
 @click.pass_context
-def window(ctx: click.Context, chat: tuple[str, str], last: int | None, tokens: int | None) -> None:
-    """Show the newest messages of a chat since its last session break, oldest first."""
+def window(ctx: click.Context, /, chat: tuple[str, str], **asked: Any) -> None:  # noqa: ANN401
+    """Show the newest messages of a chat since its last session break, oldest first.
+
+    At most 50 where neither --last nor --tokens says how many.
+    """
     with open_store(ctx) as store:
-        found = store.window(*chat, last=last, tokens=tokens)
+        found = store.window(*chat, **asked)
     answer = Answer(
         document=found,
         table=Table(

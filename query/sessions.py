@@ -1,9 +1,10 @@
-"""Sessions: the parts of conversations between two session breaks."""
+"""Sessions: the parts of conversations between two session breaks, and what was said in them."""
 
 import msgspec
 
 from memlog.projector.sqlite import Connection
 from memlog.query.chats import Chat, within
+from memlog.query.window import WindowMessage, newest, session_start
 
 
 class Session(msgspec.Struct, kw_only=True):
@@ -45,3 +46,41 @@ def sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) 
         for channel, chat_id, start, model, ts, messages in reversed(kept)
     ]
     return sorted(found, key=lambda session: session.created_at, reverse=True)
+
+
+class SessionContent(msgspec.Struct, kw_only=True):
+    """What was said in a conversation, as one text.
+
+    content: each message as its speaker, `: `, and what it says, unchanged; a line break between two.
+    session_start: the id of the first message of the current session; None while there is none.
+    messages: how many there are in it.
+    """
+
+    chat: str
+    session_start: str | None
+    messages: int
+    content: str
+
+
+def session_content(
+    db: Connection, chat: Chat, *, last: int | None, tokens: int | None, across_sessions: bool
+) -> SessionContent:
+    """What was said in the current session of a chat, oldest first.
+
+    last: the newest so many messages alone. tokens: of the newest as many whole ones as fit, counted with
+    their speakers in the shipped vocabulary. across_sessions: what was said in earlier sessions, too.
+
+    Raises:
+        NotFound: the store has events, and none of this chat.
+    """
+    found = newest(db, chat, last=last, tokens=tokens, across_sessions=across_sessions, said=_said)
+    return SessionContent(
+        chat=":".join(chat),
+        session_start=session_start(db, chat),
+        messages=len(found),
+        content="\n".join(map(_said, found)),
+    )
+
+
+def _said(message: WindowMessage) -> str:
+    return f"{message.name or message.role}: {message.content}"

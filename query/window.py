@@ -1,15 +1,16 @@
 """Windows: the newest messages of a chat's current session, and those around one message."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 
 from memlog.projector.sqlite import Connection
 from memlog.projector.tokens import count_tokens
-from memlog.query.chats import check_known
+from memlog.query.chats import Chat, check_known
 
 DEFAULT_LAST = 50
 """How many messages a window has where neither a number nor a budget is given."""
@@ -44,27 +45,58 @@ _COLUMNS = "id, role, name, content, created_at, type, metadata"
 
 
 def window(
-    db: Connection, chat: tuple[str, str], *, last: int | None = None, tokens: int | None = None
+    db: Connection,
+    chat: Chat,
+    *,
+    last: int | None = None,
+    tokens: int | None = None,
+    across_sessions: bool = False,
 ) -> Window:
     """The newest messages of the chat (channel, chat_id) since its last session break.
 
     last: at most so many messages. tokens: only whole messages that together fit, counted in their contents
-    with the shipped vocabulary. With neither, the last 50.
+    with the shipped vocabulary. With neither, the last 50. across_sessions: those of earlier sessions, too;
+    session_start says where the current one begins.
 
     Raises:
         NotFound: the store has events, and none of this chat.
     """
     if last is None and tokens is None:
         last = DEFAULT_LAST
+    messages = newest(db, chat, last=last, tokens=tokens, across_sessions=across_sessions)
+    return Window(":".join(chat), session_start(db, chat), messages)
+
+
+def newest(
+    db: Connection,
+    chat: Chat,
+    *,
+    last: int | None,
+    tokens: int | None,
+    across_sessions: bool,
+    said: Callable[[WindowMessage], str] = attrgetter("content"),
+) -> list[WindowMessage]:
+    """The messages of a window, oldest first; without `last` and `tokens` all that there are.
+
+    said: the text of a message that `tokens` counts.
+
+    Raises:
+        NotFound: as `window`.
+    """
     check_known(db, chat)
-    since = _last_break(db, chat)
-    within, values = _within(chat, since)
+    within, values = _within(chat, None if across_sessions else _last_break(db, chat))
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM messages WHERE {within} {_NEWEST_FIRST} LIMIT ?",
         [*values, -1 if last is None else last],
     )
+    return _fitting((_message(*row) for row in rows), tokens, said)[::-1]
+
+
+def session_start(db: Connection, chat: Chat) -> str | None:
+    """The id of the first message of the chat's current session; None while there is none."""
+    within, values = _within(chat, _last_break(db, chat))
     start = db.execute(f"SELECT id FROM messages WHERE {within} {_OLDEST_FIRST} LIMIT 1", values).fetchone()
-    return Window(":".join(chat), start[0] if start else None, _fitting(rows, tokens)[::-1])
+    return start[0] if start else None
 
 
 def window_around(db: Connection, key: tuple[str, str], neighbours: int) -> list[WindowMessage]:
@@ -98,14 +130,16 @@ def _beside(db: Connection, place: Sequence[Any], side: str, limit: int) -> list
     return list(takewhile(lambda message: message.type != "session_break", messages))
 
 
-def _fitting(newest_first: Any, tokens: int | None) -> list[WindowMessage]:  # noqa: ANN401 - a cursor
-    messages = []
-    left = tokens
-    for message in (_message(*row) for row in newest_first):
-        if left is not None:
-            left -= count_tokens(message.content)
-            if left < 0:
-                break
+def _fitting(
+    newest_first: Iterable[WindowMessage], tokens: int | None, said: Callable[[WindowMessage], str]
+) -> list[WindowMessage]:
+    if tokens is None:
+        return list(newest_first)
+    messages, left = [], tokens
+    for message in newest_first:
+        left -= count_tokens(said(message))
+        if left < 0:
+            break
         messages.append(message)
     return messages
 
@@ -117,7 +151,7 @@ def _message(
     return WindowMessage(id=event_id, role=role, name=name, content=content, ts=ts, type=kind, meta=meta)
 
 
-def _last_break(db: Connection, chat: tuple[str, str]) -> tuple[Any, ...] | None:
+def _last_break(db: Connection, chat: Chat) -> tuple[Any, ...] | None:
     row: tuple[Any, ...] | None = db.execute(
         f"SELECT {', '.join(ORDER)} FROM messages"
         f" WHERE channel = ? AND chat_id = ? AND type = 'session_break' {_NEWEST_FIRST} LIMIT 1",
@@ -126,7 +160,7 @@ def _last_break(db: Connection, chat: tuple[str, str]) -> tuple[Any, ...] | None
     return row
 
 
-def _within(chat: tuple[str, str], since: tuple[Any, ...] | None) -> tuple[str, list[Any]]:
+def _within(chat: Chat, since: tuple[Any, ...] | None) -> tuple[str, list[Any]]:
     sql = "channel = ? AND chat_id = ? AND type <> 'session_break'"
     if since is None:
         return sql, [*chat]

@@ -26,7 +26,7 @@ from memlog.query.filters import Filters
 from memlog.query.provenance import QuarantinedLine, Stored
 from memlog.query.ranking import Ranking
 from memlog.query.search import Mode, Search, SearchResult, search
-from memlog.query.sessions import Session, sessions
+from memlog.query.sessions import Session, SessionContent, session_content, sessions
 from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
 from memlog.service import projecting, scrubbing
@@ -378,18 +378,51 @@ class Store:
         return self._contexts.give(asked, record=record, sync=sync)
 
     def window(
-        self, channel: str, chat_id: str, *, last: int | None = None, tokens: int | None = None
+        self,
+        channel: str,
+        chat_id: str,
+        *,
+        last: int | None = None,
+        tokens: int | None = None,
+        across_sessions: bool = False,
     ) -> Window:
         """The newest messages of a chat's current session, oldest first.
 
         last: at most so many (50 where neither is given). tokens: only whole messages that together fit.
+        across_sessions: those of earlier sessions, too.
 
         Raises:
             LogError: the chat has lost what was sealed (code `loss`).
             NotFound: the store has events, and none of this chat.
         """
         chat = channel, chat_id
-        return self._read(lambda db: window(db, chat, last=last, tokens=tokens), chat=chat)
+        return self._read(
+            lambda db: window(db, chat, last=last, tokens=tokens, across_sessions=across_sessions), chat=chat
+        )
+
+    def session_content(
+        self,
+        channel: str,
+        chat_id: str,
+        *,
+        last: int | None = None,
+        tokens: int | None = None,
+        across_sessions: bool = False,
+    ) -> SessionContent:
+        """What was said in a chat's current session, as one text; all of it where no limit is given.
+
+        last: its newest so many messages. tokens: as many of its newest messages as fit whole.
+        across_sessions: what was said in earlier sessions, too.
+
+        Raises:
+            LogError: the chat has lost what was sealed (code `loss`).
+            NotFound: the store has events, and none of this chat.
+        """
+        chat = channel, chat_id
+        return self._read(
+            lambda db: session_content(db, chat, last=last, tokens=tokens, across_sessions=across_sessions),
+            chat=chat,
+        )
 
     def sessions(self, chat: tuple[str, str] | None = None, *, all: bool = False) -> list[Session]:
         """The current session of each chat, or of one (channel, chat_id); what began last comes first.

@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from memlog.service.memories import Memories
     from memlog.service.saving import Saved
     from memlog.service.fading import Decayed, Pruned
-    from memlog.query.sessions import Session
+    from memlog.query.sessions import Session, SessionContent
     from memlog.query.summaries import Summary
     from memlog.service.core import Core, CoreValue, Imported
     from memlog.service.daily_events import DailyEvents
@@ -145,6 +145,7 @@ _HOME = {
     "Hit": "memlog.query.hits",
     "SearchResult": "memlog.query.search",
     "Session": "memlog.query.sessions",
+    "SessionContent": "memlog.query.sessions",
     "Summary": "memlog.query.summaries",
     "Window": "memlog.query.window",
     "Position": "memlog.eventlog.log",
@@ -256,6 +257,7 @@ __all__ = [
     "SecretPlace",
     "Session",
     "SessionBreak",
+    "SessionContent",
     "Skipped",
     "Source",
     "SourceRegistered",

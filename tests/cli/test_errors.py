@@ -40,6 +40,7 @@ def one_message(segment: Run) -> None:
         (("show", "m1", "--stream", "memory"), 1, "event_not_found", "'m1'"),
         (("window", "--chat", "x:2"), 1, "session_not_found", "x:2"),
         (("sessions", "--chat", "x:2"), 1, "session_not_found", "x:2"),
+        (("session", "content", "x:2"), 1, "session_not_found", "x:2"),
         (("summaries", "--chat", "x:2"), 1, "session_not_found", "x:2"),
         (("memory", "show", "m1"), 1, "memory_not_found", "'m1'"),
         (("memory", "history", "m1"), 1, "memory_not_found", "'m1'"),

@@ -39,6 +39,7 @@ def test_what_is_read_of_the_lost_chat_is_an_error_and_of_others_is_not(memlog: 
     for args in (("window",), ("sessions",), ("summaries",)):
         assert memlog(*args, "--chat", "x:1").code == 3
         assert memlog(*args, "--chat", "x:2").code == 0
+    assert memlog("session", "content", "x:1").code == 3
     assert memlog("memory", "list").code == 0
     found = memlog("query", "--mode", "text", "tea", "--json")
     assert found.code == 0

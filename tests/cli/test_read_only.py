@@ -57,6 +57,7 @@ def frozen(store: Path) -> Iterator[Callable[[], None]]:
 READS = {
     "query": (("query", "tea", "--mode", "text"), b"green tea"),
     "window": (("window", "--chat", "x:1"), b"green tea"),
+    "session content": (("session", "content", "x:1"), b"green tea"),
     "show": (("show", "m1"), b"green tea"),
     "stats": (("stats",), b"messages by role: user"),
     "status": (("status",), b"events"),

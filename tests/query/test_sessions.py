@@ -12,7 +12,9 @@ import memlog
 from memlog.eventlog.streams import conversation_stream
 from memlog.projector.projector import Projector
 from memlog.projector.sqlite import count_rows
-from memlog.query.sessions import Session, sessions
+from memlog.projector.tokens import count_tokens
+from memlog.query.sessions import Session, session_content, sessions
+from memlog.query.window import window
 
 
 def in_order(events):
@@ -113,10 +115,27 @@ def test_the_view_says_what_a_plain_reading_says(first, late):
         assert sorted(each.chat for each in current) == sorted(expected)
         for each in current:
             assert each == expected[each.chat][-1]
+        for chat in expected:
+            check_windows(projector.live(), chat, sorted(placed))
         assert [each.created_at for each in every] == sorted(
             (each.created_at for each in every), reverse=True
         )
         projector.close()
+
+
+def check_windows(db, chat, placed):
+    """Windows and contents of a chat have its messages, in order, without a break and of no other chat."""
+    said = [(is_break, event_id) for _, (of, is_break, _, _, event_id) in placed if of == chat]
+    breaks = [place for place, (is_break, _) in enumerate(said) if is_break]
+    whole = [event_id for is_break, event_id in said if not is_break]
+    current = [event_id for _, event_id in said[breaks[-1] + 1 if breaks else 0 :]]
+    key = tuple(chat.split(":", 1))
+    for across, expected in ((False, current), (True, whole)):
+        found = window(db, key, last=1000, across_sessions=across)
+        assert [message.id for message in found.messages] == expected
+        assert found.session_start == (current[0] if current else None)
+        content = session_content(db, key, last=None, tokens=None, across_sessions=across)
+        assert content.messages == len(expected)
 
 
 def _newest_first(found):
@@ -140,6 +159,49 @@ def test_a_break_that_nothing_follows_starts_a_session_without_a_message(store):
     assert (session.session_start, session.messages) == (None, 0)
 
 
+def test_the_content_of_a_session_is_what_was_said_and_by_whom(store):
+    content = store.session_content("cli", "42")
+    assert (content.chat, content.session_start, content.messages) == ("cli:42", "m3", 2)
+    assert content.content == "user: Back again\nuser: The next day, the same session"
+    assert store.session_content("cli", "ended").content == ""
+
+
+def test_the_content_of_all_sessions_has_no_break_in_it(store):
+    assert store.session_content("cli", "42", across_sessions=True).content.splitlines() == [
+        "user: Good morning",
+        "assistant: Good morning. What shall we do today?",
+        "user: Written late, said in the first session",
+        "user: Back again",
+        "user: The next day, the same session",
+    ]
+    assert store.session_content("cli", "ended", across_sessions=True).messages == 1
+
+
+def test_what_was_said_stays_as_it_was_and_a_speaker_has_the_name_that_the_message_gives(tmp_path):
+    odd = "  two\n\nlines \x1b[31m \u202e\t"
+    with memlog.open(tmp_path) as store:
+        store.append([memlog.Message(channel="cli", chat_id="1", role="user", name="Anna", content=odd)])
+        store.append([memlog.Message(channel="cli", chat_id="2", role="user", content="another chat")])
+        assert store.session_content("cli", "1").content == f"Anna: {odd}"
+
+
+def test_all_of_a_session_is_its_content_where_no_limit_is_given(tmp_path):
+    with memlog.open(tmp_path) as store:
+        store.append(
+            memlog.Message(channel="cli", chat_id="1", role="user", content=f"number {n}") for n in range(60)
+        )
+        assert store.session_content("cli", "1").messages == 60
+        assert store.session_content("cli", "1", last=2).content == "user: number 58\nuser: number 59"
+
+
+@pytest.mark.parametrize("tokens", [1, 8, 9, 20, 30])
+def test_the_content_fits_into_its_tokens_with_the_speakers(store, tokens):
+    found = store.session_content("cli", "42", tokens=tokens, across_sessions=True)
+    assert count_tokens(found.content) <= tokens
+    more = store.session_content("cli", "42", last=found.messages + 1, across_sessions=True)
+    assert count_tokens(more.content) > tokens
+
+
 def test_a_model_that_is_no_text_names_none(tmp_path):
     with memlog.open(tmp_path) as store:
         for number, model in enumerate([5, {"name": "x"}, None]):
@@ -154,6 +216,10 @@ def test_the_sessions_of_an_unknown_chat_are_not_found_and_of_an_empty_store_non
     with pytest.raises(memlog.NotFound) as caught:
         store.sessions(("cli", "nobody"))
     assert caught.value.code == "session_not_found"
+    with pytest.raises(memlog.NotFound) as caught:
+        store.session_content("cli", "nobody")
+    assert caught.value.code == "session_not_found"
     with memlog.open(tmp_path / "empty") as empty:
         assert empty.sessions(("cli", "nobody"), all=True) == []
         assert empty.sessions() == []
+        assert empty.session_content("cli", "nobody").content == ""

@@ -43,6 +43,28 @@ def test_a_budget_of_tokens_takes_whole_messages_only(store):
     assert ids(store.window("cli", "42", tokens=newest + count_tokens("Back again"))) == ["m3", "m5"]
 
 
+def test_across_sessions_a_window_goes_on_before_the_breaks_and_has_none_of_them(store):
+    window = store.window("cli", "42", across_sessions=True)
+    assert ids(window) == ["m1", "m2", "m4", "m3", "m5"]
+    assert {message.type for message in window.messages} == {"message"}
+    assert window.session_start == "m3"
+    assert ids(store.window("cli", "ended", across_sessions=True)) == ["o1"]
+    assert store.window("cli", "ended", across_sessions=True).session_start is None
+
+
+def test_across_sessions_a_number_and_a_budget_count_from_the_newest(store):
+    assert ids(store.window("cli", "42", last=3, across_sessions=True)) == ["m4", "m3", "m5"]
+    newest = [
+        "Written late, said in the first session",
+        "Back again",
+        "The next day, the same session",
+    ]
+    budget = sum(map(count_tokens, newest))
+    assert ids(store.window("cli", "42", tokens=budget, across_sessions=True)) == ["m4", "m3", "m5"]
+    assert ids(store.window("cli", "42", tokens=budget - 1, across_sessions=True)) == ["m3", "m5"]
+    assert ids(store.window("cli", "42", tokens=budget, last=2, across_sessions=True)) == ["m3", "m5"]
+
+
 def test_fifty_are_given_where_nothing_is_asked(tmp_path):
     with memlog.open(tmp_path / "store") as store:
         store.append(

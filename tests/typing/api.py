@@ -93,10 +93,15 @@ def searching(store: memlog.Store) -> None:
 
 
 def reading(store: memlog.Store) -> None:
-    window = store.window("cli", "1", last=20, tokens=1000)
+    gate = memlog.should_retrieve("as usual")
+    assert_type(gate, memlog.Gate)
+    assert_type(gate.words, str | None)
+    window = store.window("cli", "1", last=20, tokens=1000, across_sessions=True)
     assert_type(window, memlog.Window)
     assert_type(window.messages, list[memlog.WindowMessage])
     assert_type(store.sessions(("cli", "1"), all=True), list[memlog.Session])
+    content = store.session_content("cli", "1", last=20, tokens=1000, across_sessions=True)
+    assert_type(content, memlog.SessionContent)
     assert_type(store.summaries(), list[memlog.Summary])
     stored = store.get("m1", stream="conversations/cli_1", around=2)
     assert_type(stored, memlog.Stored | None)
