@@ -141,7 +141,9 @@ def _segments(ctx: click.Context, stream: str | None, chat: tuple[str, str] | No
     if not found and segments_of(folder)[0]:
         if chat is not None:
             named = ":".join(chat)
-            raise NotFound(f"no chat {named}", hint="--chat CHANNEL:CHAT_ID", code="session_not_found")
+            raise NotFound(
+                f"no chat {named}", hint="memlog sessions lists the chats", code="session_not_found"
+            )
         raise NotFound(f"no stream {stream!r}", hint="a stream is a folder of log/", code="stream_not_found")
     return found
 

@@ -20,7 +20,9 @@ def check_known(db: Connection, chat: Chat) -> None:
         chat,
     ).fetchone()
     if events and not known:
-        raise NotFound(f"no chat {':'.join(chat)}", hint="--chat CHANNEL:CHAT_ID", code="session_not_found")
+        raise NotFound(
+            f"no chat {':'.join(chat)}", hint="memlog sessions lists the chats", code="session_not_found"
+        )
 
 
 def within(db: Connection, chat: Chat | None) -> tuple[str, Chat | tuple[()]]:

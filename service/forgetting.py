@@ -170,7 +170,9 @@ class Forgetting:
         name = ":".join(chat)
         of_chat = {entry.key for entry in in_log_order(others) if _chat_of(entry) == name}
         if not own and not of_chat:
-            raise NotFound(f"no chat {name}", hint="--chat CHANNEL:CHAT_ID", code="session_not_found")
+            raise NotFound(
+                f"no chat {name}", hint="memlog sessions lists the chats", code="session_not_found"
+            )
         streams = {segment.stream for segment in own}
         touched = traces.events_of(db, traces.memories_of(db, of_chat))
         return _Asked([*own, *others], lambda entry: entry.segment.stream in streams, of_chat | touched)
