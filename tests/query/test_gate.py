@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import get_args
 
+import ask_lines
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -64,6 +65,14 @@ def test_of_40_lines_held_out_36_are_right():
     print(f"{right} of 40 held-out lines are right")
     assert right >= LEAST_HELD_OUT
     assert f"{right} of 40" in PAGE
+
+
+def test_questions_of_facts_are_worth_a_look():
+    """Of those that were written for another purpose, some are none: `hi`, `one second please`."""
+    for name, most in (("lines", 5), ("held-out", 0)):
+        asked = {line.text for line in ask_lines.lines(f"{name}.tsv")}
+        passed_over = [text for text in asked if not memlog.should_retrieve(text)]
+        assert len(passed_over) <= most, passed_over
 
 
 def test_it_is_true_where_a_look_is_worth_it_and_says_why():
