@@ -56,7 +56,7 @@ def test_at_most_five_of_the_200_lines_are_wrong_and_the_page_lists_each():
     _, _, listed = PAGE.partition("## Where it errs")
     rows = re.findall(r"^\| (\w+) \| `(.+)` \| (yes|no) \|", listed, re.MULTILINE)
     assert rows == [(line.language, line.text, "yes" if line.look else "no") for line in found]
-    assert f"{200 - len(found)} of the 200" in PAGE
+    assert f"{200 - len(found)} of the 200" in " ".join(PAGE.split())
 
 
 def test_of_40_lines_held_out_36_are_right():
