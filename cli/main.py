@@ -47,6 +47,7 @@ _COMMANDS = {
     "status": "Say what stands in the store and what works here.",
     "summaries": "List what was written of conversations.",
     "verify": "Compare the read model with a replay of the log.",
+    "watch": "Keep the read model up to the log, and documents up to files.",
     "window": "Show the newest messages of a chat's session.",
 }
 

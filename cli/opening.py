@@ -1,5 +1,7 @@
 """Opens the store that the command line names, or its log alone."""
 
+from collections.abc import Callable
+
 import click
 
 import memlog
@@ -9,7 +11,7 @@ from memlog.eventlog.log import Log
 
 
 # The name is a text: looked up, it would import all that a store is made of, for `open_log` too.
-def open_store(ctx: click.Context) -> "memlog.Store":
+def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "memlog.Store":
     """The store of this call's settings; its notes go to stderr.
 
     Raises:
@@ -23,7 +25,7 @@ def open_store(ctx: click.Context) -> "memlog.Store":
         lock_timeout=settings.value("lock_timeout"),
         redact=settings.value("redact"),
         chunk_sizes=memlog.ChunkSizes(settings.value("chunk_tokens"), settings.value("chunk_overlap")),
-        notify=note,
+        notify=notify,
     )
 
 

@@ -18,23 +18,33 @@ _USUAL_COLUMNS = 80
 @contextmanager
 def progress_line() -> Iterator[Progress | None]:
     """What shows progress while the context lasts; None where nobody is there to look."""
+    with line_on_a_terminal() as line:
+        yield None if line is None else line.show
+
+
+@contextmanager
+def line_on_a_terminal() -> "Iterator[Line | None]":
+    """A line of stderr while the context lasts; None where nobody is there to look."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
-    line = _Line()
+    line = Line()
     try:
-        yield line.show
+        yield line
     finally:
         line.clear()
 
 
-class _Line:
+class Line:
+    """One line that is written over and over, and is gone at the end."""
+
     def __init__(self) -> None:
         self._what = ""
         self._began = self._drawn = 0.0
         self._first = self._width = 0
 
     def show(self, what: str, done: int, total: int) -> None:
+        """How far work is, unless it was shown a moment ago; nothing where all is done."""
         now = time.monotonic()
         if what != self._what:
             self._what, self._began, self._drawn, self._first = what, now, 0.0, done
@@ -44,7 +54,13 @@ class _Line:
             self._drawn = now
             self._draw(described(what, done, total, done - self._first, now - self._began))
 
+    def stand(self, text: str) -> None:
+        """Show `text`, until something else is shown."""
+        self._what = ""
+        self._draw(text)
+
     def clear(self) -> None:
+        """Show nothing."""
         if self._width:
             click.echo(f"\r{' ' * self._width}\r", nl=False, err=True)
         self._width = 0

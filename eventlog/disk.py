@@ -86,9 +86,9 @@ def status(fd: int) -> os.stat_result:
     return os.fstat(fd)
 
 
-def look(path: Path | str, *, folder: int | None = None) -> os.stat_result:
-    """What stands at `path`; of a link the link itself."""
-    return os.stat(path, dir_fd=folder, follow_symlinks=False)
+def look(path: Path | str, *, folder: int | None = None, follow: bool = False) -> os.stat_result:
+    """What stands at `path`; of a link the link itself, unless it is to `follow` it."""
+    return os.stat(path, dir_fd=folder, follow_symlinks=follow)
 
 
 def is_folder(path: Path) -> bool:

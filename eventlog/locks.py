@@ -35,7 +35,7 @@ def acquire(fd: int, what: str, timeout: float, *, if_stopped: float | None = No
             remaining = 0 if _is_stopped(fd) else remaining
         if remaining <= 0:
             raise Busy(
-                f"{what} is locked by {_holder(fd)}",
+                f"{what} is locked by {holder(fd)}",
                 hint="try again, or end that process",
             )
         time.sleep(min(pause, remaining))
@@ -71,7 +71,8 @@ def _try(fd: int) -> bool:
     return True
 
 
-def _holder(fd: int) -> str:
+def holder(fd: int) -> str:
+    """Who holds a lock on the open file `fd`, for people, as far as the system tells: `process 123`."""
     holders = _holders(fd)
     if not holders:
         return "another process"

@@ -215,6 +215,12 @@ def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
     return segments, sorted(strangers)
 
 
+def may_be_stream(folder: str) -> bool:
+    """Whether a folder of this name in the log may be one of a stream, or of streams: .git and the like are
+    nobody's; the chat of a channel `.x` is."""
+    return not folder.startswith(".") or "_" in folder
+
+
 def shown(name: Path | str) -> str:
     """`name`, or a text with one in it, as it can be written as UTF-8, whatever bytes it is made of."""
     return str(name).encode(errors="backslashreplace").decode()
@@ -250,8 +256,7 @@ def _subfolders(parent: Path) -> tuple[list[Path], list[Path]]:
     others: list[Path] = []
     with disk.entries(parent) as entries:
         for entry in entries:
-            # .git and the like are nobody's stream; the chat of a channel `.x` is.
-            if entry.name.startswith(".") and "_" not in entry.name:
+            if not may_be_stream(entry.name):
                 continue
             is_folder = entry.is_dir(follow_symlinks=False) and _is_utf8(entry.name)
             (folders if is_folder else others).append(Path(entry.path))

@@ -1,6 +1,7 @@
 """Sources, and the documents that stand in each."""
 
 import json
+from typing import NamedTuple
 
 import msgspec
 
@@ -46,10 +47,30 @@ class Document(msgspec.Struct, kw_only=True):
     indexed_at: str
 
 
+class Registered(NamedTuple):
+    """A folder that is a source, absolute, and which of its files are."""
+
+    source_id: str
+    root: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+
+
 _PASSAGES = (
     "(SELECT count(*) FROM doc_chunks c WHERE c.document_id = d.document_id)"
     " + (SELECT count(*) FROM memory_chunks c WHERE c.document_id = d.document_id)"
 )
+
+
+def registered(db: Connection) -> list[Registered]:
+    """What each source is registered with, without counting its documents."""
+    rows = db.execute(
+        "SELECT source_id, root, include, exclude FROM sources WHERE root IS NOT NULL ORDER BY source_id"
+    )
+    return [
+        Registered(source_id, root, *(tuple(json.loads(each or "[]")) for each in (include, exclude)))
+        for source_id, root, include, exclude in rows.fetchall()
+    ]
 
 
 def sources(db: Connection) -> list[Source]:

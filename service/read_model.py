@@ -60,10 +60,24 @@ class ReadModel:
     ) -> None:
         self.path = path
         self.model = model
+        self._lock_timeout = lock_timeout
         self.projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout, model=model.known)
         self.mutex = threading.RLock()
         self.held_vectors = HeldVectors()
         self.notify = notify
+
+    def another(self, *, lock_timeout: float, notify: Callable[[str], None]) -> "ReadModel":
+        """The same read model for another thread, with a connection of its own: neither waits for the other.
+
+        lock_timeout: seconds that it waits for another projector, where this one does not wait shorter.
+        """
+        return ReadModel(
+            self.path,
+            self.projector.sizes,
+            lock_timeout=min(lock_timeout, self._lock_timeout),
+            model=self.model,
+            notify=notify,
+        )
 
     def close(self) -> None:
         """Close what is open."""

@@ -1,5 +1,6 @@
 """A store: append, project, search, read. What the command line and Python programs call."""
 
+import threading
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -29,7 +30,7 @@ from memlog.query.search import Mode, Search, SearchResult, search
 from memlog.query.sessions import Session, SessionContent, session_content, sessions
 from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
-from memlog.service import projecting, scrubbing
+from memlog.service import projecting, scrubbing, watching
 from memlog.service.contexts import Contexts
 from memlog.service.core import Core
 from memlog.service.daily_events import DailyEvents
@@ -47,12 +48,17 @@ from memlog.service.secret_places import SecretPlace, secrets_in
 from memlog.service.stats import Stats, stats_of
 from memlog.service.status import Status, name_pending, status_of
 from memlog.service.verifying import verify_store
+from memlog.service.watch_threads import WatchStep
 
 _READS_WAIT = 0.25
 """Seconds that a read waits to record what it gave."""
 
 
 def _ignore(_: str) -> None:
+    pass
+
+
+def _ignore_step(_: WatchStep) -> None:
     pass
 
 
@@ -104,7 +110,7 @@ class Store:
         )
         self._forgetting = Forgetting(log_that_syncs(path, lock_timeout, redact=redact), self._read_model)
         self._read, decide = self._read_model.read, self._read_model.decide
-        self.documents = Documents(path, self.append, partial(self._read, stream="documents"))
+        self.documents = self._documents_by(self._read_model)
         self.memories = Memories(
             self._log.path,
             append=self.append,
@@ -124,6 +130,9 @@ class Store:
         self.core = Core(
             self.append, partial(self._read, stream="core"), self._read_model.projector.core_view
         )
+
+    def _documents_by(self, read_model: ReadModel) -> Documents:
+        return Documents(self.path, self.append, partial(read_model.read, stream="documents"))
 
     def __enter__(self) -> Self:
         return self
@@ -263,6 +272,41 @@ class Store:
         """
         return self._read_model.healed(
             lambda: projecting.embed(self._read_model, batch=batch, progress=progress)
+        )
+
+    def watch(
+        self,
+        *,
+        once: bool = False,
+        stop: threading.Event | None = None,
+        tell: Callable[[WatchStep], None] = _ignore_step,
+        progress: Progress | None = None,
+    ) -> None:
+        """Keep the read model up to the log, documents up to the files of their sources, and give passages
+        vectors, until told to stop. One process watches a store at a time.
+
+        What goes wrong is said once through `notify`, and tried again. Rows have the precedence: what any
+        process appends is in the read model within 250 ms.
+
+        once: bring everything up, and return.
+        stop: set it from another thread; it is set when this returns.
+        tell: called in this thread with each step that did something, and with the first.
+        progress: called in this thread while a step takes long.
+
+        Raises:
+            Busy: another process watches this store.
+            LogError: the store cannot be made, or written; with `once`, also as `project`.
+            DatabaseError: with `once`, as `project`.
+        """
+        if once:
+            watching.bring_up(self._read_model, self.documents, tell=tell, progress=progress)
+            return
+        watching.watch(
+            self._read_model,
+            self._documents_by,
+            stop=stop or threading.Event(),
+            tell=tell,
+            progress=progress,
         )
 
     def search(

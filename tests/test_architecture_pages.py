@@ -50,7 +50,7 @@ def test_the_page_names_every_layer_in_the_order_of_imports():
 def test_a_store_holds_what_the_page_says_and_nothing_else(tmp_path):
     with memlog.open(tmp_path) as store:
         store.append([memlog.MemorySaved(content="tea")])
-        store.project()
+        store.watch(once=True)
     rows = set(
         re.findall(r"^\| `([\w.]+)/?` \|", ARCHITECTURE.partition("What is disposable")[2], re.MULTILINE)
     )

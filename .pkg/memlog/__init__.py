@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from memlog.service.stats import Stats
     from memlog.service.status import Status
     from memlog.service.store import Store, open
+    from memlog.service.watch_threads import WatchStep
 
 __version__ = "0.1.0"
 
@@ -147,6 +148,7 @@ _HOME = {
     "Session": "memlog.query.sessions",
     "SessionContent": "memlog.query.sessions",
     "Summary": "memlog.query.summaries",
+    "WatchStep": "memlog.service.watch_threads",
     "Window": "memlog.query.window",
     "Position": "memlog.eventlog.log",
     "Event": "memlog.eventlog.events",
@@ -270,6 +272,7 @@ __all__ = [
     "SummaryWritten",
     "Summary",
     "Verification",
+    "WatchStep",
     "Window",
     "WindowMessage",
     "__version__",

@@ -1,6 +1,7 @@
 """Uses the public API as a program would. Never run: `mypy --strict` reads it (tests/test_public_api.py)."""
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Literal, assert_type
 
@@ -207,6 +208,13 @@ def failing(store: memlog.Store) -> None:
         assert_type(error.code, str)
     except MemlogError as error:
         assert_type((error.message, error.hint, error.retryable), tuple[str, str, bool])
+
+
+def watching(store: memlog.Store) -> None:
+    done: list[memlog.WatchStep] = []
+    store.watch(stop=threading.Event(), tell=done.append)
+    store.watch(once=True)
+    assert_type(done[0].projected, int)
 
 
 async def waiting(store: memlog.Store) -> None:

@@ -1,0 +1,96 @@
+"""memlog watch."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import click
+
+from memlog.cli.opening import open_store
+from memlog.cli.output import json_option, note, print_json
+from memlog.cli.progress import Line, line_on_a_terminal
+from memlog.service.watch_threads import WatchStep
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Bring everything up, then end.")
+@json_option
+@click.pass_context
+def watch(ctx: click.Context, once: bool, as_json: bool) -> None:
+    """Keep the read model up to the log, documents up to their files, and give passages vectors.
+
+    What any process appends is in the read model within 250 ms; what an editor writes into a folder of
+    documents is found within a second. Vectors are computed behind that, in the background. Ends with 0 on
+    SIGTERM, with 130 on Ctrl-C; what it was at goes on the next time. One watch runs on a store.
+
+    With --json, each step is a line: {"projected","embedded","indexed","removed","pending","ms"}.
+    """
+    with line_on_a_terminal() as line:
+        shown = _Shown(line, as_json=as_json, once=once)
+        with open_store(ctx, notify=shown.note) as store, _set_on_sigterm(once=once) as stop:
+            store.watch(once=once, stop=stop, tell=shown.tell, progress=line.show if line else None)
+
+
+class _Shown:
+    """What is said of a watch: a line of JSON a step, notes on stderr, one line of status on a terminal."""
+
+    def __init__(self, line: Line | None, *, as_json: bool, once: bool) -> None:
+        self._line = line
+        self._as_json, self._once = as_json, once
+        self._sum = WatchStep()
+        self._text = ""
+
+    def tell(self, done: WatchStep) -> None:
+        """Of a step that was done."""
+        if self._as_json:
+            print_json(done)
+        elif self._once:
+            click.echo(_told(done))
+        self._sum = WatchStep(
+            projected=self._sum.projected + done.projected,
+            embedded=self._sum.embedded + done.embedded,
+            indexed=self._sum.indexed + done.indexed,
+            removed=self._sum.removed + done.removed,
+            pending=done.pending,
+        )
+        self._text = f"watching: {_told(self._sum)}, last at {time.strftime('%H:%M:%S')}"
+        if self._line is not None:
+            self._line.stand(self._text)
+
+    def note(self, text: str) -> None:
+        """What a person should know."""
+        if self._line is not None:
+            self._line.clear()
+        note(text)
+        if self._line is not None and self._text:
+            self._line.stand(self._text)
+
+
+def _told(done: WatchStep) -> str:
+    """`1,204 events projected, 38 passages embedded, 2 to do`."""
+    counts = [f"{done.projected:,} events projected", f"{done.embedded:,} passages embedded"]
+    if done.pending:
+        counts.append(f"{done.pending:,} to do")
+    if done.indexed or done.removed:
+        counts.append(f"{done.indexed:,} documents read, {done.removed:,} removed")
+    return ", ".join(counts)
+
+
+@contextmanager
+def _set_on_sigterm(*, once: bool) -> Iterator[threading.Event]:
+    """What SIGTERM sets. With `once` it ends the process, as every command: not everything was brought up."""
+    stop = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        stop.set()
+
+    before = signal.getsignal(signal.SIGTERM)
+    if not once:
+        signal.signal(signal.SIGTERM, end)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGTERM, before)

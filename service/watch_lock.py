@@ -1,0 +1,65 @@
+"""Whoever watches a store says so by a lock, so that nobody else does: `watch.lock` in the store's folder.
+
+It stands beside what is disposable, and is never unlinked: the kernel frees it, also at kill -9.
+"""
+
+from pathlib import Path
+
+from memlog.eventlog import disk, locks, privacy
+from memlog.eventlog.errors import Busy
+from memlog.eventlog.streams import shown
+from memlog.eventlog.writing import identity
+
+
+class WatchLock:
+    """The lock of the store at `store`, as a context: held from its beginning to its end.
+
+    Raises:
+        Busy: another process watches the store; the message names it where the system tells.
+    """
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self._path = store / "watch.lock"
+        self._fd: int | None = None
+
+    def __enter__(self) -> "WatchLock":
+        self.take()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def take(self) -> None:
+        """Lock the file that stands there now, which is made where none does.
+
+        Raises:
+            Busy: see the class. OSError: the file cannot be made.
+        """
+        self.release()
+        fd = privacy.open_file(self._path, disk.WRITE | disk.CREATE)
+        try:
+            locks.acquire(fd, "the store", 0)
+        except Busy as busy:
+            who = locks.holder(fd)
+            disk.close(fd)
+            raise Busy(
+                f"{shown(self._store)} is watched already, by {who}", hint="one watch does for all"
+            ) from busy
+        self._fd = fd
+
+    def release(self) -> None:
+        """Let another one watch."""
+        if self._fd is not None:
+            disk.close(self._fd)
+        self._fd = None
+
+    def holds(self) -> bool:
+        """Whether the store still stands that was locked: its folder may go, and come again."""
+        if self._fd is None:
+            return False
+        try:
+            standing = disk.look(self._path)
+        except OSError:
+            return False
+        return (standing.st_dev, standing.st_ino) == identity(self._fd)

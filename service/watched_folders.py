@@ -1,0 +1,150 @@
+"""The thread of a watch that keeps documents up to the files of their sources.
+
+The file system's events are hints here too: a source is read again where its files' names, sizes or times are
+others than before, which a look finds without opening any; it is looked at when something was told of one of
+its folders, and after a while without.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+
+from memlog.eventlog import disk
+from memlog.eventlog.following import SWEEP_SECONDS
+from memlog.eventlog.hints import Hints
+from memlog.query import documents as standing
+from memlog.query.documents import Registered
+from memlog.service.documents import Added, Documents
+from memlog.service.folder import Patterns, walk
+from memlog.service.read_model import ReadModel
+from memlog.service.watch_threads import Shared, WatchStep, Worker
+
+# An editor writes a file in several steps: it is read when the folder has been quiet for a moment.
+_QUIET_MS = 100
+_AT_MOST_MS = 400
+_SHARE = 25
+"""Looking at a source again unasked takes one part in so many of the time, where it is a large one."""
+
+_GONE = -1
+
+
+class _Watched:
+    """A source that is watched, and what it was when its documents were brought up to it.
+
+    state: a number of its files' names, sizes and times; None where its documents may be behind them.
+    folders: that have files of it. due: when it is to be looked at.
+    """
+
+    def __init__(self, source: Registered) -> None:
+        self.source = source
+        self.root = Path(source.root)
+        self.state: int | None = None
+        self.folders = {self.root}
+        self.due = 0.0
+
+    def look(self, store: Path) -> int:
+        """What its state is now; see `state`."""
+        started = time.monotonic()
+        found, folders = 0, {self.root}
+        try:
+            walked = walk(self.root, Patterns(self.source.include, self.source.exclude), store)
+        except OSError:
+            found = _GONE
+        else:
+            for file in walked.files:
+                path = self.root / file
+                found += _hash_of(path)
+                folders.add(path.parent)
+        self.folders = folders
+        now = time.monotonic()
+        self.due = now + max(SWEEP_SECONDS, _SHARE * (now - started))
+        return found
+
+
+class Folders(Worker):
+    """Reads files into the log as they change.
+
+    documents_by: makes the documents of the store, as a read model sees them.
+    """
+
+    def __init__(
+        self, shared: Shared, read_model: ReadModel, documents_by: Callable[[ReadModel], Documents]
+    ) -> None:
+        super().__init__(shared, read_model)
+        self._documents = documents_by(self._read_model)
+        self._store = read_model.path
+        self._watched: dict[str, _Watched] = {}
+
+    def _work(self) -> None:
+        stop = self._shared.stop
+        with closing(Hints(is_deep=False, stop=stop, step_ms=_QUIET_MS, group_ms=_AT_MOST_MS)) as hints:
+            while not stop.is_set():
+                self._try(self._look)
+                folders = {folder for each in self._watched.values() for folder in each.folders}
+                self._hear(hints.wait(sorted(folders), self._pause()))
+
+    def _pause(self) -> float:
+        """Until the next source is to be looked at, or registered."""
+        next_due = min((each.due for each in self._watched.values()), default=float("inf"))
+        return max(0.0, min(SWEEP_SECONDS, next_due - time.monotonic()))
+
+    def _hear(self, changed: Iterable[str]) -> None:
+        """Have the sources looked at in which something has changed."""
+        for each in self._watched.values():
+            root = str(each.root)
+            if any(path == root or path.startswith(f"{root}/") for path in changed):
+                each.due = 0.0
+
+    def _look(self) -> None:
+        if not self._shared.lock.holds():
+            self._read_model.close()
+            self._watched.clear()
+        elif self._read_model.projector.why_unusable() is None:
+            self._take(self._read_model.healed(self._registered))
+            for each in self._watched.values():
+                if each.due <= time.monotonic():
+                    self._bring_up(each)
+
+    def _registered(self) -> list[Registered]:
+        return standing.registered(self._read_model.projector.live())
+
+    def _take(self, registered: list[Registered]) -> None:
+        """Watch these from now on, and no others."""
+        before = self._watched
+        self._watched = {
+            source.source_id: before[source.source_id]
+            if source.source_id in before and before[source.source_id].source == source
+            else _Watched(source)
+            for source in registered
+        }
+
+    def _bring_up(self, watched: _Watched) -> None:
+        """Have the documents of a source say what its files do, where these are others than before."""
+        started = time.perf_counter()
+        # Looked at before they are read: what changes meanwhile is another state.
+        state = watched.look(self._store)
+        if state == watched.state:
+            return
+        found = self._documents.refresh(watched.source.source_id, progress=self._progress)
+        self._notes += notes_of(found)
+        watched.state = state
+        step = WatchStep(
+            indexed=sum(added.indexed for added in found), removed=sum(added.removed for added in found)
+        )
+        if step.indexed or step.removed:
+            self._tell(step, started)
+
+
+def notes_of(added: Iterable[Added]) -> list[str]:
+    """What a person should know of sources that were brought up to their files."""
+    return [f"{each.source_id}: {each.error}: its documents stay" for each in added if each.error is not None]
+
+
+def _hash_of(path: Path) -> int:
+    """A number that changes when a file does; the same for all that are gone."""
+    try:
+        status = disk.look(path)
+    except OSError:
+        return 0
+    return hash((path, status.st_size, status.st_ino, status.st_mtime_ns))

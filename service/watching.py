@@ -1,0 +1,119 @@
+"""Watching a store: what any process appends is projected at once; documents and vectors follow behind.
+
+Rows, vectors and documents have a thread and a connection each, so that no row waits for a vector or a file.
+The threads tell what they did through one queue to the thread that called, which alone calls back.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+
+from memlog.eventlog.errors import LogError
+from memlog.projector.catchup import Progress
+from memlog.service import projecting
+from memlog.service.documents import Documents
+from memlog.service.read_model import ReadModel
+from memlog.service.watch_lock import WatchLock
+from memlog.service.watch_threads import Ended, Rows, Shared, Stage, Vectors, WatchStep, Worker
+from memlog.service.watched_folders import Folders, notes_of
+
+Tell = Callable[[WatchStep], None]
+DocumentsBy = Callable[[ReadModel], Documents]
+"""Makes the documents of the store, as another read model of it sees them."""
+
+_PATIENCE = 5.0
+"""Seconds for what is being done to end; what still waits then, such as for a lock, is left to itself."""
+
+
+def watch(
+    read_model: ReadModel,
+    documents_by: DocumentsBy,
+    *,
+    stop: threading.Event,
+    tell: Tell,
+    progress: Progress | None,
+) -> None:
+    """See `Store.watch`."""
+    read_model.make_folder()
+    with WatchLock(read_model.path) as lock:
+        shared = Shared(lock, stop)
+        rows_came = threading.Event()
+        workers: list[Worker] = [
+            Rows(shared, read_model, rows_came),
+            Vectors(shared, read_model, rows_came),
+            Folders(shared, read_model, documents_by),
+        ]
+        threads = [threading.Thread(target=worker.run, daemon=True) for worker in workers]
+        try:
+            for thread in threads:
+                thread.start()
+            _pass_on(shared, len(threads), tell, read_model.notify, progress)
+        finally:
+            stop.set()
+            _join(threads)
+
+
+def bring_up(read_model: ReadModel, documents: Documents, *, tell: Tell, progress: Progress | None) -> None:
+    """See `Store.watch`, `once`."""
+    read_model.make_folder()
+    started = time.perf_counter()
+    with WatchLock(read_model.path):
+        projected = _rows(read_model, progress)
+        added = documents.refresh(progress=progress)
+        for note in notes_of(added):
+            read_model.notify(note)
+        report = read_model.healed(
+            lambda: projecting.project(read_model, from_scratch=False, embed=True, progress=progress)
+        )
+    for note in (*report.notes, *(f"no vectors: {why}" for why in report.silent.values())):
+        read_model.notify(note)
+    tell(
+        WatchStep(
+            projected=projected + report.events,
+            embedded=report.vectors_computed + report.vectors_cached,
+            indexed=sum(each.indexed for each in added),
+            removed=sum(each.removed for each in added),
+            pending=report.vectors_pending,
+            ms=round((time.perf_counter() - started) * 1000, 3),
+        )
+    )
+
+
+def _rows(read_model: ReadModel, progress: Progress | None) -> int:
+    """Bring the rows up to the log, which documents are compared with, and return how many events came."""
+    try:
+        report = read_model.healed(
+            lambda: projecting.project(read_model, from_scratch=False, embed=False, progress=progress)
+        )
+    except LogError as error:
+        # What is lost is said at the end, when all else has been brought up.
+        if error.code != "loss":
+            raise
+        return 0
+    for note in report.notes:
+        read_model.notify(note)
+    return report.events
+
+
+def _pass_on(
+    shared: Shared, running: int, tell: Tell, notify: Callable[[str], None], progress: Progress | None
+) -> None:
+    """Call back with what the threads tell, until all have ended, or one by an error."""
+    while running:
+        match shared.outbox.get():
+            case WatchStep() as done:
+                tell(done)
+            case str() as note:
+                notify(note)
+            case Stage() as stage if progress is not None:
+                progress(*stage)
+            case Ended(error):
+                running -= 1
+                if error is not None:
+                    raise error
+
+
+def _join(threads: list[threading.Thread]) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))

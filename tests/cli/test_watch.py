@@ -1,0 +1,263 @@
+"""memlog watch: what is appended or written is there soon, whatever happens to the folders meanwhile."""
+
+import fcntl
+import json
+import plistlib
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from storm_checks import read_model
+from watched import Watch, appended, percentile, until
+
+from memlog.eventlog.log import Log
+
+Run = Callable[..., Any]
+Start = Callable[..., Watch]
+
+PAGE = (Path(__file__).parents[2] / "docs/tools/watch.md").read_text()
+STEP = ["projected", "embedded", "indexed", "removed", "pending", "ms"]
+
+
+@pytest.fixture
+def watch(store: Path) -> Iterator[Start]:
+    """Starts `memlog watch --json`, which finds no model unless one is asked for."""
+    started: list[Watch] = []
+
+    def start(*, with_model: bool = False) -> Watch:
+        environment = {} if with_model else {"MEMLOG_MODEL": str(store / "no model")}
+        started.append(Watch(store, **environment))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.close()
+
+
+@pytest.fixture
+def log(store: Path) -> Log:
+    return Log(store, durability="os")
+
+
+def said(content: str, chat_id: str = "1") -> dict[str, Any]:
+    return {"type": "message", "channel": "x", "chat_id": chat_id, "role": "user", "content": content}
+
+
+def rows(store: Path, sql: str) -> list[Any]:
+    """What a look at the read model as it stands finds: nothing catches up."""
+    try:
+        with closing(read_model(store)) as db:
+            return [row[0] for row in db.execute(sql)]
+    except (FileNotFoundError, sqlite3.Error):
+        # It is being made anew.
+        return []
+
+
+def messages(store: Path) -> list[str]:
+    return rows(store, "SELECT content FROM messages ORDER BY content")
+
+
+def documents(store: Path) -> list[str]:
+    return rows(store, "SELECT rtrim(content, char(10)) FROM doc_chunks ORDER BY file")
+
+
+def test_what_four_processes_append_is_there_soon(store: Path, watch: Start) -> None:
+    """The bound is loose: the whole form runs in the storm `watch`."""
+    watching = watch()
+    seconds = appended(store, 400, rng=random.Random(1), a_second=200)
+    assert percentile(seconds, 0.5) < 0.25
+    assert percentile(seconds, 0.99) < 2
+    assert watching.told("projected") == 400
+    assert watching.end() == 0
+
+
+def test_rows_do_not_wait_for_vectors(store: Path, log: Log, watch: Start) -> None:
+    log.append([said(f"{number}: " + "the harbour master counts the boats. " * 10) for number in range(48)])
+    watching = watch(with_model=True)
+    until(lambda: watching.told("embedded") > 0)
+    log.append([said("zebra")])
+    assert until(lambda: "zebra" in messages(store)) < 2
+    assert watching.steps[-1]["pending"] > 0
+    embedded = watching.told("embedded")
+    assert watching.end(signal.SIGINT) == 130, "also in the middle of computing"
+
+    again = watch(with_model=True)
+    until(lambda: bool(again.hear()) and again.steps[-1]["pending"] == 0)
+    assert again.told("embedded") <= 49 - embedded, "what was computed is not computed again"
+    assert again.end() == 0
+
+
+def test_an_edited_line_of_a_document_is_there_within_a_second(
+    memlog: Run, store: Path, tmp_path: Path, watch: Start
+) -> None:
+    notes = tmp_path / "notes"
+    (notes / "deep").mkdir(parents=True)
+    (notes / "deep/tea.md").write_text("Green tea.\n")
+    watching = watch()
+    assert memlog("docs", "add", notes).code == 0
+    until(lambda: documents(store) == ["Green tea."])
+    (notes / "deep/tea.md").write_text("Green tea, cold.\n")
+    until(lambda: documents(store) == ["Green tea, cold."])
+    (notes / "deep/tea.md").write_text("Green tea, warm.\n")
+    assert until(lambda: documents(store) == ["Green tea, warm."]) < 1.5
+    (notes / "new").mkdir()
+    (notes / "new/coffee.md").write_text("Coffee.\n")
+    until(lambda: documents(store) == ["Green tea, warm.", "Coffee."], 10)
+    shutil.rmtree(notes / "deep")
+    until(lambda: documents(store) == ["Coffee."])
+    assert (watching.told("indexed"), watching.told("removed")) == (3, 1)
+
+
+def test_the_documents_of_a_folder_that_is_gone_stay_until_it_is_back(
+    memlog: Run, store: Path, tmp_path: Path, watch: Start
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "tea.md").write_text("Green tea.\n")
+    memlog("docs", "add", notes)
+    watching = watch()
+    notes.rename(tmp_path / "elsewhere")
+    until(lambda: any("its documents stay" in note for note in watching.notes()))
+    notes.mkdir()
+    (notes / "tea.md").write_text("Black tea.\n")
+    until(lambda: documents(store) == ["Black tea."])
+    assert len([note for note in watching.notes() if "its documents stay" in note]) == 1
+
+
+@pytest.mark.parametrize("gone", ["log", "log/conversations/x_1", "model", "cache", "."])
+def test_a_folder_may_go_and_come_again(store: Path, log: Log, watch: Start, gone: str) -> None:
+    log.append([said("before")])
+    watching = watch(with_model=gone == "cache")
+    until(lambda: messages(store) == ["before"])
+    if gone == "cache":
+        until(lambda: (store / "cache").exists())
+    shutil.rmtree(store / gone)
+    if gone.startswith("log"):
+        until(lambda: messages(store) == [])
+    if gone == ".":
+        until(lambda: not (store / "model").exists())
+    Log(store, durability="os").append([said("after"), said("elsewhere", "2")])
+    until(lambda: messages(store)[-2:] == ["after", "elsewhere"] or messages(store)[:1] == ["after"])
+    log.append([said("at last")])
+    until(lambda: "at last" in messages(store))
+    watching.hear()
+    assert watching.end() == 0
+
+
+def test_a_second_watch_ends_and_names_the_first(memlog: Run, watch: Start) -> None:
+    first = watch()
+    second = memlog("watch", "--json")
+    assert second.code == 75
+    assert second.error["code"] == "busy"
+    assert f"process {first.process.pid}" in second.error["message"]
+    assert memlog("watch", "--once").code == 75
+    first.process.kill()
+    first.process.wait()
+    assert memlog("watch", "--once", "--json").code == 0
+
+
+def test_what_goes_wrong_is_said_once_and_over_when_it_is(store: Path, log: Log, watch: Start) -> None:
+    watching = watch()
+    with (store / "projector.lock").open("r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        log.append([said("one")])
+        until(lambda: any("is locked by" in note for note in watching.notes()))
+        log.append([said("two")])
+        with pytest.raises(AssertionError):
+            until(lambda: messages(store) != [], 3)
+    until(lambda: messages(store) == ["one", "two"])
+    until(lambda: any("goes on" in note for note in watching.notes()))
+    locked = [note for note in watching.notes() if "is locked by" in note]
+    assert len(locked) == 1, locked
+
+
+def test_a_lost_segment_is_said_and_all_else_is_watched(
+    memlog: Run, store: Path, log: Log, watch: Start
+) -> None:
+    log.append([said("one"), said("two", "2")])
+    assert memlog("seal").code == 0
+    watching = watch()
+    next((store / "log/conversations/x_1").iterdir()).unlink()
+    until(lambda: any("x_1 stops" in note for note in watching.notes()))
+    log.append([said("three", "2")])
+    until(lambda: messages(store) == ["three", "two"])
+    lost = [note for note in watching.notes() if "x_1 stops" in note]
+    assert len(lost) == 1, lost
+
+
+def test_once_brings_everything_up(memlog: Run, store: Path, tmp_path: Path, log: Log) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "tea.md").write_text("Green tea.\n")
+    memlog("docs", "add", notes)
+    (notes / "tea.md").write_text("Black tea.\n")
+    log.append([said("one")])
+    step = memlog("watch", "--once", "--json").json
+    assert list(step) == STEP
+    assert (step["projected"], step["embedded"], step["indexed"], step["pending"]) == (4, 2, 1, 0)
+    assert (messages(store), documents(store)) == (["one"], ["Black tea."])
+    assert memlog("watch", "--once").out == b"0 events projected, 0 passages embedded\n"
+
+
+def test_on_a_terminal_one_line_says_what_was_done(
+    log: Log, with_terminal_errors: Callable[..., Any]
+) -> None:
+    terminal = with_terminal_errors("watch")
+    terminal.see(b"watching: 0 events projected")
+    log.append([said("one")])
+    terminal.see(b"watching: 1 events projected")
+    terminal.see(b"1 passages embedded")
+    terminal.process.send_signal(signal.SIGTERM)
+    done = terminal.end()
+    assert (done.code, done.out) == (0, b"")
+    assert b"\n" not in done.err, "the line is written over, and gone at the end"
+
+
+# The page
+
+
+def test_the_systemd_unit_of_the_page_is_one(tmp_path: Path) -> None:
+    (unit,) = re.findall(r"^```ini\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert "ExecStart=%h/.local/bin/memlog watch" in unit
+    verify = shutil.which("systemd-analyze")
+    if verify is None:
+        pytest.skip("no systemd here")
+    command = shutil.which("true")
+    path = tmp_path / "memlog.service"
+    path.write_text(unit.replace("%h/.local/bin/memlog", str(command)))
+    done = subprocess.run([verify, "--user", "verify", path], capture_output=True, text=True, check=False)
+    assert "memlog.service" not in done.stderr, done.stderr
+
+
+def test_the_launchd_list_of_the_page_is_one() -> None:
+    (plist,) = re.findall(r"^```xml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    said = plistlib.loads(plist.encode())
+    assert said["ProgramArguments"][1:] == ["watch"]
+    assert said["KeepAlive"] == {"SuccessfulExit": False}
+    assert set(said) == {
+        "Label",
+        "ProgramArguments",
+        "RunAtLoad",
+        "KeepAlive",
+        "ProcessType",
+        "StandardErrorPath",
+    }
+
+
+def test_the_table_of_the_page_has_the_members_of_a_step() -> None:
+    named = re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE)
+    assert re.findall(r"`(\w+)`", ", ".join(named)) == STEP
+
+
+def test_a_step_is_json(store: Path, watch: Start) -> None:
+    watching = watch()
+    assert [list(step) for step in watching.hear()] == [STEP]
+    assert json.dumps(watching.steps[0])
