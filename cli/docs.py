@@ -1,25 +1,32 @@
 """memlog docs."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
+import msgspec
 
 from memlog.cli.failures import IO_FAILED
-from memlog.cli.formats import Answer, Table, format_options, print_answer
+from memlog.cli.formats import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.opening import open_store
-from memlog.cli.output import json_option, print_json
+from memlog.cli.output import json_option, one_line, print_json, printable
 from memlog.cli.progress import progress_line
 from memlog.cli.types import PATH, TEXT
 from memlog.eventlog.errors import NotFound
-from memlog.query.documents import Document, Source
-from memlog.service.documents import Added, unknown_source
+from memlog.query.document_tree import DocumentFile, DocumentFolder
+from memlog.query.documents import Document, DocumentText, Source
+from memlog.service.core import Imported
+from memlog.service.documents import unknown_source
+from memlog.service.indexing import USER_FILE, Added
+from memlog.service.source_records import IndexingJob
+from memlog.service.source_status import SourceStatus
 from memlog.service.text_files import Reason
 
 _ALL_TYPES = "files of known types"
 _SKIPPED: dict[Reason, str] = {
     "hidden": "hidden",
+    "ignored": "left out by .gitignore",
     "link": "links",
     "special": "pipes and devices",
     "store": "the store itself",
@@ -27,6 +34,7 @@ _SKIPPED: dict[Reason, str] = {
     "binary": "binary",
     "not_utf8": "not UTF-8",
     "too_large": "too large",
+    "changing": "changing while they were read",
     "unreadable": "unreadable",
 }
 
@@ -66,7 +74,7 @@ def add(
         added = store.documents.add_all(
             paths, source=source, include=include, exclude=exclude, progress=progress
         )
-    print_answer(ctx, _answer_of_added(added))
+    print_answer(ctx, answer_of_added(added))
 
 
 @docs.command()
@@ -81,7 +89,7 @@ def refresh(ctx: click.Context, source: str | None) -> None:
     """
     with open_store(ctx) as store, progress_line() as progress:
         refreshed = store.documents.refresh(source, progress=progress)
-    print_answer(ctx, _answer_of_added(refreshed))
+    print_answer(ctx, answer_of_added(refreshed))
     if any(each.error for each in refreshed):
         ctx.exit(IO_FAILED)
 
@@ -94,11 +102,73 @@ def list_(ctx: click.Context, source: str | None) -> None:
     """Print the sources, or the documents of a SOURCE."""
     with open_store(ctx) as store:
         answer = (
-            _answer_of_sources(store.documents.list())
+            answer_of_sources(store.documents.list())
             if source is None
             else _answer_of_documents(store.documents.list(source))
         )
     print_answer(ctx, answer)
+
+
+@docs.command()
+@click.argument("name", type=TEXT, metavar="SOURCE[/FILE]")
+@format_options
+@click.pass_context
+def show(ctx: click.Context, name: str) -> None:
+    """Print what is known of a SOURCE, or the text of a document of it, SOURCE/FILE, as it was read."""
+    source, is_document, _ = name.partition("/")
+    with open_store(ctx) as store:
+        if not is_document:
+            found: Source | DocumentText | None = next(
+                (each for each in store.documents.list() if each.source_id == source), None
+            )
+        else:
+            found = store.documents.get(name)
+    if found is None:
+        raise _unknown(name)
+    print_answer(ctx, _answer_of_one(found))
+
+
+@docs.command()
+@click.argument("source", type=TEXT, required=False)
+@format_options
+@click.pass_context
+def tree(ctx: click.Context, source: str | None) -> None:
+    """Print the folders and files that stand as documents, of a SOURCE or of all."""
+    with open_store(ctx) as store:
+        folders = store.documents.tree(source)
+    rows = [(path, each.passages, each.bytes) for folder in folders for path, each in _files_in(folder)]
+    answer = Answer(
+        document={"sources": folders},
+        table=Table(("file", "passages", "bytes"), rows),
+        records=folders,
+        text=[line for folder in folders for line in _tree_lines(folder)],
+        notes=[] if folders else ["no sources"],
+    )
+    print_answer(ctx, answer)
+
+
+@docs.command()
+@click.argument("source", type=TEXT, required=False)
+@format_options
+@click.pass_context
+def status(ctx: click.Context, source: str | None) -> None:
+    """Say how it stands with a SOURCE, or with all: whether it is read now, what stands, what went wrong."""
+    with open_store(ctx) as store:
+        found = store.documents.status(source)
+    print_answer(ctx, _answer_of("sources", ("source", *SourceStatus.__struct_fields__[1:]), found))
+
+
+@docs.command()
+@format_options
+@click.pass_context
+def jobs(ctx: click.Context) -> None:
+    """Print the last reading of each source: how far it is or how it ended.
+
+    They stand in cache/ and are forgotten with it.
+    """
+    with open_store(ctx) as store:
+        found = store.documents.jobs()
+    print_answer(ctx, _answer_of("jobs", ("source", *IndexingJob.__struct_fields__[1:]), found))
 
 
 @docs.command()
@@ -124,14 +194,59 @@ def _unknown(name: str) -> NotFound:
     return NotFound(f"no document {name!r}", hint=f"memlog docs list {source}", code="document_not_found")
 
 
-def _answer_of_added(added: list[Added]) -> Answer:
+def _answer_of_one(found: Source | DocumentText) -> Answer:
+    table = named_values(msgspec.structs.asdict(found))
+    text = printable(found.content).splitlines() if isinstance(found, DocumentText) else None
+    return Answer(document=found, table=table, text=text)
+
+
+def _answer_of(name: str, columns: tuple[str, ...], found: Sequence[msgspec.Struct]) -> Answer:
+    rows = [list(msgspec.structs.asdict(each).values()) for each in found]
+    return Answer(
+        document={name: found},
+        table=Table(columns, rows),
+        records=found,
+        notes=[] if rows else [f"no {name}"],
+    )
+
+
+def _files_in(folder: DocumentFolder) -> Iterator[tuple[str, DocumentFile]]:
+    """The files below a folder, with their paths from it on."""
+    for below in folder.folders:
+        for path, file in _files_in(below):
+            yield f"{folder.name}/{path}", file
+    for file in folder.files:
+        yield f"{folder.name}/{file.name}", file
+
+
+def _tree_lines(folder: DocumentFolder) -> Iterator[str]:
+    """A folder, and what is in it, each a line below and to the right."""
+    counted = f"{_many(folder.documents, 'document')}, {_many(folder.passages, 'passage')}"
+    yield f"{one_line(folder.name)}/  {counted}"
+    entries: list[DocumentFolder | DocumentFile] = [*folder.folders, *folder.files]
+    for number, entry in enumerate(entries, start=1):
+        branch, below = ("└── ", "    ") if number == len(entries) else ("├── ", "│   ")
+        if isinstance(entry, DocumentFolder):
+            first, *others = _tree_lines(entry)
+            yield f"{branch}{first}"
+            yield from (f"{below}{line}" for line in others)
+        else:
+            yield f"{branch}{one_line(entry.name)}  {_many(entry.passages, 'passage')}"
+
+
+def _many(count: int, of_what: str) -> str:
+    return f"{count} {of_what}{'' if count == 1 else 's'}"
+
+
+def answer_of_added(added: list[Added]) -> Answer:
+    """What was read, a row a source; the notes say what was skipped, and what USER.md has set."""
     rows = [
-        (each.source_id, each.indexed, each.unchanged, each.removed, len(each.skipped), each.root)
+        (each.source_id, each.found, each.indexed, each.unchanged, len(each.skipped), each.removed, each.root)
         for each in added
     ]
     return Answer(
         document={"sources": added},
-        table=Table(("source", "indexed", "unchanged", "removed", "skipped", "root"), rows),
+        table=Table(("source", "found", "indexed", "unchanged", "skipped", "removed", "root"), rows),
         records=added,
         notes=[note for each in added for note in _notes_of(each)] or ([] if rows else ["no sources"]),
     )
@@ -146,11 +261,20 @@ def _notes_of(added: Added) -> Iterator[str]:
     for each in added.skipped:
         if each.detail is not None:
             yield f"{added.source_id}/{each.file}: {each.detail}"
+    if added.user is not None:
+        yield f"{added.source_id}/{USER_FILE}: {_told_of_user(added.user)}"
     if added.error is not None:
         yield f"{added.source_id}: {added.error}: its documents stay"
 
 
-def _answer_of_sources(sources: list[Source]) -> Answer:
+def _told_of_user(user: Imported) -> str:
+    if user.set:
+        return f"set {', '.join(each.key for each in user.set)} in the core memory"
+    return "already imported" if user.kept else "says nothing new"
+
+
+def answer_of_sources(sources: list[Source], name: str = "sources") -> Answer:
+    """Sources, a row each; `name` is what they are called."""
     rows = [
         (
             each.source_id,
@@ -166,10 +290,10 @@ def _answer_of_sources(sources: list[Source]) -> Answer:
     ]
     columns = ("source", "kind", "documents", "passages", "bytes", "include", "exclude", "root")
     return Answer(
-        document={"sources": sources},
+        document={name: sources},
         table=Table(columns, rows),
         records=sources,
-        notes=[] if rows else ["no sources"],
+        notes=[] if rows else [f"no {name}"],
     )
 
 

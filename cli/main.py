@@ -49,6 +49,7 @@ _COMMANDS = {
     "verify": "Compare the read model with a replay of the log.",
     "watch": "Keep the read model up to the log, and documents up to files.",
     "window": "Show the newest messages of a chat's session.",
+    "workspace": "Have the notes in an agent's folder found as memories.",
 }
 
 

@@ -61,6 +61,18 @@ def locked(path: Path, what: str, timeout: float, *, if_stopped: float | None = 
         disk.close(fd)
 
 
+def is_held(path: Path) -> bool:
+    """Whether anybody holds the lock file at `path`; one that does not stand is nobody's."""
+    try:
+        fd = disk.open(path, disk.READ)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _try(fd)
+    finally:
+        disk.close(fd)
+
+
 def _try(fd: int) -> bool:
     try:
         disk.lock(fd)

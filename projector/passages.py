@@ -21,12 +21,15 @@ class Shelf:
 
     chunks: a row per passage. vectors: the vec0 table.
     has_fulltext: which rows have an entry of their own in `fulltext`, as a condition.
+    embeds_label: whether a passage is embedded with its label. A file's name is not: a file that was renamed
+        keeps its vectors.
     """
 
     chunks: str
     fulltext: str
     has_fulltext: str
     vectors: str
+    embeds_label: bool
 
     @property
     def queue(self) -> str:
@@ -40,10 +43,17 @@ MEMORY = Shelf(
     # Whole messages have a full text of their own.
     has_fulltext="message_id IS NULL",
     vectors="vec_memory",
+    embeds_label=True,
 )
 """Of messages, memories, summaries, facts, daily events, and documents of sources of kind `memory`."""
 
-DOCS = Shelf(chunks="doc_chunks", fulltext="doc_chunks_fts", has_fulltext="1", vectors="vec_docs")
+DOCS = Shelf(
+    chunks="doc_chunks",
+    fulltext="doc_chunks_fts",
+    has_fulltext="1",
+    vectors="vec_docs",
+    embeds_label=False,
+)
 """Of documents of sources of kind `docs`."""
 
 SHELVES = (MEMORY, DOCS)
@@ -152,7 +162,11 @@ def texts(db: Connection) -> Iterator[str]:
     """The text of every passage as it is embedded."""
     for shelf in SHELVES:
         for label, content in db.execute(f"SELECT label, content FROM {shelf.chunks}"):
-            yield passage(label, content)
+            yield _embedded_text(shelf, label, content)
+
+
+def _embedded_text(shelf: Shelf, label: str | None, content: str) -> str:
+    return passage(label, content) if shelf.embeds_label else content
 
 
 def count(db: Connection) -> int:
@@ -179,4 +193,4 @@ def _pending(db: Connection, shelf: Shelf, after: int, limit: int) -> list[Pendi
         " WHERE chunk_no > ? ORDER BY chunk_no LIMIT ?",
         (after, limit),
     )
-    return [Pending(chunk_no, passage(label, content)) for chunk_no, label, content in rows]
+    return [Pending(chunk_no, _embedded_text(shelf, label, content)) for chunk_no, label, content in rows]

@@ -398,7 +398,7 @@ CREATE TABLE doc_chunks (
     chunk_index  INTEGER NOT NULL,
     file         TEXT NOT NULL,
     section      TEXT,
-    label        TEXT,              -- indexed and embedded with it: the file
+    label        TEXT,              -- indexed with it, and not embedded: the file
     content      TEXT NOT NULL,
     version      TEXT NOT NULL,     -- of the document
     start_char   INTEGER NOT NULL,  -- in the document's content, in code points

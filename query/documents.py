@@ -1,7 +1,6 @@
 """Sources, and the documents that stand in each."""
 
 import json
-from typing import NamedTuple
 
 import msgspec
 
@@ -29,6 +28,16 @@ class Source(msgspec.Struct, kw_only=True):
     indexed_at: str | None
 
 
+class Registered(msgspec.Struct, kw_only=True):
+    """A source as it is registered; see `Source`."""
+
+    source_id: str
+    kind: SourceKind
+    root: str
+    include: list[str]
+    exclude: list[str]
+
+
 class Document(msgspec.Struct, kw_only=True):
     """A document that stands.
 
@@ -47,13 +56,10 @@ class Document(msgspec.Struct, kw_only=True):
     indexed_at: str
 
 
-class Registered(NamedTuple):
-    """A folder that is a source, absolute, and which of its files are."""
+class DocumentText(Document, kw_only=True):
+    """A document with its text, as it was read."""
 
-    source_id: str
-    root: str
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
+    content: str
 
 
 _PASSAGES = (
@@ -61,16 +67,7 @@ _PASSAGES = (
     " + (SELECT count(*) FROM memory_chunks c WHERE c.document_id = d.document_id)"
 )
 
-
-def registered(db: Connection) -> list[Registered]:
-    """What each source is registered with, without counting its documents."""
-    rows = db.execute(
-        "SELECT source_id, root, include, exclude FROM sources WHERE root IS NOT NULL ORDER BY source_id"
-    )
-    return [
-        Registered(source_id, root, *(tuple(json.loads(each or "[]")) for each in (include, exclude)))
-        for source_id, root, include, exclude in rows.fetchall()
-    ]
+_COLUMNS = f"document_id, source_id, file, filetype, size, {_PASSAGES}, version, mtime, indexed_at"
 
 
 def sources(db: Connection) -> list[Source]:
@@ -85,6 +82,22 @@ def sources(db: Connection) -> list[Source]:
     return [_source(row) for row in rows.fetchall()]
 
 
+def registered(db: Connection) -> list[Registered]:
+    """The sources that are registered with a folder, by name."""
+    columns = ", ".join(Registered.__struct_fields__)
+    rows = db.execute(f"SELECT {columns} FROM sources WHERE root IS NOT NULL ORDER BY source_id")
+    return [
+        Registered(
+            source_id=source_id,
+            kind=kind,
+            root=root,
+            include=json.loads(include),
+            exclude=json.loads(exclude),
+        )
+        for source_id, kind, root, include, exclude in rows.fetchall()
+    ]
+
+
 def source(db: Connection, source_id: str) -> Source | None:
     """The source of this name; None where there is none."""
     return next((found for found in sources(db) if found.source_id == source_id), None)
@@ -93,11 +106,20 @@ def source(db: Connection, source_id: str) -> Source | None:
 def documents(db: Connection, source_id: str) -> list[Document]:
     """The documents of a source, by file."""
     rows = db.execute(
-        f"SELECT document_id, source_id, file, filetype, size, {_PASSAGES}, version, mtime, indexed_at"
-        " FROM documents d WHERE source_id = ? ORDER BY file",
+        f"SELECT {_COLUMNS} FROM documents d WHERE source_id = ? ORDER BY file",
         (source_id,),
     )
     return [_document(row) for row in rows.fetchall()]
+
+
+def text(db: Connection, document_id: str) -> DocumentText | None:
+    """The document `source_id/file`; None where none of this name stands."""
+    row = db.execute(
+        f"SELECT {_COLUMNS}, content FROM documents d WHERE document_id = ?",
+        (document_id,),
+    ).fetchone()
+    names = DocumentText.__struct_fields__
+    return None if row is None else msgspec.convert(dict(zip(names, row, strict=True)), DocumentText)
 
 
 def versions(db: Connection, source_id: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The core memory as programs use it: read, set, delete, and take over what a file says."""
 
 from collections.abc import Callable, Iterable
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal, overload
 
@@ -10,7 +11,9 @@ from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event
 from memlog.eventlog.log import Position
 from memlog.projector.core_view import CoreView
 from memlog.query.core import CoreMemory, core_memory
+from memlog.query.traces import streams_of
 from memlog.service.core_file import contents, is_json, sections_of_json, sections_of_text
+from memlog.service.core_markdown import parse
 from memlog.service.read_model import Reading
 
 Section = Literal["user", "agent"]
@@ -105,6 +108,25 @@ class Core:
         done.skipped = skipped
         return done
 
+    def take_over(self, text: str, name: str) -> Imported:
+        """Set what a Markdown text says and the core memory does not, as `import_file` does, but nothing that
+        this text, by its `name`, has said before: what was deleted since stays deleted.
+
+        Each event has an id of its own for its name, key and value, by which the log knows it again.
+        """
+        said, skipped = parse(text)
+        standing = _values(self.get())
+        done = _changes(standing, _values(said), None, force=False)
+        ids = {each: _once(name, each) for each in done.set}
+        known = self._read(lambda db: {each for each in ids.values() if "core" in streams_of(db, each)})
+        done.set = [each for each in done.set if ids[each] not in known]
+        done.skipped = skipped
+        self._append(
+            CoreMemoryUpdated(id=ids[each], section=each.section, key=each.key, value=each.value)
+            for each in done.set
+        )
+        return done
+
     def _is_view(self, path: Path) -> bool:
         try:
             return path.samefile(self._view.path)
@@ -129,6 +151,12 @@ class Core:
         if events:
             self._append(events)
         return done
+
+
+def _once(name: str, value: CoreValue) -> str:
+    """The id of the event that sets a value which the text `name` says."""
+    said = "\0".join((name, value.section, value.key, value.value))
+    return sha256(said.encode()).hexdigest()[:32]
 
 
 _Values = dict[tuple[Section, str], str]

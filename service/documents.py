@@ -1,17 +1,15 @@
 """Documents: folders and files of text that are read into the log, and found by a search."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from glob import escape
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, overload
+from typing import Literal, NamedTuple, overload
 
 import msgspec
 
-from memlog.eventlog.damage import MAX_LINE
-from memlog.eventlog.errors import BadInput, NotFound
+from memlog.eventlog.errors import BadInput, Busy, NotFound
 from memlog.eventlog.events import (
-    DocumentIndexed,
     DocumentRemoved,
     Event,
     SourceId,
@@ -23,42 +21,20 @@ from memlog.eventlog.log import Position
 from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.query import documents as standing
-from memlog.query.documents import Document, Source
-from memlog.service import text_files
-from memlog.service.folder import Patterns, Skipped, walk
+from memlog.query.document_tree import DocumentFolder, tree
+from memlog.query.documents import Document, DocumentText, Registered, Source
+from memlog.service.folder import Patterns
+from memlog.service.indexing import Added, Append, Indexing, TakeOver, Wanted, described
 from memlog.service.read_model import Reading
-from memlog.service.text_files import TextFile, Unfit, filetype
+from memlog.service.source_records import IndexingJob, SourceRecords
+from memlog.service.source_status import SourceStatus, known, status_of
+from memlog.service.text_files import filetype
 
-_BATCH_BYTES = 1024 * 1024
-_BATCH_EVENTS = 256
-_ENVELOPE_BYTES = 1024
-"""More than id, times, version and crc add to an event."""
-
-_READING = "files read"
-
-Append = Callable[[Iterable[Event | dict[str, Any] | bytes]], list[Position]]
 _Sources = list[Source]
 _Documents = list[Document]
-
-
-class Added(msgspec.Struct, kw_only=True):
-    """What became of the files of a source.
-
-    registered: whether the source is new, or says now something else than before.
-    indexed, unchanged, removed: documents: those that were read into the log, those that stood there as they
-        are, and those whose file is gone or no longer asked for.
-    skipped: what was left out, and why. Where a file could not be read, the document of it stays.
-    error: why the files could not be looked at; the documents stay then. None where they could.
-    """
-
-    source_id: str
-    root: str
-    registered: bool
-    indexed: int
-    unchanged: int
-    removed: int
-    skipped: list[Skipped]
-    error: str | None = None
+_Folders = list[DocumentFolder]
+_Jobs = list[IndexingJob]
+_Statuses = list[SourceStatus]
 
 
 class _Asked(NamedTuple):
@@ -68,29 +44,32 @@ class _Asked(NamedTuple):
     names: tuple[str, ...] | None
 
 
-class _Wanted(NamedTuple):
-    """What a source is to be: how it is registered, and what is taken.
-
-    is_new: whether the log says something else so far. versions: of the documents that stand, by file.
-    """
-
-    registration: SourceRegistered
-    patterns: Patterns
-    is_new: bool
-    versions: dict[str, str]
-
-
 class Documents:
     """The documents of a store: `store.documents`.
 
     store: its folder, which is never read as documents.
-    append: puts events into the log. read: asks the read model, caught up with the log.
+    append: puts events into the log. read: asks the read model, caught up with the log. decide: asks it what
+        stands in the log now.
+    take_over: puts what USER.md of a workspace says into the core memory.
+    lock_timeout: seconds to wait for others that read the same source.
     """
 
-    def __init__(self, store: Path, append: Append, read: Reading) -> None:
+    def __init__(
+        self,
+        store: Path,
+        append: Append,
+        *,
+        read: Reading,
+        decide: Reading,
+        take_over: TakeOver,
+        lock_timeout: float,
+    ) -> None:
         self._store = store
         self._append = append
+        self._take_over = take_over
         self._read = read
+        self._decide = decide
+        self._lock_timeout = lock_timeout
 
     def add(
         self,
@@ -139,23 +118,28 @@ class Documents:
         for asked in _by_folder([_checked_path(path) for path in paths]):
             self._check_outside_the_store(asked.root)
             name = _checked_name(asked.root.name if source is None else source)
-            added.append(self._brought_up(self._wanted(asked, name, given, kind), progress))
+            with self._records(name).held(self._lock_timeout):
+                wanted = self._wanted(asked, name, given, kind)
+                added.append(self._indexing(wanted, progress).run(is_by_name=True))
         return added
 
     def refresh(self, source: str | None = None, *, progress: Progress | None = None) -> list[Added]:
         """Bring the documents of a source, or of all, up to their files, as `add` does for a folder.
 
-        Where the files of a source cannot be looked at, since its folder is gone or cannot be listed, its
-        documents stay, `error` says why, and the others go on. A source that nobody registered has no files.
+        Where the files of a source cannot be looked at, since its folder is gone or cannot be listed, or
+        since another process is at it for too long, its documents stay, `error` says why, and the others go
+        on. A source that nobody registered has no files.
+
+        Files that look as they did when they were read last (inode, size, times) are not read again.
 
         Raises:
             NotFound: there is no source of this name.
-            Busy, LogError, DatabaseError: as `add`.
+            LogError, DatabaseError: as `add`.
         """
-        sources = [each for each in self.list() if source in (None, each.source_id)]
-        if source is not None and not sources:
-            raise unknown_source(source)
-        return [self._refreshed(each, progress) for each in sources if each.root is not None]
+        registered = self._decide(standing.registered)
+        if source is not None and not any(each.source_id == source for each in registered):
+            self._sources(source)
+        return [self._refreshed(each, progress) for each in registered if source in (None, each.source_id)]
 
     @overload
     def list(self, source: None = None) -> _Sources: ...
@@ -176,6 +160,36 @@ class Documents:
             raise unknown_source(source)
         return documents
 
+    def get(self, name: str) -> DocumentText | None:
+        """The document `source/file` with its text; None where none of this name stands."""
+        return self._read(lambda db: standing.text(db, name))
+
+    def tree(self, source: str | None = None) -> _Folders:
+        """The folders and files of the documents of a source, or of all sources.
+
+        Raises:
+            NotFound: there is no source of this name.
+        """
+        return [tree(each.source_id, self.list(each.source_id)) for each in self._sources(source)]
+
+    def status(self, source: str | None = None) -> _Statuses:
+        """How it stands with a source, or with all of them.
+
+        Raises:
+            NotFound: there is no source of this name.
+        """
+        return [status_of(each, self._records(each.source_id).job()) for each in self._sources(source)]
+
+    def jobs(self) -> _Jobs:
+        """The last reading of each source, the newest first. They stand in the cache, and go with it."""
+        return known(self._records(each.source_id).job() for each in self.list())
+
+    def _sources(self, source: str | None) -> _Sources:
+        found = [each for each in self.list() if source in (None, each.source_id)]
+        if source is not None and not found:
+            raise unknown_source(source)
+        return found
+
     def remove(self, name: str) -> Position | Literal[False]:
         """Remove a source with all its documents, or one document (`source/file`); False where there is none.
 
@@ -183,23 +197,56 @@ class Documents:
         its file is added by name.
         """
         source_id, is_document, file = name.partition("/")
-        found, versions = self._standing(source_id)
-        if found is None or (is_document and file not in versions):
-            return False
-        events = _without_file(found, file) if is_document else [SourceRemoved(source_id=source_id)]
-        return self._append(events)[-1]
+        with self._records(source_id).held(self._lock_timeout):
+            found, versions = self._standing(source_id)
+            if (file not in versions) if is_document else (found is None and not versions):
+                return False
+            events = (
+                _without_file(source_id, found, file) if is_document else [SourceRemoved(source_id=source_id)]
+            )
+            return self._append(events)[-1]
 
-    def _standing(self, source_id: str) -> tuple[Source | None, dict[str, str]]:
-        """A source, None where it is none, and the versions of its documents by file."""
-        return self._read(lambda db: (standing.source(db, source_id), standing.versions(db, source_id)))
+    def _refreshed(self, known: Registered, progress: Progress | None) -> Added:
+        """What `refresh` does for one source."""
+        wanted = _as_registered(known, {})
+        try:
+            with self._records(known.source_id).held(self._lock_timeout):
+                # Whoever held them may have changed what is wanted.
+                found, versions = self._standing(known.source_id)
+                wanted = _as_registered(found or known, versions)
+                if found is not None:
+                    return self._indexing(wanted, progress).run(is_by_name=False)
+        except (OSError, Busy) as error:
+            return wanted.nothing_done(described(error))
+        return wanted.nothing_done("it was removed")
+
+    def _indexing(self, wanted: Wanted, progress: Progress | None) -> Indexing:
+        records = self._records(wanted.registration.source_id)
+        return Indexing(
+            wanted,
+            records,
+            append=self._append,
+            take_over=self._take_over,
+            store=self._store,
+            progress=progress,
+        )
+
+    def _records(self, source_id: str) -> SourceRecords:
+        return SourceRecords(self._store, source_id)
+
+    def _standing(self, source_id: str) -> tuple[Registered | None, dict[str, str]]:
+        """A source, None where nobody has registered it, and the versions of its documents by file."""
+        registered, versions = self._decide(
+            lambda db: (standing.registered(db), standing.versions(db, source_id))
+        )
+        return next((each for each in registered if each.source_id == source_id), None), versions
 
     def _check_outside_the_store(self, root: Path) -> None:
         if root.resolve().is_relative_to(self._store.resolve()):
             raise BadInput(f"{root} is part of the store itself", hint="name a folder outside the store")
 
-    def _wanted(self, asked: _Asked, source_id: str, given: Patterns, kind: SourceKind) -> _Wanted:
-        found, versions = self._standing(source_id)
-        before = None if found is None or found.root is None else found
+    def _wanted(self, asked: _Asked, source_id: str, given: Patterns, kind: SourceKind) -> Wanted:
+        before, versions = self._standing(source_id)
         root = str(asked.root) if before is None else _standing_root(asked.root, before)
         patterns = _patterns(asked, given, before)
         registration = SourceRegistered(
@@ -210,45 +257,7 @@ class Documents:
             exclude=[*patterns.exclude],
         )
         is_new = before is None or not _says_the_same(before, registration)
-        return _Wanted(registration, patterns, is_new, versions)
-
-    def _refreshed(self, source: Source, progress: Progress | None) -> Added:
-        """What `refresh` does for one source."""
-        _, versions = self._standing(source.source_id)
-        wanted = _Wanted(_registration(source), _standing_patterns(source), False, versions)
-        try:
-            return self._brought_up(wanted, progress)
-        except OSError as error:
-            return _nothing_done(wanted, f"{shown(error.filename)}: {error.strerror}")
-
-    def _brought_up(self, wanted: _Wanted, progress: Progress | None) -> Added:
-        source_id, root = wanted.registration.source_id, Path(str(wanted.registration.root))
-        found = walk(root, wanted.patterns, self._store)
-        if wanted.is_new:
-            self._append([wanted.registration])
-        added = _nothing_done(wanted)
-        added.skipped = found.skipped
-        gone = dict(wanted.versions)
-        for batch in _batches(_lines_of_changed(source_id, root, found.files, gone, added, progress)):
-            added.indexed += len(self._append(batch))
-        # Where the root itself went meanwhile, no file of it can be said to be gone.
-        os.scandir(root).close()
-        removed = [DocumentRemoved(source_id=source_id, file=file) for file in _surely(gone, added.skipped)]
-        added.removed = len(self._append(removed))
-        return added
-
-
-def _nothing_done(wanted: _Wanted, error: str | None = None) -> Added:
-    return Added(
-        source_id=wanted.registration.source_id,
-        root=str(wanted.registration.root),
-        registered=wanted.is_new,
-        indexed=0,
-        unchanged=0,
-        removed=0,
-        skipped=[],
-        error=error,
-    )
+        return Wanted(registration, patterns, is_new, versions)
 
 
 def unknown_source(name: str) -> NotFound:
@@ -295,7 +304,7 @@ def _by_folder(paths: Iterable[Path]) -> list[_Asked]:
     return [_Asked(root, None if is_folder else tuple(named)) for (root, is_folder), named in names.items()]
 
 
-def _standing_root(root: Path, source: Source) -> str:
+def _standing_root(root: Path, source: Registered) -> str:
     """The root of a registered source, which must be the folder `root` by this or another spelling."""
     standing_root = Path(str(source.root))
     if root != standing_root and not (standing_root.exists() and root.samefile(standing_root)):
@@ -306,7 +315,7 @@ def _standing_root(root: Path, source: Source) -> str:
     return str(standing_root)
 
 
-def _patterns(asked: _Asked, given: Patterns, source: Source | None) -> Patterns:
+def _patterns(asked: _Asked, given: Patterns, source: Registered | None) -> Patterns:
     """What is to be taken of a folder, of which `source` says so far what is."""
     before = Patterns() if source is None else _standing_patterns(source)
     is_given = bool(given.include or given.exclude)
@@ -320,11 +329,11 @@ def _patterns(asked: _Asked, given: Patterns, source: Source | None) -> Patterns
     return Patterns((), before.exclude) if before.are_names else before
 
 
-def _standing_patterns(source: Source) -> Patterns:
+def _standing_patterns(source: Registered) -> Patterns:
     return Patterns(tuple(source.include), tuple(source.exclude))
 
 
-def _registration(source: Source) -> SourceRegistered:
+def _registration(source: Registered) -> SourceRegistered:
     """What registers a source as it is."""
     return SourceRegistered(
         source_id=source.source_id,
@@ -333,6 +342,10 @@ def _registration(source: Source) -> SourceRegistered:
         include=source.include,
         exclude=source.exclude,
     )
+
+
+def _as_registered(source: Registered, versions: dict[str, str]) -> Wanted:
+    return Wanted(_registration(source), _standing_patterns(source), False, versions)
 
 
 def _with_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Patterns:
@@ -352,91 +365,17 @@ def _with_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Pa
     return patterns
 
 
-def _says_the_same(source: Source, registration: SourceRegistered) -> bool:
+def _says_the_same(source: Registered, registration: SourceRegistered) -> bool:
     return all(
         getattr(source, name) == getattr(registration, name)
         for name in ("kind", "root", "include", "exclude")
     )
 
 
-def _lines_of_changed(
-    source_id: str,
-    root: Path,
-    files: Sequence[str],
-    gone: dict[str, str],
-    added: Added,
-    progress: Progress | None,
-) -> Iterator[bytes]:
-    """The events of the files whose documents do not stand as they are, one file in memory at a time.
-
-    gone: versions of standing documents by file; those whose file is there are taken out.
-    added: counts what is unchanged and skipped.
-    """
-    for number, file in enumerate(files, start=1):
-        try:
-            text = text_files.read(root / file)
-            if gone.get(file) == text.version:
-                added.unchanged += 1
-            else:
-                yield _line(source_id, file, text)
-            gone.pop(file, None)
-        except FileNotFoundError:
-            # It was removed since its folder was listed.
-            continue
-        except Unfit as unfit:
-            added.skipped.append(Skipped(file, unfit.reason, unfit.detail))
-        finally:
-            if progress is not None:
-                progress(_READING, number, len(files))
-
-
-def _line(source_id: str, file: str, text: TextFile) -> bytes:
-    """The event of a document, as JSON: an event that is encoded here can be measured.
-
-    Raises:
-        Unfit: it is longer than an event can be.
-    """
-    event = DocumentIndexed(
-        source_id=source_id,
-        file=file,
-        filetype=filetype(file),
-        mtime=text.mtime,
-        size=text.size,
-        version=text.version,
-        content=text.content,
-    )
-    line = msgspec.json.encode(event)
-    if len(line) > MAX_LINE - _ENVELOPE_BYTES:
-        raise Unfit("too_large")
-    return line
-
-
-def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """`lines` in groups that share a sync, and that memory holds easily."""
-    batch: list[bytes] = []
-    size = 0
-    for line in lines:
-        batch.append(line)
-        size += len(line)
-        if size >= _BATCH_BYTES or len(batch) == _BATCH_EVENTS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _surely(gone: Iterable[str], skipped: Iterable[Skipped]) -> list[str]:
-    """The files of `gone` without those that may be there, since something could not be read."""
-    unread = [each.file for each in skipped if each.reason == "unreadable"]
-    return sorted(
-        file for file in gone if not any(file == path or file.startswith(f"{path}/") for path in unread)
-    )
-
-
-def _without_file(source: Source, file: str) -> list[Event]:
+def _without_file(source_id: str, source: Registered | None, file: str) -> list[Event]:
     """What removes a document: its source leaves the file out from now on, or would read it again."""
-    removed = DocumentRemoved(source_id=source.source_id, file=file)
-    if source.root is None:
+    removed = DocumentRemoved(source_id=source_id, file=file)
+    if source is None:
         return [removed]
     exclude = [*source.exclude, escape(file)]
     return [msgspec.structs.replace(_registration(source), exclude=exclude), removed]

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -13,7 +13,8 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.streams import shown
-from memlog.service.text_files import Reason, filetype
+from memlog.service.ignoring import Ignoring, above
+from memlog.service.text_files import Reason, Unfit, filetype
 
 _Parts = tuple[str, ...]
 _ANY_FOLDERS = "**"
@@ -54,19 +55,22 @@ class Patterns:
 
     def ask_for(self, file: str) -> bool:
         """Whether a file is asked for; without `include` every file is."""
-        parts = PurePosixPath(file).parts
-        return not self.excludes(file) and (not self.include or _any_matches(parts, self._include))
+        return not self.excludes(file) and (not self.include or _any_matches(file, self._include))
 
     def reach_into(self, folder: str) -> bool:
         """Whether a file below a folder may be asked for."""
-        parts = PurePosixPath(folder).parts
         return not self.excludes(folder) and (
-            not self.include or any(_reached(parts, pattern) for pattern in self._include)
+            not self.include or any(_reached(folder.split("/"), pattern) for pattern in self._include)
         )
 
     def excludes(self, path: str) -> bool:
         """Whether a file, or a folder with all below it, is left out."""
-        return _any_matches(PurePosixPath(path).parts, self._exclude)
+        return _any_matches(path, self._exclude)
+
+    def name(self, path: str) -> bool:
+        """Whether they include a path, one above it or one below it by its name, without any wildcard."""
+        parts = tuple(path.split("/")) if self._named else ()
+        return any(parts[: len(named)] == named[: len(parts)] for named in self._named)
 
     @property
     def are_names(self) -> bool:
@@ -74,6 +78,11 @@ class Patterns:
         return bool(self.include) and not any(
             "/" in pattern or has_magic(_ESCAPED.sub("", pattern)) for pattern in self.include
         )
+
+    @cached_property
+    def _named(self) -> list[_Parts]:
+        plain = [each for each in self.include if not has_magic(_ESCAPED.sub("", each))]
+        return [PurePosixPath(_ESCAPED.sub(lambda match: match[0][1], each)).parts for each in plain]
 
     @cached_property
     def _include(self) -> list[_Parts]:
@@ -92,82 +101,117 @@ class Walk:
     skipped: list[Skipped] = field(default_factory=list)
 
 
-def walk(root: Path, patterns: Patterns, store: Path) -> Walk:
-    """What of `root` is asked for. Nothing is opened, and no link is followed.
+def walk(root: Path, patterns: Patterns, store: Path, *, reads_rules: bool = True) -> Walk:
+    """What of `root` is asked for. Of no file but `.gitignore` is anything read, and no link is followed.
 
-    store: a folder that is left out.
+    store: a folder that is left out. reads_rules: whether `.gitignore` counts.
 
     Raises:
         OSError: the root cannot be listed.
     """
-    found = Walk()
-    waiting = [""]
+    walking = _Walking(root, patterns, store, reads_rules=reads_rules)
+    waiting = [("", walking.rules_above())]
     while waiting:
-        folder = waiting.pop()
-        try:
-            with os.scandir(root / folder) as entries:
-                listed = sorted(entries, key=lambda entry: entry.name)
-        except (FileNotFoundError, NotADirectoryError):
-            if not folder:
-                raise
-            # It was removed since the folder above it was listed.
-            continue
-        except OSError as error:
-            if not folder:
-                raise
-            found.skipped.append(Skipped(folder, "unreadable", error.strerror))
-            continue
         # The first folder is to be popped next.
-        waiting += reversed(_sorted_in(found, folder, listed, patterns, store))
-    return found
+        waiting += reversed(walking.enter(*waiting.pop()))
+    return walking.found
 
 
-def _sorted_in(
-    found: Walk, folder: str, entries: Iterable["os.DirEntry[str]"], patterns: Patterns, store: Path
-) -> list[str]:
-    """Put the entries of a folder into `found`, and return the folders to go into."""
-    deeper = []
-    for entry in entries:
-        path = f"{folder}/{entry.name}" if folder else entry.name
+class _Walking:
+    """One walk. found: what was met so far."""
+
+    def __init__(self, root: Path, patterns: Patterns, store: Path, *, reads_rules: bool) -> None:
+        self.found = Walk()
+        self._reads_rules = reads_rules
+        self._root = root
+        self._patterns = patterns
+        self._store = store
+
+    def rules_above(self) -> Ignoring:
+        """The rules of the folders above the root."""
+        if not self._reads_rules:
+            return Ignoring()
+        try:
+            return above(self._root)
+        except Unfit as unfit:
+            self._skip("..", unfit.reason, unfit.detail)
+            return Ignoring()
+
+    def enter(self, folder: str, ignoring: Ignoring) -> list[tuple[str, Ignoring]]:
+        """Put the entries of a folder into `found`, and return the folders to go into, with their rules."""
+        try:
+            with os.scandir(self._root / folder) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            self._cannot_be_listed(folder, error)
+            return []
+        if self._reads_rules and any(entry.name == ".gitignore" for entry in listed):
+            ignoring = self._rules_within(folder, ignoring)
+        return [(path, ignoring) for path in self._sorted_in(folder, listed, ignoring)]
+
+    def _cannot_be_listed(self, folder: str, error: OSError) -> None:
+        if not folder:
+            raise error
+        # It may have been removed since the folder above it was listed.
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            self._skip(folder, "unreadable", error.strerror)
+
+    def _rules_within(self, folder: str, ignoring: Ignoring) -> Ignoring:
+        try:
+            return ignoring.within(self._root, folder)
+        except Unfit as unfit:
+            self._skip(f"{folder}/.gitignore" if folder else ".gitignore", unfit.reason, unfit.detail)
+            return ignoring
+
+    def _sorted_in(
+        self, folder: str, entries: Iterable["os.DirEntry[str]"], ignoring: Ignoring
+    ) -> Iterator[str]:
+        """Put the files among the entries of a folder into `found`, and yield the folders."""
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if not (self._patterns.reach_into(path) if is_folder else self._patterns.ask_for(path)):
+                continue
+            reason = self._why_not(entry, path, ignoring)
+            if reason is not None:
+                self._skip(path, reason)
+            elif is_folder:
+                yield path
+            else:
+                self.found.files.append(path)
+
+    def _why_not(self, entry: "os.DirEntry[str]", path: str, ignoring: Ignoring) -> Reason | None:
+        """Why an entry is left out, as far as can be known without opening it."""
+        if shown(entry.name) != entry.name:
+            return "not_utf8"
+        if entry.is_symlink():
+            return "link"
         is_folder = entry.is_dir(follow_symlinks=False)
-        if not (patterns.reach_into(path) if is_folder else patterns.ask_for(path)):
-            continue
-        reason = _why_not(entry, store, is_any_type=bool(patterns.include))
-        if reason is not None:
-            found.skipped.append(Skipped(shown(path), reason))
-        elif is_folder:
-            deeper.append(path)
-        else:
-            found.files.append(path)
-    return deeper
+        if not self._patterns.name(path):
+            if entry.name.startswith("."):
+                return "hidden"
+            if ignoring.leaves_out(path, is_folder=is_folder):
+                return "ignored"
+        if is_folder:
+            return "store" if _is_same(entry.path, self._store) else None
+        if not entry.is_file(follow_symlinks=False):
+            return "special"
+        return None if self._patterns.include or filetype(entry.name) else "type"
 
-
-def _why_not(entry: "os.DirEntry[str]", store: Path, *, is_any_type: bool) -> Reason | None:
-    """Why an entry is left out, as far as can be known without opening it."""
-    is_folder = entry.is_dir(follow_symlinks=False)
-    if shown(entry.name) != entry.name:
-        return "not_utf8"
-    if entry.is_symlink():
-        return "link"
-    if entry.name.startswith("."):
-        return "hidden"
-    if is_folder:
-        return "store" if _is_same(entry.path, store) else None
-    if not entry.is_file(follow_symlinks=False):
-        return "special"
-    return None if is_any_type or filetype(entry.name) else "type"
+    def _skip(self, path: str, reason: Reason, detail: str | None = None) -> None:
+        self.found.skipped.append(Skipped(shown(path), reason, detail))
 
 
 def _is_same(folder: str, store: Path) -> bool:
     return store.exists() and store.samefile(folder)
 
 
-def _any_matches(parts: _Parts, patterns: list[_Parts]) -> bool:
+def _any_matches(path: str, patterns: list[_Parts]) -> bool:
     """Whether a path, or a folder above it, matches one of them."""
-    return any(len(pattern) in _reached(parts, pattern) for pattern in patterns)
+    return bool(patterns) and any(len(pattern) in _reached(path.split("/"), pattern) for pattern in patterns)
 
 
-def _reached(parts: _Parts, pattern: _Parts) -> set[int]:
+def _reached(parts: Sequence[str], pattern: _Parts) -> set[int]:
     """How many parts of a pattern a path may have matched: all where it, or a folder above it, matches the
     pattern; none where nothing below it can.
 

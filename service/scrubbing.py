@@ -19,6 +19,7 @@ from memlog.projector import checkpoints, passages
 from memlog.projector.cache import keep_only
 from memlog.projector.catchup import Progress
 from memlog.service.read_model import ReadModel
+from memlog.service.source_records import forget_all
 
 OUT_OF_REACH = (
     "out of reach: backups, snapshots and other copies of the store; what the disk itself keeps of blocks"
@@ -108,6 +109,7 @@ def _remade(read_model: ReadModel, progress: Progress | None) -> int:
     projector.rebuild("scrubbed", progress=progress)
     projector.leave_no_other()
     projector.core_view.leave_no_older(projector.live())
+    forget_all(read_model.path)
     return keep_only(read_model.path, passages.texts(projector.live()), vacuum=True)
 
 

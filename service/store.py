@@ -49,6 +49,7 @@ from memlog.service.stats import Stats, stats_of
 from memlog.service.status import Status, name_pending, status_of
 from memlog.service.verifying import verify_store
 from memlog.service.watch_threads import WatchStep
+from memlog.service.workspaces import Workspaces
 
 _READS_WAIT = 0.25
 """Seconds that a read waits to record what it gave."""
@@ -78,6 +79,7 @@ class Store:
     daily: what happened on which day; see `DailyEvents`.
     facts: what is known by a topic's name; see `Facts`.
     documents: folders and files of text; see `Documents`.
+    workspaces: the folders of agents, whose notes are memories; see `Workspaces`.
     """
 
     def __init__(
@@ -110,7 +112,9 @@ class Store:
         )
         self._forgetting = Forgetting(log_that_syncs(path, lock_timeout, redact=redact), self._read_model)
         self._read, decide = self._read_model.read, self._read_model.decide
+        self.core = self._core_by(self._read_model)
         self.documents = self._documents_by(self._read_model)
+        self.workspaces = Workspaces(self.documents)
         self.memories = Memories(
             self._log.path,
             append=self.append,
@@ -127,12 +131,20 @@ class Store:
             read=partial(self._read, stream="facts"),
             decide=partial(decide, stream="facts"),
         )
-        self.core = Core(
-            self.append, partial(self._read, stream="core"), self._read_model.projector.core_view
-        )
+
+    def _core_by(self, read_model: ReadModel) -> Core:
+        read = partial(read_model.read, stream="core")
+        return Core(self.append, read, read_model.projector.core_view)
 
     def _documents_by(self, read_model: ReadModel) -> Documents:
-        return Documents(self.path, self.append, partial(read_model.read, stream="documents"))
+        return Documents(
+            self.path,
+            self.append,
+            read=partial(read_model.read, stream="documents"),
+            decide=partial(read_model.decide, stream="documents"),
+            take_over=self._core_by(read_model).take_over,
+            lock_timeout=self._lock_timeout,
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -5,8 +5,8 @@ import os
 import stat
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Literal
+from io import FileIO
+from typing import Literal
 
 import msgspec
 
@@ -17,10 +17,12 @@ Reason = Literal[
     "link",  # symbolic links are not followed
     "special",  # a pipe, a socket, a device
     "store",  # the store itself
+    "ignored",  # a .gitignore says so
     "type",  # of no type that is read unasked
     "binary",  # it holds NUL
     "not_utf8",  # its text, or its name
     "too_large",
+    "changing",  # others wrote to it whenever it was read
     "unreadable",  # the system says why
 ]
 """Why a file or folder is left out."""
@@ -69,18 +71,47 @@ FILETYPES: dict[str, str] = {
 MAX_BYTES = 10 * 1024 * 1024
 """A larger file is no document. An event has at most 16 MiB, and JSON escapes make a text longer."""
 
+TICK_NS = 2_000_000_000
+"""The coarsest clock of a file system, FAT's, in nanoseconds: two changes within it may look like one."""
+
+_TRIES = 3
 _TYPE_OF = {suffix: name for name, suffixes in FILETYPES.items() for suffix in suffixes.split()}
 _HEAD = 8 * 1024
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class Unfit(Exception):
-    """A file that is no document; `detail` is what the system says of it."""
+class Look(msgspec.Struct, frozen=True, array_like=True):
+    """What the system says of a file without reading it; times in nanoseconds since 1970."""
 
-    def __init__(self, reason: Reason, detail: str | None = None) -> None:
+    inode: int
+    size: int
+    mtime: int
+    ctime: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "Look":
+        """What `status` says."""
+        return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+    def is_settled(self, moment: int) -> bool:
+        """Whether a change after `moment`, in nanoseconds since 1970, would make it look otherwise.
+
+        Within a tick of the clock a file may change once more and look the same.
+        """
+        return max(self.mtime, self.ctime) < moment - TICK_NS
+
+
+class Unfit(Exception):
+    """A file that is no document.
+
+    detail: what the system says of it. look: what it was, where its bytes are the reason.
+    """
+
+    def __init__(self, reason: Reason, detail: str | None = None, look: Look | None = None) -> None:
         super().__init__(detail or reason)
         self.reason: Reason = reason
         self.detail = detail
+        self.look = look
 
 
 class TextFile(msgspec.Struct, frozen=True):
@@ -88,49 +119,92 @@ class TextFile(msgspec.Struct, frozen=True):
 
     content: without a byte order mark. version: sha256 of its bytes, in hex. size: in bytes.
     mtime: RFC 3339, UTC; None where it is outside the years 1 to 9999.
+    look: what the system said of it before and after.
     """
 
     content: str
     version: str
     size: int
     mtime: str | None
+    look: Look
 
 
 def filetype(file: str) -> str | None:
     """The type that a file's suffix names; None where it names none that is read unasked."""
-    suffix = PurePosixPath(file).suffix
+    name = file.rpartition("/")[2]
+    # As in pathlib: what begins a name, or ends it, is no suffix.
+    suffix = name[at:] if 0 < (at := name.rfind(".")) < len(name) - 1 else ""
     return _TYPE_OF.get(suffix) or _TYPE_OF.get(suffix.lower())
 
 
-def read(path: Path) -> TextFile:
-    """The text of a file.
+def look_at(path: str) -> Look:
+    """What the system says of a file, or of a link.
 
     Raises:
-        FileNotFoundError: it is gone.
-        Unfit: it holds no text, or cannot be read.
+        FileNotFoundError, NotADirectoryError: it is gone.
+        Unfit: the system does not tell.
     """
     try:
-        # Not to block: what was a file when its folder was listed may be a pipe by now.
-        with os.fdopen(os.open(path, _OPEN), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise Unfit("special")
-            data = _bytes(file)
-    except FileNotFoundError:
+        return Look.of(os.lstat(path))
+    except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as error:
         raise _unreadable(error) from error
-    return TextFile(_text(data), sha256(data).hexdigest(), len(data), _time(status.st_mtime_ns))
 
 
-def _bytes(file: BinaryIO) -> bytes:
-    head = file.read(_HEAD)
-    if b"\0" in head:
-        raise Unfit("binary")
-    data = head + file.read(MAX_BYTES + 1 - len(head))
-    if len(data) > MAX_BYTES:
-        raise Unfit("too_large")
-    return data
+def read(path: str) -> TextFile:
+    """The text of a file as it was at one moment.
+
+    Raises:
+        FileNotFoundError, NotADirectoryError: it is gone.
+        Unfit: it holds no text, cannot be read, or never stood still.
+    """
+    data, look = read_bytes(path)
+    try:
+        content = _text(data)
+    except Unfit as unfit:
+        unfit.look = look
+        raise
+    return TextFile(content, sha256(data).hexdigest(), len(data), _time(look.mtime), look)
+
+
+def read_bytes(path: str) -> tuple[bytes, Look]:
+    """The bytes of a file that is not binary as far as its head shows, and what it looked like; as `read`."""
+    try:
+        # Not to block: what was a file when its folder was listed may be a pipe by now.
+        with os.fdopen(os.open(path, _OPEN), "rb", buffering=0) as file:
+            return _still(file)
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        raise _unreadable(error) from error
+
+
+def _still(file: FileIO) -> tuple[bytes, Look]:
+    """The bytes of a file that looked the same before and after they were read."""
+    for _ in range(_TRIES):
+        status = os.fstat(file.fileno())
+        look = Look.of(status)
+        if not stat.S_ISREG(status.st_mode):
+            raise Unfit("special")
+        # By what the system says: no byte of it is read.
+        if look.size > MAX_BYTES:
+            raise Unfit("too_large", look=look)
+        file.seek(0)
+        data = _bytes(file, look)
+        if Look.of(os.fstat(file.fileno())) == look and len(data) == look.size:
+            return data, look
+    raise Unfit("changing")
+
+
+def _bytes(file: FileIO, look: Look) -> bytes:
+    """All of a file, and no more than a document can have; nothing behind a head that is binary."""
+    found = file.read(_HEAD) or b""
+    if b"\0" in found:
+        raise Unfit("binary", look=look)
+    while len(found) <= MAX_BYTES and (block := file.read(MAX_BYTES + 1 - len(found))):
+        found += block
+    return found
 
 
 def _text(data: bytes) -> str:

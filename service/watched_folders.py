@@ -15,8 +15,9 @@ from memlog.eventlog.following import SWEEP_SECONDS
 from memlog.eventlog.hints import Hints
 from memlog.query import documents as standing
 from memlog.query.documents import Registered
-from memlog.service.documents import Added, Documents
+from memlog.service.documents import Documents
 from memlog.service.folder import Patterns, walk
+from memlog.service.indexing import Added
 from memlog.service.read_model import ReadModel
 from memlog.service.watch_threads import Shared, WatchStep, Worker
 
@@ -48,7 +49,7 @@ class _Watched:
         started = time.monotonic()
         found, folders = 0, {self.root}
         try:
-            walked = walk(self.root, Patterns(self.source.include, self.source.exclude), store)
+            walked = walk(self.root, Patterns(tuple(self.source.include), tuple(self.source.exclude)), store)
         except OSError:
             found = _GONE
         else:

@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     from memlog.query.context import Context, LeftOut
     from memlog.query.core import CoreMemory
     from memlog.query.daily_events import DailyEvent
-    from memlog.query.documents import Document, Source
+    from memlog.query.document_tree import DocumentFile, DocumentFolder
+    from memlog.query.documents import Document, DocumentText, Source
     from memlog.query.entries import Entry
     from memlog.query.expansion import Around
     from memlog.query.fact_answers import FactAnswer, Route
@@ -64,9 +65,12 @@ if TYPE_CHECKING:
     from memlog.query.provenance import QuarantinedLine, Stored
     from memlog.query.ranking import Ranking
     from memlog.service.doctor import Finding
-    from memlog.service.documents import Added, Documents
+    from memlog.service.documents import Documents
     from memlog.service.facts import Facts, FactsExtracted, FactsSet
     from memlog.service.folder import Skipped
+    from memlog.service.indexing import Added
+    from memlog.service.source_records import IndexingJob
+    from memlog.service.source_status import SourceStatus
     from memlog.service.forgetting import DoomedLine, Forgotten
     from memlog.query.hits import Evidence, Hit, LinePosition
     from memlog.query.search import SearchResult
@@ -87,6 +91,7 @@ if TYPE_CHECKING:
     from memlog.service.status import Status
     from memlog.service.store import Store, open
     from memlog.service.watch_threads import WatchStep
+    from memlog.service.workspaces import Workspaces
 
 __version__ = "0.1.0"
 
@@ -108,8 +113,13 @@ _HOME = {
     "DailyEvent": "memlog.query.daily_events",
     "DailyEvents": "memlog.service.daily_events",
     "Document": "memlog.query.documents",
+    "DocumentText": "memlog.query.documents",
+    "DocumentFile": "memlog.query.document_tree",
+    "DocumentFolder": "memlog.query.document_tree",
+    "IndexingJob": "memlog.service.source_records",
+    "SourceStatus": "memlog.service.source_status",
     "Source": "memlog.query.documents",
-    "Added": "memlog.service.documents",
+    "Added": "memlog.service.indexing",
     "Finding": "memlog.service.doctor",
     "Documents": "memlog.service.documents",
     "Skipped": "memlog.service.folder",
@@ -143,6 +153,7 @@ _HOME = {
     "QuarantinedLine": "memlog.query.provenance",
     "Stored": "memlog.query.provenance",
     "open": "memlog.service.store",
+    "Workspaces": "memlog.service.workspaces",
     "Hit": "memlog.query.hits",
     "SearchResult": "memlog.query.search",
     "Session": "memlog.query.sessions",
@@ -204,6 +215,8 @@ __all__ = [
     "DatabaseError",
     "Decayed",
     "Document",
+    "DocumentFile",
+    "DocumentFolder",
     "Documents",
     "DocumentIndexed",
     "DocumentRemoved",
@@ -275,6 +288,10 @@ __all__ = [
     "WatchStep",
     "Window",
     "WindowMessage",
+    "Workspaces",
+    "DocumentText",
+    "IndexingJob",
+    "SourceStatus",
     "__version__",
     "open",
     "should_retrieve",

@@ -11,7 +11,18 @@ import pytest
 
 Run = Callable[..., Any]
 
-ADDED = ["source_id", "root", "registered", "indexed", "unchanged", "removed", "skipped", "error"]
+ADDED = [
+    "source_id",
+    "root",
+    "registered",
+    "found",
+    "indexed",
+    "unchanged",
+    "removed",
+    "skipped",
+    "user",
+    "error",
+]
 SOURCE = [
     *("source_id", "kind", "root", "include", "exclude", "documents", "passages", "bytes", "indexed_at"),
 ]
@@ -124,6 +135,10 @@ def test_a_name_that_is_taken_says_how_to_name_it(memlog: Run, notes: Path, tmp_
     [
         (("list", "nothing"), "source_not_found"),
         (("refresh", "nothing"), "source_not_found"),
+        (("show", "nothing"), "source_not_found"),
+        (("show", "notes/nothing.md"), "document_not_found"),
+        (("tree", "nothing"), "source_not_found"),
+        (("status", "nothing"), "source_not_found"),
         (("remove", "nothing"), "source_not_found"),
         (("remove", "nothing/tea.md"), "document_not_found"),
         (("remove", "notes/nothing.md"), "document_not_found"),
@@ -136,11 +151,64 @@ def test_what_is_unknown_is_not_found(memlog: Run, notes: Path, args: tuple[str,
     assert done.error["hint"].startswith("memlog docs list")
 
 
+def test_a_source_and_the_text_of_a_document_are_shown(memlog: Run, notes: Path) -> None:
+    memlog("docs", "add", notes)
+    assert (
+        memlog("docs", "show", "notes", "--json").json == memlog("docs", "list", "--json").json["sources"][0]
+    )
+    shown = memlog("docs", "show", "notes/tea.md", "--json").json
+    assert list(shown) == [*DOCUMENT, "content"]
+    assert memlog("docs", "show", "notes/tea.md").out == b"# Tea\n\ngreen needle\n"
+
+
+def test_a_tree_shows_what_is_indexed(memlog: Run, notes: Path) -> None:
+    (notes / "guide/deep").mkdir()
+    (notes / "guide/deep/x\n.md").write_text("x")
+    memlog("docs", "add", notes)
+    lines = memlog("docs", "tree").out.decode().splitlines()
+    assert lines == [
+        "notes/  3 documents, 3 passages",
+        "├── guide/  2 documents, 2 passages",
+        "│   ├── deep/  1 document, 1 passage",
+        "│   │   └── x .md  1 passage",
+        "│   └── train.txt  1 passage",
+        "└── tea.md  1 passage",
+    ]
+    (tree,) = memlog("docs", "tree", "notes", "--json").json["sources"]
+    assert (tree["name"], tree["documents"], tree["bytes"]) == ("notes", 3, 1 + 10 + 20)
+    assert [folder["name"] for folder in tree["folders"]] == ["guide"]
+    assert (
+        memlog("docs", "tree", "--format", "md")
+        .out.decode()
+        .splitlines()[2]
+        .startswith("| notes/guide/deep/x")
+    )
+
+
+def test_a_status_and_a_job_have_their_shapes(memlog: Run, notes: Path) -> None:
+    memlog("docs", "add", notes)
+    (status,) = memlog("docs", "status", "notes", "--json").json["sources"]
+    told = {name: value for name, value in status.items() if name != "last_indexed"}
+    assert told == {
+        "source_id": "notes",
+        "state": "idle",
+        "files": 2,
+        "chunks": 2,
+        "bytes": 30,
+        "last_error": None,
+    }
+    (job,) = memlog("docs", "jobs", "--json").json["jobs"]
+    assert list(job) == ["source_id", "state", "started", "ended", "done", "total", "failures", "error"]
+    assert (job["state"], job["done"], job["total"]) == ("done", 2, 2)
+
+
 def test_an_empty_store_has_no_sources(memlog: Run) -> None:
     assert memlog("docs", "list", "--json").json == {"sources": []}
     assert b"no sources" in memlog("docs", "list").err
     assert memlog("docs", "refresh", "--json").json == {"sources": []}
     assert b"no sources" in memlog("docs", "refresh").err
+    assert memlog("docs", "jobs", "--json").json == {"jobs": []}
+    assert memlog("docs", "status", "--json").json == memlog("docs", "tree", "--json").json == {"sources": []}
 
 
 def test_several_paths_are_added_at_once(memlog: Run, notes: Path) -> None:

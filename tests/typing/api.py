@@ -166,6 +166,12 @@ def documents(store: memlog.Store) -> None:
     assert_type(store.documents.list(), list[memlog.Source])
     assert_type(store.documents.list("docs"), list[memlog.Document])
     assert_type(store.documents.refresh("docs"), list[memlog.Added])
+    assert_type(store.documents.get("docs/tea.md"), memlog.DocumentText | None)
+    assert_type(store.documents.tree("docs"), list[memlog.DocumentFolder])
+    assert_type(store.documents.status(), list[memlog.SourceStatus])
+    assert_type(store.workspaces.add("agent"), memlog.Added)
+    assert_type(store.workspaces.list(), list[memlog.Source])
+    assert_type(store.documents.jobs(), list[memlog.IndexingJob])
 
 
 def erasing(store: memlog.Store) -> None:

@@ -1,0 +1,153 @@
+"""What is kept of the reading of each source: who reads it now, how far that has come, and what each file
+looked like when it was read.
+
+It stands in cache/documents, three files a source, and is disposable: without it every file is read again,
+and none is appended that the log has.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import msgspec
+
+from memlog.eventlog import disk, locks, timestamps
+from memlog.eventlog.errors import LogError
+from memlog.eventlog.folders import make_path
+from memlog.projector import files
+from memlog.service.text_files import Look, Reason
+
+_KILLED = "the process that read it was killed"
+
+Record = TypeVar("Record")
+JobState = Literal["indexing", "done", "error"]
+
+
+class IndexingJob(msgspec.Struct, kw_only=True):
+    """The last reading of a source.
+
+    state: `indexing` while a process is at it. started, ended: RFC 3339; `ended` is None until it has.
+    done, total: files. failures: files that could not be read. error: what stopped it, if anything did.
+    """
+
+    source_id: str
+    state: JobState
+    started: str
+    ended: str | None
+    done: int
+    total: int
+    failures: int
+    error: str | None
+
+
+class Seen(msgspec.Struct, frozen=True, array_like=True):
+    """A file as it was read: sha256 of its bytes, in hex; or why it is no document."""
+
+    look: Look
+    version: str | None
+    reason: Reason | None
+
+
+class Sightings(msgspec.Struct, array_like=True):
+    """What the files of a source were when they were last read.
+
+    root: device and inode of the source's folder; None where it was never read.
+    files: by their paths below it.
+    """
+
+    root: tuple[int, int] | None = None
+    files: dict[str, Seen] = {}
+
+
+class SourceRecords:
+    """The records of one source of the store at `store`."""
+
+    def __init__(self, store: Path, source_id: str) -> None:
+        self._source_id = source_id
+        self._folder = store / "cache" / "documents"
+        self._stem = sha256(source_id.encode(errors="surrogatepass")).hexdigest()[:32]
+
+    @contextmanager
+    def held(self, timeout: float) -> Iterator[None]:
+        """Be the only one who reads the source, so that no file is appended twice.
+
+        Raises:
+            Busy: another process reads it for longer than `timeout` seconds.
+            LogError: the store cannot be written.
+        """
+        try:
+            make_path(self._folder)
+        except OSError as error:
+            raise LogError(
+                f"{error.filename}: {error.strerror}",
+                hint="name a folder that can be written with --store",
+                code="cannot_create",
+                retryable=False,
+            ) from error
+        with locks.locked(self._path("lock"), f"the reading of the source {self._source_id!r}", timeout):
+            yield
+
+    def job(self) -> IndexingJob | None:
+        """The last reading; None where none is known."""
+        job = self._read("job", IndexingJob)
+        # The kernel frees the lock of whatever process ends, however it does.
+        if job is not None and job.state == "indexing" and not locks.is_held(self._path("lock")):
+            return msgspec.structs.replace(job, state="error", error=_KILLED)
+        return job
+
+    def keep_job(self, job: IndexingJob) -> None:
+        """Replace the record of the last reading."""
+        self._keep("job", job)
+
+    def sightings(self) -> Sightings:
+        """What the files were when they were last read; nothing where that is not known."""
+        return self._read("seen", Sightings) or Sightings()
+
+    def keep_sightings(self, sightings: Sightings) -> None:
+        """Replace what is known of the files."""
+        self._keep("seen", sightings)
+
+    def _path(self, suffix: str) -> Path:
+        return self._folder / f"{self._stem}.{suffix}"
+
+    def _read(self, suffix: str, kind: type[Record]) -> Record | None:
+        try:
+            data = files.read(self._path(suffix))
+            return None if data is None else msgspec.msgpack.decode(data, type=kind)
+        except (OSError, msgspec.DecodeError):
+            # Another version of memlog wrote it, or it is damaged: it is worth no error.
+            return None
+
+    def _keep(self, suffix: str, record: object) -> None:
+        # One that cannot be written, on a full disk or in a cache that was just removed, costs time alone.
+        with suppress(OSError):
+            files.replace(self._path(suffix), msgspec.msgpack.encode(record))
+
+
+def new_job(source_id: str) -> IndexingJob:
+    """The record of a reading that begins now."""
+    return IndexingJob(
+        source_id=source_id,
+        state="indexing",
+        started=timestamps.now(),
+        ended=None,
+        done=0,
+        total=0,
+        failures=0,
+        error=None,
+    )
+
+
+def forget_all(store: Path) -> None:
+    """Remove the records of every source, which name files and say what went wrong with them.
+
+    Raises:
+        OSError: one cannot be removed.
+    """
+    with suppress(FileNotFoundError):
+        with disk.entries(store / "cache" / "documents") as entries:
+            paths = [Path(entry.path) for entry in entries if not entry.name.endswith(".lock")]
+        for path in paths:
+            disk.unlink(path)

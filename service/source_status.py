@@ -1,0 +1,66 @@
+"""What becomes of each source: whether it is read now, what stands of it, and what went wrong."""
+
+import os
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from memlog.query.documents import Source
+from memlog.service.indexing import described
+from memlog.service.source_records import IndexingJob
+
+SourceState = Literal["idle", "indexing", "error"]
+
+
+class SourceStatus(msgspec.Struct, kw_only=True):
+    """A source, and how the reading of it goes.
+
+    state: `indexing` while a process reads it; `error` where its folder cannot be read now, or the last
+        reading was stopped.
+    files, chunks, bytes: documents that stand, their passages, and the bytes of their files.
+    last_indexed: when the newest of them was read, RFC 3339; None where there is none.
+    last_error: what is wrong, or was in the last reading; None where nothing is known.
+    """
+
+    source_id: str
+    state: SourceState
+    files: int
+    chunks: int
+    bytes: int
+    last_indexed: str | None
+    last_error: str | None
+
+
+def status_of(source: Source, job: IndexingJob | None) -> SourceStatus:
+    """The status of a source, of whose last reading `job` tells."""
+    is_read_now = job is not None and job.state == "indexing"
+    error = None if is_read_now else _why_unreachable(source.root) or (job and job.error)
+    return SourceStatus(
+        source_id=source.source_id,
+        state="indexing" if is_read_now else "error" if error else "idle",
+        files=source.documents,
+        chunks=source.passages,
+        bytes=source.bytes,
+        last_indexed=source.indexed_at,
+        last_error=error or _failures(job),
+    )
+
+
+def known(jobs: Iterable[IndexingJob | None]) -> list[IndexingJob]:
+    """The jobs that are known, the newest first."""
+    return sorted((job for job in jobs if job is not None), key=lambda job: job.started, reverse=True)
+
+
+def _why_unreachable(root: str | None) -> str | None:
+    if root is None:
+        return None
+    try:
+        os.scandir(root).close()
+    except OSError as error:
+        return described(error)
+    return None
+
+
+def _failures(job: IndexingJob | None) -> str | None:
+    return f"{job.failures} files could not be read" if job is not None and job.failures else None

@@ -1,0 +1,124 @@
+"""`.gitignore` is read as git reads it; git itself says so."""
+
+import shutil
+import subprocess
+
+import pytest
+
+FILES = [
+    *("a.md", "b.log.md", "keep.log.md", "build/x.md", "build/keep.md", "docs/build/y.md", "docs/a.md"),
+    *(
+        "docs/deep/er/z.md",
+        "top.md",
+        "docs/top.md",
+        "sp ace.md",
+        "#hash.md",
+        "docs/tmp/t.md",
+        "docs/tmp/keep.md",
+    ),
+    *("vendor/lib/v.md", "vendor/own/o.md", "Upper.md"),
+]
+RULES = {
+    "none": {},
+    "a file": {".gitignore": "a.md\n"},
+    "a wildcard and a negation": {".gitignore": "*.log.md\n!keep.log.md\n"},
+    "a folder anywhere": {".gitignore": "build/\n"},
+    "a folder cannot be entered by a negation": {".gitignore": "build/\n!build/keep.md\n"},
+    "what is in a folder can": {".gitignore": "docs/tmp/*\n!docs/tmp/keep.md\n"},
+    "at the root alone": {".gitignore": "/top.md\n/build\n"},
+    "nested": {".gitignore": "*.md\n", "docs/.gitignore": "!*.md\ntmp/\n"},
+    "nested, and nearer than negation": {".gitignore": "!a.md\n", "docs/.gitignore": "a.md\n/deep/**/z.md\n"},
+    "odd lines": {".gitignore": "\n# a comment\n\\#hash.md\nsp\\ ace.md\n*.tmp   \r\nupper.md\n"},
+    "double stars": {".gitignore": "**/er\nvendor/**\n!vendor/own/\n"},
+    "all but one": {".gitignore": "/*\n!/docs\n/docs/*\n!/docs/deep\n"},
+    "not UTF-8": {".gitignore": b"caf\xe9\na.md\n"},
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "notes"
+    for file in FILES:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text("text")
+    return folder
+
+
+def write(folder, rules):
+    for file, text in rules.items():
+        (folder / file).write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+def files(store, source="notes"):
+    return [document.file for document in store.documents.list(source)]
+
+
+def ignored(added):
+    return sorted(skipped.file for skipped in added.skipped if skipped.reason == "ignored")
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not here to be asked")
+@pytest.mark.parametrize("name", RULES)
+def test_what_git_would_not_add_is_no_document(store, folder, name):
+    write(folder, RULES[name])
+    subprocess.run(["git", "init", "--quiet", folder], check=True)
+    listed = ["git", "-C", folder, "ls-files", "--others", "--exclude-standard", "-z"]
+    told = subprocess.run(listed, check=True, capture_output=True).stdout.decode().split("\0")
+    added = store.documents.add(folder)
+    assert files(store) == sorted(file for file in told if file.endswith(".md"))
+    assert added.found == added.indexed + len(added.skipped)
+
+
+def test_a_folder_that_is_left_out_counts_as_one(store, folder):
+    write(folder, {".gitignore": "build/\na.md\n"})
+    assert ignored(store.documents.add(folder)) == ["a.md", "build", "docs/a.md", "docs/build"]
+
+
+def test_a_changed_rule_takes_documents_away_and_brings_them_back(store, folder):
+    store.documents.add(folder)
+    write(folder, {".gitignore": "docs\n"})
+    (refreshed,) = store.documents.refresh()
+    assert (refreshed.indexed, refreshed.removed) == (0, 6)
+    (folder / ".gitignore").unlink()
+    assert store.documents.refresh()[0].indexed == 6
+
+
+def test_the_rules_of_the_repository_above_hold_too(store, folder):
+    write(folder, {".gitignore": "tmp/\n/docs/top.md\n", "docs/.gitignore": "build\n"})
+    (folder / ".git").mkdir()
+    store.documents.add(folder / "docs")
+    assert files(store, "docs") == ["a.md", "deep/er/z.md"]
+
+
+def test_rules_above_do_not_hold_for_a_folder_that_they_leave_out_itself_and_is_named(store, folder):
+    write(folder, {".gitignore": "docs/\n"})
+    (folder / ".git").mkdir()
+    assert store.documents.add(folder / "docs").indexed == 6
+
+
+def test_rules_above_what_is_no_repository_do_not_hold(store, folder):
+    write(folder, {".gitignore": "*\n"})
+    assert store.documents.add(folder / "docs").indexed == 6
+
+
+def test_what_is_named_without_a_wildcard_is_read_though_it_is_ignored_or_hidden(store, folder):
+    write(folder, {".gitignore": "build/\na.md\n", ".env.md": "x"})
+    store.documents.add(folder, include=["**/*.md", "build", ".env.md"])
+    assert {"build/x.md", "build/keep.md", ".env.md"} <= set(files(store))
+    assert not {"a.md", "docs/build/y.md"} & set(files(store))
+    store.documents.add(folder / "a.md", source="one")
+    assert files(store, "one") == ["a.md"]
+    assert [each.indexed for each in store.documents.refresh()] == [0, 0]
+
+
+def test_patterns_do_not_bring_back_what_is_ignored(store, folder):
+    write(folder, {".gitignore": "build/\n"})
+    store.documents.add(folder, include=["**/x.md", "**/y.md"])
+    assert files(store) == []
+
+
+def test_a_gitignore_that_is_no_file_says_nothing(store, folder, tmp_path):
+    (tmp_path / "all").write_text("*\n")
+    (folder / ".gitignore").symlink_to(tmp_path / "all")
+    (folder / "docs/.gitignore").mkdir()
+    assert store.documents.add(folder).indexed == len(FILES)
