@@ -20,6 +20,9 @@ READS: dict[tuple[str, ...], Any] = {
     ("daily", "list"): {"daily_events": []},
     ("docs", "list"): {"sources": []},
     ("docs", "refresh"): {"sources": []},
+    ("docs", "status"): {"sources": []},
+    ("docs", "jobs"): {"jobs": []},
+    ("docs", "tree"): {"sources": []},
     ("ask", "what is my city?"): {"found": False, "answer": "I don't have that stored yet"},
     ("fact", "get", "city"): {"found": False, "facts": []},
     ("fact", "list"): {"facts": []},
@@ -32,13 +35,14 @@ READS: dict[tuple[str, ...], Any] = {
     ("stats",): {"events_by_type": {}, "passages": 0, "log_bytes": 0},
     ("status",): {"events": 0, "memories": 0, "vectors_pending": 0},
     ("digest",): {"content": False},
+    ("workspace", "list"): {"workspaces": []},
 }
 """What each command that reads the read model says of an empty store."""
 
 OTHERS = {
     *(
         "core import",
-        "docs add",
+        *("docs add", "docs show"),
         "doctor",
         "fact extract",
         "forget",
@@ -49,7 +53,7 @@ OTHERS = {
         *("projects list", "projects remove", "projects show"),
         "scrub",
     ),
-    *("secrets", "show", "verify"),
+    *("secrets", "show", "verify", "workspace add"),
 }
 """Commands that print records, too: they write, make no read model, or are asked for one thing, which is not
 there."""
