@@ -20,15 +20,21 @@ Whose = Chat | Literal["all"] | None
 """Of a chat; of the whole project; or of what belongs to no chat."""
 
 ALL: Literal["all"] = "all"
+WORDS = "drink tea Helsinki favorite color"
+"""That many say, and that name a topic of all."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a read gave, and whose rows it may hold."""
+    """What a read gave, and whose rows it may hold.
+
+    with_own_scope: also what belongs to no chat.
+    """
 
     read: str
     whose: Whose
     given: Any
+    with_own_scope: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,11 +115,34 @@ def _search(asked: Asked) -> Iterator[Answer]:
         yield Answer("search", chat, found(filters=Filters(chat=chat)))
 
 
+@reads("context")
+def _context(asked: Asked) -> Iterator[Answer]:
+    def given(text: str, **options: Any) -> Any:
+        return told(
+            lambda: asked.store.context(text, record=False, explain=True, counter="chars4", **options)
+        )
+
+    yield Answer("context", ALL, given(asked.words, form="json"))
+    for chat in asked.chats:
+        yield Answer("context", chat, given(asked.words, chat=chat), with_own_scope=True)
+    # Who asks is in the messages: without a canary. Not every chat has a city.
+    chat, question = asked.chats[0], "what is my city"
+    yield Answer("context", chat, given(question, form="messages", chat=chat), with_own_scope=True)
+
+
 @reads("window")
 def _window(asked: Asked) -> Iterator[Answer]:
     for chat in asked.chats:
-        yield Answer("window", chat, told(lambda chat=chat: asked.store.window(*chat)))
-    yield Answer("window", asked.chats[0], told(lambda: asked.store.window(*asked.chats[0], tokens=20)))
+        for options in ({"across_sessions": True}, {"tokens": 20}):
+            given = told(lambda chat=chat, options=options: asked.store.window(*chat, **options))
+            yield Answer("window", chat, given)
+
+
+@reads("session_content")
+def _session_content(asked: Asked) -> Iterator[Answer]:
+    for chat in asked.chats:
+        given = told(lambda chat=chat: asked.store.session_content(*chat, across_sessions=True))
+        yield Answer("session_content", chat, given)
 
 
 @reads("sessions")
@@ -281,7 +310,7 @@ def chats_asked_for(world: World, worlds: list[World]) -> list[Chat]:
 
 def words_asked_for(worlds: list[World]) -> str:
     """What many say, and every canary."""
-    return " ".join(["drink tea Helsinki colours", *(word for world in worlds for word in world.canaries)])
+    return " ".join([WORDS, *(word for world in worlds for word in world.canaries)])
 
 
 def what_is_public(store: memlog.Store) -> set[str]:
