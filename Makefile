@@ -48,9 +48,10 @@ format: $(INSTALLED)  ## put the formatting right
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-eval: $(INSTALLED)  ## search quality on LoCoMo and XQuAD in the folder that MEMLOG_EVAL_DATA names, saving without duplicates, and what a query takes
+eval: $(INSTALLED)  ## search quality on LoCoMo and XQuAD in the folder that MEMLOG_EVAL_DATA names, what contexts hold, saving without duplicates, and what a query takes
 	$(BIN)/python tests/eval/locomo.py --check
 	$(BIN)/python tests/eval/xquad.py --check
+	$(BIN)/python tests/eval/context.py --check
 	$(BIN)/python tests/eval/dedup.py --check
 	$(BIN)/python tests/eval/latency.py
 

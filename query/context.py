@@ -15,14 +15,13 @@ from memlog.projector.sqlite import Connection, transaction
 from memlog.query.context_candidates import Candidate, Candidates
 from memlog.query.context_forms import Form, Printer, printer_of
 from memlog.query.context_search import Asking, Found
-from memlog.query.counting import Counter, heaviest, size, tokens, weight
+from memlog.query.counting import Counter, least_weight, size, tokens, weight
 from memlog.query.entries import PARTS, Entry, Part
 
 _SAYS_ENOUGH = 12
 """Characters of a passage that is left out where another entry has it among other things."""
 
-_NUMBERS = 100
-"""Citations are expected to be at most the next multiple of this."""
+_NO_ROOM = "no room"
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,14 +98,14 @@ def compose(db: Connection, asked: Asking, found: Found, *, synced: bool) -> Con
     with transaction(db, "DEFERRED"):
         filling = _Filling(asked, printer)
         filling.fill(Candidates(db, asked, found))
-    text, entries = filling.done()
+    text, count, entries = filling.done()
     return Context(
         text=text,
         form=asked.form,
         counter=asked.counter,
         max_tokens=asked.max_tokens,
-        tokens=tokens(text, asked.counter),
-        frame=tokens(printer.frame(), asked.counter),
+        tokens=count,
+        frame=size(weight(printer.frame(), asked.counter), asked.counter),
         entries=entries,
         left_out=filling.left_out,
         silent=found.silent,
@@ -122,6 +121,7 @@ class _Filling:
         self._used = weight(printer.frame(), asked.counter)
         self._has_frame = self._fits(0)
         self._taken: list[Entry] = []
+        self._cites = 0
         self._said: dict[str, Entry] = {}
         self._seen: set[tuple[str, str, Part]] = set()
         self.left_out: list[LeftOut] = []
@@ -137,16 +137,17 @@ class _Filling:
         self._window = candidates.window()
         self._offer_all(self._window)
 
-    def done(self) -> tuple[str, list[Entry]]:
-        """What is printed, and the entries of it with their citations."""
+    def done(self) -> tuple[str, int, list[Entry]]:
+        """What is printed, its tokens, and the entries of it with their citations."""
         while self._has_frame:
             entries = self._cited()
             text = self._printer.printed(entries)
-            if tokens(text, self._asked.counter) <= self._asked.max_tokens:
-                return text, entries
+            count = tokens(text, self._asked.counter)
+            if count <= self._asked.max_tokens:
+                return text, count, entries
             # The pieces of a text weigh a little less than the text itself, should a counter not add up.
-            self._leave_out(self._taken.pop(), "no room")
-        return "", []
+            self._leave_out(self._taken.pop(), _NO_ROOM)
+        return "", 0, []
 
     def _offer_all(self, candidates: Iterable[Candidate], limit: int | None = None) -> None:
         taken = 0
@@ -162,23 +163,27 @@ class _Filling:
         if key in self._seen or (full is not None and entry.part == "window"):
             return False
         self._seen.add(key)
-        entry.citation = heaviest("M", self._last_number, self._asked.counter)
-        piece = weight(self._printer.piece(entry), self._asked.counter)
-        entry.tokens = size(piece, self._asked.counter)
-        why = candidate.why or self._double(entry) or full
-        if why is None and not self._fits(piece):
-            why = "no room"
+        added = self._weigh(entry)
+        entry.tokens = size(added, self._asked.counter)
+        room = None if self._fits(added) else _NO_ROOM
+        # What is too large is compared with nothing: it may have millions of characters.
+        why = candidate.why or full or room or self._double(entry)
         if why is not None:
             self._leave_out(entry, why)
             return False
-        self._used += piece
+        self._used += added
         self._taken.append(entry)
+        self._cites += self._printer.cites(entry)
         self._said.setdefault(folded(entry.content), entry)
         return True
 
-    @property
-    def _last_number(self) -> int:
-        return (len(self._taken) // _NUMBERS + 1) * _NUMBERS
+    def _weigh(self, entry: Entry) -> float:
+        """What an entry adds to the weight of what is printed."""
+        if size(least_weight(entry.content), self._asked.counter) > self._asked.max_tokens:
+            return least_weight(entry.content)
+        # Whichever number it will have: together the entries have these numbers, each once.
+        entry.citation = f"M{self._cites + 1}"
+        return weight(self._printer.piece(entry), self._asked.counter)
 
     def _fits(self, more: float) -> bool:
         return size(self._used + more, self._asked.counter) <= self._asked.max_tokens

@@ -40,6 +40,10 @@ class Printer(Protocol):
         """What an entry adds to what is printed."""
         ...
 
+    def cites(self, entry: Entry) -> bool:
+        """Whether the citation of an entry is printed; those that are come first."""
+        ...
+
     def printed(self, entries: Sequence[Entry]) -> str:
         """All that is printed, with the newline at its end; nothing where there is nothing to say."""
         ...
@@ -66,6 +70,9 @@ class _Text:
     def piece(self, entry: Entry) -> str:
         return f"{line_of(entry, in_chat=self._in_chat)}\n"
 
+    def cites(self, entry: Entry) -> bool:  # noqa: ARG002 - as any printer
+        return True
+
     def printed(self, entries: Sequence[Entry]) -> str:
         if not entries:
             return ""
@@ -81,6 +88,9 @@ class _Json:
 
     def piece(self, entry: Entry) -> str:
         return f"{_object(entry)},"
+
+    def cites(self, entry: Entry) -> bool:  # noqa: ARG002 - as any printer
+        return True
 
     def printed(self, entries: Sequence[Entry]) -> str:
         return self._around(",".join(map(_object, entries)))
@@ -98,11 +108,14 @@ class _Messages:
         return self._around([self._system([])])
 
     def piece(self, entry: Entry) -> str:
-        return f"{_turn(entry)}," if entry.part == "window" else self._line(entry)
+        return self._line(entry) if self.cites(entry) else f"{_turn(entry)},"
+
+    def cites(self, entry: Entry) -> bool:
+        return entry.part != "window"
 
     def printed(self, entries: Sequence[Entry]) -> str:
-        told = [entry for entry in entries if entry.part != "window"]
-        turns = [_turn(entry) for entry in entries if entry.part == "window"]
+        told = [entry for entry in entries if self.cites(entry)]
+        turns = [_turn(entry) for entry in entries if not self.cites(entry)]
         return self._around([*([self._system(told)] if told else []), *turns])
 
     def _around(self, messages: Iterable[str]) -> str:

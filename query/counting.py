@@ -4,13 +4,13 @@ model: tokens of the vocabulary that memlog ships. chars4: characters // 4. heur
 × 1.5 and words × 0.75, rounded up; a word is a run of letters and digits, or of signs that stand alone.
 
 A text is put together from pieces that begin and end where words do. So each piece has a weight by itself,
-and the size of the whole is that of the sum of the weights.
+and the size of the whole is no more than that of the sum of the weights. A piece weighs at least a token for
+every 16 characters: to the vocabulary a word of a million letters is one token, that of no word.
 """
 
 import math
 import re
 from collections.abc import Callable
-from functools import cache
 from typing import Literal, get_args
 
 from memlog.eventlog.errors import BadInput
@@ -19,6 +19,9 @@ from memlog.projector.tokens import count_tokens
 Counter = Literal["model", "chars4", "heuristic"]
 
 COUNTERS: tuple[Counter, ...] = get_args(Counter)
+
+_CHARACTERS = 16
+"""Of a token at most, in what is weighed."""
 
 _CHINESE = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 _WORD = re.compile(r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)+(?!\S)")
@@ -35,8 +38,13 @@ def check_counter(counter: str) -> None:
 
 
 def weight(text: str, counter: Counter) -> float:
-    """What a piece of text adds to the size of the whole, before that is rounded."""
-    return _WEIGHTS[counter](text)
+    """What a piece of text adds to the size of the whole at most, before that is rounded."""
+    return max(_WEIGHTS[counter](text), least_weight(text))
+
+
+def least_weight(text: str) -> float:
+    """What a text weighs at least, told without counting."""
+    return len(text) / _CHARACTERS
 
 
 def size(weight: float, counter: Counter) -> int:
@@ -46,13 +54,7 @@ def size(weight: float, counter: Counter) -> int:
 
 def tokens(text: str, counter: Counter) -> int:
     """The tokens of `text`."""
-    return size(weight(text, counter), counter)
-
-
-@cache
-def heaviest(name: str, last: int, counter: Counter) -> str:
-    """Of `M1`, `M2`, … to `last` the one that weighs most, for the `name` M."""
-    return max((f"{name}{number}" for number in range(1, last + 1)), key=lambda each: weight(each, counter))
+    return size(_WEIGHTS[counter](text), counter)
 
 
 def _heuristic(text: str) -> float:

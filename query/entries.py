@@ -33,7 +33,7 @@ class Entry(msgspec.Struct, kw_only=True, omit_defaults=True):
     relevance_score: of what was found: how well it answers, from 0 to 1.
     title: of a memory; of a core value its section and key; of a file its name.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    tokens: what it takes in the context, with its mark; at most one or two fewer in the end.
+    tokens: what it takes in the context, with its citation; one fewer or more by the number of that.
     """
 
     citation: str = ""

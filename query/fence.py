@@ -22,20 +22,22 @@ _LIKE_M = "MmＭｍМмΜ"
 _BRACKETS = "[［【〔"
 _CITATION = rf"[{re.escape(_BRACKETS)}](?=\s*(?:M|[{_LIKE_M}]\s*\d))"
 _LINES = "|".join(re.escape(line[:-1]).replace(r"\ ", r"\s+") for line in (FIRST_LINE, LAST_LINE))
-_MARKS = re.compile(rf"{_CITATION}|(?:{_LINES})", re.IGNORECASE)
+_MARKS = re.compile(rf"(?<!\\)(\\*+)({_CITATION}|(?i:{_LINES}))")
 _MAY_BE_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\xa0\xad\u0600-\U0010ffff]")
 
 
 def escaped(text: str, *, keep_lines: bool = False) -> str:
     r"""`text` as data on one line.
 
-    keep_lines: line breaks and tabs stay, and so do backslashes: it stands by itself, and not in a block.
+    keep_lines: line breaks and tabs stay, and so do backslashes but those before a mark: it stands by itself,
+        and not in a block.
     """
     if not keep_lines:
         text = text.replace("\\", "\\\\")
-    kept = "\n\t" if keep_lines else ""
-    seen = _MAY_BE_UNSEEN.sub(lambda match: match[0] if match[0] in kept else _visible(match[0]), text)
-    return _MARKS.sub(lambda match: f"\\{match[0]}", seen)
+    kept, times = ("\n\t", 2) if keep_lines else ("", 1)
+    # Before its white space becomes escapes: a line is one over two lines, too.
+    marked = _MARKS.sub(lambda match: match[1] * times + f"\\{match[2]}", text)
+    return _MAY_BE_UNSEEN.sub(lambda match: match[0] if match[0] in kept else _visible(match[0]), marked)
 
 
 def is_unseen(character: str) -> bool:

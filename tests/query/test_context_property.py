@@ -87,7 +87,7 @@ class Filled:
     def _messages(self):
         for chat in CHATS:
             for number in range(60):
-                text, _ = self.text(chat, longest=self.chance.choice([8, 25, 25, 600]))
+                text, _ = self.text(chat, longest=self.chance.choice([8, 25, 25, 500]))
                 yield self._said(chat, f"{chat[1]}-{number}", text)
                 if self.chance.random() < 0.05:
                     yield memlog.SessionBreak(channel=chat[0], chat_id=chat[1])

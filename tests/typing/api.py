@@ -58,6 +58,30 @@ def appending(store: memlog.Store) -> None:
     assert_type(store.stream_with("m1"), str)
 
 
+def contexts(store: memlog.Store) -> None:
+    given = store.context(
+        "which tea?",
+        chat=("telegram", "7"),
+        max_tokens=2000,
+        counter="chars4",
+        form="messages",
+        limit=3,
+        passages=10,
+        min_salience=0.0,
+        exclude=["m1"],
+        record=False,
+        explain=True,
+        sync=False,
+    )
+    assert_type(given, memlog.Context)
+    assert_type(given.text, str)
+    assert_type(given.messages, list[dict[str, str]])
+    assert_type(given.citations["M1"], memlog.Entry)
+    assert_type(given.entries[0].position, memlog.LinePosition)
+    assert_type(given.left_out, list[memlog.LeftOut])
+    assert_type(given.unrecorded, str | None)
+
+
 def projecting(store: memlog.Store) -> None:
     def show(what: str, done: int, total: int) -> None:
         print(what, done, total)

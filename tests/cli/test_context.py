@@ -1,0 +1,147 @@
+"""`memlog context`: what it prints where, and how it goes on where something is missing."""
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memlog.query.fence import FIRST_LINE, LAST_LINE
+
+Run = Callable[..., Any]
+
+LINES = [
+    {"type": "core_memory_updated", "section": "user", "key": "name", "value": "Ann"},
+    {"type": "memory_saved", "memory_id": "likes", "content": "likes black tea", "chat_id": "x:1"},
+    {"type": "message", "id": "m1", "channel": "x", "chat_id": "1", "role": "user", "content": "green tea"},
+    {"type": "message", "id": "m2", "channel": "x", "chat_id": "1", "role": "user", "content": "hello"},
+]
+
+
+@pytest.fixture(autouse=True)
+def filled(memlog: Run, environment: dict[str, str], without_model: dict[str, str]) -> None:
+    """A store with a read model; no test waits for the embedding model."""
+    environment.update(without_model)
+    assert memlog("append", input=b"".join(json.dumps(line).encode() + b"\n" for line in LINES)).code == 0
+    assert memlog("project", "--no-embed").code == 0
+
+
+def test_stdout_has_the_block_and_stderr_all_else(memlog: Run) -> None:
+    done = memlog("context", "tea", "--chat", "x:1", "--explain")
+    first, *lines, last = done.out.decode().splitlines()
+    assert (done.code, first, last) == (0, FIRST_LINE, LAST_LINE)
+    assert [re.sub(r"\d{4}-\S+ \d\d:\d\d", "TIME", line) for line in lines] == [
+        "- [CORE] user.name: Ann [M1]",
+        "- [FACT] likes black tea (importance: 0.5) [M2]",
+        "- [RECENT] TIME user: green tea [M3]",
+        "- [RECENT] TIME user: hello [M4]",
+    ]
+    said = done.err.decode()
+    assert "memlog: M2: memory likes, " in said
+    assert "memlog: vector: " in said
+
+
+def test_json_says_on_stderr_what_explain_has(memlog: Run) -> None:
+    asked = partial(memlog, "context", "tea", "--chat", "x:1", "--passages", "0", "--json", "--explain")
+    whole = json.loads(asked().err.splitlines()[-1])["explain"]["tokens"]
+    done = asked("--max-tokens", str(whole - 1))
+    assert list(done.json) == ["entries", "silent", "synced"]
+    assert list(done.json["silent"]) == ["vector"]
+    memory = next(entry for entry in done.json["entries"] if entry["part"] == "memory")
+    assert list(memory) == [
+        *("citation", "part", "label", "memory_id", "title", "category", "content"),
+        *("relevance_score", "importance", "chat", "ts", "position"),
+    ]
+    explained = json.loads(done.err.splitlines()[-1])["explain"]
+    assert list(explained) == ["tokens", "max_tokens", "frame", "counter", "taken", "left_out"]
+    assert explained["tokens"] <= explained["max_tokens"] == whole - 1
+    assert [each["citation"] for each in explained["taken"]] == ["M1", "M2", "M3"]
+    assert [(each["id"], each["why"]) for each in explained["left_out"]] == [("m1", "no room")]
+
+
+def test_messages_are_what_a_language_model_is_sent(memlog: Run) -> None:
+    messages = memlog("context", "tea", "--chat", "x:1", "--format", "messages").json["messages"]
+    assert [message["role"] for message in messages] == ["system", "user", "user", "user"]
+    assert [message["content"] for message in messages[1:]] == ["green tea", "hello", "tea"]
+
+
+@pytest.mark.parametrize("form", ["text", "json", "messages"])
+def test_where_the_frame_is_too_large_stdout_gets_nothing(memlog: Run, form: str) -> None:
+    done = memlog("context", "tea", "--format", form, "--max-tokens", "3")
+    assert (done.code, done.out) == (0, b"")
+    assert b"nothing is given: the frame alone has" in done.err
+
+
+def test_a_store_in_which_nothing_stands_gives_nothing(memlog: Run, tmp_path: Path) -> None:
+    done = memlog("--store", tmp_path / "other", "context", "tea")
+    assert (done.code, done.out) == (0, b"")
+    assert b"memlog: nothing found" in done.err
+
+
+def test_an_unknown_chat_is_an_error(memlog: Run) -> None:
+    done = memlog("context", "tea", "--chat", "x:2", "--json")
+    assert (done.code, done.error["code"]) == (1, "session_not_found")
+
+
+def test_one_format_is_asked_for(memlog: Run) -> None:
+    assert memlog("context", "tea", "--json", "--format", "json").code == 0
+    assert memlog("context", "tea", "--json", "--format", "messages").code == 2
+    assert memlog("context", " ").code == 2
+
+
+def test_the_access_is_recorded_once_and_not_where_nobody_wants_it(memlog: Run) -> None:
+    memlog("context", "tea", "--no-record")
+    assert memlog("memory", "show", "likes", "--json").json["access_count"] == 0
+    memlog("context", "tea")
+    assert memlog("memory", "show", "likes", "--json").json["access_count"] == 1
+
+
+def damage(store: Path) -> None:
+    """Take the full text of the messages away."""
+    (generation,) = store.glob("model/*.db")
+    with sqlite3.connect(generation) as db:
+        db.execute("DROP TABLE messages_fts")
+    db.close()
+
+
+def test_where_the_search_fails_core_memory_and_window_are_given(
+    memlog: Run, store: Path, read_only: Run, bound_by_modes: dict[str, Any]
+) -> None:
+    damage(store)
+    read_only()
+    done = partial(memlog, **bound_by_modes)("context", "tea", "--chat", "x:1", "--json")
+    assert done.code == 0
+    assert [(each["part"], each["content"]) for each in done.json["entries"]] == [
+        ("core", "Ann"),
+        ("window", "green tea"),
+        ("window", "hello"),
+    ]
+    assert "messages_fts" in done.json["silent"]["search"]
+
+
+def test_a_damaged_read_model_is_built_anew_where_it_can_be(memlog: Run, store: Path) -> None:
+    damage(store)
+    done = memlog("context", "tea", "--chat", "x:1", "--json")
+    assert "memory" in [each["part"] for each in done.json["entries"]]
+    assert list(done.json["silent"]) == ["vector"]
+
+
+def test_where_nothing_can_be_appended_the_context_is_given_and_says_so(
+    memlog: Run, store: Path, bound_by_modes: dict[str, Any]
+) -> None:
+    for segment in store.glob("log/memory/*.jsonl"):
+        segment.chmod(0o400)
+    done = partial(memlog, **bound_by_modes)("context", "tea", "--chat", "x:1")
+    assert done.code == 0
+    assert b"likes black tea" in done.out
+    assert b"not recorded that the memories were given: " in done.err
+
+
+def test_a_prompt_is_utf8_whatever_the_locale(memlog: Run, segment: Run) -> None:
+    segment("conversations/x_1", '{"id":"m3","role":"user","content":"喝绿茶"}\n'.encode())
+    done = memlog("context", "绿茶", "--chat", "x:1", env={"LC_ALL": "C", "PYTHONIOENCODING": "ascii"})
+    assert "喝绿茶" in done.out.decode()
