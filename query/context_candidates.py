@@ -69,14 +69,14 @@ class Candidates:
         """Facts of topics that the text names, then those that were found."""
         standing = self._topics()
         by_fact = {fact.fact_id: topic for topic in standing for fact in topic.facts}
-        hits = self._of_type("fact_stored")
         named = [*self._answering(by_fact), *self._named(standing)]
         chosen: dict[Key, tuple[Topic, float | None]] = {_scope(topic): (topic, None) for topic in named}
-        for hit in hits:
+        most = len(chosen) + _FOUND_TOPICS
+        for hit in self._of_type("fact_stored"):
             topic = by_fact.get(hit.id)
             if topic is None:
                 yield Candidate(fact_entry(hit), SUPERSEDED)
-            elif len(chosen) < len(named) + _FOUND_TOPICS:
+            elif len(chosen) < most:
                 chosen.setdefault(_scope(topic), (topic, hit.score))
         for topic, score in chosen.values():
             yield from self._facts_of(topic, score, standing)

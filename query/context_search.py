@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from memlog.eventlog.errors import BadInput
 from memlog.projector.embedding import Embedder
 from memlog.projector.sqlite import Connection
-from memlog.query.chats import Chat
+from memlog.query.chats import Chat, check_known
 from memlog.query.context_forms import FORMS, Form
 from memlog.query.counting import Counter, check_counter
 from memlog.query.filters import Filters
@@ -96,8 +96,11 @@ def find(db: Connection, asked: Asking, embedder: Embedder | None) -> Found:
     """Search for what `asked.text` is about.
 
     Raises:
+        NotFound: the store has events, and none of the chat that is asked for.
         sqlite3.Error (of the binding): the read model cannot be read.
     """
+    if asked.chat is not None:
+        check_known(db, asked.chat)
     once = None if embedder is None else _EmbedsOnce(embedder)
     exclude = asked.exclude | asking_message(db, asked)
     filters = Filters(chat=asked.chat, own_scope=True, min_salience=asked.min_salience, exclude=exclude)

@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from memlog.eventlog.reading import is_about
 from memlog.projector.sqlite import Connection
-from memlog.query.chats import Chat
 from memlog.query.facts import topics
 from memlog.query.summaries import Summary
 from memlog.query.window import ORDER
@@ -53,28 +53,37 @@ def sums_up_superseded(db: Connection, summary: Summary) -> bool:
     Where it does not name its first or last message, or no such one stands, the stretch begins with the chat,
     or ends where the summary was written.
     """
-    channel, _, chat_id = summary.chat.partition(":")
-    chat = channel, chat_id
-    first = _place(db, chat, summary.from_message_id)
-    last = _place(db, chat, summary.to_message_id) or (summary.created_at,)
+    streams = _streams(db, summary.chat)
+    first = _place(db, streams, summary.from_message_id) or ("",)
+    last = _place(db, streams, summary.to_message_id) or (summary.created_at,)
     rows = db.execute(
-        "SELECT stream, id FROM messages WHERE channel = ? AND chat_id = ?"
-        f" AND {_at_least(first)} AND ({', '.join(ORDER[: len(last)])}) <= ({', '.join('?' * len(last))})"
-        " AND id IN (SELECT source_message_id FROM fact_sources)",
-        (*chat, *first, *last),
+        # CROSS JOIN: a chat may have more messages than there are facts.
+        "SELECT stream, id FROM (SELECT DISTINCT source_message_id AS id FROM fact_sources)"
+        " CROSS JOIN messages USING (id) WHERE stream IN (SELECT value FROM json_each(?))"
+        f" AND {_compared('>=', first)} AND {_compared('<=', last)}",
+        (streams, *first, *last),
     ).fetchall()
     return bool(superseded(db, (Said(stream, name, summary.chat) for stream, name in rows)))
 
 
-def _at_least(place: Sequence[object]) -> str:
-    return f"({', '.join(ORDER)}) >= (?, ?, ?, ?)" if place else "TRUE"
+def _compared(sign: str, place: Sequence[object]) -> str:
+    """The condition on a message to stand on one side of a place, which may be a time alone."""
+    return f"({', '.join(ORDER[: len(place)])}) {sign} ({', '.join('?' * len(place))})"
 
 
-def _place(db: Connection, chat: Chat, message_id: str | None) -> tuple[object, ...]:
-    """Where a message stands in the order of its chat; empty where it does not."""
+def _streams(db: Connection, chat: str) -> str:
+    """The streams of a chat, as a JSON list: messages are found by stream and id."""
+    channel, _, chat_id = chat.partition(":")
+    rows = db.execute("SELECT DISTINCT stream FROM checkpoints")
+    return json.dumps([stream for (stream,) in rows if is_about(stream, (channel, chat_id))])
+
+
+def _place(db: Connection, streams: str, message_id: str | None) -> tuple[object, ...]:
+    """Where a message of some streams stands in the order of its chat; empty where it does not."""
     row: tuple[object, ...] | None = db.execute(
-        f"SELECT {', '.join(ORDER)} FROM messages WHERE channel = ? AND chat_id = ? AND id = ?",
-        (*chat, message_id),
+        f"SELECT {', '.join(ORDER)} FROM messages"
+        " WHERE stream IN (SELECT value FROM json_each(?)) AND id = ?",
+        (streams, message_id),
     ).fetchone()
     return row or ()
 
@@ -97,5 +106,4 @@ def _means(db: Connection, source: _Source, message: Said) -> bool:
     """Whether a fact means this message by its id: one of its own chat, where that has such a message."""
     if source.chat in ("", message.chat):
         return True
-    channel, _, chat_id = source.chat.partition(":")
-    return not _place(db, (channel, chat_id), source.message_id)
+    return not _place(db, _streams(db, source.chat), source.message_id)

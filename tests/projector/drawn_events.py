@@ -83,7 +83,7 @@ memories = [
 ]
 core = [event("core_memory_updated", **keys, value=texts), event("core_memory_deleted", **keys)]
 facts = [
-    event("fact_stored", **a_topic, value=texts),
+    event("fact_stored", **a_topic, value=texts, source_message_id=st.sampled_from([None, "m1", "m2"])),
     event("fact_stored", **a_topic, value=texts, kind=st.just("ranked"), rank=st.integers(1, 2)),
     event(
         "fact_stored",
@@ -157,7 +157,7 @@ one_fading_memory = [
     redacting("memory"),
 ]
 one_topic = [
-    event("fact_stored", **the_topic, value=texts),
+    event("fact_stored", **the_topic, value=texts, source_message_id=st.sampled_from([None, "m1", "m2"])),
     event("fact_stored", **the_topic, value=texts, kind=st.just("ranked"), rank=st.just(1)),
     event(
         "fact_removed",

@@ -265,6 +265,24 @@ def test_a_superseded_fact_does_not_come_back_by_the_message_that_said_it(supers
         assert left_out(given)["summary", "sum"] == "superseded"
 
 
+@pytest.mark.parametrize(
+    ("first", "last", "is_given"),
+    [
+        ("oulu", "oulu", True),
+        ("oulu", None, True),
+        ("turku", "oulu", False),
+        (None, "turku", False),
+        (None, None, False),
+        ("unknown", "unknown", False),
+    ],
+)
+def test_a_summary_is_left_out_where_its_stretch_has_a_superseded_message(superseded, first, last, is_given):
+    superseded.append([summed_up("they spoke of a city", "late", from_message_id=first, to_message_id=last)])
+    given = superseded.context("my city", chat=CHAT)
+    assert (ids(given, "summary") == ["late"]) is is_given
+    assert (left_out(given).get(("summary", "late")) == "superseded") is not is_given
+
+
 def test_a_removed_fact_does_not_come_back_by_the_message_that_said_it(superseded):
     superseded.facts.remove("city", chat=NAME)
     given = superseded.context("my city", chat=CHAT)
