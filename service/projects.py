@@ -18,7 +18,8 @@ from memlog.eventlog.reading import last_at
 from memlog.eventlog.streams import CONVERSATIONS, SEALS, project_folder, segments_of, shown
 
 _LOCK = "projector.lock"
-_OWN = ("log", "model", "cache", "memlog.toml", _LOCK)
+_WATCH = "watch.lock"
+_OWN = ("log", "model", "cache", "memlog.toml", _LOCK, _WATCH)
 """What memlog makes in a store's folder."""
 
 # No project's folder has a `~`.
@@ -183,6 +184,8 @@ class Projects:
         aside = path.with_name(f"{path.name[:_ASIDE_HEAD]}~{secrets.token_hex(4)}")
         log = path / "log"
         with ExitStack() as held:
+            # A watch holds its own as long as it runs, and would make the store anew.
+            held.enter_context(_held(path / _WATCH, "the store", 0))
             held.enter_context(_held(path / "model" / "build.lock", "the rebuild", lock_timeout))
             held.enter_context(locks.locked(path / _LOCK, "the read model", lock_timeout))
             for file in (log / SEALS, *(segment.path for segment in segments_of(log)[0])):

@@ -57,13 +57,14 @@ READS: dict[str, Read] = {}
 """By the names of methods: `search`, `memories.list`."""
 
 SLOW_READS: dict[str, Read] = {}
-"""Those that look at all of the store; they are asked in fewer examples."""
+"""Those that look at all of the store, or know no chats; they are asked in fewer examples."""
 
 WRITES = {
-    *("append", "forget", "scrub", "project", "embed"),
-    *("core.set", "core.delete", "core.import_file"),
+    *("append", "forget", "scrub", "project", "embed", "watch"),
+    *("core.set", "core.delete", "core.import_file", "core.take_over"),
     *("daily.record", "daily.compress"),
     *("documents.add", "documents.add_all", "documents.refresh", "documents.remove"),
+    *("workspaces.add", "workspaces.remove"),
     *("facts.set", "facts.remove", "facts.extract"),
     *("memories.save", "memories.update", "memories.archive", "memories.delete", "memories.touch"),
     *("memories.decay", "memories.prune"),
@@ -235,6 +236,31 @@ def _core(asked: Asked) -> Iterator[Answer]:
 def _documents(asked: Asked) -> Iterator[Answer]:
     yield Answer("documents.list", OWN_SCOPE, asked.store.documents.list())
     yield Answer("documents.list", OWN_SCOPE, asked.store.documents.list("docs"))
+
+
+@reads("documents.get")
+def _document(asked: Asked) -> Iterator[Answer]:
+    yield Answer("documents.get", OWN_SCOPE, asked.store.documents.get("docs/tea.md"))
+
+
+@reads("documents.tree", SLOW_READS)
+def _tree(asked: Asked) -> Iterator[Answer]:
+    yield Answer("documents.tree", OWN_SCOPE, asked.store.documents.tree())
+
+
+@reads("documents.status", SLOW_READS)
+def _documents_status(asked: Asked) -> Iterator[Answer]:
+    yield Answer("documents.status", OWN_SCOPE, asked.store.documents.status())
+
+
+@reads("documents.jobs", SLOW_READS)
+def _jobs(asked: Asked) -> Iterator[Answer]:
+    yield Answer("documents.jobs", OWN_SCOPE, asked.store.documents.jobs())
+
+
+@reads("workspaces.list", SLOW_READS)
+def _workspaces(asked: Asked) -> Iterator[Answer]:
+    yield Answer("workspaces.list", OWN_SCOPE, asked.store.workspaces.list())
 
 
 @reads("stats")

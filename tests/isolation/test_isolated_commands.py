@@ -21,7 +21,7 @@ OWN_CHAT = "the chat, or no chat"
 
 WITHOUT_WORDS = {
     *("config", "digest", "docs list", "doctor", "projects list", "quarantine", "secrets", "sessions"),
-    *("stats", "status", "verify"),
+    *("docs jobs", "docs status", "docs tree", "stats", "status", "verify", "workspace list"),
 }
 """Commands that print names and numbers of these projects."""
 
@@ -55,6 +55,7 @@ READS: dict[str, list[tuple[list[str], Whose | str]]] = {
     "show": [(["m1", "--stream", "STREAM", "--around", "5"], ANNA), (["favorite_color/1"], OWN_SCOPE)],
     "daily list": [([], OWN_SCOPE)],
     "core get": [([], OWN_SCOPE)],
+    "docs show": [(["docs"], OWN_SCOPE), (["docs/tea.md"], OWN_SCOPE)],
     "prune": [(["--dry-run", "--threshold", "1", "--category", "other"], ALL)],
     **{name: [([], ALL)] for name in sorted(WITHOUT_WORDS - {"sessions"})},
 }
@@ -65,7 +66,7 @@ OTHERS = {
     *("core set", "core delete", "core import", "daily record", "daily compress"),
     *("docs add", "docs refresh", "docs remove", "fact set", "fact remove", "fact extract"),
     *("memory save", "memory update", "memory archive", "memory delete", "memory touch"),
-    *("projects show", "projects remove"),
+    *("projects show", "projects remove", "watch", "workspace add", "workspace remove"),
 }
 """Commands that write, or read no rows; `projects show` names its project itself."""
 
