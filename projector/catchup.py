@@ -3,6 +3,7 @@
 A rebuild is the same on an empty file, so that both give the same rows.
 """
 
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
@@ -40,6 +41,7 @@ Progress = Callable[[str, int, int], None]
 _READING = "bytes read"
 _BLOCK = 1024 * 1024
 _ATTEMPTS = 3
+_SMALL_SHARE = 16
 
 
 @dataclass
@@ -48,10 +50,12 @@ class CatchUp(Tally):
 
     notes: what a person should know: streams whose history was rewritten, files that are no segments.
     losses: why streams stop, of which the read model has no rows.
+    is_whole: whether all was read that stood there.
     """
 
     notes: list[str] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
+    is_whole: bool = True
 
 
 def catch_up(
@@ -62,8 +66,11 @@ def catch_up(
     turn: Turn = nullcontext,
     bounds: Bounds | None = None,
     progress: Progress | None = None,
+    seconds: float | None = None,
 ) -> CatchUp:
     """Bring the read model in `db` up to what stands in `log` now, or to `bounds`, each batch in a `turn`.
+
+    seconds: come back after so long, in small batches, though there is more to read.
 
     A stream that has lost what was sealed stops: it has no rows, here as in a replay from scratch, until what
     is missing is back or the loss is accepted.
@@ -81,10 +88,13 @@ def catch_up(
     _stop(db, stopped, turn)
     work = _unread(db, log, segments, bounds)
     tell = _teller(progress, report, db, log, bounds)
-    for stream in sorted(work.keys() - stopped):
+    pace = _Pace(seconds)
+    # Documents come last: they alone come by the thousand while somebody waits for what was said.
+    for stream in sorted(work.keys() - stopped, key=lambda name: (name == "documents", name)):
         try:
             for stretch in work[stream]:
-                _read_on(db, stretch, sizes, turn, report, tell)
+                if not _read_on(db, stretch, sizes, turn, report, tell, pace):
+                    return report
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change.why}; the stream was replayed")
             report.add(_replayed(db, log, stream, sizes, turn, bounds))
@@ -139,16 +149,31 @@ def _read_on(
     turn: Turn,
     report: CatchUp,
     tell: Callable[[], None],
-) -> None:
+    pace: "_Pace",
+) -> bool:
+    """Read a stretch; whether there is time for more."""
     # An error closes the segment at once, not when the generator is collected.
-    with closing(fold_segment(db, stretch, sizes)) as batches:
-        while True:
+    with closing(fold_segment(db, stretch, sizes, share=pace.share)) as batches:
+        while not pace.is_over():
             with turn():
                 tally = next(batches, None)
             if tally is None:
-                return
+                return True
             report.add(tally)
             tell()
+    report.is_whole = False
+    return False
+
+
+class _Pace:
+    """How long a catch-up may take; for ever where `seconds` is None."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+        self.share = 1 if seconds is None else _SMALL_SHARE
+
+    def is_over(self) -> bool:
+        return self._end is not None and time.monotonic() >= self._end
 
 
 def _replayed(

@@ -76,8 +76,12 @@ class Tally:
         self.bytes += other.bytes
 
 
-def fold_segment(db: Connection, stretch: Stretch, sizes: ChunkSizes) -> Generator[Tally, None, None]:
+def fold_segment(
+    db: Connection, stretch: Stretch, sizes: ChunkSizes, *, share: int = 1
+) -> Generator[Tally, None, None]:
     """Read on from the segment's checkpoint, a batch at a time; each batch leaves a checkpoint.
+
+    share: a batch is one part in so many of the usual one.
 
     Raises:
         HistoryChanged: what was read before no longer stands there.
@@ -98,7 +102,7 @@ def fold_segment(db: Connection, stretch: Stretch, sizes: ChunkSizes) -> Generat
                 number=checkpoint.lines + 1,
                 tail_is_a_line=stretch.tail_is_a_line,
             )
-            batch = _batch(lines)
+            batch = _batch(lines, share)
             tally = _fold(db, segment, batch, sizes)
             checkpoints.save(db, segment, _advanced(checkpoint, batch, fd, hints.up_to(end)))
             yield tally
@@ -306,13 +310,13 @@ def _record_redactions(db: Connection, redactions: list[Placed]) -> None:
     )
 
 
-def _batch(lines: Iterator[Line]) -> list[Line]:
+def _batch(lines: Iterator[Line], share: int) -> list[Line]:
     batch: list[Line] = []
     size = 0
     for line in lines:
         batch.append(line)
         size += line.length
-        if len(batch) >= _BATCH_LINES or size >= _BATCH_BYTES:
+        if len(batch) >= _BATCH_LINES // share or size >= _BATCH_BYTES // share:
             break
     return batch
 

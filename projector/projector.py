@@ -92,8 +92,11 @@ class Projector:
         *,
         lock_timeout: float | None = None,
         progress: Progress | None = None,
+        seconds: float | None = None,
     ) -> Projection:
         """Read on from the checkpoints; build a generation where none stands that can be read on.
+
+        seconds: to read on for, see `catchup.catch_up`.
 
         Raises:
             Busy: another projector held the lock for too long; the read model is whole, and behind.
@@ -105,7 +108,7 @@ class Projector:
             if unusable is not None:
                 return self.rebuild(unusable, progress=progress, only_if_unusable=True)
             try:
-                return self._shown(Projection(self._read_on(timeout, progress)), timeout)
+                return self._shown(Projection(self._read_on(timeout, progress, seconds)), timeout)
             except _GenerationChanged:
                 continue
             except DatabaseError as error:
@@ -298,10 +301,17 @@ class Projector:
                 if progress:
                     progress("vectors", done.computed + done.cached, total)
 
-    def _read_on(self, lock_timeout: float, progress: Progress | None) -> CatchUp:
+    def _read_on(
+        self, lock_timeout: float, progress: Progress | None, seconds: float | None = None
+    ) -> CatchUp:
         with wrapped("the read model"):
             return catchup.catch_up(
-                self.live(), self.log, self.sizes, turn=lambda: self._turn(lock_timeout), progress=progress
+                self.live(),
+                self.log,
+                self.sizes,
+                turn=lambda: self._turn(lock_timeout),
+                progress=progress,
+                seconds=seconds,
             )
 
     def _shown(self, done: Projection, lock_timeout: float) -> Projection:

@@ -179,9 +179,15 @@ class ReadModel:
             return self.projector.live(), False
         return self.projector.live(), True
 
-    def caught_up(self, *, lock_timeout: float | None = None, progress: Progress | None = None) -> Projection:
-        """Catch up with the log, and tell what a person should know of it."""
-        done = self.projector.catch_up(lock_timeout=lock_timeout, progress=progress)
+    def caught_up(
+        self,
+        *,
+        lock_timeout: float | None = None,
+        progress: Progress | None = None,
+        seconds: float | None = None,
+    ) -> Projection:
+        """Catch up with the log, and tell what a person should know of it; see `Projector.catch_up`."""
+        done = self.projector.catch_up(lock_timeout=lock_timeout, progress=progress, seconds=seconds)
         self._tell(done)
         return done
 

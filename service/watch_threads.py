@@ -18,13 +18,17 @@ from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.following import SWEEP_SECONDS, looks, state_of
 from memlog.eventlog.streams import shown
 from memlog.projector import passages, vectors
-from memlog.projector.sqlite import Connection
+from memlog.projector.embedding import Embedder
+from memlog.projector.sqlite import Connection, wrapped
 from memlog.service.read_model import ReadModel
 from memlog.service.watch_lock import WatchLock
 
+_AT_A_TIME = 0.1  # what is said while many documents are read does not wait for them all
 _LOCK_TIMEOUT = 1.0  # who is told to stop stops soon, also while another one projects
 _EMBED_STEP = 16
 _TICK = 0.25
+_SETTLED = 0.3
+_GOES_ON = "watching goes on"
 _BETWEEN_STAGES = 0.1
 _NICENESS = 10
 
@@ -70,23 +74,28 @@ class Shared:
     """What the threads of a watch have in common.
 
     stop: ends them. outbox: what they tell; a `str` is what a person should know.
+    caught_up: set while the rows have come up to the log, as far as that is known.
     """
 
     lock: WatchLock
     stop: threading.Event
+    caught_up: threading.Event = field(default_factory=threading.Event)
     outbox: SimpleQueue[WatchStep | Stage | str | Ended] = field(default_factory=SimpleQueue)
 
 
 class Worker(ABC):
     """One thread of a watch. What goes wrong in it is said once for as long as it lasts, and tried again."""
 
+    lock_timeout = _LOCK_TIMEOUT
+    """Seconds that it waits for other projectors at most."""
+
     def __init__(self, shared: Shared, read_model: ReadModel) -> None:
         self._shared = shared
         self._notes: list[str] = []
         self._said: set[str] = set()
-        self._failed = False
+        self._has_failed = False
         self._shown = 0.0
-        self._read_model = read_model.another(lock_timeout=_LOCK_TIMEOUT, notify=self._notes.append)
+        self._read_model = read_model.another(lock_timeout=self.lock_timeout, notify=self._notes.append)
 
     def run(self) -> None:
         """Work until told to stop."""
@@ -104,27 +113,28 @@ class Worker(ABC):
     def _work(self) -> None:
         """Until told to stop."""
 
-    def _try(self, work: Callable[[], None]) -> bool:
-        """Do `work`, and say what it notes, or why it fails, unless that was said the last time."""
+    def _try(self, work: Callable[[], bool]) -> None:
+        """Do `work`, which returns whether anything was to do, and say what it notes, or why it fails, unless
+        that was said the last time."""
         self._notes.clear()
         try:
-            work()
+            with wrapped("the read model"):
+                was_due = work()
         except (MemlogError, OSError) as error:
             self._notes.append(_told(error))
-            failed = True
-        else:
-            failed = False
-        self._say(had_failed=self._failed and not failed)
-        self._failed = failed
-        return not failed
+            self._say()
+            self._has_failed = True
+            return
+        if was_due:
+            self._notes += [_GOES_ON] if self._has_failed else []
+            self._say()
+            self._has_failed = False
 
-    def _say(self, *, had_failed: bool) -> None:
+    def _say(self) -> None:
         for note in dict.fromkeys(self._notes):
             if note not in self._said:
                 self._shared.outbox.put(note)
         self._said = set(self._notes)
-        if had_failed:
-            self._shared.outbox.put("watching goes on")
 
     def _progress(self, what: str, done: int, total: int) -> None:
         if self._shared.stop.is_set():
@@ -163,8 +173,24 @@ class Rows(Worker):
 
     def _work(self) -> None:
         for _ in looks(self._log, self._shared.stop):
-            if self._has_store():
-                self._try(self._look)
+            self._try(self._look)
+
+    def _look(self) -> bool:
+        if not self._has_store():
+            return False
+        projector = self._read_model.projector
+        # Looked at before it is read: what comes while it is read is new to the next look.
+        state = state_of(self._log), projector.generations.current()
+        if state == self._done or (state[1] is None and self._is_going()):
+            return False
+        self._done = None
+        self._shared.caught_up.clear()
+        while not self._project():
+            if self._shared.stop.is_set():
+                return True
+        self._shared.caught_up.set()
+        self._done = state
+        return True
 
     def _has_store(self) -> bool:
         """Whether the store stands. One that came anew is watched by whoever is there first."""
@@ -177,23 +203,24 @@ class Rows(Worker):
         self._shared.lock.take()
         return True
 
-    def _look(self) -> None:
-        projector = self._read_model.projector
-        # Looked at before it is read: what comes while it is read is new to the next look.
-        state = state_of(self._log), projector.generations.current()
-        if state == self._done:
-            return
-        self._done = None
-        self._project()
-        self._done = state
+    def _is_going(self) -> bool:
+        """Whether all of the store is being removed, the read model first: nothing is to be made in it."""
+        if self._is_first:
+            return False
+        self._shared.stop.wait(_SETTLED)
+        return not self._shared.lock.holds()
 
-    def _project(self) -> None:
+    def _project(self) -> bool:
+        """Read on for a moment; whether all was read."""
         started = time.perf_counter()
-        done = self._read_model.healed(lambda: self._read_model.caught_up(progress=self._progress))
+        done = self._read_model.healed(
+            lambda: self._read_model.caught_up(progress=self._progress, seconds=_AT_A_TIME)
+        )
         if done.read.bytes or done.rebuilt or self._is_first:
             self._came.set()
             self._tell(WatchStep(projected=done.read.events), started)
         self._is_first = False
+        return done.read.is_whole
 
 
 class Vectors(Worker):
@@ -221,22 +248,29 @@ class Vectors(Worker):
         elif self._read_model.projector.generations.current() is not None:
             self._try(lambda: self._read_model.healed(self._embed))
 
-    def _embed(self) -> None:
+    def _embed(self) -> bool:
         model = self._read_model.model
-        while self._has_work(self._read_model.projector.live()):
+        embedded = 1
+        was_due = False
+        # Where another process was faster, there was work and nothing to do.
+        while embedded and self._has_work(self._read_model.projector.live()):
+            was_due = True
             embedder, silent = model.embedder_or_why()
             if embedder is None:
                 self._notes.append(f"no vectors: {silent['vector']}")
-                return
-            started = time.perf_counter()
-            done = self._read_model.projector.embed(
-                embedder, limit=_EMBED_STEP, batch=_EMBED_STEP, progress=self._progress
-            )
-            embedded = done.computed + done.cached
-            if not embedded:
-                # Another process was faster.
-                return
+                return True
+            embedded = self._embed_some(embedder)
+        return was_due
+
+    def _embed_some(self, embedder: Embedder) -> int:
+        started = time.perf_counter()
+        done = self._read_model.projector.embed(
+            embedder, limit=_EMBED_STEP, batch=_EMBED_STEP, progress=self._progress
+        )
+        embedded = done.computed + done.cached
+        if embedded:
             self._tell(WatchStep(embedded=embedded), started)
+        return embedded
 
     def _has_work(self, db: Connection) -> bool:
         """Without loading the model, which takes 260 MB."""

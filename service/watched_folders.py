@@ -27,6 +27,7 @@ _AT_MOST_MS = 400
 _SHARE = 25
 """Looking at a source again unasked takes one part in so many of the time, where it is a large one."""
 
+_TICK = 0.25
 _GONE = -1
 
 
@@ -69,6 +70,9 @@ class Folders(Worker):
     documents_by: makes the documents of the store, as a read model sees them.
     """
 
+    lock_timeout = 10.0
+    """The rows thread has precedence, and takes turn after turn."""
+
     def __init__(
         self, shared: Shared, read_model: ReadModel, documents_by: Callable[[ReadModel], Documents]
     ) -> None:
@@ -97,15 +101,22 @@ class Folders(Worker):
             if any(path == root or path.startswith(f"{root}/") for path in changed):
                 each.due = 0.0
 
-    def _look(self) -> None:
+    def _look(self) -> bool:
         if not self._shared.lock.holds():
             self._read_model.close()
             self._watched.clear()
         elif self._read_model.projector.why_unusable() is None:
             self._take(self._read_model.healed(self._registered))
-            for each in self._watched.values():
-                if each.due <= time.monotonic():
-                    self._bring_up(each)
+            due = [each for each in self._watched.values() if each.due <= time.monotonic()]
+            return sum(self._bring_up(each) for each in due) > 0
+        return False
+
+    def _is_caught_up(self) -> bool:
+        """Wait until the rows are: else this thread would project in their place, and hold them up."""
+        while not self._shared.stop.is_set():
+            if self._shared.caught_up.wait(_TICK):
+                return True
+        return False
 
     def _registered(self) -> list[Registered]:
         return standing.registered(self._read_model.projector.live())
@@ -120,21 +131,24 @@ class Folders(Worker):
             for source in registered
         }
 
-    def _bring_up(self, watched: _Watched) -> None:
-        """Have the documents of a source say what its files do, where these are others than before."""
+    def _bring_up(self, watched: _Watched) -> bool:
+        """Have the documents of a source say what its files do; whether these are others than before."""
         started = time.perf_counter()
         # Looked at before they are read: what changes meanwhile is another state.
         state = watched.look(self._store)
-        if state == watched.state:
-            return
+        if state == watched.state or not self._is_caught_up():
+            return False
         found = self._documents.refresh(watched.source.source_id, progress=self._progress)
-        self._notes += notes_of(found)
-        watched.state = state
+        notes = notes_of(found)
+        self._notes += notes
+        # What could not be read is tried again; of a folder that is gone it is seen when it is back.
+        watched.state = None if notes and state != _GONE else state
         step = WatchStep(
             indexed=sum(added.indexed for added in found), removed=sum(added.removed for added in found)
         )
         if step.indexed or step.removed:
             self._tell(step, started)
+        return True
 
 
 def notes_of(added: Iterable[Added]) -> list[str]:

@@ -331,3 +331,44 @@ def test_no_line_is_lost_or_doubled_while_many_are_appended(
     heard = [tail.hear(STARTING) for _ in range(2000)]
     assert heard == [str(number) for number in range(2000)]
     tail.end(signal.SIGTERM)
+
+
+def test_a_chat_is_followed_across_segments_days_and_folders(
+    segment: Run, store: Path, follow: Callable[..., Following]
+) -> None:
+    """Its folders are those that name it, memlog's own and those made by hand."""
+
+    def said(content: str) -> bytes:
+        return b'{"role":"user","content":"%s"}\n' % content.encode()
+
+    segment("conversations/x_a_b", said("before"), "2026-02-23.jsonl")
+    segment("conversations/x_other", said("another chat"), "2026-02-23.jsonl")
+    tail = follow("--chat", "x:a_b")
+    assert tail.hear(STARTING) == "before"
+    time.sleep(SOON)
+
+    segment("conversations/x_a_b", said("on the next day"), "2026-02-24.jsonl")
+    assert tail.hear(2 * SOON) == "on the next day"
+    segment("conversations/x_a_b", said("in the next segment"), "2026-02-24.0001.jsonl")
+    assert tail.hear(2 * SOON) == "in the next segment"
+    segment("conversations/x_other", said("another chat again"), "2026-02-24.jsonl")
+    Log(store).append([CHAT | {"chat_id": "other", "content": "yet another"}])
+    Log(store).append([CHAT | {"chat_id": "a_b", "content": "in memlog's own folder"}])
+    assert (store / "log/conversations/x_a%5fb").is_dir()
+    assert tail.hear(2 * SOON) == "in memlog's own folder"
+    code, _ = tail.end(signal.SIGINT)
+    assert code == 130
+
+
+def test_a_log_that_is_removed_and_made_anew_is_followed(
+    segment: Run, store: Path, follow: Callable[..., Following]
+) -> None:
+    segment("conversations/x_1", said("before"))
+    tail = follow()
+    assert tail.hear(STARTING) == "before"
+    time.sleep(SOON)
+    shutil.rmtree(store / "log")
+    time.sleep(SOON)
+    segment("conversations/x_1", said("after"), "2026-02-25.jsonl")
+    assert tail.hear(2 * SOON) == "after"
+    tail.end(signal.SIGTERM)
