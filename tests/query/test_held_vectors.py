@@ -11,7 +11,7 @@ from memlog.query.candidates import SCORE_DIGITS
 from memlog.query.held_vectors import HeldVectors
 from memlog.query.vector_side import _nearest_chunks
 
-SHELF = Shelf(chunks="c", fulltext="none", has_fulltext="0", vectors="v")
+SHELF = Shelf(chunks="c", fulltext="none", has_fulltext="0", embeds_label=False, vectors="v")
 LIMIT = 30
 ASKED_OFTEN = 20
 
