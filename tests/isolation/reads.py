@@ -41,7 +41,7 @@ class Answer:
 class Asked:
     """A store that is asked.
 
-    chats: one of its own, then one of another project, which this one may not have.
+    chats: one of its own; in one project also one of another, which this one may not have.
     words: what is asked for: words that many say, and the canaries of every project.
     """
 
@@ -123,20 +123,21 @@ def _context(asked: Asked) -> Iterator[Answer]:
             lambda: asked.store.context(text, record=False, explain=True, counter="chars4", **options)
         )
 
-    yield Answer("context", ALL, given(asked.words, form="json"))
-    for chat in asked.chats:
-        yield Answer("context", chat, given(asked.words, chat=chat), with_own_scope=True)
-    # Who asks is in the messages: without a canary. Not every chat has a city.
-    chat, question = asked.chats[0], "what is my city"
-    yield Answer("context", chat, given(question, form="messages", chat=chat), with_own_scope=True)
+    chat = asked.chats[0]
+    yield Answer("context", chat, given(asked.words, chat=chat), with_own_scope=True)
+    if asked.world.number == 0:
+        yield Answer("context", ALL, given(asked.words, form="json"))
+        # Who asks is in the messages: without a canary. Not every chat has a city.
+        question = given("what is my city", form="messages", chat=chat)
+        yield Answer("context", chat, question, with_own_scope=True)
 
 
 @reads("window")
 def _window(asked: Asked) -> Iterator[Answer]:
+    yield Answer("window", asked.chats[0], asked.store.window(*asked.chats[0], tokens=20))
     for chat in asked.chats:
-        for options in ({"across_sessions": True}, {"tokens": 20}):
-            given = told(lambda chat=chat, options=options: asked.store.window(*chat, **options))
-            yield Answer("window", chat, given)
+        given = told(lambda chat=chat: asked.store.window(*chat, across_sessions=True))
+        yield Answer("window", chat, given)
 
 
 @reads("session_content")
@@ -229,13 +230,11 @@ def _daily(asked: Asked) -> Iterator[Answer]:
 @reads("core.get")
 def _core(asked: Asked) -> Iterator[Answer]:
     yield Answer("core.get", OWN_SCOPE, asked.store.core.get())
-    yield Answer("core.get", OWN_SCOPE, asked.store.core.get("user", "city"))
 
 
 @reads("documents.list")
 def _documents(asked: Asked) -> Iterator[Answer]:
     yield Answer("documents.list", OWN_SCOPE, asked.store.documents.list())
-    yield Answer("documents.list", OWN_SCOPE, asked.store.documents.list("docs"))
 
 
 @reads("documents.get")
@@ -329,8 +328,8 @@ def of_the_log(asked: Asked) -> Iterator[Answer]:
 
 
 def chats_asked_for(world: World, worlds: list[World]) -> list[Chat]:
-    """One of its own, and one that another project has, and this one has not where that can be."""
-    others = [chat for other in worlds if other is not world for chat in other.chats]
+    """One of its own; in the first project also one of another, which it has not itself where that can be."""
+    others = [chat for other in worlds[1:] for chat in other.chats if world is worlds[0]]
     return [world.chats[0], *sorted(others, key=world.chats.__contains__)[:1]]
 
 
