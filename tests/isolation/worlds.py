@@ -41,7 +41,8 @@ TEXTS = [
     "Pidän teestä",
 ]
 TIMES = [f"2026-02-{day}T08:00:0{second}.000Z" for day in (24, 25) for second in range(3)]
-CANARY = re.compile(r"zq\d[a-z]")
+# Long enough that no random name of a folder has one.
+CANARY = re.compile(r"zqzq\d[a-z]")
 
 OWN_SCOPE = None
 """What belongs to no chat."""
@@ -57,7 +58,7 @@ class World:
 
     def canary(self, chat: Chat | None) -> str:
         """The word of a chat, or of what belongs to none."""
-        return f"zq{self.number}" + ("s" if chat is OWN_SCOPE else "abcd"[self.chats.index(chat)])
+        return f"zqzq{self.number}" + ("s" if chat is OWN_SCOPE else "abcd"[self.chats.index(chat)])
 
     @property
     def canaries(self) -> dict[str, Chat | None]:
