@@ -329,7 +329,8 @@ def _advanced(checkpoint: Checkpoint, batch: list[Line], fd: int, hints: Hints) 
         fingerprint=checkpoint.fingerprint.extended(fd, last.end),
         lines=last.number,
         is_open=last.is_open,
-        hints=hints,
+        # Whoever is killed now has not read what stands behind it: it is seen as growth.
+        hints=hints.up_to(last.end),
     )
 
 

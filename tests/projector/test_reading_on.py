@@ -8,6 +8,7 @@ import pytest
 import memlog
 from memlog.eventlog.log import Log
 from memlog.eventlog.streams import segments_of
+from memlog.projector import fold
 from memlog.projector.digest import digest
 from memlog.projector.fold import Tally, as_it_stands, fold_segment
 from memlog.projector.projector import Projector
@@ -54,6 +55,31 @@ def message(number):
 @pytest.fixture
 def history(tmp_path):
     return History(tmp_path / "store")
+
+
+def test_a_catch_up_that_ended_between_two_batches_is_gone_on_with(history, monkeypatch):
+    """Killed there, it has seen the whole file, and read a part of it."""
+    monkeypatch.setattr(fold, "_BATCH_LINES", 2)
+    history.log.append([message(number) for number in range(6, 11)])
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        history.projector.catch_up(progress=killed)
+    assert len(history.ids()) == 8
+    assert history.catch_up().events == 3
+    assert len(history.ids()) == 11
+    assert history.is_like_a_replay()
+
+
+def test_a_catch_up_that_has_no_time_for_more_says_so(history, monkeypatch):
+    monkeypatch.setattr(fold, "_BATCH_LINES", 32)  # two lines in each of its small batches
+    history.log.append([message(number) for number in range(6, 11)])
+    assert not history.projector.catch_up(seconds=0).read.is_whole
+    assert history.ids() == [f"m{number}" for number in range(6)]
+    done = history.projector.catch_up(seconds=60).read
+    assert (done.events, done.is_whole) == (5, True)
 
 
 def test_nothing_new_is_read_as_nothing(history):
