@@ -18,6 +18,7 @@ from memlog.query.document_tree import DocumentFile, DocumentFolder
 from memlog.query.documents import Document, DocumentText, Source
 from memlog.service.core import Imported
 from memlog.service.documents import unknown_source
+from memlog.service.extracts import EXTRA
 from memlog.service.indexing import USER_FILE, Added
 from memlog.service.source_records import IndexingJob
 from memlog.service.source_status import SourceStatus
@@ -34,6 +35,8 @@ _SKIPPED: dict[Reason, str] = {
     "binary": "binary",
     "not_utf8": "not UTF-8",
     "too_large": "too large",
+    "no_reader": "that need memlog-store[documents]",
+    "damaged": "damaged",
     "changing": "changing while they were read",
     "unreadable": "unreadable",
 }
@@ -261,6 +264,8 @@ def _notes_of(added: Added) -> Iterator[str]:
     for each in added.skipped:
         if each.detail is not None:
             yield f"{added.source_id}/{each.file}: {each.detail}"
+    if any(each.reason == "no_reader" for each in added.skipped):
+        yield f"HTML and PDF are read by libraries that are not installed: pip install '{EXTRA}'"
     if added.user is not None:
         yield f"{added.source_id}/{USER_FILE}: {_told_of_user(added.user)}"
     if added.error is not None:

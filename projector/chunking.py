@@ -1,4 +1,4 @@
-"""Markdown-aware chunks: the passages that are embedded and searched.
+"""Chunks that know the form of a text: the passages that are embedded and searched.
 
 A text of at most `window` tokens is one chunk. In a longer one, paragraphs are windowed and broken at
 sentences, each window beginning with the last tokens of the one before; an element (fenced block, list
@@ -14,11 +14,12 @@ from typing import NamedTuple
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.projector.markdown import Block, Frame, Span, blocks, first_title
+from memlog.projector.forms import MARKDOWN, Form
+from memlog.projector.markdown import Block, Frame, Span
 from memlog.projector.tokens import Ruler, surely_within
 
-VERSION = 2
-"""Changes with any change to how this module and `markdown` cut a text; part of the projection id."""
+VERSION = 3
+"""Changes with any change to how this module and those of `forms` cut a text; part of the projection id."""
 
 ELEMENT_TOKENS = 510
 """What the model's 512 positions leave beside the marks of beginning and end."""
@@ -96,16 +97,16 @@ class _Unit(NamedTuple):
         return self.block.kind == "paragraph"
 
 
-def chunks(text: str, sizes: ChunkSizes) -> list[Chunk]:
+def chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
     """The chunks of `text`, in order; none where it is blank."""
     if not text.strip():
         return []
     if surely_within(text, sizes.window):
-        return [Chunk(first_title(text), 0, len(text), text)]
+        return [Chunk(form.title(text), 0, len(text), text)]
     ruler = Ruler(text)
     if ruler.count(0, len(text)) <= sizes.window:
-        return [Chunk(first_title(text), 0, len(text), text)]
-    return list(_packed(text, ruler, sizes))
+        return [Chunk(form.title(text), 0, len(text), text)]
+    return list(_packed(text, ruler, sizes, form))
 
 
 class _Opening(NamedTuple):
@@ -116,9 +117,9 @@ class _Opening(NamedTuple):
     before: _Repeated
 
 
-def _packed(text: str, ruler: Ruler, sizes: ChunkSizes) -> Iterator[Chunk]:
+def _packed(text: str, ruler: Ruler, sizes: ChunkSizes, form: Form) -> Iterator[Chunk]:
     """As many units in each chunk as its window holds."""
-    units = _Cutter(text, ruler, sizes).units()
+    units = _Cutter(text, ruler, sizes).units(form)
     held = [next(units)]
     opening = _Opening(held[0].block.section, held[0].start, held[0].before)
     for unit in units:
@@ -171,9 +172,9 @@ class _Cutter:
         self._sizes = sizes
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
-    def units(self) -> Iterator[_Unit]:
+    def units(self, form: Form) -> Iterator[_Unit]:
         """The units of the text, in order."""
-        for block in blocks(self._text):
+        for block in form.blocks(self._text):
             heading = _NOTHING if block.heading is None else self._repeated(block.heading)
             tokens = self._ruler.count(block.start, block.end)
             if block.kind == "paragraph":

@@ -57,7 +57,9 @@ class Block(NamedTuple):
     frame: Frame | None = None
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
+    """A line without what ends it, and where it starts."""
+
     start: int
     text: str
 
@@ -66,7 +68,7 @@ def blocks(text: str) -> Iterator[Block]:
     """The blocks of `text`, in order. Blank lines are in none."""
     titles: list[tuple[int, str]] = []
     heading: Span | None = None
-    lines = _lines(text)
+    lines = lines_of(text)
     index = 0
     while index < len(lines):
         start, line = lines[index]
@@ -92,10 +94,11 @@ def first_title(text: str) -> str | None:
     return heading[2] if heading else None
 
 
-def _lines(text: str) -> list[_Line]:
+def lines_of(text: str) -> list[Line]:
+    """The lines of `text`; the last is empty where it ends with a newline."""
     lines, start = [], 0
     for line in text.split("\n"):
-        lines.append(_Line(start, line.removesuffix("\r")))
+        lines.append(Line(start, line.removesuffix("\r")))
         start += len(line) + 1
     return lines
 
@@ -108,7 +111,7 @@ def _under(titles: list[tuple[int, str]], line: str) -> list[tuple[int, str]]:
     return [*(above for above in titles if above[0] < level), (level, heading[2])]
 
 
-def _extent(lines: list[_Line], index: int) -> tuple[Kind, int]:
+def _extent(lines: list[Line], index: int) -> tuple[Kind, int]:
     """The kind of the block that begins at line `index`, and the index of the line behind it."""
     line = lines[index].text
     following = range(index + 1, len(lines))
@@ -128,7 +131,7 @@ def _begins_block(line: str) -> bool:
     return not line.strip() or starts is not None or line.lstrip().startswith("|")
 
 
-def _behind_fence(lines: list[_Line], index: int, fence: re.Match[str]) -> int:
+def _behind_fence(lines: list[Line], index: int, fence: re.Match[str]) -> int:
     """The index of the line behind a fence: behind what closes it, or where the list ends that holds it."""
     is_in_list = fence.start("indent") > 0 or len(fence["indent"].expandtabs(_CODE_INDENT)) >= _CODE_INDENT
     for at in range(index + 1, len(lines)):
@@ -146,7 +149,7 @@ def _closes(line: str, marks: str) -> bool:
     return len(shut) >= len(marks) and shut == marks[0] * len(shut)
 
 
-def _frame(kind: Kind, lines: list[_Line], index: int, behind: int, end: int) -> Frame | None:
+def _frame(kind: Kind, lines: list[Line], index: int, behind: int, end: int) -> Frame | None:
     start, line = lines[index]
     if kind == "table" and behind > index + 2 and _DELIMITER_ROW.match(lines[index + 1].text):
         return Frame((Span(start, lines[index + 2].start),), Span(start, start), end)

@@ -10,6 +10,7 @@ import msgspec
 from memlog.projector import fulltext, vectors
 from memlog.projector.analysis import passage
 from memlog.projector.chunking import ChunkSizes, chunks
+from memlog.projector.forms import form_of
 from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection, count_rows
 from memlog.projector.vectors import Pending
@@ -89,18 +90,21 @@ def add(
     _add(db, MEMORY, (*columns, "section", "content", "start_char", "end_char"), rows)
 
 
-def add_document(db: Connection, document: Whole, file: str, version: str, sizes: ChunkSizes) -> None:
-    """Cut a document into passages of `doc_chunks`, each with its lines, which count from 1."""
+def add_document(
+    db: Connection, document: Whole, file: str, version: str, filetype: str | None, sizes: ChunkSizes
+) -> None:
+    """Cut a document into passages of `doc_chunks`, each with its lines, or pages of a PDF, from 1 on."""
     columns = ("stream", "document_id", "file", "version", "label", "created_at", "updated_at", "chunk_index")
     places = ("section", "content", "start_char", "end_char", "start_line", "end_line")
     rows = []
     content = document.content
+    form = form_of(filetype)
     line, counted = 1, 0
-    for index, chunk in enumerate(chunks(content, sizes)):
+    for index, chunk in enumerate(chunks(content, sizes, form)):
         # Chunks overlap, so a start may lie before the end of the one before, but never before its start.
-        line += content.count("\n", counted, chunk.start)
+        line += content.count(form.line_end, counted, chunk.start)
         counted = chunk.start
-        last = line + content.count("\n", chunk.start, max(chunk.start, chunk.end - 1))
+        last = line + content.count(form.line_end, chunk.start, max(chunk.start, chunk.end - 1))
         rows.append(
             (document.stream, document.id, file, version, document.label or "", document.created_at)
             + (document.updated_at, index, chunk.section or "", chunk.content)

@@ -30,7 +30,8 @@ _ENVELOPE_BYTES = 1024
 _READING = "files read"
 _BETWEEN_RECORDS = 0.5
 _FAILURES: tuple[Reason, ...] = ("unreadable", "changing")
-"""What says nothing of the file: a document that stood stays."""
+_UNREAD: tuple[Reason, ...] = (*_FAILURES, "no_reader")
+"""What says nothing of what the file holds: a document that stood stays."""
 
 USER_FILE = "USER.md"
 """Of a workspace it is no document: what it says goes to the core memory."""
@@ -224,7 +225,7 @@ class _Files:
 
     def removals(self) -> list[DocumentRemoved]:
         """The events of the documents whose files are gone, as far as all was read where they may be."""
-        unread = [each.file for each in self.added.skipped if each.reason in _FAILURES]
+        unread = [each.file for each in self.added.skipped if each.reason in _UNREAD]
         return [
             DocumentRemoved(source_id=self._source_id, file=file)
             for file in sorted(self._gone)

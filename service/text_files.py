@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from memlog.eventlog import timestamps
+from memlog.service.extracts import Damaged, NoReader, extracted
 
 Reason = Literal[
     "hidden",  # its name begins with a dot
@@ -22,6 +23,8 @@ Reason = Literal[
     "binary",  # it holds NUL
     "not_utf8",  # its text, or its name
     "too_large",
+    "no_reader",  # it is HTML or PDF, and what reads them is not installed
+    "damaged",  # it is not what its name says; with what the library says of it
     "changing",  # others wrote to it whenever it was read
     "unreadable",  # the system says why
 ]
@@ -35,6 +38,7 @@ FILETYPES: dict[str, str] = {
     "org": ".org",
     "tex": ".tex",
     "html": ".html .htm",
+    "pdf": ".pdf",
     "python": ".py .pyi",
     "javascript": ".js .mjs .cjs .jsx",
     "typescript": ".ts .tsx",
@@ -75,6 +79,9 @@ TICK_NS = 2_000_000_000
 """The coarsest clock of a file system, FAT's, in nanoseconds: two changes within it may look like one."""
 
 _TRIES = 3
+MAX_PDF_BYTES = 100 * 1024 * 1024
+"""A larger PDF is no document: pictures make one larger than its text."""
+
 _TYPE_OF = {suffix: name for name, suffixes in FILETYPES.items() for suffix in suffixes.split()}
 _HEAD = 8 * 1024
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -159,28 +166,30 @@ def read(path: str) -> TextFile:
         FileNotFoundError, NotADirectoryError: it is gone.
         Unfit: it holds no text, cannot be read, or never stood still.
     """
-    data, look = read_bytes(path)
+    kind = filetype(path)
+    data, look = read_bytes(path, is_pdf=kind == "pdf")
     try:
-        content = _text(data)
+        content = _text(data, kind)
     except Unfit as unfit:
-        unfit.look = look
+        # Another library may be installed tomorrow.
+        unfit.look = None if unfit.reason == "no_reader" else look
         raise
     return TextFile(content, sha256(data).hexdigest(), len(data), _time(look.mtime), look)
 
 
-def read_bytes(path: str) -> tuple[bytes, Look]:
+def read_bytes(path: str, *, is_pdf: bool = False) -> tuple[bytes, Look]:
     """The bytes of a file that is not binary as far as its head shows, and what it looked like; as `read`."""
     try:
         # Not to block: what was a file when its folder was listed may be a pipe by now.
         with os.fdopen(os.open(path, _OPEN), "rb", buffering=0) as file:
-            return _still(file)
+            return _still(file, is_pdf=is_pdf)
     except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as error:
         raise _unreadable(error) from error
 
 
-def _still(file: FileIO) -> tuple[bytes, Look]:
+def _still(file: FileIO, *, is_pdf: bool) -> tuple[bytes, Look]:
     """The bytes of a file that looked the same before and after they were read."""
     for _ in range(_TRIES):
         status = os.fstat(file.fileno())
@@ -188,32 +197,48 @@ def _still(file: FileIO) -> tuple[bytes, Look]:
         if not stat.S_ISREG(status.st_mode):
             raise Unfit("special")
         # By what the system says: no byte of it is read.
-        if look.size > MAX_BYTES:
+        if look.size > (MAX_PDF_BYTES if is_pdf else MAX_BYTES):
             raise Unfit("too_large", look=look)
         file.seek(0)
-        data = _bytes(file, look)
+        data = _bytes(file, look, is_binary=is_pdf)
         if Look.of(os.fstat(file.fileno())) == look and len(data) == look.size:
             return data, look
     raise Unfit("changing")
 
 
-def _bytes(file: FileIO, look: Look) -> bytes:
-    """All of a file, and no more than a document can have; nothing behind a head that is binary."""
+def _bytes(file: FileIO, look: Look, *, is_binary: bool) -> bytes:
+    """All of a file as large as it looks, and no more; nothing of one that is binary and may not be."""
     found = file.read(_HEAD) or b""
-    if b"\0" in found:
+    if b"\0" in found and not is_binary:
         raise Unfit("binary", look=look)
-    while len(found) <= MAX_BYTES and (block := file.read(MAX_BYTES + 1 - len(found))):
+    while len(found) <= look.size and (block := file.read(look.size + 1 - len(found))):
         found += block
     return found
 
 
-def _text(data: bytes) -> str:
+def _text(data: bytes, kind: str | None) -> str:
+    if kind == "pdf":
+        return _extracted(data, kind)
+    text = _decoded(data)
+    return _extracted(text, kind) if kind == "html" else text
+
+
+def _decoded(data: bytes) -> str:
     if b"\0" in data:
         raise Unfit("binary")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Unfit("not_utf8") from error
+
+
+def _extracted(source: str | bytes, kind: str) -> str:
+    try:
+        return extracted(source, kind)
+    except NoReader as error:
+        raise Unfit("no_reader") from error
+    except Damaged as error:
+        raise Unfit("damaged", str(error)) from error
 
 
 def _unreadable(error: OSError) -> Unfit:

@@ -91,7 +91,7 @@ def _index(db: Connection, placed: Placed, said: DocumentIndexed, sizes: ChunkSi
 def _put_on_shelf(db: Connection, source_id: str, sizes: ChunkSizes) -> None:
     """Move the passages of a source's documents to where its kind has them."""
     kind = _kind(db, source_id)
-    columns = ("document_id", "stream", "file", "version", "content", "indexed_at")
+    columns = ("document_id", "stream", "file", "filetype", "version", "content", "indexed_at")
     moved = db.execute(
         f"SELECT {', '.join(columns)} FROM documents WHERE source_id = ? AND kind <> ? ORDER BY document_id",
         (source_id, kind),
@@ -138,4 +138,4 @@ def _add_passages(db: Connection, row: Row, sizes: ChunkSizes) -> None:
     if is_memory:
         passages.add(db, "document_id", [whole], sizes)
     else:
-        passages.add_document(db, whole, row["file"], row["version"], sizes)
+        passages.add_document(db, whole, row["file"], row["version"], row["filetype"], sizes)

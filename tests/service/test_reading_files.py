@@ -256,10 +256,10 @@ def test_a_file_that_changes_whenever_it_is_read_is_named_and_its_document_stays
     store.documents.add(folder)
     path = folder / "tea.md"
 
-    def read_while_others_write(*args):
+    def read_while_others_write(*args, **options):
         with path.open("a") as file:
             file.write(" and more")
-        return read(*args)
+        return read(*args, **options)
 
     read = text_files._bytes
     path.write_text("black tea")
@@ -299,7 +299,7 @@ def test_two_gigabytes_are_not_read(store, folder, monkeypatch):
     began = time.monotonic()
     assert reasons(store.documents.add(folder)) == {"large.md": "too_large"}
     assert time.monotonic() - began < 5
-    monkeypatch.setattr(text_files, "_bytes", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr(text_files, "_bytes", lambda *_, **__: pytest.fail("it was read"))
     with pytest.raises(text_files.Unfit, match="too_large"):
         text_files.read(str(folder / "large.md"))
 

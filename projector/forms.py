@@ -1,0 +1,41 @@
+"""How a text of which type is cut: as Markdown, as reStructuredText, or as source code."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from memlog.projector import markdown, restructured, source_code
+from memlog.projector.markdown import Block
+
+
+class Form(NamedTuple):
+    """How a text is cut.
+
+    blocks: those of a text, in order; at least one where it is not blank.
+    title: what a text begins with, where that says what it is about.
+    line_end: what ends a line, by which an editor counts; of a PDF a page.
+    """
+
+    blocks: Callable[[str], Iterator[Block]]
+    title: Callable[[str], str | None]
+    line_end: str = "\n"
+
+
+MARKDOWN = Form(markdown.blocks, markdown.first_title)
+"""Of messages, memories and all that is no document, and of documents of other types than below."""
+
+_RESTRUCTURED = Form(restructured.blocks, restructured.first_title)
+_CODE = Form(source_code.blocks, source_code.no_title)
+_PAGES = MARKDOWN._replace(line_end="\f")
+
+CODE_TYPES = (
+    "c cpp csharp css dart elixir erlang go haskell java javascript julia kotlin lua ocaml perl php python r"
+    " ruby rust scala shell sql swift toml typescript vue yaml zig"
+).split()
+"""The types that are cut as source code."""
+
+_FORMS = {"rst": _RESTRUCTURED, "pdf": _PAGES, **dict.fromkeys(CODE_TYPES, _CODE)}
+
+
+def form_of(filetype: str | None) -> Form:
+    """The form of a document, by its `filetype`."""
+    return _FORMS.get(filetype or "", MARKDOWN)
