@@ -81,6 +81,25 @@ def test_what_four_processes_append_is_there_soon(store: Path, watch: Start) -> 
     assert watching.end() == 0
 
 
+def test_what_is_appended_while_many_files_are_touched_is_there_soon(
+    memlog: Run, store: Path, tmp_path: Path, watch: Start
+) -> None:
+    """The storm `watch` touches 60,000, which the kernel's queue has no room for."""
+    files = [tmp_path / "files" / f"{number}.md" for number in range(600)]
+    files[0].parent.mkdir()
+    for path in files:
+        path.write_text(f"{path.name}\n")
+    memlog("docs", "add", files[0].parent)
+    watching = watch()
+    for path in files:
+        path.touch()
+    files[7].write_text("It has changed.\n")
+    seconds = appended(store, 100, rng=random.Random(2), a_second=100)
+    assert percentile(seconds, 0.99) < 2
+    until(lambda: "It has changed." in documents(store))
+    assert watching.told("indexed") <= 2, "what was only touched is not read into the log again"
+
+
 def test_rows_do_not_wait_for_vectors(store: Path, log: Log, watch: Start) -> None:
     log.append([said(f"{number}: " + "the harbour master counts the boats. " * 10) for number in range(48)])
     watching = watch(with_model=True)
