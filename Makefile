@@ -48,12 +48,13 @@ format: $(INSTALLED)  ## put the formatting right
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-eval: $(INSTALLED)  ## search quality on LoCoMo and XQuAD in the folder that MEMLOG_EVAL_DATA names, what contexts hold, saving without duplicates, and what a query takes
+eval: $(INSTALLED)  ## search quality on LoCoMo and XQuAD in the folder that MEMLOG_EVAL_DATA names, what contexts hold, saving without duplicates, what a query takes, and where hits in real documentation stand
 	$(BIN)/python tests/eval/locomo.py --check
 	$(BIN)/python tests/eval/xquad.py --check
 	$(BIN)/python tests/eval/context.py --check
 	$(BIN)/python tests/eval/dedup.py --check
 	$(BIN)/python tests/eval/latency.py
+	$(BIN)/python tests/eval/documents.py --check
 
 bench: $(INSTALLED)  ## what an append costs, a rebuild of 100,000 messages, and one new line
 	$(BIN)/python tests/bench.py

@@ -49,7 +49,10 @@ def _pieces(page: str) -> Iterator[_Piece]:
     line, unseen = 1, 0
     for event, node in () if root is None else etree.iterwalk(root, ("start", "end", "comment", "pi")):
         is_element = event in ("start", "end")
+        if not is_element:
+            line += (node.text or "").count("\n")
         if event != "end":
+            # Which libxml2 knows up to line 65,535 alone; from there on what was read is counted.
             line = max(line, node.sourceline or 0)
         if is_element and node.tag in _UNSEEN:
             unseen += 1 if event == "start" else -1

@@ -105,6 +105,7 @@ def test_odd_pages_have_a_text_too(page, text):
 
 def test_a_line_far_down_is_still_the_line():
     page = "<html><body>" + "".join(f"<p>\nline {number}\n</p>\n" for number in range(30_000))
+    page += "<!-- a\ncomment -->" + "".join(f"<p>\nline {number}\n</p>\n" for number in range(100))
     lines = extracted(page, "html").split("\n")
     source = page.split("\n")
     assert all(lines[at] == text for at, text in enumerate(source) if text.startswith("line"))
