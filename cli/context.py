@@ -8,8 +8,8 @@ from memlog.cli.formats import silence
 from memlog.cli.opening import open_store
 from memlog.cli.output import note, one_line
 from memlog.cli.types import CHAT, TEXT, UNIT, count
-from memlog.query.context_forms import FORMS, Form
-from memlog.query.counting import COUNTERS, Counter
+from memlog.query.context.counting import COUNTERS, Counter
+from memlog.query.context.forms import FORMS, Form
 
 
 @click.command()

@@ -9,8 +9,8 @@ from memlog.cli.opening import open_store
 from memlog.cli.output import json_option, minute, one_line, print_json, printable
 from memlog.cli.stdin import stdin_text
 from memlog.cli.types import CHAT, TEXT, count
-from memlog.query.fact_answers import FactAnswer, Route
-from memlog.query.facts import Fact
+from memlog.query.facts.answers import FactAnswer, Route
+from memlog.query.facts.facts import Fact
 
 _topic = click.argument("topic", metavar="KEY", type=TEXT)
 _chat = click.option(

@@ -6,7 +6,7 @@ import msgspec
 from memlog.cli.formats import Answer, format_options, named_values, print_answer
 from memlog.cli.stdin import stdin_text
 from memlog.cli.types import TEXT
-from memlog.query.gate import should_retrieve
+from memlog.query.gate.gate import should_retrieve
 
 
 @click.command()

@@ -9,9 +9,9 @@ from memlog.cli.settings import Settings, setting_option
 from memlog.cli.turns import NEIGHBOURS, lines_around, set_in
 from memlog.cli.types import CHAT, TEXT, TIME, UNIT, WEIGHT, Category
 from memlog.query.filters import FOUND_UNDER, Filters, Kind
-from memlog.query.hits import Evidence, Hit
-from memlog.query.ranking import Ranking
-from memlog.query.search import SearchResult
+from memlog.query.search.hits import Evidence, Hit
+from memlog.query.search.ranking import Ranking
+from memlog.query.search.search import SearchResult
 
 _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documents": "document"}
 

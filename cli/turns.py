@@ -7,7 +7,7 @@ import click
 
 from memlog.cli.output import dim, minute, one_line, printable
 from memlog.cli.types import count
-from memlog.query.expansion import MAX_NEIGHBOURS, Around
+from memlog.query.search.expansion import MAX_NEIGHBOURS, Around
 from memlog.query.window import WindowMessage
 
 

@@ -4,7 +4,7 @@ import msgspec
 
 from memlog.projector import core_view
 from memlog.projector.sqlite import Connection
-from memlog.query.hits import LinePosition
+from memlog.query.search.hits import LinePosition
 
 
 class CoreMemory(msgspec.Struct):

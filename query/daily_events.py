@@ -7,7 +7,7 @@ import msgspec
 
 from memlog.projector.sqlite import Connection
 from memlog.query import known
-from memlog.query.hits import LinePosition
+from memlog.query.search.hits import LinePosition
 
 
 class DailyEvent(msgspec.Struct, kw_only=True):

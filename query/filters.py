@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
-from memlog.query.topics import same_key
+from memlog.query.facts.topics import same_key
 
 Kind = Literal["message", "memory", "document"]
 Sql = tuple[str, list[Any]]

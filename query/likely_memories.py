@@ -6,7 +6,7 @@ import msgspec
 
 from memlog.eventlog.events import MemoryKind
 from memlog.projector.sqlite import Connection
-from memlog.query.question import parse
+from memlog.query.search.question import parse
 
 _ASKED = 2000
 """Characters of a text that are looked for: more words find nothing else."""

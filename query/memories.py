@@ -11,9 +11,9 @@ from memlog.eventlog.events import MemoryKind
 from memlog.projector.sqlite import Connection
 from memlog.query import known
 from memlog.query.filters import of_categories
-from memlog.query.hits import LinePosition
 from memlog.query.provenance import EVENT_COLUMNS, Stored, event_at
 from memlog.query.relevance import age_in_days, freshness, relevance
+from memlog.query.search.hits import LinePosition
 
 
 class Memory(msgspec.Struct, kw_only=True):

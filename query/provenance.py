@@ -12,8 +12,8 @@ from memlog.eventlog.segment import line_at
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place
 from memlog.projector.sqlite import Connection
-from memlog.query.expansion import Around, around_event
-from memlog.query.hits import LinePosition
+from memlog.query.search.expansion import Around, around_event
+from memlog.query.search.hits import LinePosition
 
 
 class Stored(msgspec.Struct, omit_defaults=True):

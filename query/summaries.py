@@ -6,7 +6,7 @@ import msgspec
 
 from memlog.projector.sqlite import Connection
 from memlog.query.chats import Chat, within
-from memlog.query.hits import LinePosition
+from memlog.query.search.hits import LinePosition
 
 
 class Summary(msgspec.Struct, kw_only=True):

@@ -5,8 +5,8 @@ import time
 from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
 from memlog.eventlog.events import MemoryAccessed
 from memlog.eventlog.log import Log
-from memlog.query.context import Context, compose
-from memlog.query.context_search import Asking, Found, find
+from memlog.query.context.asking import Asking, Found, find
+from memlog.query.context.context import Context, compose
 from memlog.service.read_model import ReadModel
 from memlog.service.status import name_pending
 

@@ -10,10 +10,10 @@ from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import Event, FactKind, FactRemoved, FactStored
 from memlog.eventlog.log import Position
 from memlog.eventlog.timestamps import now
-from memlog.query.asking import ask
-from memlog.query.fact_answers import FactAnswer, by_key, no_rank, topic_of, where
-from memlog.query.facts import Fact, Topic, all_topics, topics
-from memlog.query.topics import key_of
+from memlog.query.facts.answers import FactAnswer, by_key, no_rank, topic_of, where
+from memlog.query.facts.asking import ask
+from memlog.query.facts.facts import Fact, Topic, all_topics, topics
+from memlog.query.facts.topics import key_of
 from memlog.service.ranked_lists import ranked_list
 from memlog.service.read_model import Reading
 from memlog.service.saving import Append

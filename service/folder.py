@@ -143,6 +143,8 @@ class _Walking:
             with os.scandir(self._root / folder) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
+            if not folder:
+                raise
             self._cannot_be_listed(folder, error)
             return []
         if self._reads_rules and any(entry.name == ".gitignore" for entry in listed):
@@ -150,8 +152,6 @@ class _Walking:
         return [(path, ignoring) for path in self._sorted_in(folder, listed, ignoring)]
 
     def _cannot_be_listed(self, folder: str, error: OSError) -> None:
-        if not folder:
-            raise error
         # It may have been removed since the folder above it was listed.
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
             self._skip(folder, "unreadable", error.strerror)

@@ -12,8 +12,8 @@ from itertools import pairwise
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.query.ordinals import LANGUAGES, number_of, ordinal_words
-from memlog.query.topics import FAVORITE, built_in, key_of, without_finnish_owner
+from memlog.query.facts.ordinals import LANGUAGES, number_of, ordinal_words
+from memlog.query.facts.topics import FAVORITE, built_in, key_of, without_finnish_owner
 
 LONGEST = 100_000
 """Characters of a text that is looked at."""

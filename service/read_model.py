@@ -20,7 +20,7 @@ from memlog.projector.chunking import ChunkSizes
 from memlog.projector.embedding import Embedder
 from memlog.projector.projector import Embedded, Projection, Projector
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, Connection, wrapped
-from memlog.query.held_vectors import HeldVectors
+from memlog.query.search.held_vectors import HeldVectors
 from memlog.service.local_model import LocalModel
 
 _QUERY_LOCK_TIMEOUT = 0.25

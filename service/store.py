@@ -18,15 +18,15 @@ from memlog.projector.projector import EMBED_BATCH
 from memlog.projector.sqlite import wrapped
 from memlog.projector.verify import Verification
 from memlog.query import provenance
-from memlog.query.context import Context
-from memlog.query.context_forms import Form
-from memlog.query.context_search import Asking
-from memlog.query.counting import Counter
-from memlog.query.expansion import check_neighbours
+from memlog.query.context.asking import Asking
+from memlog.query.context.context import Context
+from memlog.query.context.counting import Counter
+from memlog.query.context.forms import Form
 from memlog.query.filters import Filters
 from memlog.query.provenance import QuarantinedLine, Stored
-from memlog.query.ranking import Ranking
-from memlog.query.search import Mode, Search, SearchResult, search
+from memlog.query.search.expansion import check_neighbours
+from memlog.query.search.ranking import Ranking
+from memlog.query.search.search import Mode, Search, SearchResult, search
 from memlog.query.sessions import Session, SessionContent, session_content, sessions
 from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window

@@ -19,7 +19,7 @@ MODULES = sorted(
 )
 TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(found)}
 
-CAUGHT_INSIDE = {"BadLine", "HistoryChanged", "Unfit", "_Doubt", "_GenerationChanged"}
+CAUGHT_INSIDE = {"BadLine", "Damaged", "HistoryChanged", "NoReader", "Unfit", "_Doubt", "_GenerationChanged"}
 """How one module tells another what it met, which makes a row, a replay, a report or an error of it."""
 
 OF_PYTHON = {"ValueError", "TypeError", "AttributeError", "OSError", "FileExistsError"}

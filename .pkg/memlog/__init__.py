@@ -50,20 +50,20 @@ if TYPE_CHECKING:
     from memlog.eventlog.log import Position
     from memlog.projector.chunking import ChunkSizes
     from memlog.projector.verify import NulRun, Verification
-    from memlog.query.context import Context, LeftOut
+    from memlog.query.context.context import Context, LeftOut
     from memlog.query.core import CoreMemory
     from memlog.query.daily_events import DailyEvent
     from memlog.query.document_tree import DocumentFile, DocumentFolder
     from memlog.query.documents import Document, DocumentText, Source
-    from memlog.query.entries import Entry
-    from memlog.query.expansion import Around
-    from memlog.query.fact_answers import FactAnswer, Route
-    from memlog.query.facts import Fact
+    from memlog.query.context.entries import Entry
+    from memlog.query.search.expansion import Around
+    from memlog.query.facts.answers import FactAnswer, Route
+    from memlog.query.facts.facts import Fact
     from memlog.query.filters import Filters
-    from memlog.query.gate import Gate, should_retrieve
+    from memlog.query.gate.gate import Gate, should_retrieve
     from memlog.query.memories import Memory
     from memlog.query.provenance import QuarantinedLine, Stored
-    from memlog.query.ranking import Ranking
+    from memlog.query.search.ranking import Ranking
     from memlog.service.doctor import Finding
     from memlog.service.documents import Documents
     from memlog.service.facts import Facts, FactsExtracted, FactsSet
@@ -72,8 +72,8 @@ if TYPE_CHECKING:
     from memlog.service.source_records import IndexingJob
     from memlog.service.source_status import SourceStatus
     from memlog.service.forgetting import DoomedLine, Forgotten
-    from memlog.query.hits import Evidence, Hit, LinePosition
-    from memlog.query.search import SearchResult
+    from memlog.query.search.hits import Evidence, Hit, LinePosition
+    from memlog.query.search.search import SearchResult
     from memlog.query.window import Window, WindowMessage
     from memlog.service.memories import Memories
     from memlog.service.saving import Saved
@@ -106,9 +106,9 @@ _HOME = {
     "NulRun": "memlog.projector.verify",
     "Verification": "memlog.projector.verify",
     "Core": "memlog.service.core",
-    "Context": "memlog.query.context",
-    "LeftOut": "memlog.query.context",
-    "Entry": "memlog.query.entries",
+    "Context": "memlog.query.context.context",
+    "LeftOut": "memlog.query.context.context",
+    "Entry": "memlog.query.context.entries",
     "CoreMemory": "memlog.query.core",
     "DailyEvent": "memlog.query.daily_events",
     "DailyEvents": "memlog.service.daily_events",
@@ -123,17 +123,17 @@ _HOME = {
     "Finding": "memlog.service.doctor",
     "Documents": "memlog.service.documents",
     "Skipped": "memlog.service.folder",
-    "Around": "memlog.query.expansion",
-    "Fact": "memlog.query.facts",
-    "FactAnswer": "memlog.query.fact_answers",
-    "Route": "memlog.query.fact_answers",
+    "Around": "memlog.query.search.expansion",
+    "Fact": "memlog.query.facts.facts",
+    "FactAnswer": "memlog.query.facts.answers",
+    "Route": "memlog.query.facts.answers",
     "Facts": "memlog.service.facts",
     "FactsExtracted": "memlog.service.facts",
     "FactsSet": "memlog.service.facts",
     "Filters": "memlog.query.filters",
-    "Gate": "memlog.query.gate",
-    "should_retrieve": "memlog.query.gate",
-    "Ranking": "memlog.query.ranking",
+    "Gate": "memlog.query.gate.gate",
+    "should_retrieve": "memlog.query.gate.gate",
+    "Ranking": "memlog.query.search.ranking",
     "DoomedLine": "memlog.service.forgetting",
     "Forgotten": "memlog.service.forgetting",
     "Project": "memlog.service.projects",
@@ -154,8 +154,8 @@ _HOME = {
     "Stored": "memlog.query.provenance",
     "open": "memlog.service.store",
     "Workspaces": "memlog.service.workspaces",
-    "Hit": "memlog.query.hits",
-    "SearchResult": "memlog.query.search",
+    "Hit": "memlog.query.search.hits",
+    "SearchResult": "memlog.query.search.search",
     "Session": "memlog.query.sessions",
     "SessionContent": "memlog.query.sessions",
     "Summary": "memlog.query.summaries",
@@ -184,8 +184,8 @@ _HOME = {
     "SourceRegistered": "memlog.eventlog.events",
     "SourceRemoved": "memlog.eventlog.events",
     "SummaryWritten": "memlog.eventlog.events",
-    "Evidence": "memlog.query.hits",
-    "LinePosition": "memlog.query.hits",
+    "Evidence": "memlog.query.search.hits",
+    "LinePosition": "memlog.query.search.hits",
     "WindowMessage": "memlog.query.window",
     "MemlogError": "memlog.eventlog.errors",
     "LogError": "memlog.eventlog.errors",

@@ -29,7 +29,7 @@ def completed(memlog: Run) -> Callable[[str], list[str]]:
 @pytest.mark.parametrize(
     ("line", "answer"),
     [
-        ("memlog co", ["completion", "config", "core"]),
+        ("memlog co", ["completion", "config", "context", "core"]),
         ("memlog core se", ["set"]),
         ("memlog append session", ["session_break"]),
         ("memlog query tea --mode ", ["hybrid", "text", "vector"]),

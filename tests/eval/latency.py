@@ -31,7 +31,7 @@ from locomo import (
 import memlog
 from memlog import Ranking
 from memlog.projector.embedding import load_embedder
-from memlog.query.search import Mode
+from memlog.query.search.search import Mode
 
 MODES: tuple[Mode, ...] = ("hybrid", "text", "vector")
 

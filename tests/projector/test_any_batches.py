@@ -18,7 +18,7 @@ from memlog.projector.digest import dump, fulltext_digest
 from memlog.projector.projector import Projector
 from memlog.projector.sqlite import why_no_vectors
 from memlog.projector.verify import verify
-from memlog.query.search import Search, search
+from memlog.query.search.search import Search, search
 
 QUESTIONS = ["tea", "run", "чай", "茶", "绿茶", '"tea run"', "käsi the", "E1234 tea", "поезд running", "b"]
 

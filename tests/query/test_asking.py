@@ -6,10 +6,10 @@ import ask_lines
 import pytest
 
 import memlog
-from memlog.query.ask_words import WORDS
-from memlog.query.asking import understood
-from memlog.query.fact_answers import NOT_STORED
-from memlog.query.ordinals import LANGUAGES, ordinal_at
+from memlog.query.facts.answers import NOT_STORED
+from memlog.query.facts.ask_words import WORDS
+from memlog.query.facts.asking import understood
+from memlog.query.facts.ordinals import LANGUAGES, ordinal_at
 
 LEAST_ANSWERED = 180
 LEAST_HELD_OUT = 32

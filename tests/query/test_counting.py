@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlog.query.counting import COUNTERS, tokens, weight
+from memlog.query.context.counting import COUNTERS, tokens, weight
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ import pytest
 
 from memlog.projector.projector import Projector
 from memlog.query.filters import Filters
-from memlog.query.question import parse
-from memlog.query.ranking import Ranking
-from memlog.query.search import Search, search
-from memlog.query.text_side import matches
-from memlog.query.vector_side import nearest
+from memlog.query.search.question import parse
+from memlog.query.search.ranking import Ranking
+from memlog.query.search.search import Search, search
+from memlog.query.search.text_side import matches
+from memlog.query.search.vector_side import nearest
 
 MESSAGES, MEMORIES, DOCUMENTS = 50_000, 1_000, 500
 DEPTH = 20

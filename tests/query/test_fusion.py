@@ -7,9 +7,9 @@ import pytest
 import memlog
 from memlog import Ranking
 from memlog.projector.sqlite import binding
-from memlog.query.candidates import Candidate, in_order
-from memlog.query.fusion import Ranks, best_possible, fused, ranked
-from memlog.query.priors import LIKELIHOOD, Passage, priors
+from memlog.query.search.candidates import Candidate, in_order
+from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
+from memlog.query.search.priors import LIKELIHOOD, Passage, priors
 
 A, B, C = 1, 2, 3
 

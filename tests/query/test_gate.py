@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memlog
-from memlog.query.gate import LOOKED_AT, Reason
-from memlog.query.gate_words import WORDS
+from memlog.query.gate.gate import LOOKED_AT, Reason
+from memlog.query.gate.words import WORDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/tools/gate.md").read_text()

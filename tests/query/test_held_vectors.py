@@ -6,10 +6,10 @@ import pytest
 from memlog.projector import vectors
 from memlog.projector.passages import Shelf
 from memlog.projector.sqlite import connect
-from memlog.query import held_vectors
-from memlog.query.candidates import SCORE_DIGITS
-from memlog.query.held_vectors import HeldVectors
-from memlog.query.vector_side import _nearest_chunks
+from memlog.query.search import held_vectors
+from memlog.query.search.candidates import SCORE_DIGITS
+from memlog.query.search.held_vectors import HeldVectors
+from memlog.query.search.vector_side import _nearest_chunks
 
 SHELF = Shelf(chunks="c", fulltext="none", has_fulltext="0", embeds_label=False, vectors="v")
 LIMIT = 30

@@ -7,7 +7,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.events import MemorySaved, Message
-from memlog.query.question import parse
+from memlog.query.search.question import parse
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 

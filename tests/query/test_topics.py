@@ -3,7 +3,7 @@
 import pytest
 
 import memlog
-from memlog.query.topics import BUILT_IN, LONGEST, key_of
+from memlog.query.facts.topics import BUILT_IN, LONGEST, key_of
 
 
 @pytest.mark.parametrize(

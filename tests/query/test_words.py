@@ -12,7 +12,7 @@ from memlog.eventlog.events import Message
 from memlog.projector.analysis import analysed, first_place, is_cjk, is_mostly_latin, marks_of, written_words
 from memlog.projector.schema import schema
 from memlog.projector.sqlite import binding
-from memlog.query.question import parse
+from memlog.query.search.question import parse
 
 FOUND, NOT = True, False
 FINDING = "SELECT rowid FROM messages_fts WHERE messages_fts MATCH ?"

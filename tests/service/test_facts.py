@@ -9,8 +9,8 @@ from itertools import permutations
 import pytest
 
 import memlog
-from memlog.query.fact_answers import NOT_STORED
-from memlog.query.topics import LONGEST
+from memlog.query.facts.answers import NOT_STORED
+from memlog.query.facts.topics import LONGEST
 
 
 def listed(store, topic, **asked):

@@ -8,11 +8,11 @@ from memlog.eventlog.errors import BadInput
 from memlog.projector.embedding import Embedder
 from memlog.projector.sqlite import Connection
 from memlog.query.chats import Chat, check_known
-from memlog.query.context_forms import FORMS, Form
-from memlog.query.counting import Counter, check_counter
+from memlog.query.context.counting import Counter, check_counter
+from memlog.query.context.forms import FORMS, Form
 from memlog.query.filters import Filters
-from memlog.query.hits import Hit
-from memlog.query.search import Search, search
+from memlog.query.search.hits import Hit
+from memlog.query.search.search import Search, search
 from memlog.query.window import ORDER
 
 if TYPE_CHECKING:

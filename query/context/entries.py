@@ -11,8 +11,8 @@ import msgspec
 from memlog.projector.sqlite import Connection
 from memlog.query import core, memories
 from memlog.query.chats import Chat
-from memlog.query.facts import Topic
-from memlog.query.hits import Hit, LinePosition
+from memlog.query.facts.facts import Topic
+from memlog.query.search.hits import Hit, LinePosition
 from memlog.query.summaries import Summary
 from memlog.query.window import WindowMessage
 

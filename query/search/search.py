@@ -12,17 +12,17 @@ from memlog.eventlog.errors import BadInput, EmbeddingError
 from memlog.projector import vectors
 from memlog.projector.embedding import Embedder, can_read
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction, why_no_vectors
-from memlog.query import candidates, text_side, vector_side
-from memlog.query.candidates import SCORE_DIGITS, Candidate, Ref, Scores
-from memlog.query.expansion import around
 from memlog.query.filters import Filters
-from memlog.query.fusion import Ranks, best_possible, fused, ranked
-from memlog.query.held_vectors import HeldVectors
-from memlog.query.hits import Evidence, Hit, hit_of
-from memlog.query.neighbours import Neighbourhood, neighbourhood_of
-from memlog.query.priors import Said, passages_of, priors
-from memlog.query.question import MAX_WORDS, Question, parse, raw
-from memlog.query.ranking import Ranking
+from memlog.query.search import candidates, text_side, vector_side
+from memlog.query.search.candidates import SCORE_DIGITS, Candidate, Ref, Scores
+from memlog.query.search.expansion import around
+from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
+from memlog.query.search.held_vectors import HeldVectors
+from memlog.query.search.hits import Evidence, Hit, hit_of
+from memlog.query.search.neighbours import Neighbourhood, neighbourhood_of
+from memlog.query.search.priors import Said, passages_of, priors
+from memlog.query.search.question import MAX_WORDS, Question, parse, raw
+from memlog.query.search.ranking import Ranking
 
 Mode = Literal["hybrid", "text", "vector"]
 

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from memlog.projector.sqlite import Connection
 from memlog.query import memories
-from memlog.query.asking import ask
-from memlog.query.context_search import CANDIDATES, Asking, Found, asking_message
-from memlog.query.entries import (
+from memlog.query.context.asking import CANDIDATES, Asking, Found, asking_message
+from memlog.query.context.entries import (
     Entry,
     core_entries,
     event_entry,
@@ -20,11 +19,12 @@ from memlog.query.entries import (
     type_of,
     window_entries,
 )
-from memlog.query.facts import Topic, all_topics, topics
-from memlog.query.hits import Hit
-from memlog.query.priors import named_topics
+from memlog.query.context.superseded import Said, sums_up_superseded, superseded
+from memlog.query.facts.asking import ask
+from memlog.query.facts.facts import Topic, all_topics, topics
+from memlog.query.search.hits import Hit
+from memlog.query.search.priors import named_topics
 from memlog.query.summaries import Summary, summaries, summary
-from memlog.query.superseded import Said, sums_up_superseded, superseded
 from memlog.query.window import DEFAULT_LAST, window
 
 SUPERSEDED = "superseded"

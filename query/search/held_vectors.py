@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memlog.projector import vectors
 from memlog.projector.passages import Shelf
 from memlog.projector.sqlite import Connection
-from memlog.query.similarity import cosines, nearest_first, similarities
+from memlog.query.search.similarity import cosines, nearest_first, similarities
 
 if TYPE_CHECKING:
     import numpy as np

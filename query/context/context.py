@@ -12,11 +12,11 @@ import msgspec
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.identity import folded
 from memlog.projector.sqlite import Connection, transaction
-from memlog.query.context_candidates import Candidate, Candidates
-from memlog.query.context_forms import Form, Printer, printer_of
-from memlog.query.context_search import Asking, Found
-from memlog.query.counting import Counter, least_weight, size, tokens, weight
-from memlog.query.entries import PARTS, Entry, Part
+from memlog.query.context.asking import Asking, Found
+from memlog.query.context.candidates import Candidate, Candidates
+from memlog.query.context.counting import Counter, least_weight, size, tokens, weight
+from memlog.query.context.entries import PARTS, Entry, Part
+from memlog.query.context.forms import Form, Printer, printer_of
 
 _SAYS_ENOUGH = 12
 """Characters of a passage that is left out where another entry has it among other things."""

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from memlog.projector.sqlite import Connection
-from memlog.query.candidates import Candidate, Owner
-from memlog.query.expansion import Around
 from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
-from memlog.query.question import Question
-from memlog.query.snippet import snippet
+from memlog.query.search.candidates import Candidate, Owner
+from memlog.query.search.expansion import Around
+from memlog.query.search.question import Question
+from memlog.query.search.snippet import snippet
 
 
 class LinePosition(msgspec.Struct, frozen=True):

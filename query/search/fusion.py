@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import NamedTuple
 
-from memlog.query.candidates import SCORE_DIGITS, Ref
-from memlog.query.ranking import Ranking
+from memlog.query.search.candidates import SCORE_DIGITS, Ref
+from memlog.query.search.ranking import Ranking
 
 _HIGHEST = 1.5
 """What a scaled score with the highest prior comes to."""

@@ -12,8 +12,8 @@ from typing import Any, Literal, Protocol, get_args
 
 import msgspec
 
-from memlog.query.entries import Entry
-from memlog.query.fence import FIRST_LINE, LAST_LINE, escaped, is_unseen
+from memlog.query.context.entries import Entry
+from memlog.query.context.fence import FIRST_LINE, LAST_LINE, escaped, is_unseen
 
 Form = Literal["text", "json", "messages"]
 

@@ -1,4 +1,4 @@
-"""What people say to an agent, in four languages: tables, read by query/gate.py.
+"""What people say to an agent, in four languages: tables, read by query/gate/gate.py.
 
 Folded: lower case, `'` for every apostrophe, е for ё. Phrases are apart by `|`; a word that ends with `*`
 stands for every word that begins so, one that begins with `*` for every word that ends so.
@@ -6,7 +6,7 @@ stands for every word that begins so, one that begins with `*` for every word th
 
 import msgspec
 
-from memlog.query.topics import FAVORITE, OWN
+from memlog.query.facts.topics import FAVORITE, OWN
 
 
 def _own(language: str, ending: str = "") -> str:

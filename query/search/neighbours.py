@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from memlog.projector.sqlite import Connection
 from memlog.query.filters import Filters
-from memlog.query.priors import LIKELIHOOD
+from memlog.query.search.priors import LIKELIHOOD
 from memlog.query.window import ORDER
 
 SPAN = 2
@@ -109,7 +109,7 @@ def _followers(windows: Iterable[Sequence[int | None]], messages: Mapping[int, S
     }
 
 
-def _line(messages: Iterable[int], following: Mapping[int, int]) -> list[int | None]:
+def _line(messages: Iterable[int], following: dict[int, int]) -> list[int | None]:
     """Gaps are as wide as scores reach, so that none comes over."""
     gap = [None] * SPAN
     line: list[int | None] = [*gap]
@@ -118,7 +118,8 @@ def _line(messages: Iterable[int], following: Mapping[int, int]) -> list[int | N
         if number in behind_others:
             continue
         line.append(number)
-        while number := following.get(number, 0):
+        # Taken out, since in a damaged index a message may stand behind itself.
+        while number := following.pop(number, 0):
             line.append(number)
         line += gap
     return line

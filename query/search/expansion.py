@@ -4,7 +4,7 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection
-from memlog.query.candidates import Candidate
+from memlog.query.search.candidates import Candidate
 from memlog.query.window import WindowMessage, window_around
 
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 from memlog.eventlog import timestamps
 from memlog.projector.languages import english_stem
 from memlog.projector.sqlite import Connection
-from memlog.query.candidates import Candidate, Ref
 from memlog.query.relevance import age_in_days, relevance
+from memlog.query.search.candidates import Candidate, Ref
 from memlog.query.spelling import other_spelling
 
 _LONG = 240

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from memlog.projector import passages
 from memlog.projector.passages import Shelf
 from memlog.projector.sqlite import Connection
-from memlog.query.candidates import (
+from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
+from memlog.query.search.candidates import (
     DOC_PASSAGE,
     MEMORY_PASSAGE,
     SCORE_DIGITS,
@@ -20,10 +21,9 @@ from memlog.query.candidates import (
     as_passage,
     best,
 )
-from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
-from memlog.query.held_vectors import HeldVectors
-from memlog.query.neighbours import Neighbourhood
-from memlog.query.similarity import nearest_first, similarities
+from memlog.query.search.held_vectors import HeldVectors
+from memlog.query.search.neighbours import Neighbourhood
+from memlog.query.search.similarity import nearest_first, similarities
 
 # sqlite-vec refuses a larger k.
 _NEAREST_LIMIT = 4096

@@ -14,8 +14,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput
 from memlog.projector import languages
 from memlog.projector.sqlite import Connection
-from memlog.query.ask_words import WORDS, Words, phrases
-from memlog.query.fact_answers import (
+from memlog.query.facts.answers import (
     Choice,
     FactAnswer,
     Route,
@@ -26,9 +25,17 @@ from memlog.query.fact_answers import (
     not_stored,
     where,
 )
-from memlog.query.facts import Fact, Topic
-from memlog.query.ordinals import number_of, ordinal_at
-from memlog.query.topics import FAVORITE, built_in, favorite_part, is_plural, key_of, without_finnish_owner
+from memlog.query.facts.ask_words import WORDS, Words, phrases
+from memlog.query.facts.facts import Fact, Topic
+from memlog.query.facts.ordinals import number_of, ordinal_at
+from memlog.query.facts.topics import (
+    FAVORITE,
+    built_in,
+    favorite_part,
+    is_plural,
+    key_of,
+    without_finnish_owner,
+)
 
 LONGEST = 1000
 """Characters of a question that is looked at."""

@@ -1,4 +1,4 @@
-"""The words around a topic in a question of facts, in three languages: tables, read by query/asking.py.
+"""The words around a topic in a question of facts, in three languages: tables, read by query/facts/asking.py.
 
 A question is understood only where every word of it stands here, or is an ordinal, or names the topic. So a
 word that may turn its meaning (not, would, least, was) stands in no table.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from memlog.eventlog.reading import is_about
 from memlog.projector.sqlite import Connection
-from memlog.query.facts import topics
+from memlog.query.facts.facts import topics
 from memlog.query.summaries import Summary
 from memlog.query.window import ORDER
 

@@ -14,8 +14,8 @@ from typing import Literal
 
 import msgspec
 
-from memlog.query.code_lines import ends_of, without_code
-from memlog.query.gate_words import WORDS
+from memlog.query.gate.code_lines import ends_of, without_code
+from memlog.query.gate.words import WORDS
 
 Reason = Literal["memory", "question", "prose", "greeting", "acknowledgement", "code", "short"]
 """Why a look is worth it, the first three, or is not."""

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from memlog.projector.sqlite import Connection
-from memlog.query.candidates import (
+from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
+from memlog.query.search.candidates import (
     DOC_PASSAGE,
     MEMORY_PASSAGE,
     Candidate,
@@ -18,8 +19,7 @@ from memlog.query.candidates import (
     as_passage,
     best,
 )
-from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
-from memlog.query.neighbours import Neighbourhood
+from memlog.query.search.neighbours import Neighbourhood
 
 
 class _Index(NamedTuple):

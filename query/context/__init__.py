@@ -1,0 +1,1 @@
+"""Contexts: what goes into a prompt, within a budget."""

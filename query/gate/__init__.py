@@ -1,0 +1,1 @@
+"""The gate: whether a look into the memory is worth it."""

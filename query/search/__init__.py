@@ -1,0 +1,1 @@
+"""Search: two sides, each ranked, fused by rank."""
