@@ -107,10 +107,10 @@ def _pass_on(
                 notify(note)
             case Stage() as stage if progress is not None:
                 progress(*stage)
-            case Ended(error):
+            case Ended(outcome):
                 running -= 1
-                if error is not None:
-                    raise error
+                if outcome is not None:
+                    raise outcome
 
 
 def _join(threads: list[threading.Thread]) -> None:

@@ -19,7 +19,10 @@ MODULES = sorted(
 )
 TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(found)}
 
-CAUGHT_INSIDE = {"BadLine", "Damaged", "HistoryChanged", "NoReader", "Unfit", "_Doubt", "_GenerationChanged"}
+CAUGHT_INSIDE = {
+    *("BadLine", "Damaged", "HistoryChanged", "NoReader", "Unfit"),
+    *("_Doubt", "_GenerationChanged", "_Stopped"),
+}
 """How one module tells another what it met, which makes a row, a replay, a report or an error of it."""
 
 OF_PYTHON = {"ValueError", "TypeError", "AttributeError", "OSError", "FileExistsError"}
@@ -100,7 +103,7 @@ def test_no_other_error_is_defined():
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef)
         and any(
-            name in {"Exception", *TREE, "ValueError", "OSError"}
+            name in {"BaseException", "Exception", *TREE, "ValueError", "OSError"}
             for base in node.bases
             for name in names_in(base)
         )
