@@ -9,6 +9,7 @@ import numpy as np
 from drawn_events import DAYS, DRAWN_TYPES, TIMES, foreign_lines, logs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from in_memory import memory
 from row_checks import check_rows
 
 from memlog.eventlog.draft import draft
@@ -192,7 +193,7 @@ def test_any_batches_give_the_read_model_of_one_replay(data):
     contents = data.draw(segments())
     steps = data.draw(deliveries(contents))
     questions = data.draw(st.lists(st.sampled_from(QUESTIONS), min_size=3, max_size=3, unique=True))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=memory()) as folder:
         stepwise = project_step_by_step(Path(folder, "stepwise"), steps)
         for path, whole in contents.items():
             deliver(Path(folder, "at-once"), path, whole)

@@ -287,7 +287,7 @@ def test_a_touch_counts_each_memory_once(memories):
         memories.save(name, memory_id=name)
     memories.touch("a", "b", "a")
     memories.touch("a")
-    assert [(memory.memory_id, memory.access_count) for memory in memories.list()] == [("b", 1), ("a", 2)]
+    assert {memory.memory_id: memory.access_count for memory in memories.list()} == {"a": 2, "b": 1}
     assert memories.get("a").last_accessed > memories.get("a").updated_at
 
 
