@@ -10,9 +10,9 @@ import pytest
 from tokenizers import BertWordPieceTokenizer
 
 import memlog
+from memlog import projector
 
-ROOT = Path(__file__).parents[2]
-TOKENIZER = BertWordPieceTokenizer(str(ROOT / "projector/vocab.txt"), lowercase=True)
+TOKENIZER = BertWordPieceTokenizer(str(Path(projector.__file__).parent / "vocab.txt"), lowercase=True)
 HAN = re.compile(r"[\u4e00-\u9fff]")
 
 WORDS = (
