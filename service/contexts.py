@@ -5,7 +5,7 @@ import time
 from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
 from memlog.eventlog.events import MemoryAccessed
 from memlog.eventlog.log import Log
-from memlog.query.context.asking import Asking, Found, find
+from memlog.query.context.asking import Asking, Found, find, without_the_question
 from memlog.query.context.context import Context, compose
 from memlog.service.read_model import ReadModel
 from memlog.service.status import name_pending
@@ -40,13 +40,14 @@ class Contexts:
         db, synced = self._read_model.latest(sync=sync, embedder=embedder, silent=silent)
         if embedder is not None:
             name_pending(db, silent)
+        asked = without_the_question(db, asked)
         found = find(db, asked, embedder)
         found.silent.update(silent)
         return compose(db, asked, found, synced=synced)
 
     def _composed(self, asked: Asking, found: Found, *, sync: bool) -> Context:
         db, synced = self._read_model.latest(sync=sync)
-        return compose(db, asked, found, synced=synced)
+        return compose(db, without_the_question(db, asked), found, synced=synced)
 
     def _record(self, memory_ids: list[str]) -> str | None:
         """Append that these memories were given; why not, where that fails: the read goes on."""

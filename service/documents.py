@@ -306,7 +306,7 @@ def _by_folder(paths: Iterable[Path]) -> list[_Asked]:
 
 def _standing_root(root: Path, source: Registered) -> str:
     """The root of a registered source, which must be the folder `root` by this or another spelling."""
-    standing_root = Path(str(source.root))
+    standing_root = Path(source.root)
     if root != standing_root and not (standing_root.exists() and root.samefile(standing_root)):
         raise BadInput(
             f"the source {source.source_id!r} is {standing_root}, not {root}",
@@ -317,7 +317,7 @@ def _standing_root(root: Path, source: Registered) -> str:
 
 def _patterns(asked: _Asked, given: Patterns, source: Registered | None) -> Patterns:
     """What is to be taken of a folder, of which `source` says so far what is."""
-    before = Patterns() if source is None else _standing_patterns(source)
+    before = Patterns() if source is None else Patterns.of(source)
     is_given = bool(given.include or given.exclude)
     if asked.names is not None:
         if is_given:
@@ -327,10 +327,6 @@ def _patterns(asked: _Asked, given: Patterns, source: Registered | None) -> Patt
         return given
     # Whoever names the folder of files that were added one by one wants the whole folder.
     return Patterns((), before.exclude) if before.are_names else before
-
-
-def _standing_patterns(source: Registered) -> Patterns:
-    return Patterns(tuple(source.include), tuple(source.exclude))
 
 
 def _registration(source: Registered) -> SourceRegistered:
@@ -345,7 +341,7 @@ def _registration(source: Registered) -> SourceRegistered:
 
 
 def _as_registered(source: Registered, versions: dict[str, str]) -> Wanted:
-    return Wanted(_registration(source), _standing_patterns(source), False, versions)
+    return Wanted(_registration(source), Patterns.of(source), False, versions)
 
 
 def _with_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Patterns:

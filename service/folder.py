@@ -12,7 +12,9 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.events import SourceKind
 from memlog.eventlog.streams import shown
+from memlog.query.documents import Registered
 from memlog.service.ignoring import Ignoring, above
 from memlog.service.text_files import Reason, Unfit, filetype
 
@@ -43,6 +45,11 @@ class Patterns:
 
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, source: Registered) -> "Patterns":
+        """Those that a source is registered with."""
+        return cls(tuple(source.include), tuple(source.exclude))
 
     def __post_init__(self) -> None:
         for pattern in (*self.include, *self.exclude):
@@ -101,15 +108,15 @@ class Walk:
     skipped: list[Skipped] = field(default_factory=list)
 
 
-def walk(root: Path, patterns: Patterns, store: Path, *, reads_rules: bool = True) -> Walk:
+def walk(root: Path, patterns: Patterns, store: Path, *, kind: SourceKind) -> Walk:
     """What of `root` is asked for. Of no file but `.gitignore` is anything read, and no link is followed.
 
-    store: a folder that is left out. reads_rules: whether `.gitignore` counts.
+    store: a folder that is left out. kind: of the source; for memories `.gitignore` does not count.
 
     Raises:
         OSError: the root cannot be listed.
     """
-    walking = _Walking(root, patterns, store, reads_rules=reads_rules)
+    walking = _Walking(root, patterns, store, reads_rules=kind == "docs")
     waiting = [("", walking.rules_above())]
     while waiting:
         # The first folder is to be popped next.

@@ -143,9 +143,7 @@ class Indexing:
     def _brought_up(self, *, is_by_name: bool) -> Added:
         wanted, before = self._wanted, self._records.sightings()
         root = _identity(wanted.root)
-        found = walk(
-            wanted.root, wanted.patterns, self._store, reads_rules=wanted.registration.kind == "docs"
-        )
+        found = walk(wanted.root, wanted.patterns, self._store, kind=wanted.registration.kind)
         if not is_by_name and wanted.versions and _is_empty_instead(found, root, before):
             raise OSError(errno.ESTALE, "another folder, an empty one, stands there now", str(wanted.root))
         if wanted.is_new:

@@ -83,6 +83,7 @@ class ReadModel:
         """Close what is open."""
         with self.mutex:
             self.projector.close()
+            self.held_vectors = HeldVectors()
 
     def read(
         self, ask: Ask[Answer], *, stream: str | None = None, chat: tuple[str, str] | None = None

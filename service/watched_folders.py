@@ -50,7 +50,7 @@ class _Watched:
         started = time.monotonic()
         found, folders = 0, {self.root}
         try:
-            walked = walk(self.root, Patterns(tuple(self.source.include), tuple(self.source.exclude)), store)
+            walked = walk(self.root, Patterns.of(self.source), store, kind=self.source.kind)
         except OSError:
             found = _GONE
         else:

@@ -102,8 +102,7 @@ def find(db: Connection, asked: Asking, embedder: Embedder | None) -> Found:
     if asked.chat is not None:
         check_known(db, asked.chat)
     once = None if embedder is None else _EmbedsOnce(embedder)
-    exclude = asked.exclude | asking_message(db, asked)
-    filters = Filters(chat=asked.chat, own_scope=True, min_salience=asked.min_salience, exclude=exclude)
+    filters = Filters(chat=asked.chat, own_scope=True, min_salience=asked.min_salience, exclude=asked.exclude)
     of_memories = replace(filters, kinds=frozenset(["memory"]))
     of_messages = replace(filters, kinds=frozenset(["message"]))
     memories = search(db, Search(asked.text, k=_of_memories(asked), filters=of_memories), once)
@@ -118,17 +117,21 @@ def find(db: Connection, asked: Asking, embedder: Embedder | None) -> Found:
     return Found(memories.hits, messages.hits, faded, memories.silent | messages.silent)
 
 
-def asking_message(db: Connection, asked: Asking) -> frozenset[str]:
-    """The id of the newest message of the chat that says `asked.text`: it asks, and answers nothing."""
+def without_the_question(db: Connection, asked: Asking) -> Asking:
+    """`asked`, leaving out the newest message of the chat that says its text: it asks, and answers nothing.
+
+    Raises:
+        sqlite3.Error (of the binding): the read model cannot be read.
+    """
     if asked.chat is None:
-        return frozenset()
+        return asked
     newest = ", ".join(f"{column} DESC" for column in ORDER)
     row = db.execute(
         "SELECT id FROM (SELECT id, content, type FROM messages WHERE channel = ? AND chat_id = ?"
         f" ORDER BY {newest} LIMIT {_LOOKED_AT}) WHERE content = ? AND type <> 'session_break' LIMIT 1",
         (*asked.chat, asked.text),
     ).fetchone()
-    return frozenset(row or ())
+    return replace(asked, exclude=asked.exclude.union(row or ()))
 
 
 def _of_memories(asked: Asking) -> int:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from memlog.projector.sqlite import Connection
 from memlog.query import memories
-from memlog.query.context.asking import CANDIDATES, Asking, Found, asking_message
+from memlog.query.context.asking import CANDIDATES, Asking, Found
 from memlog.query.context.entries import (
     Entry,
     core_entries,
@@ -125,8 +125,7 @@ class Candidates:
         if self._asked.chat is None:
             return []
         found = window(self._db, self._asked.chat, last=DEFAULT_LAST).messages
-        left_out = self._asked.exclude | asking_message(self._db, self._asked)
-        kept = [message for message in found if message.id not in left_out and message.content.strip()]
+        kept = [each for each in found if each.id not in self._asked.exclude and each.content.strip()]
         return list(window_entries(self._db, self._asked.chat, kept))
 
     def _checked(self, entry: Entry) -> Candidate:

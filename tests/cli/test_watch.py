@@ -26,6 +26,7 @@ Run = Callable[..., Any]
 Start = Callable[..., Watch]
 
 PAGE = (Path(__file__).parents[2] / "docs/tools/watch.md").read_text()
+NOTES = "SELECT rtrim(content, char(10)) FROM memory_chunks"
 STEP = ["projected", "embedded", "indexed", "removed", "pending", "ms"]
 
 
@@ -136,6 +137,23 @@ def test_an_edited_line_of_a_document_is_there_within_a_second(
     shutil.rmtree(notes / "deep")
     until(lambda: documents(store) == ["Coffee."])
     assert (watching.told("indexed"), watching.told("removed")) == (3, 1)
+
+
+def test_notes_of_a_workspace_are_followed_also_where_git_ignores_them(
+    store: Path, tmp_path: Path, memlog: Run, watch: Start
+) -> None:
+    agent = tmp_path / "agent"
+    (agent / "memory").mkdir(parents=True)
+    (agent / ".gitignore").write_text("memory/\n")
+    note = agent / "memory" / "2026-02-24.md"
+    note.write_text("Bought a whisk.\n")
+    memlog("workspace", "add", str(agent))
+    watch()
+    # What stands when the watch starts is read whatever a look finds, and so the first change may be.
+    for text in ("Sold the whisk.", "Bought it back."):
+        note.write_text(f"{text}\n")
+        found = [text]
+        until(lambda found=found: rows(store, NOTES) == found, 10)
 
 
 def test_the_documents_of_a_folder_that_is_gone_stay_until_it_is_back(
