@@ -12,7 +12,7 @@ from memlog.cli.opening import open_store
 from memlog.cli.output import json_option, print_json, printable
 from memlog.cli.types import PATH, TEXT
 from memlog.eventlog.errors import NotFound
-from memlog.service.core import Imported
+from memlog.service.core.core import Imported
 
 _SECTIONS = click.Choice(["user", "agent"])
 

@@ -16,13 +16,13 @@ from memlog.cli.types import PATH, TEXT
 from memlog.eventlog.errors import NotFound
 from memlog.query.document_tree import DocumentFile, DocumentFolder
 from memlog.query.documents import Document, DocumentText, Source
-from memlog.service.core import Imported
-from memlog.service.documents import unknown_source
-from memlog.service.extracts import EXTRA
-from memlog.service.indexing import USER_FILE, Added
-from memlog.service.source_records import IndexingJob
-from memlog.service.source_status import SourceStatus
-from memlog.service.text_files import Reason
+from memlog.service.core.core import Imported
+from memlog.service.documents.documents import unknown_source
+from memlog.service.documents.extracts import EXTRA
+from memlog.service.documents.indexing import USER_FILE, Added
+from memlog.service.documents.records import IndexingJob
+from memlog.service.documents.status import SourceStatus
+from memlog.service.documents.text_files import Reason
 
 _ALL_TYPES = "files of known types"
 _SKIPPED: dict[Reason, str] = {

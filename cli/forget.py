@@ -10,7 +10,7 @@ from memlog.cli.formats import Answer, Table, format_options, print_answer
 from memlog.cli.opening import open_store
 from memlog.cli.output import one_line
 from memlog.cli.types import CHAT, TEXT
-from memlog.service.forgetting import DoomedLine, Forgotten
+from memlog.service.erasing.forgetting import DoomedLine, Forgotten
 
 _COLUMNS = ("position", "id", "type", "words")
 

@@ -265,6 +265,6 @@ def _told(event: "Stored") -> list[str]:
 
 def _unknown(memory_id: str) -> NotFound:
     # Not for `save`, which starts fast.
-    from memlog.service.memories import unknown_memory
+    from memlog.service.memories.memories import unknown_memory
 
     return unknown_memory(memory_id)

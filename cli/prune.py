@@ -11,7 +11,7 @@ from memlog.cli.opening import open_store
 from memlog.cli.settings import Settings, setting_option
 from memlog.cli.types import CATEGORY
 from memlog.query.memories import Memory
-from memlog.service.fading import PRUNED, Pruned
+from memlog.service.memories.fading import PRUNED, Pruned
 
 _COLUMNS = ("relevance", "salience", "freshness", "importance", "age", "category", "id", "title")
 

@@ -10,8 +10,8 @@ from memlog.cli.opening import open_store
 from memlog.cli.progress import progress_line
 from memlog.cli.stdin import stdin_text
 from memlog.cli.types import TEXT
-from memlog.service.proving import Proof
-from memlog.service.scrubbing import Scrubbed
+from memlog.service.erasing.proving import Proof
+from memlog.service.erasing.scrubbing import Scrubbed
 
 
 @click.command()

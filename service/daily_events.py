@@ -9,7 +9,7 @@ from memlog.eventlog.log import Position
 from memlog.projector.sqlite import Connection
 from memlog.query import daily_events, memories
 from memlog.query.daily_events import DailyEvent
-from memlog.service.memories import unknown_memory
+from memlog.service.memories.memories import unknown_memory
 from memlog.service.read_model import Reading
 from memlog.service.saving import Append
 

@@ -30,26 +30,28 @@ from memlog.query.search.search import Mode, Search, SearchResult, search
 from memlog.query.sessions import Session, SessionContent, session_content, sessions
 from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
-from memlog.service import projecting, scrubbing, watching
+from memlog.service import projecting
 from memlog.service.contexts import Contexts
-from memlog.service.core import Core
+from memlog.service.core.core import Core
 from memlog.service.daily_events import DailyEvents
 from memlog.service.doctor import Finding, examine
-from memlog.service.documents import Documents
-from memlog.service.facts import Facts
-from memlog.service.forgetting import Confirm, Forgetting, Forgotten, log_that_syncs
+from memlog.service.documents.documents import Documents
+from memlog.service.documents.workspaces import Workspaces
+from memlog.service.erasing import scrubbing
+from memlog.service.erasing.forgetting import Confirm, Forgetting, Forgotten, log_that_syncs
+from memlog.service.erasing.proving import Proof, prove
+from memlog.service.erasing.scrubbing import Scrubbed
+from memlog.service.erasing.secret_places import SecretPlace, secrets_in
+from memlog.service.facts.facts import Facts
 from memlog.service.local_model import LocalModel
-from memlog.service.memories import Memories
+from memlog.service.memories.memories import Memories
 from memlog.service.projecting import EmbedReport, ProjectReport
-from memlog.service.proving import Proof, prove
 from memlog.service.read_model import ReadModel
-from memlog.service.scrubbing import Scrubbed
-from memlog.service.secret_places import SecretPlace, secrets_in
 from memlog.service.stats import Stats, stats_of
 from memlog.service.status import Status, name_pending, status_of
 from memlog.service.verifying import verify_store
-from memlog.service.watch_threads import WatchStep
-from memlog.service.workspaces import Workspaces
+from memlog.service.watching import watching
+from memlog.service.watching.threads import WatchStep
 
 _READS_WAIT = 0.25
 """Seconds that a read waits to record what it gave."""

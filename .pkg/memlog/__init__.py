@@ -65,33 +65,33 @@ if TYPE_CHECKING:
     from memlog.query.provenance import QuarantinedLine, Stored
     from memlog.query.search.ranking import Ranking
     from memlog.service.doctor import Finding
-    from memlog.service.documents import Documents
-    from memlog.service.facts import Facts, FactsExtracted, FactsSet
-    from memlog.service.folder import Skipped
-    from memlog.service.indexing import Added
-    from memlog.service.source_records import IndexingJob
-    from memlog.service.source_status import SourceStatus
-    from memlog.service.forgetting import DoomedLine, Forgotten
+    from memlog.service.documents.documents import Documents
+    from memlog.service.facts.facts import Facts, FactsExtracted, FactsSet
+    from memlog.service.documents.folder import Skipped
+    from memlog.service.documents.indexing import Added
+    from memlog.service.documents.records import IndexingJob
+    from memlog.service.documents.status import SourceStatus
+    from memlog.service.erasing.forgetting import DoomedLine, Forgotten
     from memlog.query.search.hits import Evidence, Hit, LinePosition
     from memlog.query.search.search import SearchResult
     from memlog.query.window import Window, WindowMessage
-    from memlog.service.memories import Memories
+    from memlog.service.memories.memories import Memories
     from memlog.service.saving import Saved
-    from memlog.service.fading import Decayed, Pruned
+    from memlog.service.memories.fading import Decayed, Pruned
     from memlog.query.sessions import Session, SessionContent
     from memlog.query.summaries import Summary
-    from memlog.service.core import Core, CoreValue, Imported
+    from memlog.service.core.core import Core, CoreValue, Imported
     from memlog.service.daily_events import DailyEvents
     from memlog.service.projecting import EmbedReport, ProjectReport
     from memlog.service.projects import Project, ProjectRemoval, Projects
-    from memlog.service.proving import Proof, Standing
-    from memlog.service.scrubbing import Scrubbed
-    from memlog.service.secret_places import SecretPlace
+    from memlog.service.erasing.proving import Proof, Standing
+    from memlog.service.erasing.scrubbing import Scrubbed
+    from memlog.service.erasing.secret_places import SecretPlace
     from memlog.service.stats import Stats
     from memlog.service.status import Status
     from memlog.service.store import Store, open
-    from memlog.service.watch_threads import WatchStep
-    from memlog.service.workspaces import Workspaces
+    from memlog.service.watching.threads import WatchStep
+    from memlog.service.documents.workspaces import Workspaces
 
 __version__ = "0.1.0"
 
@@ -105,7 +105,7 @@ _HOME = {
     "ChunkSizes": "memlog.projector.chunking",
     "NulRun": "memlog.projector.verify",
     "Verification": "memlog.projector.verify",
-    "Core": "memlog.service.core",
+    "Core": "memlog.service.core.core",
     "Context": "memlog.query.context.context",
     "LeftOut": "memlog.query.context.context",
     "Entry": "memlog.query.context.entries",
@@ -116,50 +116,50 @@ _HOME = {
     "DocumentText": "memlog.query.documents",
     "DocumentFile": "memlog.query.document_tree",
     "DocumentFolder": "memlog.query.document_tree",
-    "IndexingJob": "memlog.service.source_records",
-    "SourceStatus": "memlog.service.source_status",
+    "IndexingJob": "memlog.service.documents.records",
+    "SourceStatus": "memlog.service.documents.status",
     "Source": "memlog.query.documents",
-    "Added": "memlog.service.indexing",
+    "Added": "memlog.service.documents.indexing",
     "Finding": "memlog.service.doctor",
-    "Documents": "memlog.service.documents",
-    "Skipped": "memlog.service.folder",
+    "Documents": "memlog.service.documents.documents",
+    "Skipped": "memlog.service.documents.folder",
     "Around": "memlog.query.search.expansion",
     "Fact": "memlog.query.facts.facts",
     "FactAnswer": "memlog.query.facts.answers",
     "Route": "memlog.query.facts.answers",
-    "Facts": "memlog.service.facts",
-    "FactsExtracted": "memlog.service.facts",
-    "FactsSet": "memlog.service.facts",
+    "Facts": "memlog.service.facts.facts",
+    "FactsExtracted": "memlog.service.facts.facts",
+    "FactsSet": "memlog.service.facts.facts",
     "Filters": "memlog.query.filters",
     "Gate": "memlog.query.gate.gate",
     "should_retrieve": "memlog.query.gate.gate",
     "Ranking": "memlog.query.search.ranking",
-    "DoomedLine": "memlog.service.forgetting",
-    "Forgotten": "memlog.service.forgetting",
+    "DoomedLine": "memlog.service.erasing.forgetting",
+    "Forgotten": "memlog.service.erasing.forgetting",
     "Project": "memlog.service.projects",
     "ProjectRemoval": "memlog.service.projects",
     "Projects": "memlog.service.projects",
-    "Proof": "memlog.service.proving",
-    "Scrubbed": "memlog.service.scrubbing",
-    "SecretPlace": "memlog.service.secret_places",
-    "Standing": "memlog.service.proving",
+    "Proof": "memlog.service.erasing.proving",
+    "Scrubbed": "memlog.service.erasing.scrubbing",
+    "SecretPlace": "memlog.service.erasing.secret_places",
+    "Standing": "memlog.service.erasing.proving",
     "Memory": "memlog.query.memories",
-    "Memories": "memlog.service.memories",
+    "Memories": "memlog.service.memories.memories",
     "Saved": "memlog.service.saving",
-    "Decayed": "memlog.service.fading",
-    "Pruned": "memlog.service.fading",
-    "CoreValue": "memlog.service.core",
-    "Imported": "memlog.service.core",
+    "Decayed": "memlog.service.memories.fading",
+    "Pruned": "memlog.service.memories.fading",
+    "CoreValue": "memlog.service.core.core",
+    "Imported": "memlog.service.core.core",
     "QuarantinedLine": "memlog.query.provenance",
     "Stored": "memlog.query.provenance",
     "open": "memlog.service.store",
-    "Workspaces": "memlog.service.workspaces",
+    "Workspaces": "memlog.service.documents.workspaces",
     "Hit": "memlog.query.search.hits",
     "SearchResult": "memlog.query.search.search",
     "Session": "memlog.query.sessions",
     "SessionContent": "memlog.query.sessions",
     "Summary": "memlog.query.summaries",
-    "WatchStep": "memlog.service.watch_threads",
+    "WatchStep": "memlog.service.watching.threads",
     "Window": "memlog.query.window",
     "Position": "memlog.eventlog.log",
     "Event": "memlog.eventlog.events",

@@ -6,7 +6,7 @@ import pytest
 
 from memlog.projector.chunking import ChunkSizes, chunks
 from memlog.projector.forms import CODE_TYPES, MARKDOWN, form_of
-from memlog.service.text_files import FILETYPES
+from memlog.service.documents.text_files import FILETYPES
 
 SIZES = ChunkSizes(64, 16)
 PROSE = "Tea is made of leaves and of hot water. " * 8

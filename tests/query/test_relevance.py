@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memlog.eventlog.categories import CATEGORIES
 from memlog.query.relevance import age_in_days, freshness, relevance
-from memlog.service.fading import ARCHIVE_THRESHOLD
+from memlog.service.memories.fading import ARCHIVE_THRESHOLD
 
 PAGE = (Path(__file__).parents[2] / "docs/memory/salience.md").read_text()
 GIVEN = {"decisions": 1.0, "summaries": 0.99, "context": 0.9, "other": 1.0}

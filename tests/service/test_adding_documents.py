@@ -16,8 +16,8 @@ import pytest
 import memlog
 from memlog.eventlog.damage import MAX_LINE
 from memlog.projector.projector import Projector
-from memlog.service import text_files
-from memlog.service.folder import Patterns
+from memlog.service.documents import text_files
+from memlog.service.documents.folder import Patterns
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from memlog.service.core_markdown import key_of, parse
+from memlog.service.core.markdown import key_of, parse
 
 
 def user(text):

@@ -12,7 +12,7 @@ import pytest
 import memlog
 from memlog.eventlog.categories import CATEGORIES
 from memlog.query.relevance import freshness, relevance
-from memlog.service import fading
+from memlog.service.memories import fading
 
 KNOWN = ", ".join(CATEGORIES)
 

@@ -5,8 +5,8 @@ import time
 import pytest
 
 import memlog
-from memlog.service import extracts, text_files
-from memlog.service.extracts import Damaged, extracted
+from memlog.service.documents import extracts, text_files
+from memlog.service.documents.extracts import Damaged, extracted
 
 PAGE = """\
 <!DOCTYPE html>

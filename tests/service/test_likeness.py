@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlog.service.likeness import ALIKE, Text, similarity
+from memlog.service.memories.likeness import ALIKE, Text, similarity
 
 SAME = {
     "punctuation": ("Anna drinks green tea, never coffee", "Anna drinks green tea; never coffee!"),

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from memlog.service.ranked_lists import LONGEST, cleaned, ranked_list
+from memlog.service.facts.ranked_lists import LONGEST, cleaned, ranked_list
 
 CERTAIN = {
     "My favourite colours are 1) Blue, 2) Green, 3) Black": "favorite_colors: Blue|Green|Black",

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.service import indexing, text_files
-from memlog.service.source_records import SourceRecords
+from memlog.service.documents import indexing, text_files
+from memlog.service.documents.records import SourceRecords
 
 
 @pytest.fixture

@@ -286,7 +286,7 @@ def test_a_text_is_found_in_every_spelling_and_in_names(store):
 
 
 def test_a_text_across_blocks_and_pages_is_found(store, monkeypatch):
-    monkeypatch.setattr("memlog.service.proving._BLOCK", 64)
+    monkeypatch.setattr("memlog.service.erasing.proving._BLOCK", 64)
     store.path.mkdir()
     (store.path / "long").write_bytes(b"#" * 60 + b"across two blocks" + b"#" * 1000)
     text = "".join(f"{number} tea " for number in range(3000))

@@ -19,9 +19,9 @@ from memlog.eventlog.log import Position
 from memlog.query import memories
 from memlog.query.memories import Memory
 from memlog.query.provenance import Stored
-from memlog.service import fading
-from memlog.service.deduplication import save_once
-from memlog.service.fading import ARCHIVE_THRESHOLD, PRUNED, Decayed, Pruned
+from memlog.service.memories import fading
+from memlog.service.memories.deduplication import save_once
+from memlog.service.memories.fading import ARCHIVE_THRESHOLD, PRUNED, Decayed, Pruned
 from memlog.service.read_model import Reading
 from memlog.service.saving import Append, Saved, check_kind, save
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from memlog.eventlog.errors import LogError
 from memlog.projector.catchup import Progress
 from memlog.service import projecting
-from memlog.service.documents import Documents
+from memlog.service.documents.documents import Documents
 from memlog.service.read_model import ReadModel
-from memlog.service.watch_lock import WatchLock
-from memlog.service.watch_threads import Ended, Rows, Shared, Stage, Vectors, WatchStep, Worker
-from memlog.service.watched_folders import Folders, notes_of
+from memlog.service.watching.folders import Folders, notes_of
+from memlog.service.watching.lock import WatchLock
+from memlog.service.watching.threads import Ended, Rows, Shared, Stage, Vectors, WatchStep, Worker
 
 Tell = Callable[[WatchStep], None]
 DocumentsBy = Callable[[ReadModel], Documents]

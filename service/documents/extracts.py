@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 EXTRA = "memlog-store[documents]"
-_READERS = {"html": "memlog.service.html_text", "pdf": "memlog.service.pdf_text"}
+_READERS = {"html": "memlog.service.documents.html_text", "pdf": "memlog.service.documents.pdf_text"}
 
 
 class NoReader(Exception):

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.service.extracts import Damaged, NoReader, extracted
+from memlog.service.documents.extracts import Damaged, NoReader, extracted
 
 Reason = Literal[
     "hidden",  # its name begins with a dot

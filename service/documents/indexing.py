@@ -16,11 +16,11 @@ from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, Event, Sour
 from memlog.eventlog.log import Position
 from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
-from memlog.service import text_files
-from memlog.service.core import Imported
-from memlog.service.folder import Patterns, Skipped, Walk, walk
-from memlog.service.source_records import JobState, Seen, Sightings, SourceRecords, new_job
-from memlog.service.text_files import Reason, TextFile, Unfit, filetype
+from memlog.service.core.core import Imported
+from memlog.service.documents import text_files
+from memlog.service.documents.folder import Patterns, Skipped, Walk, walk
+from memlog.service.documents.records import JobState, Seen, Sightings, SourceRecords, new_job
+from memlog.service.documents.text_files import Reason, TextFile, Unfit, filetype
 
 _BATCH_BYTES = 1024 * 1024
 _BATCH_EVENTS = 256

@@ -15,8 +15,8 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import SourceKind
 from memlog.eventlog.streams import shown
 from memlog.query.documents import Registered
-from memlog.service.ignoring import Ignoring, above
-from memlog.service.text_files import Reason, Unfit, filetype
+from memlog.service.documents.ignoring import Ignoring, above
+from memlog.service.documents.text_files import Reason, Unfit, filetype
 
 _Parts = tuple[str, ...]
 _ANY_FOLDERS = "**"

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
-from memlog.service import text_files
-from memlog.service.text_files import Unfit
+from memlog.service.documents import text_files
+from memlog.service.documents.text_files import Unfit
 
 _NAME = ".gitignore"
 

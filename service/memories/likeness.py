@@ -22,7 +22,7 @@ from memlog.projector import languages
 from memlog.projector.analysis import is_cjk
 from memlog.projector.languages import ENGLISH, is_latin
 from memlog.query.spelling import american
-from memlog.service.telling_words import fills, joins, sound_alike, turns, verb_stem
+from memlog.service.memories.telling_words import fills, joins, sound_alike, turns, verb_stem
 
 ALIKE = 0.8
 """Texts are alike above this similarity, from 0 to 1."""

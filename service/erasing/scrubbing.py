@@ -18,8 +18,8 @@ from memlog.eventlog.streams import Segment
 from memlog.projector import checkpoints, passages
 from memlog.projector.cache import keep_only
 from memlog.projector.catchup import Progress
+from memlog.service.documents.records import forget_all
 from memlog.service.read_model import ReadModel
-from memlog.service.source_records import forget_all
 
 OUT_OF_REACH = (
     "out of reach: backups, snapshots and other copies of the store; what the disk itself keeps of blocks"

@@ -23,7 +23,7 @@ from memlog.projector.sqlite import Connection
 from memlog.query import provenance
 from memlog.query.likely_memories import Standing, likely_memories, standing
 from memlog.query.provenance import Stored
-from memlog.service.likeness import LONGEST, Text, says_all, similarity
+from memlog.service.memories.likeness import LONGEST, Text, says_all, similarity
 from memlog.service.read_model import Reading
 from memlog.service.saving import ALREADY_KNOWN, SAVED, Append, Saved, checked, merged_into, save
 

@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 
 from memlog.query.documents import Source
-from memlog.service.indexing import described
-from memlog.service.source_records import IndexingJob
+from memlog.service.documents.indexing import described
+from memlog.service.documents.records import IndexingJob
 
 SourceState = Literal["idle", "indexing", "error"]
 

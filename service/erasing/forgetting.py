@@ -1,6 +1,6 @@
 """Forgetting: a redaction for each event that is asked for, and the read model and the cache without it.
 
-The bytes stay in the log until they are overwritten (`memlog.service.scrubbing`).
+The bytes stay in the log until they are overwritten (`memlog.service.erasing.scrubbing`).
 """
 
 import re

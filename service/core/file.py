@@ -9,7 +9,7 @@ from memlog.eventlog.damage import MAX_LINE
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.streams import shown
 from memlog.query.core import CoreMemory
-from memlog.service.core_markdown import parse
+from memlog.service.core.markdown import parse
 
 _SHAPE_HINT = 'the shape is {"user":{"key":"value"},"agent":{}}'
 _TEXT_SUFFIXES = (".md", ".markdown", ".txt")

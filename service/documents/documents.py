@@ -23,12 +23,12 @@ from memlog.projector.catchup import Progress
 from memlog.query import documents as standing
 from memlog.query.document_tree import DocumentFolder, tree
 from memlog.query.documents import Document, DocumentText, Registered, Source
-from memlog.service.folder import Patterns
-from memlog.service.indexing import Added, Append, Indexing, TakeOver, Wanted, described
+from memlog.service.documents.folder import Patterns
+from memlog.service.documents.indexing import Added, Append, Indexing, TakeOver, Wanted, described
+from memlog.service.documents.records import IndexingJob, SourceRecords
+from memlog.service.documents.status import SourceStatus, known, status_of
+from memlog.service.documents.text_files import filetype
 from memlog.service.read_model import Reading
-from memlog.service.source_records import IndexingJob, SourceRecords
-from memlog.service.source_status import SourceStatus, known, status_of
-from memlog.service.text_files import filetype
 
 _Sources = list[Source]
 _Documents = list[Document]

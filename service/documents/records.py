@@ -17,7 +17,7 @@ from memlog.eventlog import disk, locks, timestamps
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import make_path
 from memlog.projector import files
-from memlog.service.text_files import Look, Reason
+from memlog.service.documents.text_files import Look, Reason
 
 _KILLED = "the process that read it was killed"
 

@@ -12,8 +12,8 @@ from memlog.eventlog.log import Position
 from memlog.projector.core_view import CoreView
 from memlog.query.core import CoreMemory, core_memory
 from memlog.query.traces import streams_of
-from memlog.service.core_file import contents, is_json, sections_of_json, sections_of_text
-from memlog.service.core_markdown import parse
+from memlog.service.core.file import contents, is_json, sections_of_json, sections_of_text
+from memlog.service.core.markdown import parse
 from memlog.service.read_model import Reading
 
 Section = Literal["user", "agent"]

@@ -15,11 +15,11 @@ from memlog.eventlog.following import SWEEP_SECONDS
 from memlog.eventlog.hints import Hints
 from memlog.query import documents as standing
 from memlog.query.documents import Registered
-from memlog.service.documents import Documents
-from memlog.service.folder import Patterns, walk
-from memlog.service.indexing import Added
+from memlog.service.documents.documents import Documents
+from memlog.service.documents.folder import Patterns, walk
+from memlog.service.documents.indexing import Added
 from memlog.service.read_model import ReadModel
-from memlog.service.watch_threads import Shared, WatchStep, Worker
+from memlog.service.watching.threads import Shared, WatchStep, Worker
 
 # An editor writes a file in several steps: it is read when the folder has been quiet for a moment.
 _QUIET_MS = 100

@@ -21,7 +21,7 @@ from memlog.projector import passages, vectors
 from memlog.projector.embedding import Embedder
 from memlog.projector.sqlite import Connection, wrapped
 from memlog.service.read_model import ReadModel
-from memlog.service.watch_lock import WatchLock
+from memlog.service.watching.lock import WatchLock
 
 _AT_A_TIME = 0.1  # what is said while many documents are read does not wait for them all
 _LOCK_TIMEOUT = 1.0  # who is told to stop stops soon, also while another one projects

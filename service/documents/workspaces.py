@@ -6,8 +6,8 @@ from typing import Literal
 from memlog.eventlog.log import Position
 from memlog.projector.catchup import Progress
 from memlog.query.documents import Source
-from memlog.service.documents import Documents
-from memlog.service.indexing import USER_FILE, Added
+from memlog.service.documents.documents import Documents
+from memlog.service.documents.indexing import USER_FILE, Added
 
 FILES = ("MEMORY.md", "memory/*.md", USER_FILE)
 """What of a workspace is read."""

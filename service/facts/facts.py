@@ -14,7 +14,7 @@ from memlog.query.facts.answers import FactAnswer, by_key, no_rank, topic_of, wh
 from memlog.query.facts.asking import ask
 from memlog.query.facts.facts import Fact, Topic, all_topics, topics
 from memlog.query.facts.topics import key_of
-from memlog.service.ranked_lists import ranked_list
+from memlog.service.facts.ranked_lists import ranked_list
 from memlog.service.read_model import Reading
 from memlog.service.saving import Append
 

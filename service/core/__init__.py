@@ -1,0 +1,1 @@
+"""Core memory: setting it, and importing it from files."""

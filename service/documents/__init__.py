@@ -1,0 +1,1 @@
+"""Documents: folders of files that are read into the log."""

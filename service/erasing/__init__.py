@@ -1,0 +1,1 @@
+"""Erasing: forgetting, scrubbing, and proof that it is gone."""

@@ -1,0 +1,1 @@
+"""Facts: setting them, and finding ranked lists in a text."""

@@ -1,0 +1,1 @@
+"""Memories: saving, merging what says the same, fading."""
