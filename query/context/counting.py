@@ -23,8 +23,9 @@ COUNTERS: tuple[Counter, ...] = get_args(Counter)
 _CHARACTERS = 16
 """Of a token at most, in what is weighed."""
 
-_CHINESE = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
-_WORD = re.compile(r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)+(?!\S)")
+# Texts, which `re` compiles when they are first needed: few ask for the heuristic.
+_CHINESE = r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]"
+_WORD = r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)+(?!\S)"
 
 
 def check_counter(counter: str) -> None:
@@ -58,8 +59,8 @@ def tokens(text: str, counter: Counter) -> int:
 
 
 def _heuristic(text: str) -> float:
-    chinese = len(_CHINESE.findall(text))
-    return chinese * 1.5 + len(_WORD.findall(_CHINESE.sub(" ", text))) * 0.75
+    chinese = len(re.findall(_CHINESE, text))
+    return chinese * 1.5 + len(re.findall(_WORD, re.sub(_CHINESE, " ", text))) * 0.75
 
 
 _WEIGHTS: dict[Counter, Callable[[str], float]] = {

@@ -23,7 +23,8 @@ _BRACKETS = "[［【〔"
 _CITATION = rf"[{re.escape(_BRACKETS)}](?=\s*(?:M|[{_LIKE_M}]\s*\d))"
 _LINES = "|".join(re.escape(line[:-1]).replace(r"\ ", r"\s+") for line in (FIRST_LINE, LAST_LINE))
 _MARKS = re.compile(rf"(?<!\\)(\\*+)({_CITATION}|(?i:{_LINES}))")
-_MAY_BE_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\xa0\xad\u0600-\U0010ffff]")
+_MAY_BE_UNSEEN = re.compile(r"[^ -~\xa1-\xac\xae-\u05ff]")
+"""By what it is not: a range up to the last character takes `re` 6 ms to compile, this 0.6."""
 
 
 def escaped(text: str, *, keep_lines: bool = False) -> str:

@@ -22,7 +22,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 _ROLES = ("user", "assistant")
 """Who speaks in a conversation. What tools and the system said before is data, and no instruction."""
 
-_UNSEEN_IN_JSON = re.compile(r"[\x7f-\xa0\xad\u0600-\U0010ffff]")
+_UNSEEN_IN_JSON = re.compile(r"[^\x00-~\xa1-\xac\xae-\u05ff]")
 _JSON_MEMBERS = (
     *("title", "category", "content", "relevance_score", "importance", "chat", "role", "name", "ts"),
     "position",

@@ -5,12 +5,13 @@ below a folder that is left out is looked at (https://git-scm.com/docs/gitignore
 """
 
 from pathlib import Path
-from typing import NamedTuple
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING, NamedTuple
 
 from memlog.service.documents import text_files
 from memlog.service.documents.text_files import Unfit
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 _NAME = ".gitignore"
 
@@ -19,7 +20,7 @@ class _Rules(NamedTuple):
     """The rules of one file. prefix: the length of what a path below the root has in front of what they see;
     above: what stands above the root, and is in front of the path for them."""
 
-    spec: GitIgnoreSpec
+    spec: "GitIgnoreSpec"
     prefix: int
     above: str
 
@@ -69,7 +70,7 @@ def above(root: Path) -> Ignoring:
     return Ignoring() if rules.leaves_out("", is_folder=False) else rules
 
 
-def _spec(path: str) -> GitIgnoreSpec | None:
+def _spec(path: str) -> "GitIgnoreSpec | None":
     """The rules of a file; None where there is none. Git takes names as bytes, whatever they say.
 
     Raises:
@@ -83,5 +84,7 @@ def _spec(path: str) -> GitIgnoreSpec | None:
         if unfit.reason == "unreadable":
             raise
         return None
+    from pathspec import GitIgnoreSpec
+
     lines = data.decode("utf-8-sig", "surrogateescape").splitlines()
     return GitIgnoreSpec.from_lines(lines)
