@@ -5,7 +5,7 @@ import click
 from memlog.cli.failures import LOSS
 from memlog.cli.opening import open_log
 from memlog.cli.output import json_option, note, one_line, print_json
-from memlog.eventlog.seals import Seal
+from memlog.eventlog.seals.lines import Seal
 
 
 @click.command()

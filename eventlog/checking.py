@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memlog.eventlog import seals
 from memlog.eventlog.damage import DAMAGE, BadLine
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.reading import Entry, Key, entry_of, reading, redactions_in, why_left_out
-from memlog.eventlog.seals import Seals
+from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.lines import Seals
+from memlog.eventlog.seals.losses import unlike
 from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import SEALS, Segment, segments_of, shown
 
@@ -63,7 +64,7 @@ def check_log(log: Path) -> LogCheck:
     """
     try:
         lines = count_lines(log)
-        found = seals.read_seals(log)
+        found = read_seals(log)
         return LogCheck(
             lines=lines,
             seals=len(found.standing),
@@ -159,5 +160,5 @@ def _missing(log: Path, lines: Lines, found: Seals) -> Iterator[str]:
 
 
 def _unlike(log: Path) -> Iterator[str]:
-    for each in seals.unlike(log):
+    for each in unlike(log):
         yield f"{each.seal.stream}/{each.seal.segment}: {each.why}"

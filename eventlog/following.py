@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Event
 
 from memlog.eventlog import disk
-from memlog.eventlog.hints import Hints
+from memlog.eventlog.hints import ChangeHints
 from memlog.eventlog.reading import Entry, entry_of, reading
 from memlog.eventlog.segment import read_lines
 from memlog.eventlog.streams import Segment, may_be_stream
@@ -75,7 +75,7 @@ def looks(folder: Path, stop: Event | None = None) -> Iterator[None]:
     stop: set by another thread, it ends the looks.
     """
     stop = stop or Event()
-    with closing(Hints(is_deep=True, stop=stop)) as hints:
+    with closing(ChangeHints(is_deep=True, stop=stop)) as hints:
         pause = 0.0
         while not stop.is_set():
             started = time.monotonic()
@@ -85,7 +85,7 @@ def looks(folder: Path, stop: Event | None = None) -> Iterator[None]:
             pause = _AFTERWARDS if has_changed else _pause(hints, folder, took)
 
 
-def _pause(hints: Hints, folder: Path, took: float) -> float:
+def _pause(hints: ChangeHints, folder: Path, took: float) -> float:
     """How long to wait for a change after a look that took so many seconds, and after which all was quiet."""
     if hints.works:
         return SWEEP_SECONDS

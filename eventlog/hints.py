@@ -24,7 +24,7 @@ _Identity = tuple[int, int]
 _Changes = Generator[set[str], None, None]
 
 
-class Hints:
+class ChangeHints:
     """Waits until something changes in folders. Close it after use.
 
     is_deep: also in the folders below them, those to come included. Folders are watched, never files.

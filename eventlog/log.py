@@ -12,13 +12,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from memlog.eventlog import disk, locks, privacy, seals, timestamps
+from memlog.eventlog import disk, locks, privacy, timestamps
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.draft import Draft, FindStream, draft
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.events import Event
 from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.line import ends_with_crc
+from memlog.eventlog.seals import sealing
+from memlog.eventlog.seals.file import SealWatch
+from memlog.eventlog.seals.lines import Seal
+from memlog.eventlog.seals.losses import Loss, losses
 from memlog.eventlog.streams import SEALS, SegmentName, newest_segment, segment_names, segments_of
 from memlog.eventlog.writing import check_regular, identity, write_lines
 
@@ -74,7 +78,7 @@ class Log:
         self.durability: Durability = durability
         self._lock_timeout = lock_timeout
         self._find_stream = find_stream
-        self._seals = seals.SealWatch(self.path)
+        self._seals = SealWatch(self.path)
         self._redact = redact
         self._synced: set[tuple[int, int]] = set()
         self._last_at: dict[tuple[int, int], tuple[int, str]] = {}
@@ -138,7 +142,7 @@ class Log:
             for item, offset in zip(drafts, offsets, strict=True)
         ]
 
-    def seal(self) -> list[seals.Seal]:
+    def seal(self) -> list[Seal]:
         """Close and seal every segment that has no seal, the newest of each stream too; return the new seals,
         once they are durable. The next append to a stream begins its next segment.
 
@@ -160,7 +164,7 @@ class Log:
                 raise _not_sealed(error, stream) from error
         return made
 
-    def accept_loss(self) -> list[seals.Seal]:
+    def accept_loss(self) -> list[Seal]:
         """Say that what is missing of sealed segments is lost, and seal what stands; return the new seals.
 
         Raises:
@@ -168,18 +172,18 @@ class Log:
             LogError: a segment could not be read, or the seals not be written.
         """
         try:
-            return seals.accept_loss(self.path, lock_timeout=self._lock_timeout)
+            return sealing.accept_loss(self.path, lock_timeout=self._lock_timeout)
         except OSError as error:
             raise _not_sealed(error, self.path.name) from error
 
-    def losses(self) -> list[seals.Loss]:
+    def losses(self) -> list[Loss]:
         """The sealed segments that are gone or shorter than their seal says, and nobody has accepted it.
 
         Raises:
             LogError: the seals cannot be read.
         """
         try:
-            return seals.losses(self.path)
+            return losses(self.path)
         except OSError as error:
             message = f"{self.path.name}/{SEALS}: {error.strerror or error}"
             raise LogError(message, hint="see that it can be read") from error
@@ -226,8 +230,8 @@ class Log:
 
     def _sealed(
         self, stream: str, names: list[SegmentName], deadline: float, *, also_grown: bool = False
-    ) -> list[seals.Seal]:
-        return seals.seal(
+    ) -> list[Seal]:
+        return sealing.seal(
             self.path,
             stream,
             [name.filename for name in names],

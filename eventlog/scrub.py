@@ -8,18 +8,20 @@ reader takes the second for anything, and the next run finishes them; the redact
 
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from hashlib import sha256
 from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog import disk, locks, seals
+from memlog.eventlog import disk, locks
 from memlog.eventlog.damage import MAX_LINE
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import entered
 from memlog.eventlog.line import ERASING
 from memlog.eventlog.reading import Key, entry_of, is_redacted, reading
+from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.held import held_in
+from memlog.eventlog.seals.sealing import blank, reseal
 from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment
 from memlog.eventlog.writing import check_regular, identity, overwrite_all
@@ -95,9 +97,9 @@ def unfinished(segments: Iterable[Segment]) -> list[Segment]:
         OSError: the seals cannot be read.
     """
     found = list(segments)
-    standing = seals.read_seals(found[0].log).standing if found else {}
-    blank = {name for name, seal in standing.items() if seal.is_blank}
-    return [segment for segment in found if _name(segment) in blank]
+    standing = read_seals(found[0].log).standing if found else {}
+    blanked = {name for name, seal in standing.items() if seal.is_blank}
+    return [segment for segment in found if _name(segment) in blanked]
 
 
 def renew_seal(segment: Segment, lock_timeout: float) -> None:
@@ -106,18 +108,18 @@ def renew_seal(segment: Segment, lock_timeout: float) -> None:
     Raises:
         Busy, OSError: the seals cannot be written.
     """
-    seals.reseal(segment.log, *_name(segment), lock_timeout=lock_timeout)
+    reseal(segment.log, *_name(segment), lock_timeout=lock_timeout)
 
 
 def _before(segment: Segment, fd: int, lock_timeout: float) -> SealState:
     """Take the hash out of the seal, where the segment is what it says, or has only grown since: another hash
     must never be made for what somebody else has changed."""
-    seal = seals.read_seals(segment.log).standing.get(_name(segment))
+    seal = read_seals(segment.log).standing.get(_name(segment))
     if seal is None:
         return "none"
-    if not (seal.is_blank or seal.sha256 == _hash(fd, seal.bytes)):
+    if not (seal.is_blank or seal.sha256 == held_in(fd, seal.bytes).sha256):
         return "unlike"
-    seals.blank(segment.log, *_name(segment), lock_timeout=lock_timeout)
+    blank(segment.log, *_name(segment), lock_timeout=lock_timeout)
     return "renewed"
 
 
@@ -173,14 +175,6 @@ def _is_blank(fd: int, line: Line) -> bool:
 def _again(fd: int, line: Line) -> Line:
     """`line` with the bytes that stand there now; without, where it is too long to be an event."""
     return line if line.length > MAX_LINE else replace(line, data=disk.read(fd, line.length, line.offset))
-
-
-def _hash(fd: int, end: int) -> str:
-    """sha256 of the first `end` bytes, in hex."""
-    found = sha256()
-    for start in range(0, end, _BLOCK):
-        found.update(disk.read(fd, min(_BLOCK, end - start), start))
-    return found.hexdigest()
 
 
 def _name(segment: Segment) -> tuple[str, str]:

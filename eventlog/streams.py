@@ -202,7 +202,7 @@ def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
     Links, devices and files of other names are never read: they are the second list, without hidden ones.
     """
     # Here: sealing itself needs the names of this module.
-    from memlog.eventlog.seals import sealed_bytes
+    from memlog.eventlog.seals.losses import sealed_bytes
 
     segments: list[Segment] = []
     folders, strangers = _stream_folders(log)

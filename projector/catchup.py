@@ -12,11 +12,11 @@ from pathlib import Path
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
-from memlog.eventlog.seals import Loss, losses
+from memlog.eventlog.seals.losses import Loss, losses
 from memlog.eventlog.segment import opened
 from memlog.eventlog.streams import Segment, SegmentName, segments_of, shown
 from memlog.projector import checkpoints, handlers
-from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, Hints
+from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.fold import (
     HistoryChanged,
@@ -219,7 +219,7 @@ def _new_in(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> 
         stretch = _whole(segment, bounds)
         return stretch if checkpoint.offset < (stretch.end or 0) else None
     try:
-        hints = Hints.of(disk.look(segment.path))
+        hints = FileHints.of(disk.look(segment.path))
     except FileNotFoundError:
         return _gone(segment)
     return None if checkpoint.has_nothing_new(segment, hints) else as_it_stands(segment, hints.size)

@@ -12,7 +12,7 @@ from memlog.projector.sqlite import Connection
 
 
 @dataclass(frozen=True)
-class Hints:
+class FileHints:
     """Size, inode and mtime of a file: equal to what they were, nothing has changed."""
 
     size: int
@@ -20,11 +20,11 @@ class Hints:
     mtime_ns: int
 
     @classmethod
-    def of(cls, status: os.stat_result) -> "Hints":
+    def of(cls, status: os.stat_result) -> "FileHints":
         """Those of a file."""
         return cls(status.st_size, status.st_ino, status.st_mtime_ns)
 
-    def up_to(self, end: int | None) -> "Hints":
+    def up_to(self, end: int | None) -> "FileHints":
         """Those of a file of which nothing behind `end` was looked at: the rest is seen as growth."""
         return self if end is None or end >= self.size else replace(self, size=end)
 
@@ -40,14 +40,14 @@ class Checkpoint:
     fingerprint: Fingerprint = UNREAD
     lines: int = 0
     is_open: bool = False
-    hints: Hints = Hints(0, 0, 0)
+    hints: FileHints = FileHints(0, 0, 0)
 
     @property
     def offset(self) -> int:
         """What stands before it was projected."""
         return self.fingerprint.offset
 
-    def has_nothing_new(self, segment: Segment, hints: Hints) -> bool:
+    def has_nothing_new(self, segment: Segment, hints: FileHints) -> bool:
         """Whether a look at the file's status is enough to leave it alone."""
         has_final_tail = not segment.is_newest and self.offset < hints.size
         return hints == self.hints and not has_final_tail and not self._is_reopened(segment)
@@ -56,7 +56,7 @@ class Checkpoint:
         """Whether a tail that was a line is pending again: its seal has gone."""
         return self.is_open and segment.is_newest
 
-    def still_holds(self, segment: Segment, fd: int, hints: Hints) -> bool:
+    def still_holds(self, segment: Segment, fd: int, hints: FileHints) -> bool:
         """Whether what was read still stands before the offset of the open file.
 
         Where size, inode and mtime changed otherwise than by growth, the whole prefix is hashed; the same
@@ -112,10 +112,10 @@ def following(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
     One that did not hold before does not hold afterwards. Within the caller's transaction.
     """
     before = load(db, segment)
-    held = before.still_holds(segment, fd, Hints.of(disk.status(fd))) and before.fingerprint.matches(fd)
+    held = before.still_holds(segment, fd, FileHints.of(disk.status(fd))) and before.fingerprint.matches(fd)
     yield
     if before != NOTHING_READ and held:
-        hints = replace(Hints.of(disk.status(fd)), size=before.hints.size)
+        hints = replace(FileHints.of(disk.status(fd)), size=before.hints.size)
         save(db, segment, replace(before, fingerprint=fingerprint(fd, before.offset), hints=hints))
 
 
@@ -131,4 +131,4 @@ def _from_row(
     mtime_ns: int,
 ) -> Checkpoint:
     mark = Fingerprint(offset, tail, chain, rest)
-    return Checkpoint(mark, lines, bool(is_open), Hints(size, inode, mtime_ns))
+    return Checkpoint(mark, lines, bool(is_open), FileHints(size, inode, mtime_ns))

@@ -15,7 +15,7 @@ from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment
 from memlog.eventlog.upcast import Place
 from memlog.projector import checkpoints, handlers
-from memlog.projector.checkpoints import Checkpoint, Hints
+from memlog.projector.checkpoints import Checkpoint, FileHints
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers.placed import Placed
 from memlog.projector.rows import insert
@@ -90,7 +90,7 @@ def fold_segment(
     with _opened(segment) as fd:
         while True:
             checkpoint = checkpoints.load(db, segment)
-            hints = Hints.of(disk.status(fd))
+            hints = FileHints.of(disk.status(fd))
             if not checkpoint.still_holds(segment, fd, hints):
                 raise HistoryChanged(segment.stream, f"{segment.name.filename} was rewritten")
             # Another projector may have come further since the stretch was measured.
@@ -321,7 +321,7 @@ def _batch(lines: Iterator[Line], share: int) -> list[Line]:
     return batch
 
 
-def _advanced(checkpoint: Checkpoint, batch: list[Line], fd: int, hints: Hints) -> Checkpoint:
+def _advanced(checkpoint: Checkpoint, batch: list[Line], fd: int, hints: FileHints) -> Checkpoint:
     if not batch:
         return Checkpoint(checkpoint.fingerprint, checkpoint.lines, checkpoint.is_open, hints)
     last = batch[-1]

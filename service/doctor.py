@@ -11,7 +11,8 @@ import msgspec
 from memlog.eventlog import disk
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.reading import reading
-from memlog.eventlog.seals import losses, read_seals
+from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.losses import losses
 from memlog.eventlog.streams import SEALS, Segment, segments_of, shown
 from memlog.projector import catchup
 from memlog.projector.cache import cache_file, check_cache

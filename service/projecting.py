@@ -4,7 +4,7 @@ import time
 
 import msgspec
 
-from memlog.eventlog.seals import loss_error
+from memlog.eventlog.seals.losses import loss_error
 from memlog.projector import passages
 from memlog.projector.catchup import Progress
 from memlog.projector.projector import Embedded

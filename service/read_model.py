@@ -13,7 +13,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError, LogError
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.reading import is_about
-from memlog.eventlog.seals import loss_error, losses
+from memlog.eventlog.seals.losses import loss_error, losses
 from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.projector.chunking import ChunkSizes

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import get_args
 
 import memlog
-from memlog.eventlog import seals, timestamps
+from memlog.eventlog import timestamps
 from memlog.eventlog.damage import HINTS, Reason
 from memlog.eventlog.events import TYPES
 from memlog.eventlog.line import decode
+from memlog.eventlog.seals import sealing
+from memlog.eventlog.seals.lines import Damage, link
 from memlog.eventlog.streams import SegmentName, conversation_stream
 from memlog.eventlog.upcast import Place
 
@@ -41,15 +43,15 @@ def test_the_seal_of_the_worked_example_is_the_one_that_is_made(tmp_path, monkey
     folder = tmp_path / "log" / "conversations" / "telegram_7"
     folder.mkdir(parents=True)
     (folder / "2026-02-24.jsonl").write_bytes(examples()[0].encode() + b"\n")
-    seals.seal(tmp_path / "log", "conversations/telegram_7", ["2026-02-24.jsonl"])
+    sealing.seal(tmp_path / "log", "conversations/telegram_7", ["2026-02-24.jsonl"])
     line = (tmp_path / "log" / "seals.jsonl").read_bytes()
     assert line == examples()[2].encode() + b"\n"
     assert len(line) == 288
-    assert f"`{seals.link(line[:-1])}`" in FORMAT
+    assert f"`{link(line[:-1])}`" in FORMAT
 
 
 def test_every_damage_of_a_seal_is_explained():
-    for damage in get_args(seals.Damage):
+    for damage in get_args(Damage):
         assert f"`{damage}`" in FORMAT
 
 

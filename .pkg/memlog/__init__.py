@@ -51,47 +51,47 @@ if TYPE_CHECKING:
     from memlog.projector.chunking import ChunkSizes
     from memlog.projector.verify import NulRun, Verification
     from memlog.query.context.context import Context, LeftOut
+    from memlog.query.context.entries import Entry
     from memlog.query.core import CoreMemory
     from memlog.query.daily_events import DailyEvent
     from memlog.query.document_tree import DocumentFile, DocumentFolder
     from memlog.query.documents import Document, DocumentText, Source
-    from memlog.query.context.entries import Entry
-    from memlog.query.search.expansion import Around
     from memlog.query.facts.answers import FactAnswer, Route
     from memlog.query.facts.facts import Fact
     from memlog.query.filters import Filters
     from memlog.query.gate.gate import Gate, should_retrieve
     from memlog.query.memories import Memory
     from memlog.query.provenance import QuarantinedLine, Stored
+    from memlog.query.search.expansion import Around
+    from memlog.query.search.hits import Evidence, Hit, LinePosition
     from memlog.query.search.ranking import Ranking
+    from memlog.query.search.search import SearchResult
+    from memlog.query.sessions import Session, SessionContent
+    from memlog.query.summaries import Summary
+    from memlog.query.window import Window, WindowMessage
+    from memlog.service.core.core import Core, CoreValue, Imported
+    from memlog.service.daily_events import DailyEvents
     from memlog.service.doctor import Finding
     from memlog.service.documents.documents import Documents
-    from memlog.service.facts.facts import Facts, FactsExtracted, FactsSet
     from memlog.service.documents.folder import Skipped
     from memlog.service.documents.indexing import Added
     from memlog.service.documents.records import IndexingJob
     from memlog.service.documents.status import SourceStatus
+    from memlog.service.documents.workspaces import Workspaces
     from memlog.service.erasing.forgetting import DoomedLine, Forgotten
-    from memlog.query.search.hits import Evidence, Hit, LinePosition
-    from memlog.query.search.search import SearchResult
-    from memlog.query.window import Window, WindowMessage
-    from memlog.service.memories.memories import Memories
-    from memlog.service.saving import Saved
-    from memlog.service.memories.fading import Decayed, Pruned
-    from memlog.query.sessions import Session, SessionContent
-    from memlog.query.summaries import Summary
-    from memlog.service.core.core import Core, CoreValue, Imported
-    from memlog.service.daily_events import DailyEvents
-    from memlog.service.projecting import EmbedReport, ProjectReport
-    from memlog.service.projects import Project, ProjectRemoval, Projects
     from memlog.service.erasing.proving import Proof, Standing
     from memlog.service.erasing.scrubbing import Scrubbed
     from memlog.service.erasing.secret_places import SecretPlace
+    from memlog.service.facts.facts import Facts, FactsExtracted, FactsSet
+    from memlog.service.memories.fading import Decayed, Pruned
+    from memlog.service.memories.memories import Memories
+    from memlog.service.projecting import EmbedReport, ProjectReport
+    from memlog.service.projects import Project, ProjectRemoval, Projects
+    from memlog.service.saving import Saved
     from memlog.service.stats import Stats
     from memlog.service.status import Status
     from memlog.service.store import Store, open
     from memlog.service.watching.threads import WatchStep
-    from memlog.service.documents.workspaces import Workspaces
 
 __version__ = "0.1.0"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from memlog.eventlog import disk
 from memlog.eventlog.following import SWEEP_SECONDS
-from memlog.eventlog.hints import Hints
+from memlog.eventlog.hints import ChangeHints
 from memlog.query import documents as standing
 from memlog.query.documents import Registered
 from memlog.service.documents.documents import Documents
@@ -83,7 +83,7 @@ class Folders(Worker):
 
     def _work(self) -> None:
         stop = self._shared.stop
-        with closing(Hints(is_deep=False, stop=stop, step_ms=_QUIET_MS, group_ms=_AT_MOST_MS)) as hints:
+        with closing(ChangeHints(is_deep=False, stop=stop, step_ms=_QUIET_MS, group_ms=_AT_MOST_MS)) as hints:
             while not stop.is_set():
                 self._try(self._look)
                 folders = {folder for each in self._watched.values() for folder in each.folders}

@@ -11,7 +11,7 @@ from log_damage import CHAT, SEGMENT, Written, events_of, flips, is_found, place
 import memlog
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.log import Log
-from memlog.eventlog.seals import unlike
+from memlog.eventlog.seals.losses import unlike
 
 SEED = 20260224
 

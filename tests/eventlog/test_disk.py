@@ -12,7 +12,7 @@ from memlog.eventlog import disk, privacy
 
 ROOT = Path(__file__).parent.parent.parent
 BEHIND_THE_DISK = sorted(
-    {*ROOT.glob("eventlog/*.py")} - {ROOT / "eventlog/disk.py"}
+    {*ROOT.glob("eventlog/**/*.py")} - {ROOT / "eventlog/disk.py"}
     | {ROOT / "projector" / name for name in ("cache.py", "core_view.py", "files.py", "generations.py")}
 )
 HARMLESS = {"os.stat_result", "os.urandom", "os.strerror", "os.DirEntry"}

@@ -13,18 +13,18 @@ import watchfiles
 
 from memlog.eventlog import following
 from memlog.eventlog.following import looks, state_of
-from memlog.eventlog.hints import Hints
+from memlog.eventlog.hints import ChangeHints
 
 SOON = 1.0
 
 
 @pytest.fixture
-def hints() -> Iterator[Callable[..., Hints]]:
+def hints() -> Iterator[Callable[..., ChangeHints]]:
     """Makes them, and closes them."""
-    made: list[Hints] = []
+    made: list[ChangeHints] = []
 
-    def make(*, is_deep: bool = True) -> Hints:
-        made.append(Hints(is_deep=is_deep, stop=threading.Event()))
+    def make(*, is_deep: bool = True) -> ChangeHints:
+        made.append(ChangeHints(is_deep=is_deep, stop=threading.Event()))
         return made[-1]
 
     yield make
@@ -32,7 +32,7 @@ def hints() -> Iterator[Callable[..., Hints]]:
         each.close()
 
 
-def test_what_changes_below_a_folder_is_told(tmp_path: Path, hints: Callable[..., Hints]) -> None:
+def test_what_changes_below_a_folder_is_told(tmp_path: Path, hints: Callable[..., ChangeHints]) -> None:
     waiting = hints()
     assert waiting.wait([tmp_path], 0) == {str(tmp_path)}, "who begins to watch has to look"
     assert waiting.wait([tmp_path], 0.2) == set()
@@ -43,7 +43,7 @@ def test_what_changes_below_a_folder_is_told(tmp_path: Path, hints: Callable[...
 
 
 def test_of_folders_that_are_watched_alone_what_is_deeper_is_not_told(
-    tmp_path: Path, hints: Callable[..., Hints]
+    tmp_path: Path, hints: Callable[..., ChangeHints]
 ) -> None:
     (tmp_path / "deep").mkdir()
     waiting = hints(is_deep=False)
@@ -53,7 +53,9 @@ def test_of_folders_that_are_watched_alone_what_is_deeper_is_not_told(
     assert waiting.wait([tmp_path, tmp_path / "deep"], 0) == {str(tmp_path), str(tmp_path / "deep")}
 
 
-def test_a_folder_that_was_made_anew_is_watched_anew(tmp_path: Path, hints: Callable[..., Hints]) -> None:
+def test_a_folder_that_was_made_anew_is_watched_anew(
+    tmp_path: Path, hints: Callable[..., ChangeHints]
+) -> None:
     folder, other = tmp_path / "folder", tmp_path / "other"
     folder.mkdir()
     other.mkdir()
@@ -85,7 +87,7 @@ def test_without_watches_looks_go_on_and_another_try_is_made(
 
 
 def test_a_watch_that_dies_is_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hints: Callable[..., Hints]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hints: Callable[..., ChangeHints]
 ) -> None:
     def dies(*folders: Any, **options: Any) -> Iterator[Any]:
         yield set()

@@ -7,7 +7,9 @@ import pytest
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.seals import blank, loss_error, losses, read_seals, seal, unlike
+from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.losses import loss_error, losses, unlike
+from memlog.eventlog.seals.sealing import blank, seal
 
 TODAY = "2026-02-24.jsonl"
 

@@ -10,13 +10,16 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog import disk, scrub, seals
+from memlog.eventlog import disk, scrub
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.events import Message, Redacted
 from memlog.eventlog.line import ERASING
 from memlog.eventlog.log import Log
 from memlog.eventlog.reading import in_log_order, redacted_keys, segments_about
 from memlog.eventlog.scrub import Erased
+from memlog.eventlog.seals import sealing
+from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.held import measured
 
 STREAM = "conversations/x_1"
 OLD = "2026-02-24.jsonl"
@@ -216,7 +219,7 @@ def test_what_is_no_file_is_not_written(store: Erasing) -> None:
 
 
 def seal_old(store: Erasing) -> None:
-    seals.seal(store.log, STREAM, [OLD])
+    sealing.seal(store.log, STREAM, [OLD])
 
 
 def test_a_seal_is_renewed_and_its_old_hash_is_blank(store: Erasing) -> None:
@@ -225,22 +228,22 @@ def test_a_seal_is_renewed_and_its_old_hash_is_blank(store: Erasing) -> None:
     store.forget("a")
     (erased,) = store.scrub()
     assert erased.seal == "renewed"
-    read = seals.read_seals(store.log)
+    read = read_seals(store.log)
     assert (read.damaged, [line.seal.is_blank for line in read.lines if line.seal]) == ([], [True, False])
-    assert read.standing[STREAM, OLD].is_of(seals.measured(store.log, STREAM, OLD))
+    assert read.standing[STREAM, OLD].is_of(measured(store.log, STREAM, OLD))
     store.scrub()
-    assert seals.read_seals(store.log) == read
+    assert read_seals(store.log) == read
 
 
 def test_the_seal_of_a_segment_that_was_changed_stays_and_tells_it(store: Erasing) -> None:
     path = store.write(foreign("my number is 5551234", id="a") + foreign("green tea", id="b"))
     seal_old(store)
-    before = seals.read_seals(store.log)
+    before = read_seals(store.log)
     path.write_bytes(path.read_bytes().replace(b"green tea", b"black tea"))
     store.forget("a")
     (erased,) = store.scrub()
     assert (erased.lines, erased.seal) == (1, "unlike")
-    assert seals.read_seals(store.log) == before
+    assert read_seals(store.log) == before
 
 
 def test_a_sealed_segment_may_have_grown(store: Erasing) -> None:
@@ -256,7 +259,7 @@ def test_an_erasure_that_was_killed_before_its_seal_was_renewed_is_finished(stor
     store.write(foreign("my number is 5551234", id="a"))
     seal_old(store)
     store.forget("a")
-    seals.blank(store.log, STREAM, OLD)
+    sealing.blank(store.log, STREAM, OLD)
     assert [segment.name.filename for segment in scrub.unfinished(segments_about(store.log))] == [OLD]
     (erased,) = store.scrub()
     assert erased.seal == "renewed"
@@ -324,17 +327,17 @@ def check_between(store: Erasing, wanted: dict[Path, list[bytes]]) -> None:
             if shall.strip() or line[:1] == b" ":
                 assert line == shall
     assert [each for each in store.said() if len(each) == 1 and each not in "ad"] == ["b", "c"]
-    read = seals.read_seals(store.log)
+    read = read_seals(store.log)
     assert [line.damage for line in read.damaged if line.damage != "torn"] == []
     seal = read.standing[STREAM, OLD]
-    assert seal.is_blank or seal.is_of(seals.measured(store.log, STREAM, OLD))
+    assert seal.is_blank or seal.is_of(measured(store.log, STREAM, OLD))
 
 
 def check_after(store: Erasing, wanted: dict[Path, list[bytes]]) -> None:
     store.scrub()
     assert {path: path.read_bytes().split(b"\n") for path in wanted} == wanted
-    read = seals.read_seals(store.log)
-    assert read.standing[STREAM, OLD].is_of(seals.measured(store.log, STREAM, OLD))
+    read = read_seals(store.log)
+    assert read.standing[STREAM, OLD].is_of(measured(store.log, STREAM, OLD))
     assert store.scrub() == []
     store.say(e="the next")
     assert store.said()[-1] == "e"

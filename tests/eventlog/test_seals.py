@@ -11,21 +11,12 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog import disk, seals
+from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
-from memlog.eventlog.seals import (
-    BLANK,
-    FIRST,
-    Seal,
-    blank,
-    encoded,
-    link,
-    measured,
-    read_seals,
-    reseal,
-    seal,
-    seals_in,
-)
+from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.held import measured
+from memlog.eventlog.seals.lines import BLANK, FIRST, Seal, Seals, encoded, link, seals_in
+from memlog.eventlog.seals.sealing import blank, reseal, seal
 from memlog.eventlog.streams import segments_of
 
 Hold = Callable[[Path], "subprocess.Popen[bytes]"]
@@ -62,7 +53,7 @@ def flip(data: bytes, offset: int) -> bytes:
 
 
 def test_a_log_without_seals_has_none(tmp_path: Path) -> None:
-    assert read_seals(tmp_path / "log") == seals.Seals([], {})
+    assert read_seals(tmp_path / "log") == Seals([], {})
 
 
 def test_the_seals_are_no_stream_and_no_stranger(sealed: Path) -> None:

@@ -10,8 +10,9 @@ from memlog.eventlog.events import Message
 from memlog.eventlog.log import Log
 from memlog.eventlog.reading import Entry, accepted, redacted_keys
 from memlog.eventlog.scrub import due_lines, erase, renew_seal, unfinished
-from memlog.eventlog.seals import SEALS, losses, read_seals, unlike
-from memlog.eventlog.streams import segments_of
+from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.losses import losses, unlike
+from memlog.eventlog.streams import SEALS, segments_of
 
 NEXT, AFTER_NEXT = "next", "after-next"
 """The ids of the events that are appended after a cut, and after a second one."""

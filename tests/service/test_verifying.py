@@ -8,7 +8,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.log import Log
-from memlog.eventlog.seals import blank
+from memlog.eventlog.seals.sealing import blank
 from memlog.projector.cache import VectorCache, cache_file
 from memlog.projector.sqlite import connect
 

@@ -1,0 +1,212 @@
+"""The lines of `log/seals.jsonl`: what a segment held when it got no more lines. Each is chained to the one
+before it.
+
+docs/storage/jsonl-format.md, "Seals", has a worked example in real bytes.
+"""
+
+import re
+import zlib
+from collections.abc import Iterator
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+
+BLANK = " " * 64
+"""In the place of a hash whose bytes were erased."""
+
+FIRST = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+"""The `prev` of a file's first line: the sha256 of nothing."""
+
+# Texts, which `re` compiles when they are first needed: `append` seals once a day. A quote in a name is
+# escaped, so that neither can be part of one.
+_HASH = rb',"sha256":"([0-9a-f ]{64})"'
+
+_CRC = rb',"crc":"([0-9a-f]{8})"\}$'
+
+_WHOLE_CRC = rb',"crc":"[0-9a-f]{8}".'
+
+_TRAILER_LENGTH = len(b',"crc":"00000000"}')
+
+Damage = Literal[
+    "torn",  # the beginning of a seal: a writer was killed; no damage
+    "bad_crc",
+    "no_seal",  # neither a seal nor the beginning of one
+    "broken_chain",  # a line before it was changed, removed or put in
+    "second_seal",  # its segment has one, and neither an erasure, nor growth, nor a loss is why
+    "no_file",  # seals.jsonl is a link, a folder or a device
+]
+"""What is wrong with a line of seals.jsonl, or with the file."""
+
+_Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f ]{64}$")]
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What a segment holds. lines: with one that has no newline."""
+
+    bytes: int
+    lines: int
+    sha256: str
+
+
+class Seal(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a segment held when it was sealed.
+
+    lines: with one that has no newline. sha256: of all its bytes; `BLANK` where some were erased since.
+    prev: `link` of the line before. at: when it was sealed.
+    lost: how many bytes less than the seal before it says; a person has accepted that.
+    """
+
+    stream: str
+    segment: str
+    bytes: _Count
+    lines: _Count
+    sha256: _Hash
+    prev: _Hash
+    at: str
+    lost: _Count | None = None
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Stream and segment."""
+        return self.stream, self.segment
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether an erasure has taken its hash, and no new seal has come: it is not finished."""
+        return self.sha256 == BLANK
+
+    def is_of(self, held: Held) -> bool:
+        """Whether `held` is what it says."""
+        return (self.bytes, self.lines, self.sha256) == (held.bytes, held.lines, held.sha256)
+
+
+class _Brief(msgspec.Struct, frozen=True, gc=False):
+    stream: str
+    segment: str
+    bytes: _Count
+
+
+_T = TypeVar("_T", Seal, _Brief)
+
+
+class SealLine(msgspec.Struct, frozen=True):
+    """A line of seals.jsonl that is not blank.
+
+    data: its bytes without the newline. seal: what it says, also where it is damaged; None where it says
+    nothing. damage: what is wrong with it.
+    """
+
+    number: int
+    offset: int
+    data: bytes
+    seal: Seal | None
+    damage: Damage | None
+
+    @property
+    def counts(self) -> bool:
+        """Whether its seal is to be believed, whatever stands before it."""
+        return self.seal is not None and self.damage != "bad_crc"
+
+
+class Seals(msgspec.Struct, frozen=True):
+    """All of seals.jsonl. standing: of each (stream, segment) the last seal that is whole."""
+
+    lines: list[SealLine]
+    standing: dict[tuple[str, str], Seal]
+
+    @property
+    def damaged(self) -> list[SealLine]:
+        """The lines with which something is wrong."""
+        return [line for line in self.lines if line.damage is not None]
+
+    def of(self, stream: str, segment: str) -> list[SealLine]:
+        """Every line about one segment, also a damaged one."""
+        return [line for line in self.lines if line.seal is not None and line.seal.name == (stream, segment)]
+
+
+def seals_in(data: bytes) -> Seals:
+    """The seals of a file of these bytes, with all that is wrong with it."""
+    lines = list(_lines(data))
+    standing = {line.seal.name: line.seal for line in lines if line.seal is not None and line.counts}
+    return Seals(lines, standing)
+
+
+def lengths_in(data: bytes) -> dict[tuple[str, str], int]:
+    """How long each segment was, by (stream, segment): what `seals_in` says and no more, faster."""
+    found = {}
+    for line in data.split(b"\n"):
+        brief = _decoded(line, _Brief) if _has_its_crc(line) else None
+        if brief is not None:
+            found[brief.stream, brief.segment] = brief.bytes
+    return found
+
+
+def encoded(seal: Seal) -> bytes:
+    """The line of a seal, with its newline."""
+    body = msgspec.json.encode(seal)[:-1]
+    return body + b',"crc":"%08x"}\n' % zlib.crc32(body)
+
+
+def link(line: bytes) -> str:
+    """What the next line has as `prev`: sha256 of `line` without its own `sha256` and `crc`, so that blanking
+    a hash breaks no chain.
+    """
+    from hashlib import sha256
+
+    return sha256(re.sub(_HASH, b"", re.sub(_CRC, b"}", line))).hexdigest()
+
+
+def blanked(line: bytes) -> bytes:
+    """`line`, as long as it is, without what its segment's hash was."""
+    body = re.sub(_HASH, b',"sha256":"%s"' % BLANK.encode(), line[:-_TRAILER_LENGTH])
+    return body + b',"crc":"%08x"}' % zlib.crc32(body)
+
+
+def _lines(data: bytes) -> Iterator[SealLine]:
+    """The lines, also one without a newline: its crc says whether it is whole.
+
+    NUL bytes around a line, which a power cut leaves, are none of its own.
+    """
+    offset, prev = 0, FIRST
+    known: dict[tuple[str, str], Seal] = {}
+    for number, whole in enumerate(data.split(b"\n"), start=1):
+        text = whole.strip(b"\0")
+        if text and not text.isspace():
+            said = _decoded(text, Seal)
+            nuls = len(whole) - len(whole.lstrip(b"\0"))
+            yield SealLine(number, offset + nuls, text, said, _damage(text, said, prev, known))
+            if said is not None:
+                prev = link(text)
+                known[said.name] = said
+        offset += len(whole) + 1
+
+
+def _damage(line: bytes, said: Seal | None, prev: str, known: dict[tuple[str, str], Seal]) -> Damage | None:
+    if said is None:
+        return "torn" if _is_torn(line) else "no_seal"
+    if not _has_its_crc(line):
+        return "bad_crc"
+    if said.prev != prev:
+        return "broken_chain"
+    old = known.get(said.name)
+    is_renewed = old is None or old.is_blank or said.lost is not None or said.bytes > old.bytes
+    return None if is_renewed else "second_seal"
+
+
+def _has_its_crc(line: bytes) -> bool:
+    return line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-_TRAILER_LENGTH]))
+
+
+def _decoded(line: bytes, kind: type[_T]) -> _T | None:
+    try:
+        return msgspec.json.decode(line, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether `line` can be the beginning of a seal and no more: behind its crc comes the brace alone."""
+    begins = line.startswith(b'{"stream":"'[: len(line)])
+    return begins and not line.endswith(b"}") and re.search(_WHOLE_CRC, line) is None

@@ -1,0 +1,104 @@
+"""Sealing: segments that get no more lines, erased ones anew, and those of which something is lost."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from memlog.eventlog.seals.file import LOCK_TIMEOUT, add, blank_hashes, locked, read_seals
+from memlog.eventlog.seals.held import has_grown, made_durable
+from memlog.eventlog.seals.lines import FIRST, Held, Seal
+from memlog.eventlog.seals.losses import unlike
+
+
+def seal(
+    log: Path,
+    stream: str,
+    segments: Sequence[str],
+    *,
+    lock_timeout: float = LOCK_TIMEOUT,
+    also_grown: bool = False,
+) -> list[Seal]:
+    """Seal those of a stream's `segments` that have no seal; return the new seals, once they are durable.
+
+    also_grown: and those that have, to which a writer that takes no lock has added something since.
+
+    The caller holds the lock of the newest, so that no line comes to it. What a seal speaks of is made
+    durable before it, since a power cut would otherwise make a loss of what nobody was promised.
+
+    Raises:
+        Busy: another process held seals.jsonl for too long.
+        OSError: it could not be written, or a segment not be read; no seal is known to be stored.
+    """
+    standing = read_seals(log).standing
+    due = [
+        segment
+        for segment in segments
+        if (stream, segment) not in standing or (also_grown and has_grown(log, standing[stream, segment]))
+    ]
+    if not due:
+        return []
+    held = {segment: made_durable(log, stream, segment) for segment in due}
+    with locked(log, lock_timeout) as (fd, before):
+        # Another process may have been faster.
+        new = [
+            segment
+            for segment in due
+            if before.standing.get((stream, segment)) == standing.get((stream, segment))
+        ]
+        return add(fd, before, [_draft(stream, segment, held[segment]) for segment in new])
+
+
+def blank(log: Path, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> None:
+    """Take the hash out of a segment's seals, before its bytes are erased: until `reseal` is done, anybody
+    sees that an erasure was begun.
+
+    Raises:
+        Busy, OSError: as `seal`.
+    """
+    with locked(log, lock_timeout) as (_, before):
+        blank_hashes(log, before.of(stream, segment))
+
+
+def reseal(log: Path, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> Seal | None:
+    """Put a new seal in the place of a segment's old one, whose hash is blanked, after bytes were erased.
+
+    Run again after a crash at any moment, it finishes. Return the seal that holds; None where there was none.
+
+    Raises:
+        Busy, OSError: as `seal`.
+    """
+    if not read_seals(log).of(stream, segment):
+        return None
+    held = made_durable(log, stream, segment)
+    with locked(log, lock_timeout) as (fd, before):
+        old = before.of(stream, segment)
+        standing = before.standing.get((stream, segment))
+        if standing is not None and standing.is_of(held):
+            blank_hashes(log, old[:-1])
+            return standing
+        blank_hashes(log, old)
+        (made,) = add(fd, before, [_draft(stream, segment, held)])
+        return made
+
+
+def accept_loss(log: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal]:
+    """Seal what stands of the segments that are unlike their seals: a person says that the rest is lost.
+    Return the new seals, once they are durable.
+
+    Raises:
+        Busy, OSError: as `seal`.
+    """
+    differing = unlike(log)
+    if not differing:
+        return []
+    nothing = Held(0, 0, FIRST)
+    drafts = [
+        _draft(each.seal.stream, each.seal.segment, held, max(0, each.seal.bytes - held.bytes))
+        for each in differing
+        for held in (each.held or nothing,)
+    ]
+    with locked(log, lock_timeout) as (fd, before):
+        return add(fd, before, drafts)
+
+
+def _draft(stream: str, segment: str, held: Held, lost: int | None = None) -> Seal:
+    return Seal(stream, segment, held.bytes, held.lines, held.sha256, FIRST, "", lost)
