@@ -36,38 +36,10 @@ VERSION = 2
 _CJK_CHARACTERS = (
     "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
 )
-_CJK = re.compile(f"[{_CJK_CHARACTERS}]+")
-
-# Russian is stemmed by shortening words alone: what begins with a stem is found by it.
-_WITHOUT_STEMS = re.compile(f"[{_CJK_CHARACTERS}\u0400-\u052f]+")
-
 # A private character is a letter to FTS5, and no text that is indexed has one.
 _STEM = "\ue000"
 _APART = " \ue001 "
 
-
-def _marks() -> str:
-    """The vowels of Indian and other scripts, as ranges of a regular expression.
-
-    They are no letters to `re`, but to the tokenizer of schema.sql, and the two must split alike.
-    """
-    blocks = (range(0x0300, 0x2100), range(0x302A, 0x309B), range(0xA66F, 0xABEE), range(0xFE00, 0xFE30))
-    codes = (code for block in blocks for code in block if unicodedata.category(chr(code)) in ("Mn", "Mc"))
-    runs = groupby(enumerate(codes), key=lambda numbered: numbered[1] - numbered[0])
-    ends = [[chr(code) for _, code in run] for _, run in runs]
-    return "".join(f"{run[0]}-{run[-1]}" for run in ends)
-
-
-_MARKS = _marks()
-_LETTERS = rf"(?:[^\W_]|[{_MARKS}])+"
-_WORD = re.compile(_LETTERS)
-
-# The tokenizer takes signs that are younger than it for letters: an emoji would be a part of the word before.
-_SIGN = re.compile(rf"[^\w\s{_MARKS}]+")
-
-# What joins the words of a path, an address, a version, a code.
-# Possessive, and only from where a word begins: else a long word is read anew from each of its letters.
-_JOINED = re.compile(rf"(?<![^\W_])(?<![{_MARKS}]){_LETTERS}+(?:(?:[._\-/\\@:+~]|://|::|->){_LETTERS}+)+")
 
 _CASES_AND_DIGITS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _VERSION = re.compile(r"(?<![^\W_])[vV]([0-9]+(?:\.[0-9]+)+)")
@@ -86,6 +58,58 @@ _PREFIX_LENGTH = 3
 
 _FEW_WORDS = 8
 """Words of a question that shows no language by a stop word are asked in every one where they are so few."""
+
+
+# Expressions that take `re` milliseconds to compile are compiled when they are first needed: a command that
+# lists memories analyses no text.
+
+
+@cache
+def _cjk() -> re.Pattern[str]:
+    return re.compile(f"[{_CJK_CHARACTERS}]+")
+
+
+@cache
+def _without_stems() -> re.Pattern[str]:
+    # Russian is stemmed by shortening words alone: what begins with a stem is found by it.
+    return re.compile(f"[{_CJK_CHARACTERS}\u0400-\u052f]+")
+
+
+@cache
+def _marks() -> str:
+    """The vowels of Indian and other scripts, as ranges of a regular expression.
+
+    They are no letters to `re`, but to the tokenizer of schema.sql, and the two must split alike.
+    """
+    blocks = (range(0x0300, 0x2100), range(0x302A, 0x309B), range(0xA66F, 0xABEE), range(0xFE00, 0xFE30))
+    codes = (code for block in blocks for code in block if unicodedata.category(chr(code)) in ("Mn", "Mc"))
+    runs = groupby(enumerate(codes), key=lambda numbered: numbered[1] - numbered[0])
+    ends = [[chr(code) for _, code in run] for _, run in runs]
+    return "".join(f"{run[0]}-{run[-1]}" for run in ends)
+
+
+def _letters() -> str:
+    return rf"(?:[^\W_]|[{_marks()}])+"
+
+
+@cache
+def _word_pattern() -> re.Pattern[str]:
+    return re.compile(_letters())
+
+
+@cache
+def _sign() -> re.Pattern[str]:
+    # The tokenizer takes signs that are younger than it for letters: an emoji would be a part of the word
+    # before.
+    return re.compile(rf"[^\w\s{_marks()}]+")
+
+
+@cache
+def _joined() -> re.Pattern[str]:
+    """What joins the words of a path, an address, a version, a code."""
+    # Possessive, and only from where a word begins: else a long word is read anew from each of its letters.
+    begins = rf"(?<![^\W_])(?<![{_marks()}])"
+    return re.compile(rf"{begins}{_letters()}+(?:(?:[._\-/\\@:+~]|://|::|->){_letters()}+)+")
 
 
 class Word(NamedTuple):
@@ -118,8 +142,8 @@ def analysed(text: str) -> str:
         return _with(text, _stems(text), _names(text))
     text = unicodedata.normalize("NFKC", text)
     folded = text.casefold()
-    plain = _SIGN.sub(" ", _plain(folded))
-    pairs = _CJK.sub(lambda run: f" {' '.join(_pairs(run[0]))} {run[0][-1]} ", plain)
+    plain = _sign().sub(" ", _plain(folded))
+    pairs = _cjk().sub(lambda run: f" {' '.join(_pairs(run[0]))} {run[0][-1]} ", plain)
     return _with(pairs, _stems(folded), _names(text))
 
 
@@ -130,7 +154,7 @@ def written_words(text: str) -> list[str]:
     stand in the index only at the end of a run, so a phrase that asked for one would miss.
     """
     plain = _folded(text)
-    return _WORD.findall(_CJK.sub(lambda run: f" {' '.join(_pairs(run[0])) or run[0]} ", plain))
+    return _word_pattern().findall(_cjk().sub(lambda run: f" {' '.join(_pairs(run[0])) or run[0]} ", plain))
 
 
 def question_words(text: str) -> list[Word]:
@@ -145,19 +169,22 @@ def question_words(text: str) -> list[Word]:
     found = {_plain(word): _word(word, spoken, asked, stop_words) for word in dict.fromkeys(between)}
     words = {word: found.get(word) or Word(word) for word in written_words(text)}
     # A name is no word of a language: it and its parts have no stems.
-    bare = [*(match[0] for match in _WORD.finditer(text) if _inner_parts(match[0])), *_telling_parts(names)]
+    bare = [
+        *(match[0] for match in _word_pattern().finditer(text) if _inner_parts(match[0])),
+        *_telling_parts(names),
+    ]
     return list((words | {word: Word(word) for word in map(_folded, bare)}).values())
 
 
 def question_names(text: str) -> list[list[str]]:
     """The words, two and more, of each path, address, version or code in `text`, as the index has them."""
-    joined = [written_words(match[0]) for match in _JOINED.finditer(text)]
+    joined = [written_words(match[0]) for match in _joined().finditer(text)]
     return [words for words in (*joined, *_names(text)) if len(words) > 1]
 
 
 def is_cjk(token: str) -> bool:
     """Whether `token` is of a script that is indexed in pairs of characters."""
-    return _CJK.fullmatch(token) is not None
+    return _cjk().fullmatch(token) is not None
 
 
 def is_mostly_latin(text: str) -> bool:
@@ -197,7 +224,9 @@ def first_place(text: str, marks: Marks) -> int:
     """Where in `text` the first word stands that a question with `marks` may have found; 0 without any."""
     places = [text.find(pair) for pair in marks.pairs]
     found = (
-        match.start() for match in _WORD.finditer(text) if _folded(match[0]).startswith(marks.beginnings)
+        match.start()
+        for match in _word_pattern().finditer(text)
+        if _folded(match[0]).startswith(marks.beginnings)
     )
     return min((place for place in (*places, next(found, -1)) if place >= 0), default=0)
 
@@ -212,7 +241,7 @@ def _stems(text: str) -> list[str]:
     is_english = languages.is_plain_english(text)
     if is_english and text.isascii():
         return []
-    words = _WORD.findall(_WITHOUT_STEMS.sub(" ", text.lower()))
+    words = _word_pattern().findall(_without_stems().sub(" ", text.lower()))
     spoken = () if is_english else languages.languages(filter(languages.is_latin, words))
     pairs = languages.stems(words, [name for name in spoken if name != ENGLISH])
     return [
@@ -256,7 +285,7 @@ def _names(text: str) -> list[list[str]]:
     """What stands in names beside their words: getUserName has get user name, v1.2.3 has 1 2 3."""
     if not _may_have_names(text):
         return []
-    found = [parts for match in _WORD.finditer(text) if (parts := _inner_parts(match[0]))]
+    found = [parts for match in _word_pattern().finditer(text) if (parts := _inner_parts(match[0]))]
     found += [match[1].split(".") for match in _VERSION.finditer(text)]
     found += [[match[1].lower() + _SIGNS[match[2]]] for match in _SIGNED.finditer(text)]
     return found
@@ -281,11 +310,11 @@ def _may_have_names(text: str) -> bool:
 
 def _without_single_parts(text: str) -> str:
     """`text` without the parts of one character of v1.2.3, E_NOENT: most texts have those somewhere."""
-    return _JOINED.sub(lambda joined: _longer_parts(joined[0]), _SIGNED.sub(" ", text))
+    return _joined().sub(lambda joined: _longer_parts(joined[0]), _SIGNED.sub(" ", text))
 
 
 def _longer_parts(joined: str) -> str:
-    return " ".join(part for part in _WORD.findall(joined) if len(part) > 1 or is_cjk(part))
+    return " ".join(part for part in _word_pattern().findall(joined) if len(part) > 1 or is_cjk(part))
 
 
 def _pairs(run: str) -> Iterator[str]:
@@ -293,7 +322,7 @@ def _pairs(run: str) -> Iterator[str]:
 
 
 def _words_between_cjk(folded: str) -> list[str]:
-    return _WORD.findall(folded if folded.isascii() else _CJK.sub(" ", folded))
+    return _word_pattern().findall(folded if folded.isascii() else _cjk().sub(" ", folded))
 
 
 def _beginning(word: str) -> str:

@@ -3,10 +3,10 @@
 import threading
 import time
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event
@@ -16,12 +16,7 @@ from memlog.projector.chunking import ChunkSizes
 from memlog.projector.digest import digest
 from memlog.projector.projector import EMBED_BATCH
 from memlog.projector.sqlite import wrapped
-from memlog.projector.verify import Verification
 from memlog.query import provenance
-from memlog.query.context.asking import Asking
-from memlog.query.context.context import Context
-from memlog.query.context.counting import Counter
-from memlog.query.context.forms import Form
 from memlog.query.filters import Filters
 from memlog.query.provenance import QuarantinedLine, Stored
 from memlog.query.search.expansion import check_neighbours
@@ -31,27 +26,33 @@ from memlog.query.sessions import Session, SessionContent, session_content, sess
 from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
 from memlog.service import projecting
-from memlog.service.contexts import Contexts
-from memlog.service.core.core import Core
-from memlog.service.daily_events import DailyEvents
-from memlog.service.doctor import Finding, examine
-from memlog.service.documents.documents import Documents
-from memlog.service.documents.workspaces import Workspaces
-from memlog.service.erasing import scrubbing
-from memlog.service.erasing.forgetting import Confirm, Forgetting, Forgotten, log_that_syncs
-from memlog.service.erasing.proving import Proof, prove
-from memlog.service.erasing.scrubbing import Scrubbed
-from memlog.service.erasing.secret_places import SecretPlace, secrets_in
-from memlog.service.facts.facts import Facts
 from memlog.service.local_model import LocalModel
-from memlog.service.memories.memories import Memories
 from memlog.service.projecting import EmbedReport, ProjectReport
 from memlog.service.read_model import ReadModel
 from memlog.service.stats import Stats, stats_of
 from memlog.service.status import Status, name_pending, status_of
-from memlog.service.verifying import verify_store
-from memlog.service.watching import watching
-from memlog.service.watching.threads import WatchStep
+
+if TYPE_CHECKING:
+    from memlog.projector.verify import Verification
+    from memlog.query.context.context import Context
+    from memlog.query.context.counting import Counter
+    from memlog.query.context.forms import Form
+    from memlog.service.contexts import Contexts
+    from memlog.service.core.core import Core
+    from memlog.service.daily_events import DailyEvents
+    from memlog.service.doctor import Finding
+    from memlog.service.documents.documents import Documents
+    from memlog.service.documents.workspaces import Workspaces
+    from memlog.service.erasing import scrubbing
+    from memlog.service.erasing.forgetting import Confirm, Forgetting, Forgotten
+    from memlog.service.erasing.proving import Proof
+    from memlog.service.erasing.scrubbing import Scrubbed
+    from memlog.service.erasing.secret_places import SecretPlace
+    from memlog.service.facts.facts import Facts
+    from memlog.service.memories.memories import Memories
+    from memlog.service.watching.threads import WatchStep
+
+# What only some calls need is imported by them: a process that asks one thing pays for that alone.
 
 _READS_WAIT = 0.25
 """Seconds that a read waits to record what it gave."""
@@ -61,7 +62,7 @@ def _ignore(_: str) -> None:
     pass
 
 
-def _ignore_step(_: WatchStep) -> None:
+def _ignore_step(_: "WatchStep") -> None:
     pass
 
 
@@ -75,13 +76,6 @@ class Store:
     chunk_sizes: of passages. Another one makes another read model; all that use a store should agree on it.
     redact: mask what looks like a key in whatever is appended, before it is written.
     notify: called with what a person should know, such as that the read model was built anew.
-
-    memories: what was kept beyond conversations; see `Memories`.
-    core: what an agent always sees; see `Core`.
-    daily: what happened on which day; see `DailyEvents`.
-    facts: what is known by a topic's name; see `Facts`.
-    documents: folders and files of text; see `Documents`.
-    workspaces: the folders of agents, whose notes are memories; see `Workspaces`.
     """
 
     def __init__(
@@ -97,6 +91,7 @@ class Store:
     ) -> None:
         self.path = path
         self._lock_timeout = lock_timeout
+        self._redact = redact
         self._log = Log(
             path,
             durability=durability,
@@ -107,38 +102,85 @@ class Store:
         self._read_model = ReadModel(
             path, chunk_sizes, lock_timeout=lock_timeout, model=LocalModel(model), notify=notify
         )
-        self._contexts = Contexts(
-            self._read_model,
-            # A read does not wait for writers.
-            Log(path, durability=durability, lock_timeout=min(lock_timeout, _READS_WAIT), redact=redact),
-        )
-        self._forgetting = Forgetting(log_that_syncs(path, lock_timeout, redact=redact), self._read_model)
-        self._read, decide = self._read_model.read, self._read_model.decide
-        self.core = self._core_by(self._read_model)
-        self.documents = self._documents_by(self._read_model)
-        self.workspaces = Workspaces(self.documents)
-        self.memories = Memories(
+        self._read = self._read_model.read
+
+    @cached_property
+    def memories(self) -> "Memories":
+        """What was kept beyond conversations; see `Memories`."""
+        from memlog.service.memories.memories import Memories
+
+        return Memories(
             self._log.path,
             append=self.append,
             read=partial(self._read, stream="memory"),
-            decide=partial(decide, stream="memory"),
-        )
-        self.daily = DailyEvents(
-            self.append,
-            read=partial(self._read, stream="memory"),
-            decide=partial(decide, stream="memory"),
-        )
-        self.facts = Facts(
-            append=self.append,
-            read=partial(self._read, stream="facts"),
-            decide=partial(decide, stream="facts"),
+            decide=partial(self._read_model.decide, stream="memory"),
         )
 
-    def _core_by(self, read_model: ReadModel) -> Core:
+    @cached_property
+    def core(self) -> "Core":
+        """What an agent always sees; see `Core`."""
+        return self._core_by(self._read_model)
+
+    @cached_property
+    def daily(self) -> "DailyEvents":
+        """What happened on which day; see `DailyEvents`."""
+        from memlog.service.daily_events import DailyEvents
+
+        return DailyEvents(
+            self.append,
+            read=partial(self._read, stream="memory"),
+            decide=partial(self._read_model.decide, stream="memory"),
+        )
+
+    @cached_property
+    def facts(self) -> "Facts":
+        """What is known by a topic's name; see `Facts`."""
+        from memlog.service.facts.facts import Facts
+
+        return Facts(
+            append=self.append,
+            read=partial(self._read, stream="facts"),
+            decide=partial(self._read_model.decide, stream="facts"),
+        )
+
+    @cached_property
+    def documents(self) -> "Documents":
+        """Folders and files of text; see `Documents`."""
+        return self._documents_by(self._read_model)
+
+    @cached_property
+    def workspaces(self) -> "Workspaces":
+        """The folders of agents, whose notes are memories; see `Workspaces`."""
+        from memlog.service.documents.workspaces import Workspaces
+
+        return Workspaces(self.documents)
+
+    @cached_property
+    def _contexts(self) -> "Contexts":
+        from memlog.service.contexts import Contexts
+
+        # A read does not wait for writers.
+        wait = min(self._lock_timeout, _READS_WAIT)
+        log = Log(self.path, durability=self._log.durability, lock_timeout=wait, redact=self._redact)
+        return Contexts(self._read_model, log)
+
+    @cached_property
+    def _forgetting(self) -> "Forgetting":
+        from memlog.service.erasing.forgetting import Forgetting, log_that_syncs
+
+        return Forgetting(
+            log_that_syncs(self.path, self._lock_timeout, redact=self._redact), self._read_model
+        )
+
+    def _core_by(self, read_model: ReadModel) -> "Core":
+        from memlog.service.core.core import Core
+
         read = partial(read_model.read, stream="core")
         return Core(self.append, read, read_model.projector.core_view)
 
-    def _documents_by(self, read_model: ReadModel) -> Documents:
+    def _documents_by(self, read_model: ReadModel) -> "Documents":
+        from memlog.service.documents.documents import Documents
+
         return Documents(
             self.path,
             self.append,
@@ -180,8 +222,8 @@ class Store:
         memory: str | None = None,
         match: str | None = None,
         reason: str | None = None,
-        confirm: Confirm = lambda _: True,
-    ) -> Forgotten:
+        confirm: "Confirm" = lambda _: True,
+    ) -> "Forgotten":
         """Forget one event (in `stream`, where several have its id), all of a chat (channel, chat_id), every
         event that touched a memory, or every event that says what a regular expression finds.
 
@@ -212,9 +254,9 @@ class Store:
     def scrub(
         self,
         *,
-        confirm: scrubbing.Confirm = lambda _: True,
+        confirm: "scrubbing.Confirm" = lambda _: True,
         progress: Progress | None = None,
-    ) -> Scrubbed:
+    ) -> "Scrubbed":
         """Overwrite in the log what was forgotten, and leave nothing that was made of it: a new read model is
         built, others are removed, and the cache has no free pages.
 
@@ -227,25 +269,31 @@ class Store:
             Busy: another process held a segment, the seals or the read model for too long.
             LogError, DatabaseError: a file could not be written. What was forgotten may still stand there.
         """
+        from memlog.service.erasing import scrubbing
+
         with self._read_model.mutex, wrapped("the read model"):
             return scrubbing.scrub_store(
                 self._read_model, lock_timeout=self._lock_timeout, confirm=confirm, progress=progress
             )
 
-    def prove(self, text: str) -> Proof:
+    def prove(self, text: str) -> "Proof":
         """Look for `text` in every byte of the store, and say where it stands.
 
         Raises:
             BadInput: there is no text to look for. LogError: a file cannot be read.
         """
+        from memlog.service.erasing.proving import prove
+
         with self._read_model.mutex:
             # Who closes a file that SQLite has open in the same process drops SQLite's locks.
             self._read_model.close()
             return prove(self.path, text)
 
-    def secrets(self) -> list[SecretPlace]:
+    def secrets(self) -> "list[SecretPlace]":
         """Where the log holds what looks like a key, as far as its lines are no longer than an event; never
         the key itself. Reads the log alone."""
+        from memlog.service.erasing.secret_places import secrets_in
+
         return secrets_in(self._log.path)
 
     def stream_with(self, event_id: str) -> str:
@@ -293,7 +341,7 @@ class Store:
         *,
         once: bool = False,
         stop: threading.Event | None = None,
-        tell: Callable[[WatchStep], None] = _ignore_step,
+        tell: "Callable[[WatchStep], None]" = _ignore_step,
         progress: Progress | None = None,
     ) -> None:
         """Keep the read model up to the log, documents up to the files of their sources, and give passages
@@ -312,6 +360,8 @@ class Store:
             LogError: the store cannot be made, or written; with `once`, also as `project`.
             DatabaseError: with `once`, as `project`.
         """
+        from memlog.service.watching import watching
+
         if once:
             watching.bring_up(self._read_model, self.documents, tell=tell, progress=progress)
             return
@@ -386,8 +436,8 @@ class Store:
         *,
         chat: tuple[str, str] | None = None,
         max_tokens: int = 4000,
-        counter: Counter = "model",
-        form: Form = "text",
+        counter: "Counter" = "model",
+        form: "Form" = "text",
         limit: int = 5,
         passages: int = 20,
         min_salience: float = 0.3,
@@ -395,7 +445,7 @@ class Store:
         record: bool = True,
         explain: bool = False,
         sync: bool = True,
-    ) -> Context:
+    ) -> "Context":
         """What an agent should know now to answer the message `text`, in at most `max_tokens`: the core
         memory, facts, memories, passages of conversations, summaries, the chat's window. `Context.text` is
         all of it as it is printed.
@@ -421,6 +471,8 @@ class Store:
             NotFound: the store has events, and none of this chat.
             DatabaseError: the read model cannot be read, nor made anew.
         """
+        from memlog.query.context.asking import Asking
+
         asked = Asking(
             text,
             chat=chat,
@@ -531,7 +583,7 @@ class Store:
         """Count what stands in the store, how large it is, and how far behind the read model was."""
         return self._read_model.healed(lambda: stats_of(self._read_model))
 
-    def verify(self, *, progress: Progress | None = None) -> Verification:
+    def verify(self, *, progress: Progress | None = None) -> "Verification":
         """Check the log and its seals, the cache, and the read model, as far as it has come, beside a replay.
 
         Changes nothing.
@@ -539,10 +591,12 @@ class Store:
         Raises:
             LogError: the log cannot be read.
         """
+        from memlog.service.verifying import verify_store
+
         with self._read_model.mutex:
             return verify_store(self._read_model, progress)
 
-    def examine(self, *, fix: bool = False) -> list[Finding]:
+    def examine(self, *, fix: bool = False) -> "list[Finding]":
         """Look at the store and this machine, and say what to do where something is not as it should be.
 
         fix: make the read model and the cache anew where they are damaged, and take permissions from others.
@@ -550,6 +604,8 @@ class Store:
         Raises:
             OSError: the store cannot be read.
         """
+        from memlog.service.doctor import examine
+
         with self._read_model.mutex:
             return examine(self._read_model, fix=fix)
 

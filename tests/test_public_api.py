@@ -1,5 +1,6 @@
 """What `memlog` offers to Python programs: described, typed, and typed as a program would use it."""
 
+import ast
 import inspect
 import subprocess
 import sys
@@ -24,7 +25,8 @@ def functions_of(name: str, found: Any) -> Iterator[tuple[str, Any]]:
         return
     for base in found.__mro__:
         for member, value in vars(base).items():
-            function = getattr(value, "fget", None) or getattr(value, "__func__", value)
+            function = getattr(value, "fget", None) or getattr(value, "func", None)
+            function = function or getattr(value, "__func__", value)
             if inspect.isfunction(function) and Path(function.__code__.co_filename).is_relative_to(ROOT):
                 yield f"{name}.{member}", function
 
@@ -65,12 +67,23 @@ def structs_in(hint: Any) -> Iterator[type]:
         yield hint
 
 
+def imported_for_types(module: str) -> dict[str, Any]:
+    """What a module imports for type checkers alone."""
+    names: dict[str, Any] = {}
+    for node in ast.parse(inspect.getsource(sys.modules[module])).body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            exec(compile(ast.Module(node.body, []), module, "exec"), names)
+    return names
+
+
+def returned_by(function: Any) -> Any:
+    """The type that a function is annotated to return."""
+    names = function.__globals__ | imported_for_types(function.__module__)
+    return get_type_hints(function, names).get("return")
+
+
 def test_whatever_a_public_function_returns_is_public():
-    returned = {
-        struct
-        for name in CALLED
-        for struct in structs_in(get_type_hints(FUNCTIONS[name], vars(memlog.Store)).get("return"))
-    }
+    returned = {struct for name in CALLED for struct in structs_in(returned_by(FUNCTIONS[name]))}
     members = {
         struct
         for result in returned
