@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event
@@ -28,7 +28,7 @@ from memlog.query.window import Window, window
 from memlog.service import projecting
 from memlog.service.local_model import LocalModel
 from memlog.service.projecting import EmbedReport, ProjectReport
-from memlog.service.read_model import ReadModel
+from memlog.service.read_model import Reading, ReadModel
 from memlog.service.stats import Stats, stats_of
 from memlog.service.status import Status, name_pending, status_of
 
@@ -64,6 +64,20 @@ def _ignore(_: str) -> None:
 
 def _ignore_step(_: "WatchStep") -> None:
     pass
+
+
+class _Readings(TypedDict):
+    """Two ways to ask the read model, of one stream."""
+
+    read: Reading
+    decide: Reading
+
+
+def _readings(read_model: ReadModel, stream: str) -> _Readings:
+    return {
+        "read": partial(read_model.read, stream=stream),
+        "decide": partial(read_model.decide, stream=stream),
+    }
 
 
 class Store:
@@ -109,12 +123,7 @@ class Store:
         """What was kept beyond conversations; see `Memories`."""
         from memlog.service.memories.memories import Memories
 
-        return Memories(
-            self._log.path,
-            append=self.append,
-            read=partial(self._read, stream="memory"),
-            decide=partial(self._read_model.decide, stream="memory"),
-        )
+        return Memories(self._log.path, append=self.append, **_readings(self._read_model, "memory"))
 
     @cached_property
     def core(self) -> "Core":
@@ -126,22 +135,14 @@ class Store:
         """What happened on which day; see `DailyEvents`."""
         from memlog.service.daily_events import DailyEvents
 
-        return DailyEvents(
-            self.append,
-            read=partial(self._read, stream="memory"),
-            decide=partial(self._read_model.decide, stream="memory"),
-        )
+        return DailyEvents(self.append, **_readings(self._read_model, "memory"))
 
     @cached_property
     def facts(self) -> "Facts":
         """What is known by a topic's name; see `Facts`."""
         from memlog.service.facts.facts import Facts
 
-        return Facts(
-            append=self.append,
-            read=partial(self._read, stream="facts"),
-            decide=partial(self._read_model.decide, stream="facts"),
-        )
+        return Facts(append=self.append, **_readings(self._read_model, "facts"))
 
     @cached_property
     def documents(self) -> "Documents":
@@ -184,8 +185,7 @@ class Store:
         return Documents(
             self.path,
             self.append,
-            read=partial(read_model.read, stream="documents"),
-            decide=partial(read_model.decide, stream="documents"),
+            **_readings(read_model, "documents"),
             take_over=self._core_by(read_model).take_over,
             lock_timeout=self._lock_timeout,
         )
