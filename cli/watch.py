@@ -12,7 +12,7 @@ import click
 from memlog.cli.opening import open_store
 from memlog.cli.output import json_option, note, print_json
 from memlog.cli.progress import Line, line_on_a_terminal
-from memlog.service.watching.threads import WatchStep
+from memlog.service.watching.worker import WatchStep
 
 
 @click.command()

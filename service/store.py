@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from memlog.service.erasing.secret_places import SecretPlace
     from memlog.service.facts.facts import Facts
     from memlog.service.memories.memories import Memories
-    from memlog.service.watching.threads import WatchStep
+    from memlog.service.watching.worker import WatchStep
 
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
 

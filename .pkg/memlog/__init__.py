@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from memlog.service.stats import Stats
     from memlog.service.status import Status
     from memlog.service.store import Store, open
-    from memlog.service.watching.threads import WatchStep
+    from memlog.service.watching.worker import WatchStep
 
 __version__ = "0.1.0"
 
@@ -159,7 +159,7 @@ _HOME = {
     "Session": "memlog.query.sessions",
     "SessionContent": "memlog.query.sessions",
     "Summary": "memlog.query.summaries",
-    "WatchStep": "memlog.service.watching.threads",
+    "WatchStep": "memlog.service.watching.worker",
     "Window": "memlog.query.window",
     "Position": "memlog.eventlog.log",
     "Event": "memlog.eventlog.events",

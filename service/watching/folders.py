@@ -19,7 +19,7 @@ from memlog.service.documents.documents import Documents
 from memlog.service.documents.folder import Patterns, walk
 from memlog.service.documents.indexing import Added
 from memlog.service.read_model import ReadModel
-from memlog.service.watching.threads import Shared, WatchStep, Worker
+from memlog.service.watching.worker import Shared, WatchStep, Worker
 
 # An editor writes a file in several steps: it is read when the folder has been quiet for a moment.
 _QUIET_MS = 100

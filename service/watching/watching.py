@@ -15,7 +15,9 @@ from memlog.service.documents.documents import Documents
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.folders import Folders, notes_of
 from memlog.service.watching.lock import WatchLock
-from memlog.service.watching.threads import Ended, Rows, Shared, Stage, Vectors, WatchStep, Worker
+from memlog.service.watching.rows import Rows
+from memlog.service.watching.vectors import Vectors
+from memlog.service.watching.worker import Ended, Shared, Stage, WatchStep, Worker
 
 Tell = Callable[[WatchStep], None]
 DocumentsBy = Callable[[ReadModel], Documents]

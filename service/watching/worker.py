@@ -1,0 +1,148 @@
+"""A thread of a watch: what all of them have in common, and what they tell."""
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import NamedTuple
+
+import msgspec
+
+from memlog.eventlog.errors import MemlogError
+from memlog.eventlog.streams import shown
+from memlog.projector import passages
+from memlog.projector.sqlite import wrapped
+from memlog.service.read_model import ReadModel
+from memlog.service.watching.lock import WatchLock
+
+_LOCK_TIMEOUT = 1.0  # who is told to stop stops soon, also while another one projects
+_GOES_ON = "watching goes on"
+_BETWEEN_STAGES = 0.1
+
+
+class WatchStep(msgspec.Struct, kw_only=True):
+    """What one step of a watch did.
+
+    projected: events that came into the read model.
+    embedded: passages that were given a vector, computed or from the cache.
+    indexed, removed: documents that were read into the log, or left it.
+    pending: passages that have no vector yet.
+    ms: how long it took, in milliseconds.
+    """
+
+    projected: int = 0
+    embedded: int = 0
+    indexed: int = 0
+    removed: int = 0
+    pending: int = 0
+    ms: float = 0.0
+
+
+class Stage(NamedTuple):
+    """How far long work is; see `Progress`."""
+
+    what: str
+    done: int
+    total: int
+
+
+class Ended(NamedTuple):
+    """A thread has ended, by itself where there is an `error`."""
+
+    error: BaseException | None
+
+
+class _Stopped(BaseException):
+    """It was told to stop in the middle of long work, of which nothing is half done."""
+
+
+@dataclass
+class Shared:
+    """What the threads of a watch have in common.
+
+    stop: ends them. outbox: what they tell; a `str` is what a person should know.
+    caught_up: set while the rows have come up to the log, as far as that is known.
+    """
+
+    lock: WatchLock
+    stop: threading.Event
+    caught_up: threading.Event = field(default_factory=threading.Event)
+    outbox: SimpleQueue[WatchStep | Stage | str | Ended] = field(default_factory=SimpleQueue)
+
+
+class Worker(ABC):
+    """One thread of a watch. What goes wrong in it is said once for as long as it lasts, and tried again."""
+
+    lock_timeout = _LOCK_TIMEOUT
+    """Seconds that it waits for other projectors at most."""
+
+    def __init__(self, shared: Shared, read_model: ReadModel) -> None:
+        self._shared = shared
+        self._notes: list[str] = []
+        self._said: set[str] = set()
+        self._has_failed = False
+        self._shown = 0.0
+        self._read_model = read_model.another(lock_timeout=self.lock_timeout, notify=self._notes.append)
+
+    def run(self) -> None:
+        """Work until told to stop."""
+        error: BaseException | None = None
+        try:
+            with closing(self._read_model):
+                self._work()
+        except _Stopped:
+            pass
+        except BaseException as caught:  # noqa: BLE001 - the thread that called raises it
+            error = caught
+        self._shared.outbox.put(Ended(error))
+
+    @abstractmethod
+    def _work(self) -> None:
+        """Until told to stop."""
+
+    def _try(self, work: Callable[[], bool]) -> None:
+        """Do `work`, which returns whether anything was to do, and say what it notes, or why it fails, unless
+        that was said the last time."""
+        self._notes.clear()
+        try:
+            with wrapped("the read model"):
+                was_due = work()
+        except (MemlogError, OSError) as error:
+            self._notes.append(_told(error))
+            self._say()
+            self._has_failed = True
+            return
+        if was_due:
+            self._notes += [_GOES_ON] if self._has_failed else []
+            self._say()
+            self._has_failed = False
+
+    def _say(self) -> None:
+        for note in dict.fromkeys(self._notes):
+            if note not in self._said:
+                self._shared.outbox.put(note)
+        self._said = set(self._notes)
+
+    def _progress(self, what: str, done: int, total: int) -> None:
+        if self._shared.stop.is_set():
+            raise _Stopped
+        now = time.monotonic()
+        if now - self._shown >= _BETWEEN_STAGES:
+            self._shown = now
+            self._shared.outbox.put(Stage(what, done, total))
+
+    def _tell(self, done: WatchStep, started: float) -> None:
+        """Say what was done since the `time.perf_counter()` of `started`."""
+        done.pending = passages.count_pending(self._read_model.projector.live())
+        done.ms = round((time.perf_counter() - started) * 1000, 3)
+        self._shared.outbox.put(done)
+
+
+def _told(error: MemlogError | OSError) -> str:
+    if isinstance(error, MemlogError):
+        return f"{error.message} ({error.hint})" if error.hint else error.message
+    name = error.filename or "input or output"
+    return f"{shown(name)}: {error.strerror or error}"
