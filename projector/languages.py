@@ -10,8 +10,9 @@ English has no stems here: FTS5's porter makes them.
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Protocol
+
+from memlog.projector.shipped import shipped
 
 ENGLISH = "english"
 
@@ -128,7 +129,7 @@ def snowball_version() -> str:
 @cache
 def stop_words() -> dict[str, frozenset[str]]:
     """By language the words that carry grammar, in lower case."""
-    text = (files("memlog.projector") / "stopwords.txt").read_text(encoding="utf-8")
+    text = shipped("stopwords.txt")
     found: dict[str, frozenset[str]] = {}
     for section in text.split("\n[")[1:]:
         name, _, words = section.partition("]")

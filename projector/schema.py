@@ -2,11 +2,11 @@
 
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
 
 from memlog.eventlog import line, upcast
 from memlog.projector import analysis, chunking, handlers, languages
 from memlog.projector.chunking import ChunkSizes
+from memlog.projector.shipped import shipped
 from memlog.projector.sqlite import Connection
 from memlog.projector.tokens import VOCABULARY_SHA256
 
@@ -14,7 +14,7 @@ from memlog.projector.tokens import VOCABULARY_SHA256
 @cache
 def schema() -> str:
     """The SQL text of schema.sql."""
-    return (files("memlog.projector") / "schema.sql").read_text(encoding="utf-8")
+    return shipped("schema.sql")
 
 
 def projection_id(sizes: ChunkSizes) -> str:

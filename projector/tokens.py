@@ -3,8 +3,9 @@ whichever embedding model is installed."""
 
 from bisect import bisect_left, bisect_right
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
+
+from memlog.projector.shipped import shipped
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -22,7 +23,7 @@ def new_tokenizer() -> "Tokenizer":
     from tokenizers.pre_tokenizers import BertPreTokenizer
     from tokenizers.processors import TemplateProcessing
 
-    words = (files("memlog.projector") / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    words = shipped("vocab.txt").split("\n")
     vocabulary = {word: number for number, word in enumerate(words) if word}
     made = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106 - a token of text
     made.normalizer = BertNormalizer(lowercase=True)

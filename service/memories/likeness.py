@@ -13,7 +13,6 @@ import re
 import unicodedata
 from collections.abc import Container, Iterator, Sequence
 from functools import cache, cached_property
-from importlib.resources import files
 from itertools import groupby, islice
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from memlog.eventlog.identity import folded
 from memlog.projector import languages
 from memlog.projector.analysis import is_cjk
 from memlog.projector.languages import ENGLISH, is_latin
+from memlog.projector.shipped import shipped
 from memlog.query.spelling import american
 from memlog.service.memories.telling_words import fills, joins, sound_alike, turns, verb_stem
 
@@ -370,5 +370,5 @@ def _is_known(word: str) -> bool:
 @cache
 def _dictionary() -> frozenset[str]:
     """30,000 words, most of them English."""
-    words = (files("memlog.projector") / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    words = shipped("vocab.txt").split("\n")
     return frozenset(filter(str.isalpha, words))
