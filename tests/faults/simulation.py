@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_memory import memory
 from log_scenarios import Plant, recorded
 from power_cuts import Cut, SimulatedDisk, State, cuts, materialised
 from projecting_scenarios import MEMLOG, traced_projection
@@ -19,8 +20,6 @@ from recovery import AFTER_NEXT, NEXT, log_problems, message
 
 from memlog.eventlog.events import Message
 from memlog.projector.embedding import OnnxEmbedder
-
-_MEMORY = Path("/dev/shm")
 
 
 @dataclass
@@ -48,8 +47,7 @@ class Outcome:
 @contextmanager
 def in_memory() -> Iterator[Path]:
     """An empty folder, in memory where there is a file system for that."""
-    where = _MEMORY if _MEMORY.is_dir() else None
-    folder = Path(tempfile.mkdtemp(prefix="memlog-cuts-", dir=where))
+    folder = Path(tempfile.mkdtemp(prefix="memlog-cuts-", dir=memory()))
     try:
         yield folder
     finally:

@@ -18,12 +18,6 @@ STREAM = "conversations/cli_1"
 SEGMENT = "2026-02-24.jsonl"
 
 
-@pytest.fixture
-def store(tmp_path):
-    with memlog.open(tmp_path / "store") as made:
-        yield made
-
-
 def said(content, **members):
     event = {"type": "message", "channel": "cli", "chat_id": "1", "role": "user", "content": content}
     return event | members

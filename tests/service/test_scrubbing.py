@@ -24,12 +24,6 @@ OLD = "2026-02-24.jsonl"
 SECRET = "my number is 5551234"
 
 
-@pytest.fixture
-def store(tmp_path):
-    with memlog.open(tmp_path / "store") as made:
-        yield made
-
-
 def said(content, **members):
     event = {"type": "message", "channel": "cli", "chat_id": "1", "role": "user", "content": content}
     return event | members
