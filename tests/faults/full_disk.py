@@ -4,6 +4,7 @@ A process of its own, since the limit holds for all that the process writes.
 """
 
 import json
+import os
 import random
 import resource
 import shutil
@@ -28,7 +29,11 @@ _SUBMITTED = {each.id: each for each in (_BEFORE, *_BATCH) if each.id is not Non
 def filled(seed: int, count: int) -> dict[str, Any]:
     """Fill the disk in a process of its own: how many `offsets`, `stopped` appends, and `violations`."""
     done = subprocess.run(
-        [sys.executable, __file__, str(seed), str(count)], check=True, capture_output=True, text=True
+        [sys.executable, __file__, str(seed), str(count)],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
     report: dict[str, Any] = json.loads(done.stdout)
     return report

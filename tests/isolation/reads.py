@@ -77,7 +77,7 @@ def public_methods(store: Store) -> set[str]:
     """Every public method of a store, and of what it is made of: `memories.list`."""
     parts = {
         name: part
-        for name, part in vars(store).items()
+        for name, part in inspect.getmembers(store)
         if not name.startswith("_") and type(part).__module__.startswith("memlog.")
     }
     return {
