@@ -17,7 +17,7 @@ import memlog
 from memlog.query.gate.gate import LOOKED_AT, Reason
 from memlog.query.gate.words import WORDS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/tools/gate.md").read_text()
 MOST_WRONG = 5
 LEAST_HELD_OUT = 36

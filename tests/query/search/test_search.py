@@ -9,7 +9,7 @@ import memlog
 from memlog.eventlog.events import MemorySaved, Message
 from memlog.query.search.question import parse
 
-FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
+FIXTURES = Path(__file__).parents[3] / "fixtures"
 
 STRANGERS = ["The boy walks to school.", "Her flight to Oslo was cancelled."]
 """Less alike to a kettle than nothing at all."""

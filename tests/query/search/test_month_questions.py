@@ -17,10 +17,10 @@ from month_log import MONTH, lines, redacted, said_of_memories, standing, write
 import memlog
 from memlog.query.filters import Filters
 
-TESTS = Path(__file__).parent.parent
+TESTS = Path(__file__).parents[2]
 sys.path.insert(0, str(TESTS))
 
-from make_damaged_stores import clock  # noqa: E402 - it stands one folder up, where people find it
+from make_damaged_stores import clock  # noqa: E402 - it stands in tests/, where people find it
 
 FIRST = 5
 MEMORIES = Filters(kinds=frozenset({"memory"}))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import memlog
 
-FOLDER = Path(__file__).parents[2] / "fixtures" / "ask"
+FOLDER = Path(__file__).parents[3] / "fixtures" / "ask"
 NOT_STORED = "-"
 
 

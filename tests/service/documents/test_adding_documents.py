@@ -19,7 +19,7 @@ from memlog.projector.projector import Projector
 from memlog.service.documents import text_files
 from memlog.service.documents.folder import Patterns
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

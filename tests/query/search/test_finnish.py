@@ -8,7 +8,7 @@ import memlog
 from memlog.eventlog.events import Message
 from memlog.query.search.question import parse
 
-FOLDER = Path(__file__).parent.parent.parent / "fixtures" / "finnish"
+FOLDER = Path(__file__).parents[3] / "fixtures" / "finnish"
 PAIRS = [line.split("\t") for line in (FOLDER / "questions.tsv").read_text().splitlines()]
 OTHERS = (FOLDER / "others.txt").read_text().splitlines()
 
