@@ -36,10 +36,10 @@ VERSION = 2
 _CJK_CHARACTERS = (
     "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
 )
+
 # A private character is a letter to FTS5, and no text that is indexed has one.
 _STEM = "\ue000"
 _APART = " \ue001 "
-
 
 _CASES_AND_DIGITS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _VERSION = re.compile(r"(?<![^\W_])[vV]([0-9]+(?:\.[0-9]+)+)")

@@ -14,6 +14,11 @@ VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992
 """Of vocab.txt; part of the projection id."""
 
 
+def vocabulary() -> list[str]:
+    """The lines of vocab.txt: a word, or a part of one, at its number."""
+    return shipped("vocab.txt").split("\n")
+
+
 def new_tokenizer() -> "Tokenizer":
     """BERT's uncased WordPiece tokenizer, without truncation and padding."""
     # Imported here: most messages are short enough to need no counting.
@@ -23,14 +28,13 @@ def new_tokenizer() -> "Tokenizer":
     from tokenizers.pre_tokenizers import BertPreTokenizer
     from tokenizers.processors import TemplateProcessing
 
-    words = shipped("vocab.txt").split("\n")
-    vocabulary = {word: number for number, word in enumerate(words) if word}
-    made = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106 - a token of text
+    numbers = {word: number for number, word in enumerate(vocabulary()) if word}
+    made = Tokenizer(WordPiece(numbers, unk_token="[UNK]"))  # noqa: S106 - a token of text
     made.normalizer = BertNormalizer(lowercase=True)
     made.pre_tokenizer = BertPreTokenizer()
     made.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]",
-        special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])],
+        special_tokens=[("[CLS]", numbers["[CLS]"]), ("[SEP]", numbers["[SEP]"])],
     )
     return made
 

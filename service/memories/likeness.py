@@ -20,7 +20,7 @@ from memlog.eventlog.identity import folded
 from memlog.projector import languages
 from memlog.projector.analysis import is_cjk
 from memlog.projector.languages import ENGLISH, is_latin
-from memlog.projector.shipped import shipped
+from memlog.projector.tokens import vocabulary
 from memlog.query.spelling import american
 from memlog.service.memories.telling_words import fills, joins, sound_alike, turns, verb_stem
 
@@ -370,5 +370,4 @@ def _is_known(word: str) -> bool:
 @cache
 def _dictionary() -> frozenset[str]:
     """30,000 words, most of them English."""
-    words = shipped("vocab.txt").split("\n")
-    return frozenset(filter(str.isalpha, words))
+    return frozenset(filter(str.isalpha, vocabulary()))
