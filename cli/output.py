@@ -45,6 +45,8 @@ def _on_a_terminal(line: bytes) -> bytes:
 
 def printable(text: str) -> str:
     r"""`text` with control characters and bidi marks as `\x1b`: stored text must not drive a terminal."""
+    if text.isascii() and text.isprintable():
+        return text
     return re.sub(_CONTROLS, lambda match: match[0].encode("unicode_escape").decode(), text)
 
 

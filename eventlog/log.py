@@ -5,6 +5,7 @@ The steps and their reasons are in docs/storage/jsonl-format.md, "How memlog app
 
 import errno
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,13 +15,13 @@ import msgspec
 
 from memlog.eventlog import disk, locks, privacy, timestamps
 from memlog.eventlog.damage import BadLine
-from memlog.eventlog.draft import Draft, FindStream, draft
+from memlog.eventlog.draft import Draft, FindStream, draft, redaction_drafts
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.events import Event
 from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.line import ends_with_crc
 from memlog.eventlog.seals import sealing
-from memlog.eventlog.seals.file import SealWatch
+from memlog.eventlog.seals.file import SealFile, SealWatch
 from memlog.eventlog.seals.lines import Seal
 from memlog.eventlog.seals.losses import Loss, losses
 from memlog.eventlog.streams import SEALS, SegmentName, newest_segment, segment_names, segments_of
@@ -46,7 +47,7 @@ _COMMIT_BYTES = 8 * 1024 * 1024
 _TAIL_BLOCK = 64 * 1024
 
 
-class Position(msgspec.Struct, frozen=True):
+class Position(msgspec.Struct, frozen=True, gc=False):
     """Where an event stands: the stream, the segment's file name, the offset of its line in bytes."""
 
     id: str
@@ -94,13 +95,11 @@ class Log:
             Busy: another writer held the stream for too long.
             LogError: the log could not be written. Safe to try again with the same ids.
         """
-        outcomes = self.append_each([self.draft(event) for event in events])
-        positions = []
-        for outcome in outcomes:
-            if not isinstance(outcome, Position):
-                raise outcome
-            positions.append(outcome)
-        return positions
+        return self._all_stored([self.draft(event) for event in events])
+
+    def append_redactions(self, targets: Iterable[tuple[str, str]], reason: str | None) -> list[Position]:
+        """Append a redaction for each event of the log in `targets`, by (stream, id); raises as `append`."""
+        return self._all_stored([*redaction_drafts(targets, reason, redact=self._redact)])
 
     def draft(self, event: Event | dict[str, Any] | bytes) -> Draft:
         """`event`, checked and ready for `append_each`; raises what `append` does of one that is not."""
@@ -109,12 +108,22 @@ class Log:
     def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
         """Append `drafts`; for each where it stands, or why it is not known to be stored."""
         outcomes: dict[int, Position | LogError | Busy] = {}
-        for stream in dict.fromkeys(item.stream for item in drafts):
-            numbers = [number for number, item in enumerate(drafts) if item.stream == stream]
+        numbers_of: defaultdict[str, list[int]] = defaultdict(list)
+        for number, item in enumerate(drafts):
+            numbers_of[item.stream].append(number)
+        for stream, numbers in numbers_of.items():
             outcomes |= zip(
                 numbers, self._append_to(stream, [drafts[number] for number in numbers]), strict=True
             )
         return [outcomes[number] for number in range(len(drafts))]
+
+    def _all_stored(self, drafts: list[Draft]) -> list[Position]:
+        positions = []
+        for outcome in self.append_each(drafts):
+            if not isinstance(outcome, Position):
+                raise outcome
+            positions.append(outcome)
+        return positions
 
     def _append_to(self, stream: str, drafts: list[Draft]) -> list[Position | LogError | Busy]:
         outcomes: list[Position | LogError | Busy] = []
@@ -150,7 +159,7 @@ class Log:
             Busy: another writer held a stream or the seals for too long.
             LogError: a segment could not be read, or the seals not be written.
         """
-        made = []
+        made, seals = [], SealFile(self.path)
         for stream in dict.fromkeys(segment.stream for segment in segments_of(self.path)[0]):
             deadline = time.monotonic() + self._lock_timeout
             try:
@@ -159,7 +168,7 @@ class Log:
                     self._locked_last(stream, folders, deadline) as (_, segment),
                 ):
                     names = [name for name in segment_names(folders[-1]) if name <= segment]
-                    made += self._sealed(stream, names, deadline, also_grown=True)
+                    made += self._sealed(seals, stream, names, deadline, also_grown=True)
             except OSError as error:
                 raise _not_sealed(error, stream) from error
         return made
@@ -200,7 +209,7 @@ class Log:
                         yield fd, segment
                         return
                     # Sealed before its successor stands: a kill between the two leaves nothing unsealed.
-                    self._sealed(stream, segment_names(folders[-1]), deadline)
+                    self._sealed(SealFile(self.path), stream, segment_names(folders[-1]), deadline)
                     successor = segment.successor(timestamps.now()[:10]).filename
                     disk.close(privacy.open_file(successor, disk.APPEND | disk.NEW, folder=folders[-1]))
 
@@ -229,10 +238,16 @@ class Log:
         return is_of_today and not self._seals.is_sealed(stream, segment.filename)
 
     def _sealed(
-        self, stream: str, names: list[SegmentName], deadline: float, *, also_grown: bool = False
+        self,
+        seals: SealFile,
+        stream: str,
+        names: list[SegmentName],
+        deadline: float,
+        *,
+        also_grown: bool = False,
     ) -> list[Seal]:
         return sealing.seal(
-            self.path,
+            seals,
             stream,
             [name.filename for name in names],
             lock_timeout=max(0, deadline - time.monotonic()),

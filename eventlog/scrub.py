@@ -19,7 +19,7 @@ from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import entered
 from memlog.eventlog.line import ERASING
 from memlog.eventlog.reading import Key, entry_of, is_redacted, reading
-from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.file import SealFile, read_seals
 from memlog.eventlog.seals.held import held_in
 from memlog.eventlog.seals.sealing import blank, reseal
 from memlog.eventlog.segment import Line, read_lines
@@ -69,6 +69,7 @@ def erase(
     lines: Iterable[Line],
     redacted: Container[Key],
     *,
+    seals: SealFile,
     lock_timeout: float,
     around: Callable[[int], AbstractContextManager[None]],
 ) -> Erased:
@@ -82,11 +83,11 @@ def erase(
     """
     with _locked(segment, lock_timeout) as fd:
         due = [line for line in lines if _is_due(fd, segment, _again(fd, line), redacted)]
-        state = _before(segment, fd, lock_timeout) if due else "none"
+        state = _before(seals, segment, fd, lock_timeout) if due else "none"
         with around(fd):
             _overwrite(fd, due)
     if state == "renewed":
-        renew_seal(segment, lock_timeout)
+        renew_seal(seals, segment, lock_timeout)
     return Erased(segment, len(due), sum(line.length for line in due), state)
 
 
@@ -102,24 +103,25 @@ def unfinished(segments: Iterable[Segment]) -> list[Segment]:
     return [segment for segment in found if _name(segment) in blanked]
 
 
-def renew_seal(segment: Segment, lock_timeout: float) -> None:
+def renew_seal(seals: SealFile, segment: Segment, lock_timeout: float) -> None:
     """Have the seal of an erased segment say what it holds now. Nothing, where that is so already.
 
     Raises:
         Busy, OSError: the seals cannot be written.
     """
-    reseal(segment.log, *_name(segment), lock_timeout=lock_timeout)
+    reseal(seals, *_name(segment), lock_timeout=lock_timeout)
 
 
-def _before(segment: Segment, fd: int, lock_timeout: float) -> SealState:
+def _before(seals: SealFile, segment: Segment, fd: int, lock_timeout: float) -> SealState:
     """Take the hash out of the seal, where the segment is what it says, or has only grown since: another hash
     must never be made for what somebody else has changed."""
-    seal = read_seals(segment.log).standing.get(_name(segment))
+    seals.refresh()
+    seal = seals.standing(*_name(segment))
     if seal is None:
         return "none"
     if not (seal.is_blank or seal.sha256 == held_in(fd, seal.bytes).sha256):
         return "unlike"
-    blank(segment.log, *_name(segment), lock_timeout=lock_timeout)
+    blank(seals, *_name(segment), lock_timeout=lock_timeout)
     return "renewed"
 
 

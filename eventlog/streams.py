@@ -4,6 +4,7 @@ No input can leave `log/`: a conversation's folder is made of a–z, 0–9, `-`,
 and that `_` makes it neither `.` nor `..`.
 """
 
+import errno
 import re
 from datetime import date
 from functools import lru_cache
@@ -213,6 +214,23 @@ def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
         segments += [Segment(log, stream, name, name in open_ones) for name in names]
         strangers += others
     return segments, sorted(strangers)
+
+
+def segments_in(log: Path, stream: str) -> list[Segment]:
+    """The segments of one stream, as in `segments_of`; none where its folder is gone, or is a link."""
+    from memlog.eventlog.folders import entered
+    from memlog.eventlog.seals.file import SealWatch
+
+    try:
+        with entered(log, stream) as folders:
+            names = segment_names(folders[-1])
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise
+        return []
+    watch = SealWatch(log)
+    open_ones = [name for name in names[-1:] if not watch.is_sealed(stream, name.filename)]
+    return [Segment(log, stream, name, name in open_ones) for name in names]
 
 
 def may_be_stream(folder: str) -> bool:

@@ -32,6 +32,14 @@ class Place(msgspec.Struct, frozen=True, gc=False):
         return f"{self.segment.filename}:{self.offset}"
 
 
+def place_of(line_id: str) -> tuple[str, int] | None:
+    """The segment's file name and the offset in a `Place.id`; None where `line_id` is none."""
+    filename, _, digits = line_id.rpartition(":")
+    # Beyond 18 digits it may be no number of SQLite's, and is no offset of a file's.
+    is_offset = digits.isascii() and digits.isdecimal() and len(digits) <= 18 and digits == str(int(digits))
+    return (filename, int(digits)) if is_offset else None
+
+
 def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
     """The members of a line that memlog did not write, as those of today's event.
 

@@ -14,7 +14,7 @@ from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.seals.losses import Loss, losses
 from memlog.eventlog.segment import opened
-from memlog.eventlog.streams import Segment, SegmentName, segments_of, shown
+from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_of, shown
 from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
 from memlog.projector.chunking import ChunkSizes
@@ -182,8 +182,8 @@ def _replayed(
     for _ in range(_ATTEMPTS):
         try:
             with turn():
-                standing = [segment for segment in segments_of(log)[0] if segment.stream == stream]
-                return replay_stream(db, stream, [_whole(segment, bounds) for segment in standing], sizes)
+                stretches = [_whole(segment, bounds) for segment in segments_in(log, stream)]
+                return replay_stream(db, stream, stretches, sizes)
         except (HistoryChanged, FileNotFoundError):
             continue
     raise Busy(f"{stream} is being rewritten", hint="try again when it no longer changes")

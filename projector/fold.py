@@ -13,7 +13,7 @@ from memlog.eventlog.events import Event, Redacted, tag_of
 from memlog.eventlog.reading import Entry, entry_of, reading, redactions_in
 from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment
-from memlog.eventlog.upcast import Place
+from memlog.eventlog.upcast import Place, place_of
 from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import Checkpoint, FileHints
 from memlog.projector.chunking import ChunkSizes
@@ -144,14 +144,17 @@ def _fold(db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes
     outcome = _Outcome()
     decoded = _decoded(segment, lines, outcome.quarantined)
     redactions = _redactions(decoded)
-    redacted = _redacted(db, segment, redactions)
+    bad_ids = [Place(segment.stream, segment.name, line.offset).id for line, _ in outcome.quarantined]
+    redacted = _redacted(db, segment, decoded, bad_ids, redactions)
     if redacted:
         # A redaction itself is never left out.
-        decoded = [placed for placed in decoded if placed.id not in redacted or placed in redactions]
+        decoded = [
+            placed for placed in decoded if placed.id not in redacted or isinstance(placed.event, Redacted)
+        ]
         outcome.quarantined = [
-            (line, bad)
-            for line, bad in outcome.quarantined
-            if Place(segment.stream, segment.name, line.offset).id not in redacted
+            bad_line
+            for bad_line, bad_id in zip(outcome.quarantined, bad_ids, strict=True)
+            if bad_id not in redacted
         ]
     _sort_out(db, segment, decoded, outcome)
     _record(db, segment, outcome)
@@ -192,28 +195,40 @@ def _redactions(decoded: list[Placed]) -> list[Placed]:
     return [placed for placed in decoded if isinstance(placed.event, Redacted)]
 
 
-def _redacted(db: Connection, segment: Segment, redactions: list[Placed]) -> set[str]:
-    """The ids of the stream that are to be left out, and the positions of lines that have none.
+def _redacted(
+    db: Connection, segment: Segment, decoded: list[Placed], bad_ids: Iterable[str], redactions: list[Placed]
+) -> set[str]:
+    """Of the events and bad lines of a batch, the ids of those that are to be left out.
 
     Raises:
         HistoryChanged: what is to be left out was projected before.
     """
+    targets = {placed.event.target_id for placed in redactions if isinstance(placed.event, Redacted)}
+    ids = {placed.id for placed in decoded}.union(bad_ids, targets)
     known = {
         target_id
-        for (target_id,) in db.execute("SELECT target_id FROM redactions WHERE stream = ?", (segment.stream,))
+        for (target_id,) in db.execute(
+            "SELECT target_id FROM redactions"
+            " WHERE stream = ? AND target_id IN (SELECT value FROM json_each(?))",
+            (segment.stream, json.dumps(list(ids))),
+        )
     }
-    new = {placed.event.target_id for placed in redactions if isinstance(placed.event, Redacted)} - known
-    for target_id in sorted(new):
-        if db.execute(_PROJECTED, {"stream": segment.stream, "id": target_id}).fetchone():
-            raise HistoryChanged(segment.stream, f"{target_id} was redacted")
-    return known | new
+    projected = _projected(db, segment.stream, targets - known)
+    if projected:
+        raise HistoryChanged(segment.stream, f"{min(projected)} was redacted")
+    return known | targets
 
 
-_PROJECTED = (
-    "SELECT 1 FROM events WHERE stream = :stream AND id = :id"
-    " UNION ALL SELECT 1 FROM conflicts WHERE stream = :stream AND id = :id"
-    " UNION ALL SELECT 1 FROM quarantine WHERE stream = :stream AND segment || ':' || offset = :id"
-)
+def _projected(db: Connection, stream: str, ids: set[str]) -> set[str]:
+    """Those of `ids` that an event or a quarantined line has. (A conflict shares the id of an event.)"""
+    places = [(*place, name) for name in ids if (place := place_of(name)) is not None]
+    found = db.execute(
+        "SELECT id FROM events WHERE stream = :stream AND id IN (SELECT value FROM json_each(:ids))"
+        " UNION ALL SELECT place.value ->> 2 FROM json_each(:places) AS place JOIN quarantine"
+        " ON stream = :stream AND segment = place.value ->> 0 AND offset = place.value ->> 1",
+        {"stream": stream, "ids": json.dumps(list(ids)), "places": json.dumps(places)},
+    )
+    return {name for (name,) in found}
 
 
 def _sort_out(db: Connection, segment: Segment, decoded: list[Placed], outcome: _Outcome) -> None:

@@ -37,5 +37,10 @@ def remove(db: Connection, table: str, entries: Iterable[Entry]) -> None:
 
 def remove_messages(db: Connection, stream: str) -> None:
     """Take all messages of `stream` out of the index, before their rows go."""
+    bounds = "SELECT (SELECT min(stream) FROM messages), (SELECT max(stream) FROM messages)"
+    if db.execute(bounds).fetchone() == (stream, stream):
+        # No other stream has messages: nothing has to be analysed again.
+        db.execute(f"INSERT INTO {MESSAGES} ({MESSAGES}) VALUES ('delete-all')")
+        return
     rows = db.execute("SELECT message_no, name, content FROM messages WHERE stream = ?", (stream,)).fetchall()
     remove(db, MESSAGES, [entry(*row) for row in rows if row[2].strip()])

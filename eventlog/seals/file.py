@@ -1,7 +1,8 @@
 """`log/seals.jsonl`: read, locked, added to, and hashes of it blanked."""
 
 import errno
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import msgspec
 
 from memlog.eventlog import disk, locks, privacy, timestamps
 from memlog.eventlog.folders import sync_folder
+from memlog.eventlog.seals.index import SealIndex, SealPlace
 from memlog.eventlog.seals.lines import FIRST, Seal, SealLine, Seals, blanked, encoded, link, seals_in
 from memlog.eventlog.streams import SEALS
 from memlog.eventlog.writing import check_regular, identity, overwrite_all, write_lines
@@ -65,10 +67,9 @@ class SealWatch:
             status = disk.look(self._log / SEALS)
         except FileNotFoundError:
             return False
-        seen = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-        if seen != self._seen:
+        if _seen(status) != self._seen:
             self._unsealed.clear()
-            self._seen = seen
+            self._seen = _seen(status)
         if (stream, segment) not in self._unsealed:
             if _says(self._log, stream, segment):
                 return True
@@ -76,59 +77,104 @@ class SealWatch:
         return False
 
 
-@contextmanager
-def locked(log: Path, timeout: float) -> Iterator[tuple[int, Seals]]:
-    """seals.jsonl, open to append and locked, and what stands in it; made where it does not stand, its name
-    durable.
-
-    Raises:
-        Busy: another process held it for too long.
-        OSError: it cannot be made or read.
+class SealFile:
+    """The seals of a log, for a caller that adds some: the file is read once, and again only where another
+    process changed it. So the cost of sealing does not grow with the number of seals that stand.
     """
-    while True:
-        with opened(log, disk.APPEND | disk.CREATE) as fd:
-            locks.acquire(fd, f"{log.name}/{SEALS}", timeout)
-            if not _still_stands(log, fd):
-                continue
-            sync_folder(log)
-            sync_folder(log.parent)
-            yield fd, seals_in(_all_of(fd))
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+        self._index = SealIndex()
+        self._indexed: tuple[int, ...] = ()
+
+    def of(self, stream: str, segment: str) -> list[SealPlace]:
+        """Every seal of one segment, also from a damaged line, as of the last `refresh` or `locked`."""
+        return self._index.of(stream, segment)
+
+    def standing(self, stream: str, segment: str) -> Seal | None:
+        """The last whole seal of one segment, as of the last `refresh` or `locked`."""
+        return self._index.standing(stream, segment)
+
+    def refresh(self) -> None:
+        """Read what other processes changed.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        try:
+            status = disk.look(self.log / SEALS)
+        except (FileNotFoundError, NotADirectoryError):
+            self._index, self._indexed = SealIndex(), ()
             return
+        self._index_again(status, lambda: read_bytes(self.log))
 
+    @contextmanager
+    def locked(self, timeout: float) -> Iterator[int]:
+        """A descriptor that appends to the locked file; made where it does not stand, its name durable.
 
-def add(fd: int, before: Seals, drafts: list[Seal]) -> list[Seal]:
-    """Append `drafts` to the locked file, behind what stands there, and sync; return what was written.
+        Raises:
+            Busy: another process held it for too long.
+            OSError: it cannot be made or read.
+        """
+        while True:
+            with opened(self.log, disk.APPEND | disk.CREATE) as fd:
+                locks.acquire(fd, f"{self.log.name}/{SEALS}", timeout)
+                if not _still_stands(self.log, fd):
+                    continue
+                sync_folder(self.log)
+                sync_folder(self.log.parent)
+                self._index_again(disk.status(fd), lambda: _all_of(fd))
+                yield fd
+                return
 
-    Raises:
-        OSError: it cannot be written.
-    """
-    says = [line for line in before.lines if line.seal is not None]
-    prev = link(says[-1].data) if says else FIRST
-    at = max([timestamps.now(), *(line.seal.at for line in says[-1:] if line.seal is not None)])
-    made, lines = [], []
-    for item in drafts:
-        made.append(msgspec.structs.replace(item, prev=prev, at=at))
-        lines.append(encoded(made[-1]))
-        prev = link(lines[-1][:-1])
-    if lines:
-        write_lines(fd, lines)
-    # Also where nothing is new: another process may have been killed between its write and its sync.
-    disk.sync_data(fd)
-    return made
+    def add(self, fd: int, drafts: list[Seal]) -> list[Seal]:
+        """Append `drafts` to the locked file, chained to its last seal, and sync; return what was written.
 
-
-def blank_hashes(log: Path, lines: list[SealLine]) -> None:
-    """Take the hashes out of `lines` of the locked file, in place: not a byte moves.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    with opened(log, disk.WRITE) as fd:
-        for line in lines:
-            data = blanked(line.data)
-            if data != line.data:
-                overwrite_all(fd, data, line.offset)
+        Raises:
+            OSError: it cannot be written.
+        """
+        last = self._index.last()
+        prev = FIRST if last is None else link(last.data)
+        at = timestamps.now() if last is None else max(timestamps.now(), last.seal.at)
+        made, lines = [], []
+        for item in drafts:
+            made.append(msgspec.structs.replace(item, prev=prev, at=at))
+            lines.append(encoded(made[-1]))
+            prev = link(lines[-1][:-1])
+        if lines:
+            self._write(fd, lines)
+        # Also where nothing is new: another process may have been killed between its write and its sync.
         disk.sync_data(fd)
+        return made
+
+    def blank_hashes(self, places: list[SealPlace]) -> None:
+        """Take the hashes out of seals of the locked file, in place: not a byte moves.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        with opened(self.log, disk.WRITE) as fd:
+            for place in places:
+                data = blanked(place.data)
+                if data != place.data:
+                    overwrite_all(fd, data, place.offset)
+                    self._index.overwrite(place.offset, data)
+            disk.sync_data(fd)
+            self._indexed = _seen(disk.status(fd))
+
+    def _index_again(self, status: os.stat_result, read: Callable[[], bytes]) -> None:
+        if _seen(status) != self._indexed:
+            self._index, self._indexed = SealIndex(read()), _seen(status)
+
+    def _write(self, fd: int, lines: list[bytes]) -> None:
+        known = len(self._index)
+        self._indexed = ()
+        write_lines(fd, lines)
+        data, status = b"".join(lines), disk.status(fd)
+        # Otherwise a torn line stands between: read the file again.
+        if status.st_size == known + len(data):
+            self._index.extend(data)
+            self._indexed = _seen(status)
 
 
 def _all_of(fd: int) -> bytes:
@@ -143,7 +189,12 @@ def _says(log: Path, stream: str, segment: str) -> bool:
     """Whether there is a seal of `segment`. Where no line looks like one, none is decoded."""
     data = read_bytes(log)
     beginning = msgspec.json.encode({"stream": stream, "segment": segment})[:-1]
-    return beginning in data and (stream, segment) in seals_in(data).standing
+    return beginning in data and SealIndex(data).standing(stream, segment) is not None
+
+
+def _seen(status: os.stat_result) -> tuple[int, ...]:
+    """What changes with the file: as long as it does not, the bytes are those that were read."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _still_stands(log: Path, fd: int) -> bool:

@@ -121,10 +121,6 @@ class Seals(msgspec.Struct, frozen=True):
         """The lines with which something is wrong."""
         return [line for line in self.lines if line.damage is not None]
 
-    def of(self, stream: str, segment: str) -> list[SealLine]:
-        """Every line about one segment, also a damaged one."""
-        return [line for line in self.lines if line.seal is not None and line.seal.name == (stream, segment)]
-
 
 def seals_in(data: bytes) -> Seals:
     """The seals of a file of these bytes, with all that is wrong with it."""
@@ -136,11 +132,17 @@ def seals_in(data: bytes) -> Seals:
 def lengths_in(data: bytes) -> dict[tuple[str, str], int]:
     """How long each segment was, by (stream, segment): what `seals_in` says and no more, faster."""
     found = {}
-    for line in data.split(b"\n"):
-        brief = _decoded(line, _Brief) if _has_its_crc(line) else None
+    for whole in data.split(b"\n"):
+        line = whole.strip(b"\0")
+        brief = _decoded(line, _Brief) if has_its_crc(line) else None
         if brief is not None:
             found[brief.stream, brief.segment] = brief.bytes
     return found
+
+
+def seal_of(line: bytes) -> Seal | None:
+    """The seal in a line, also in a damaged one; None where it holds none."""
+    return _decoded(line, Seal)
 
 
 def encoded(seal: Seal) -> bytes:
@@ -174,7 +176,7 @@ def _lines(data: bytes) -> Iterator[SealLine]:
     for number, whole in enumerate(data.split(b"\n"), start=1):
         text = whole.strip(b"\0")
         if text and not text.isspace():
-            said = _decoded(text, Seal)
+            said = seal_of(text)
             nuls = len(whole) - len(whole.lstrip(b"\0"))
             yield SealLine(number, offset + nuls, text, said, _damage(text, said, prev, known))
             if said is not None:
@@ -186,7 +188,7 @@ def _lines(data: bytes) -> Iterator[SealLine]:
 def _damage(line: bytes, said: Seal | None, prev: str, known: dict[tuple[str, str], Seal]) -> Damage | None:
     if said is None:
         return "torn" if _is_torn(line) else "no_seal"
-    if not _has_its_crc(line):
+    if not has_its_crc(line):
         return "bad_crc"
     if said.prev != prev:
         return "broken_chain"
@@ -195,7 +197,8 @@ def _damage(line: bytes, said: Seal | None, prev: str, known: dict[tuple[str, st
     return None if is_renewed else "second_seal"
 
 
-def _has_its_crc(line: bytes) -> bool:
+def has_its_crc(line: bytes) -> bool:
+    """Whether the checksum at the end of a line is that of the bytes before it."""
     return line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-_TRAILER_LENGTH]))
 
 

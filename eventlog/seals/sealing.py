@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from memlog.eventlog.seals.file import LOCK_TIMEOUT, add, blank_hashes, locked, read_seals
+from memlog.eventlog.seals.file import LOCK_TIMEOUT, SealFile
 from memlog.eventlog.seals.held import has_grown, made_durable
 from memlog.eventlog.seals.lines import FIRST, Held, Seal
 from memlog.eventlog.seals.losses import unlike
 
 
 def seal(
-    log: Path,
+    seals: SealFile,
     stream: str,
     segments: Sequence[str],
     *,
@@ -28,37 +28,34 @@ def seal(
         Busy: another process held seals.jsonl for too long.
         OSError: it could not be written, or a segment not be read; no seal is known to be stored.
     """
-    standing = read_seals(log).standing
+    seals.refresh()
+    standing = {segment: seals.standing(stream, segment) for segment in segments}
     due = [
         segment
-        for segment in segments
-        if (stream, segment) not in standing or (also_grown and has_grown(log, standing[stream, segment]))
+        for segment, old in standing.items()
+        if old is None or (also_grown and has_grown(seals.log, old))
     ]
     if not due:
         return []
-    held = {segment: made_durable(log, stream, segment) for segment in due}
-    with locked(log, lock_timeout) as (fd, before):
+    held = {segment: made_durable(seals.log, stream, segment) for segment in due}
+    with seals.locked(lock_timeout) as fd:
         # Another process may have been faster.
-        new = [
-            segment
-            for segment in due
-            if before.standing.get((stream, segment)) == standing.get((stream, segment))
-        ]
-        return add(fd, before, [_draft(stream, segment, held[segment]) for segment in new])
+        new = [segment for segment in due if seals.standing(stream, segment) == standing[segment]]
+        return seals.add(fd, [_draft(stream, segment, held[segment]) for segment in new])
 
 
-def blank(log: Path, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> None:
+def blank(seals: SealFile, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> None:
     """Take the hash out of a segment's seals, before its bytes are erased: until `reseal` is done, anybody
     sees that an erasure was begun.
 
     Raises:
         Busy, OSError: as `seal`.
     """
-    with locked(log, lock_timeout) as (_, before):
-        blank_hashes(log, before.of(stream, segment))
+    with seals.locked(lock_timeout):
+        seals.blank_hashes(seals.of(stream, segment))
 
 
-def reseal(log: Path, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> Seal | None:
+def reseal(seals: SealFile, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> Seal | None:
     """Put a new seal in the place of a segment's old one, whose hash is blanked, after bytes were erased.
 
     Run again after a crash at any moment, it finishes. Return the seal that holds; None where there was none.
@@ -66,17 +63,18 @@ def reseal(log: Path, stream: str, segment: str, *, lock_timeout: float = LOCK_T
     Raises:
         Busy, OSError: as `seal`.
     """
-    if not read_seals(log).of(stream, segment):
+    seals.refresh()
+    if not seals.of(stream, segment):
         return None
-    held = made_durable(log, stream, segment)
-    with locked(log, lock_timeout) as (fd, before):
-        old = before.of(stream, segment)
-        standing = before.standing.get((stream, segment))
+    held = made_durable(seals.log, stream, segment)
+    with seals.locked(lock_timeout) as fd:
+        old = seals.of(stream, segment)
+        standing = seals.standing(stream, segment)
         if standing is not None and standing.is_of(held):
-            blank_hashes(log, old[:-1])
+            seals.blank_hashes(old[:-1])
             return standing
-        blank_hashes(log, old)
-        (made,) = add(fd, before, [_draft(stream, segment, held)])
+        seals.blank_hashes(old)
+        (made,) = seals.add(fd, [_draft(stream, segment, held)])
         return made
 
 
@@ -96,8 +94,9 @@ def accept_loss(log: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal]:
         for each in differing
         for held in (each.held or nothing,)
     ]
-    with locked(log, lock_timeout) as (fd, before):
-        return add(fd, before, drafts)
+    seals = SealFile(log)
+    with seals.locked(lock_timeout) as fd:
+        return seals.add(fd, drafts)
 
 
 def _draft(stream: str, segment: str, held: Held, lost: int | None = None) -> Seal:

@@ -32,6 +32,7 @@ from memlog.eventlog.events import (
     SourceRemoved,
     SummaryWritten,
 )
+from memlog.eventlog.streams import CONVERSATIONS
 from memlog.projector import fulltext, passages
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers import (
@@ -87,30 +88,48 @@ def handle(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
 
 
 def clear_stream(db: Connection, stream: str) -> None:
-    """Remove every row that came from `stream`, so that it can be replayed."""
-    fulltext.remove_messages(db, stream)
-    for shelf in passages.SHELVES:
-        passages.remove(db, shelf, "stream = ?", (stream,))
-    for table in _STREAM_TABLES:
+    """Remove every row that came from `stream`, so that it can be replayed.
+
+    Rows of other kinds of streams are left alone: looking through all memories and documents for each of
+    many conversations would be quadratic.
+    """
+    kind = CONVERSATIONS if stream.startswith(f"{CONVERSATIONS}/") else stream
+    if kind == CONVERSATIONS:
+        fulltext.remove_messages(db, stream)
+    for shelf, where in _PASSAGES_OF.get(kind, ()):
+        passages.remove(db, shelf, where, (stream,))
+    for table in (*_TABLES_OF.get(kind, ()), *_TABLES_OF_ALL):
         db.execute(f"DELETE FROM {table} WHERE stream = ?", (stream,))
 
 
-_STREAM_TABLES = (
-    "messages",
-    "summaries",
-    "extractions",
-    "versions",
-    "tombstones",
-    "decays",
-    "memory_events",
-    "memories",
-    "daily_events",
-    "daily_compressions",
-    "core_memory",
-    "facts",
-    "fact_sources",
-    "sources",
-    "documents",
+_PASSAGES_OF = {
+    # Each condition is that of an index.
+    CONVERSATIONS: (
+        (passages.MEMORY, "stream = ? AND message_id IS NOT NULL"),
+        (passages.MEMORY, "stream = ? AND summary_id IS NOT NULL"),
+    ),
+    "memory": ((passages.MEMORY, "stream = ?"),),
+    "facts": ((passages.MEMORY, "stream = ?"),),
+    "documents": ((passages.MEMORY, "stream = ?"), (passages.DOCS, "stream = ?")),
+}
+_TABLES_OF = {
+    CONVERSATIONS: ("messages", "summaries", "extractions"),
+    "memory": (
+        "versions",
+        "tombstones",
+        "decays",
+        "memory_events",
+        "memories",
+        "daily_events",
+        "daily_compressions",
+    ),
+    "core": ("core_memory", "tombstones"),
+    "facts": ("facts", "fact_sources", "tombstones"),
+    "documents": ("documents", "sources", "tombstones"),
+}
+"""By kind of stream the tables with rows of its events: an event in another stream is quarantined."""
+
+_TABLES_OF_ALL = (
     "events",
     "conflicts",
     "duplicates",

@@ -33,7 +33,7 @@ _SAID_FIRST = ("content", "value", "summary", "title")
 """The members that a person knows an event by."""
 
 
-class DoomedLine(msgspec.Struct, frozen=True, kw_only=True):
+class DoomedLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A line that no reader will see any more.
 
     id: of its event; of a line that holds none its position, `2026-02-24.jsonl:1042`.
@@ -128,16 +128,13 @@ class Forgetting:
         done, keys = self._read_model.decide(lambda db: _found(asked(db)))
         if not confirm(done):
             return done
-        redactions = [
-            Redacted(target_id=target_id, stream=stream, reason=reason) for stream, target_id in keys
-        ]
-        self._log.append(redactions)
-        done.redacted = len(redactions)
+        self._log.append_redactions(keys, reason)
+        done.redacted = len(keys)
         try:
             done.vectors = self._read_model.decide(self._without_vectors)
         except Busy as error:
             raise Busy(
-                f"{error.message}: {len(redactions)} events are redacted, but still in the read model",
+                f"{error.message}: {len(keys)} events are redacted, but still in the read model",
                 hint="the next read takes them out; forget them again to see it done",
             ) from error
         return done
@@ -183,22 +180,31 @@ class Forgetting:
 
 def _found(asked: _Asked) -> tuple[Forgotten, list[Key]]:
     """What goes, and what has yet to be redacted for it."""
-    keys = asked.names | {
-        key
-        for entry in in_log_order(asked.segments, tails=True)
-        if not isinstance(entry.event, Redacted) and asked.wants(entry)
-        for key in _keys(entry)
-    }
+    keys, mixed = set(asked.names), set()
+    wanted: dict[Segment, list[tuple[Key, DoomedLine]]] = {segment: [] for segment in asked.segments}
+    for segment in asked.segments:
+        for entry in _forgettable(segment):
+            if asked.wants(entry):
+                keys.update(_keys(entry))
+                wanted[segment].append((entry.key, _doomed(entry)))
+            else:
+                mixed.add(segment)
     before = redacted_keys(asked.segments)
     new = {key for key in keys if key not in before and is_stream(key[0])}
     done = Forgotten(lines=[], already=len(keys & before))
-    # A second time through the log: lines that say something else may have the same id.
-    for entry in in_log_order(asked.segments, tails=True):
-        if entry.key in new and not isinstance(entry.event, Redacted):
-            done.lines.append(_doomed(entry))
-        elif entry.key in keys and not is_stream(entry.segment.stream):
-            done.unreachable.append(entry.position)
+    for segment, lines in wanted.items():
+        if not is_stream(segment.stream):
+            done.unreachable += [entry.position for entry in _forgettable(segment) if entry.key in keys]
+        elif segment in mixed:
+            # Read again: lines that are not asked for may have the same id.
+            done.lines += [_doomed(entry) for entry in _forgettable(segment) if entry.key in new]
+        else:
+            done.lines += [line for key, line in lines if key in new]
     return done, sorted(new)
+
+
+def _forgettable(segment: Segment) -> Iterator[Entry]:
+    return (entry for entry in in_log_order([segment], tails=True) if not isinstance(entry.event, Redacted))
 
 
 def _keys(entry: Entry) -> Iterator[Key]:

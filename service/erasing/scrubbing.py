@@ -13,6 +13,7 @@ from memlog.eventlog import scrub
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.reading import Key, redacted_keys, segments_about
 from memlog.eventlog.scrub import Erased
+from memlog.eventlog.seals.file import SealFile
 from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import Segment
 from memlog.projector import checkpoints, passages
@@ -70,16 +71,22 @@ def scrub_store(
         return found
     if not confirm(found):
         return found
-    erased = [_erased(read_model, segment, due[segment], redacted, lock_timeout) for segment in due]
-    _renew_seals([*scrub.unfinished(segments), *_renewed(erased)], lock_timeout)
+    seals = SealFile(log)
+    erased = [_erased(read_model, seals, segment, due[segment], redacted, lock_timeout) for segment in due]
+    _renew_seals(seals, [*scrub.unfinished(segments), *_renewed(erased)], lock_timeout)
     found.vectors = _remade(read_model, progress)
     # Whoever sealed a segment while its bytes changed has sealed what no longer stands there.
-    _renew_seals(_renewed(erased), lock_timeout)
+    _renew_seals(seals, _renewed(erased), lock_timeout)
     return _told(read_model, found, erased)
 
 
 def _erased(
-    read_model: ReadModel, segment: Segment, lines: list[Line], redacted: set[Key], lock_timeout: float
+    read_model: ReadModel,
+    seals: SealFile,
+    segment: Segment,
+    lines: list[Line],
+    redacted: set[Key],
+    lock_timeout: float,
 ) -> Erased:
     with _finished_by_the_next_run(segment):
         return read_model.projector.in_turn(
@@ -87,6 +94,7 @@ def _erased(
                 segment,
                 lines,
                 redacted,
+                seals=seals,
                 lock_timeout=lock_timeout,
                 around=lambda fd: checkpoints.following(db, segment, fd),
             )
@@ -97,10 +105,10 @@ def _renewed(erased: list[Erased]) -> list[Segment]:
     return [each.segment for each in erased if each.seal == "renewed"]
 
 
-def _renew_seals(segments: list[Segment], lock_timeout: float) -> None:
+def _renew_seals(seals: SealFile, segments: list[Segment], lock_timeout: float) -> None:
     for segment in segments:
         with _finished_by_the_next_run(segment):
-            scrub.renew_seal(segment, lock_timeout)
+            scrub.renew_seal(seals, segment, lock_timeout)
 
 
 def _remade(read_model: ReadModel, progress: Progress | None) -> int:

@@ -10,7 +10,7 @@ from memlog.eventlog.events import Message
 from memlog.eventlog.log import Log
 from memlog.eventlog.reading import Entry, accepted, redacted_keys
 from memlog.eventlog.scrub import due_lines, erase, renew_seal, unfinished
-from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.file import SealFile, read_seals
 from memlog.eventlog.seals.losses import losses, unlike
 from memlog.eventlog.streams import SEALS, segments_of
 
@@ -70,10 +70,11 @@ def scrub_all(store: Path) -> None:
     """Overwrite what was redacted, as `memlog scrub` does, but for the read model."""
     segments = segments_of(store / "log")[0]
     redacted = redacted_keys(segments)
+    seals = SealFile(store / "log")
     for segment, lines in dict(due_lines(segments, redacted)).items():
-        erase(segment, lines, redacted, lock_timeout=1, around=lambda _: nullcontext())
+        erase(segment, lines, redacted, seals=seals, lock_timeout=1, around=lambda _: nullcontext())
     for segment in unfinished(segments):
-        renew_seal(segment, 1)
+        renew_seal(seals, segment, 1)
 
 
 def scrub_problems(store: Path) -> list[str]:

@@ -39,6 +39,10 @@ class History:
     def ids(self):
         return [row[0] for row in self.projector.live().execute("SELECT id FROM messages ORDER BY id")]
 
+    def first_id_of(self, stream):
+        query = "SELECT id FROM events WHERE stream = ? ORDER BY line"
+        return self.projector.live().execute(query, (stream,)).fetchone()[0]
+
     def is_like_a_replay(self):
         fresh = self.store.parent / "fresh"
         shutil.rmtree(fresh, ignore_errors=True)
@@ -194,3 +198,39 @@ def test_a_projector_that_another_has_overtaken_reads_nothing(history):
     history.log.append([message(7)])
     assert history.catch_up().events == 1
     assert history.is_like_a_replay()
+
+
+def test_redactions_of_ids_that_nothing_has_replay_nothing(history):
+    history.log.append_redactions([("conversations/cli_1", f"nobody-{n}") for n in range(3)], None)
+    assert history.catch_up().notes == []
+    assert history.is_like_a_replay()
+
+
+@pytest.mark.parametrize("target", ["m1", "2026-02-24.jsonl:{offset}"])
+def test_a_redaction_of_an_event_or_of_a_bad_line_replays_the_stream(history, target):
+    offset = history.old.stat().st_size
+    with history.old.open("ab") as file:
+        file.write(b"no event\n")
+    history.catch_up()
+    target = target.format(offset=offset)
+    history.log.append_redactions([("conversations/cli_1", target)], None)
+    assert history.catch_up().notes == [
+        f"conversations/cli_1: {target} was redacted; the stream was replayed"
+    ]
+    assert history.is_like_a_replay()
+
+
+def test_a_stream_that_is_replayed_leaves_the_rows_of_others(history):
+    others = [
+        memlog.Message(id="m0", channel="cli", chat_id="2", role="user", content="text 0"),
+        {"type": "memory_saved", "content": "green tea"},
+        {"type": "fact_stored", "topic_key": "tea", "value": "green"},
+        {"type": "core_memory_updated", "section": "user", "key": "tea", "value": "green"},
+        {"type": "summary_written", "channel": "cli", "chat_id": "1", "content": "they had tea"},
+    ]
+    history.log.append(others)
+    history.catch_up()
+    for stream in ("conversations/cli_1", "memory", "facts", "core"):
+        history.log.append_redactions([(stream, history.first_id_of(stream))], None)
+        assert "the stream was replayed" in history.catch_up().notes[0]
+        assert history.is_like_a_replay()

@@ -7,7 +7,7 @@ import pytest
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.file import SealFile, read_seals
 from memlog.eventlog.seals.losses import loss_error, losses, unlike
 from memlog.eventlog.seals.sealing import blank, seal
 
@@ -95,7 +95,7 @@ def test_bytes_that_changed_are_accepted_as_they_stand(sealed: Any) -> None:
 
 
 def test_of_a_segment_whose_hash_is_blank_the_length_alone_is_compared(sealed: Any) -> None:
-    blank(folder(sealed), "memory", TODAY)
+    blank(SealFile(folder(sealed)), "memory", TODAY)
     sealed.flip_byte(7)
     assert unlike(folder(sealed)) == []
     sealed.shrink(1)
@@ -134,7 +134,7 @@ def test_a_segment_that_goes_while_it_is_looked_at_is_gone(sealed: Any, faulty_d
 
 def test_a_sealed_segment_that_is_gone_is_not_sealed_again(sealed: Any) -> None:
     sealed.segment.unlink()
-    assert seal(folder(sealed), "memory", [TODAY], also_grown=True) == []
+    assert seal(SealFile(folder(sealed)), "memory", [TODAY], also_grown=True) == []
 
 
 def test_the_error_of_a_loss_says_what_stops_and_what_to_do(sealed: Any) -> None:

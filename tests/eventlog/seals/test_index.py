@@ -1,0 +1,143 @@
+"""The index of seals.jsonl finds the same seals as decoding every line does."""
+
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memlog.eventlog import disk
+from memlog.eventlog.log import Log
+from memlog.eventlog.seals.file import SealFile, read_seals
+from memlog.eventlog.seals.index import SealIndex
+from memlog.eventlog.seals.lines import FIRST, Seal, encoded, link, seals_in
+from memlog.eventlog.seals.losses import sealed_bytes
+from memlog.eventlog.seals.sealing import seal
+
+NAMES = [
+    ("memory", "2026-02-24.jsonl"),
+    ('odd "name" \\ ü', "2026-02-24.jsonl"),
+    ("core", "2026-02-25.jsonl"),
+]
+
+
+def chained(names: list[tuple[str, str]]) -> list[bytes]:
+    lines, prev = [], FIRST
+    for size, (stream, segment) in enumerate(names):
+        lines.append(encoded(Seal(stream, segment, size, 1, FIRST, prev, "2026-02-26T00:00:00.000Z")))
+        prev = link(lines[-1][:-1])
+    return lines
+
+
+def respelt(line: bytes) -> bytes:
+    """The same seal with escapes and spaces, as another program may write it, with the right checksum."""
+    members = json.loads(line)
+    del members["crc"]
+    body = json.dumps(members).replace('"memory"', '"\\u006demory"').encode()[:-1]
+    return body + b',"crc":"%08x"}\n' % zlib.crc32(body)
+
+
+def assert_same_seals(data: bytes) -> None:
+    index, decoded = SealIndex(data), seals_in(data)
+    names = {*NAMES, *decoded.standing}
+    assert {name: index.standing(*name) for name in names} == {
+        name: decoded.standing.get(name) for name in names
+    }
+    for name in names:
+        expected = [
+            (line.offset, line.data) for line in decoded.lines if line.seal and line.seal.name == name
+        ]
+        assert [(place.offset, place.data) for place in index.of(*name)] == expected
+    last = index.last()
+    seals = [line.data for line in decoded.lines if line.seal is not None]
+    assert (last and last.data) == (seals[-1] if seals else None)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"".join(chained(NAMES)),
+        b"".join(chained(NAMES + NAMES)),
+        b"".join(chained(NAMES))[:-1],
+        b"\n\n".join(chained(NAMES)),
+        b"\0\0".join([b"", *chained(NAMES), b""]),
+        b"".join(line.replace(b"\n", b"\0\0\n") for line in chained(NAMES)),
+        b"".join(map(respelt, chained(NAMES))),
+        b'{"stream":"memory","segment":"2026-02-24.jsonl","bytes":1' + b"\n" + chained(NAMES)[0],
+        b'{"stream":"memory\n' + chained(NAMES)[0],
+        b"\xff\n" + b'{"type":"message"}\n' + b"".join(chained(NAMES)),
+    ],
+)
+def test_the_index_finds_the_seals_that_decoding_finds(data: bytes) -> None:
+    assert_same_seals(data)
+
+
+def test_every_flipped_bit_and_every_cut_gives_the_same_seals() -> None:
+    whole = b"".join(chained(NAMES[:2]))
+    for offset in range(len(whole)):
+        assert_same_seals(whole[:offset])
+        for bit in range(8):
+            changed = bytearray(whole)
+            changed[offset] ^= 1 << bit
+            assert_same_seals(bytes(changed))
+
+
+def test_lengths_of_sealed_segments_ignore_nul_bytes_around_a_line(log: Any, clock: Any) -> None:
+    log.append("green")
+    log.writer.seal()
+    path = log.store / "log" / "seals.jsonl"
+    path.write_bytes(b"\0\0" + path.read_bytes().replace(b"\n", b"\0\n"))
+    standing = read_seals(log.store / "log").standing
+    assert sealed_bytes(log.store / "log") == {name: said.bytes for name, said in standing.items()}
+    assert len(standing) == 1
+
+
+def test_sealing_many_streams_reads_no_seal_twice(tmp_path: Path, faulty_disk: Any) -> None:
+    log = Log(tmp_path / "store", durability="os")
+    log.append(
+        {"type": "message", "channel": "c", "chat_id": str(number), "role": "user", "content": "green"}
+        for number in range(50)
+    )
+    read, real_open, real_read, seals = 0, disk.open, disk.read, set()
+
+    def opened(path: Any, flags: int, **options: Any) -> int:
+        fd = real_open(path, flags, **options)
+        (seals.add if Path(path).name == "seals.jsonl" else seals.discard)(fd)
+        return fd
+
+    def count(fd: int, length: int, offset: int) -> bytes:
+        nonlocal read
+        data = real_read(fd, length, offset)
+        read += len(data) if fd in seals else 0
+        return data
+
+    faulty_disk.open, faulty_disk.read = opened, count
+    assert len(log.seal()) == 50
+    # Two bytes a seal: whether a line ends before what is written, before and after writing.
+    assert read <= 2 * 50
+    assert read_seals(log.path).damaged == []
+
+
+def test_seals_of_another_process_are_seen_and_chained_to(log: Any, clock: Any) -> None:
+    for name in ("2026-02-20.jsonl", "2026-02-21.jsonl", "2026-02-22.jsonl"):
+        log.write_segment(name, b"{}\n")
+    folder = log.store / "log"
+    ours = SealFile(folder)
+    seal(ours, "memory", ["2026-02-20.jsonl"])
+    seal(SealFile(folder), "memory", ["2026-02-21.jsonl"])
+    assert seal(ours, "memory", ["2026-02-21.jsonl"]) == []
+    seal(ours, "memory", ["2026-02-22.jsonl"])
+    assert read_seals(folder).damaged == []
+    assert len(read_seals(folder).lines) == 3
+
+
+def test_seals_that_were_removed_are_made_again(log: Any, clock: Any) -> None:
+    log.write_segment("2026-02-20.jsonl", b"{}\n")
+    folder = log.store / "log"
+    ours = SealFile(folder)
+    (first,) = seal(ours, "memory", ["2026-02-20.jsonl"])
+    (folder / "seals.jsonl").unlink()
+    assert seal(ours, "memory", ["2026-02-20.jsonl"]) == [first]
+    assert read_seals(folder).damaged == []

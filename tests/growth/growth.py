@@ -1,0 +1,296 @@
+"""How the CPU time of operations grows with what a store holds: each is measured at n and at 4n.
+
+    python tests/growth/growth.py [--times 8] [SHAPE ...]
+
+Linear work gives a ratio of 4, quadratic work one of 16.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import memlog
+from memlog.eventlog.log import Log
+
+LIMIT = 6
+"""The ratio of 4n to n above which an operation grows too fast: between linear, 4, and quadratic, 16."""
+
+FLOOR = 0.03
+"""Seconds of CPU below which a measurement is noise; also what an operation costs beside its growth."""
+
+_CHAT = {"channel": "c", "chat_id": "1"}
+_STREAM = "conversations/c_1"
+
+Fill = Callable[[Path, int], None]
+
+
+def _append(store: Path, events: Any) -> None:
+    Log(store, durability="os").append(events)
+
+
+def _said(number: int, **members: Any) -> dict[str, Any]:
+    content = f"we talked about item {number} and green tea number {number % 97}"
+    return {"type": "message", **_CHAT, "role": "user", "content": content} | members
+
+
+def messages(store: Path, count: int) -> None:
+    _append(store, map(_said, range(count)))
+
+
+def streams(store: Path, count: int) -> None:
+    _append(store, (_said(number, chat_id=str(number)) for number in range(count)))
+
+
+def segments(store: Path, count: int) -> None:
+    folder = store / "log" / _STREAM
+    folder.mkdir(parents=True)
+    for number in range(count):
+        day = date(2020, 1, 1) + timedelta(number)
+        (folder / f"{day.isoformat()}.jsonl").write_bytes(b'{"role":"user","content":"tea %d"}\n' % number)
+
+
+def memories(store: Path, count: int) -> None:
+    _append(
+        store,
+        (
+            {
+                "type": "memory_saved",
+                "memory_id": f"m{n}",
+                "content": f"memory {n} about tea",
+                "category": "context",
+            }
+            for n in range(count)
+        ),
+    )
+
+
+def memory_saved_again(store: Path, count: int) -> None:
+    _append(store, ({"type": "memory_saved", "memory_id": "m", "content": f"tea {n}"} for n in range(count)))
+
+
+def memory_accessed(store: Path, count: int) -> None:
+    memories(store, 5)
+    _append(store, ({"type": "memory_accessed", "memory_ids": ["m1", "m2"]} for _ in range(count)))
+
+
+def memories_deleted(store: Path, count: int) -> None:
+    memories(store, count)
+    _append(store, ({"type": "memory_deleted", "memory_id": f"m{n}"} for n in range(count)))
+
+
+def decays(store: Path, count: int) -> None:
+    memories(store, 20)
+    _append(
+        store,
+        (
+            {
+                "type": "salience_decayed",
+                "ts": f"2099-01-01T{n % 24:02d}:00:00.000Z",
+                "rates": {"context": 0.999},
+            }
+            for n in range(count)
+        ),
+    )
+
+
+def facts(store: Path, count: int) -> None:
+    _append(
+        store,
+        (
+            {
+                "type": "fact_stored",
+                "topic_key": f"topic_{n}",
+                "kind": "single",
+                "rank": 0,
+                "value": f"tea {n}",
+            }
+            for n in range(count)
+        ),
+    )
+
+
+def ranked_facts(store: Path, count: int) -> None:
+    _append(
+        store,
+        (
+            {"type": "fact_stored", "topic_key": "teas", "kind": "ranked", "rank": n + 1, "value": f"tea {n}"}
+            for n in range(count)
+        ),
+    )
+
+
+def core_keys(store: Path, count: int) -> None:
+    _append(
+        store,
+        (
+            {"type": "core_memory_updated", "section": "user", "key": f"k{n}", "value": f"tea {n}"}
+            for n in range(count)
+        ),
+    )
+
+
+def sessions(store: Path, count: int) -> None:
+    _append(store, (event for n in range(count) for event in ({"type": "session_break", **_CHAT}, _said(n))))
+
+
+def summaries(store: Path, count: int) -> None:
+    _append(store, ({"type": "summary_written", **_CHAT, "content": f"tea {n}"} for n in range(count)))
+
+
+def daily_events(store: Path, count: int) -> None:
+    _append(
+        store,
+        (
+            {"type": "daily_event_recorded", "event_date": f"2026-01-{1 + n % 28:02d}", "summary": f"tea {n}"}
+            for n in range(count)
+        ),
+    )
+
+
+def documents(store: Path, count: int) -> None:
+    source = {"type": "source_registered", "source_id": "d", "kind": "docs", "root": "/nowhere"}
+    texts = (
+        {
+            "type": "document_indexed",
+            "source_id": "d",
+            "file": f"f{n}.md",
+            "filetype": "md",
+            "content": f"# Tea {n}\n\ntext",
+        }
+        for n in range(count)
+    )
+    _append(store, [source, *texts])
+
+
+def sources(store: Path, count: int) -> None:
+    _append(
+        store,
+        (
+            {"type": "source_registered", "source_id": f"d{n}", "kind": "docs", "root": f"/nowhere/{n}"}
+            for n in range(count)
+        ),
+    )
+
+
+def redactions(store: Path, count: int) -> None:
+    """Of ids that nothing has, beside as many lines that are no events."""
+    messages(store, 5)
+    (segment,) = (store / "log" / _STREAM).iterdir()
+    with segment.open("ab") as file:
+        file.write(b"no event\n" * count)
+    with memlog.open(store) as opened:
+        opened.project(embed=False)
+    _append(
+        store, ({"type": "redacted", "target_id": f"nobody-{n}", "stream": _STREAM} for n in range(count))
+    )
+
+
+def conflicts(store: Path, count: int) -> None:
+    _append(store, (_said(n, id=f"m{n // 2}") for n in range(count)))
+
+
+def duplicates(store: Path, count: int) -> None:
+    _append(store, (_said(n // 10, id=f"m{n // 10}") for n in range(count)))
+
+
+SHAPES: dict[Fill, int] = {
+    messages: 1000,
+    streams: 150,
+    segments: 250,
+    memories: 400,
+    memory_saved_again: 500,
+    memory_accessed: 500,
+    memories_deleted: 300,
+    decays: 300,
+    facts: 400,
+    ranked_facts: 400,
+    core_keys: 500,
+    sessions: 500,
+    summaries: 500,
+    daily_events: 400,
+    documents: 300,
+    sources: 300,
+    redactions: 1000,
+    conflicts: 1000,
+    duplicates: 1000,
+}
+"""Each way in which a store grows, and n."""
+
+Operation = Callable[[memlog.Store], object]
+
+OPERATIONS: dict[str, Operation] = {
+    "catch up": lambda store: store.project(embed=False),
+    "rebuild": lambda store: store.project(embed=False, from_scratch=True),
+    "query": lambda store: store.search("tea", mode="text"),
+    "sessions": lambda store: store.sessions(all=True),
+    "summaries": lambda store: store.summaries(),
+    "memory list": lambda store: store.memories.list(),
+    "fact list": lambda store: store.facts.list(),
+    "core show": lambda store: store.core.get(),
+    "daily list": lambda store: store.daily.list(),
+    "docs list": lambda store: store.documents.list(),
+    "docs tree": lambda store: store.documents.tree(),
+    "docs status": lambda store: store.documents.status(),
+    "stats": lambda store: store.stats(),
+    "quarantine": lambda store: store.quarantine(),
+    "secrets": lambda store: store.secrets(),
+    "verify": lambda store: store.verify(),
+    "digest": lambda store: store.digest(),
+    "decay": lambda store: store.memories.decay(),
+    "prune": lambda store: store.memories.prune(),
+    "seal": lambda store: Log(store.path).seal(),
+    "append": lambda store: store.append([_said(0)]),
+    "forget": lambda store: store.forget(match="tea"),
+    "scrub": lambda store: store.scrub(),
+}
+
+
+def measured(fill: Fill, count: int) -> Iterator[tuple[str, float]]:
+    """The CPU seconds of each operation on a store of `count`, appending it first."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "store")
+        yield "fill", _cpu(lambda: fill(path, count))
+        with memlog.open(path) as store:
+            for name, operation in OPERATIONS.items():
+                yield name, _cpu(lambda operation=operation: operation(store))  # type: ignore[misc]
+
+
+def grown_too_fast(small: dict[str, float], large: dict[str, float]) -> dict[str, float]:
+    """The operations whose CPU time grew more than LIMIT times, and how often."""
+    ratios = {name: large[name] / max(FLOOR, small[name]) for name in small}
+    return {name: round(ratio, 1) for name, ratio in ratios.items() if ratio > LIMIT}
+
+
+def _cpu(work: Callable[[], object]) -> float:
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--times", type=float, default=8, help="how many times the sizes of the suite")
+    parser.add_argument(
+        "shapes", nargs="*", metavar="SHAPE", choices=[[], *(each.__name__ for each in SHAPES)]
+    )
+    arguments = parser.parse_args()
+    for fill, size in SHAPES.items():
+        if arguments.shapes and fill.__name__ not in arguments.shapes:
+            continue
+        count = int(size * arguments.times)
+        small, large = dict(measured(fill, count)), dict(measured(fill, 4 * count))
+        print(f"{fill.__name__} {count} -> {4 * count}")
+        for name in small:
+            ratio = large[name] / max(FLOOR, small[name])
+            print(
+                f"  {name:12} {small[name]:7.2f} {large[name]:7.2f}  {ratio:5.1f}{'  !' * (ratio > LIMIT)}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
