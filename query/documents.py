@@ -70,14 +70,17 @@ _PASSAGES = (
 _COLUMNS = f"document_id, source_id, file, filetype, size, {_PASSAGES}, version, mtime, indexed_at"
 
 
-def sources(db: Connection) -> list[Source]:
-    """All sources, by name: those that are registered, and those that only documents name."""
+def sources(db: Connection, source_id: str | None = None) -> list[Source]:
+    """All sources, or the one of this name, by name: those that are registered, and those that only documents
+    name."""
+    where = "" if source_id is None else "WHERE source_id = :source_id"
     rows = db.execute(
         "SELECT n.source_id, coalesce(s.kind, 'docs'), s.root, s.include, s.exclude,"
         f" count(d.document_id), coalesce(sum({_PASSAGES}), 0), coalesce(sum(d.size), 0), max(d.indexed_at)"
-        " FROM (SELECT source_id FROM sources UNION SELECT source_id FROM documents) n"
+        f" FROM (SELECT source_id FROM sources {where} UNION SELECT source_id FROM documents {where}) n"
         " LEFT JOIN sources s USING (source_id) LEFT JOIN documents d USING (source_id)"
-        " GROUP BY n.source_id ORDER BY n.source_id"
+        " GROUP BY n.source_id ORDER BY n.source_id",
+        {} if source_id is None else {"source_id": source_id},
     )
     return [_source(row) for row in rows.fetchall()]
 
@@ -100,7 +103,7 @@ def registered(db: Connection) -> list[Registered]:
 
 def source(db: Connection, source_id: str) -> Source | None:
     """The source of this name; None where there is none."""
-    return next((found for found in sources(db) if found.source_id == source_id), None)
+    return next(iter(sources(db, source_id)), None)
 
 
 def documents(db: Connection, source_id: str) -> list[Document]:

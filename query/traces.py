@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from memlog.eventlog.upcast import place_of
 from memlog.projector.sqlite import Connection
 
 Key = tuple[str, str]
@@ -12,13 +13,15 @@ Key = tuple[str, str]
 
 def streams_of(db: Connection, name: str) -> list[str]:
     """The streams that have lines of the id `name`, or a bad line at that position, or had one: in order."""
+    segment, offset = place_of(name) or (None, None)
     rows = db.execute(
-        "SELECT stream FROM events WHERE id = ?1"
-        " UNION SELECT stream FROM conflicts WHERE id = ?1"
-        " UNION SELECT stream FROM redactions WHERE target_id = ?1"
-        " UNION SELECT stream FROM quarantine WHERE segment || ':' || offset = ?1"
+        "WITH streams AS (SELECT DISTINCT stream FROM checkpoints) SELECT stream FROM streams AS s"
+        " WHERE EXISTS (SELECT 1 FROM events AS e WHERE e.stream = s.stream AND e.id = :name)"
+        " OR EXISTS (SELECT 1 FROM redactions AS r WHERE r.stream = s.stream AND r.target_id = :name)"
+        " OR EXISTS (SELECT 1 FROM quarantine AS q"
+        "   WHERE q.stream = s.stream AND q.segment = :segment AND q.offset = :offset)"
         " ORDER BY stream",
-        (name,),
+        {"name": name, "segment": segment, "offset": offset},
     )
     return [stream for (stream,) in rows]
 

@@ -170,7 +170,9 @@ class Documents:
         Raises:
             NotFound: there is no source of this name.
         """
-        return [tree(each.source_id, self.list(each.source_id)) for each in self._sources(source)]
+        names = [each.source_id for each in self._sources(source)]
+        found = self._read(lambda db: [(name, standing.documents(db, name)) for name in names])
+        return [tree(name, documents) for name, documents in found]
 
     def status(self, source: str | None = None) -> _Statuses:
         """How it stands with a source, or with all of them.
