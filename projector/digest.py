@@ -89,31 +89,36 @@ _ENTRIES = {
 """What each entry of a full-text table stands for."""
 
 
+_HASHES = 2**256
+"""How many values sha256 has."""
+
+
 def fulltext_digest(db: Connection) -> str:
-    """sha256 over the full text, in hex: every word with where it stands in which message or memory, the
+    """A hash over the full text, in hex: every word with where it stands in which message or memory, the
     length of each entry, and the totals that ranking divides by (which alone show some wrong deletes).
+
+    The sum of the hashes of all rows, so that nobody has to sort them: of 80,000 messages these are 3.6
+    million words, whose sort took 400 MB.
 
     https://www.sqlite.org/fts5.html#fts5_data_structures
     """
-    result = sha256()
+    total = 0
     for table, entries in _ENTRIES.items():
         db.execute(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_words USING fts5vocab(main, {table}, instance)"
         )
         words = (
             f"SELECT stream, owner, part, offset, term FROM temp.{table}_words"
-            f" LEFT JOIN ({entries}) ON no = doc ORDER BY stream, owner, part, offset, term"
+            f" LEFT JOIN ({entries}) ON no = doc"
         )
-        lengths = (
-            f"SELECT stream, owner, part, sz FROM {table}_docsize LEFT JOIN ({entries}) ON no = id"
-            " ORDER BY stream, owner, part"
-        )
+        lengths = f"SELECT stream, owner, part, sz FROM {table}_docsize LEFT JOIN ({entries}) ON no = id"
         # No rows and no words, as two varints, or as nothing where there never was a row.
         totals = f"SELECT coalesce(nullif(block, x''), x'0000') FROM {table}_data WHERE id = 1"
         for sql in (words, lengths, totals):
             for row in db.execute(sql):
-                result.update(msgspec.json.encode([table, *map(_readable, row)]) + b"\n")
-    return result.hexdigest()
+                encoded = msgspec.json.encode([table, *map(_readable, row)])
+                total += int.from_bytes(sha256(encoded).digest(), "big")
+    return f"{total % _HASHES:064x}"
 
 
 def _readable(value: Any) -> Any:  # noqa: ANN401 - whatever SQLite holds

@@ -1,10 +1,12 @@
 """Embedding models: text → vectors. No network; nothing is fetched."""
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memlog.eventlog.errors import EmbeddingError
@@ -83,10 +85,7 @@ class OnnxEmbedder:
     """
 
     def __init__(self, model: bytes, name: str, tokenizer: "Tokenizer") -> None:
-        import onnxruntime
-
-        # Its official builds report usage where the platform lets them; nothing of a memory may leave.
-        onnxruntime.disable_telemetry_events()
+        onnxruntime = _onnxruntime()
         options = onnxruntime.SessionOptions()
         # Else its threads turn idly behind each question, for as long as all the rest of a search takes.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -151,6 +150,21 @@ class OnnxEmbedder:
             raise EmbeddingError(f"{self._id}: the model failed: {error}") from error
         result: NDArray[np.float32] = hidden
         return result
+
+
+def _onnxruntime() -> ModuleType:
+    """onnxruntime with its telemetry off.
+
+    The import itself starts the telemetry (1.32: a device id and a database below the home folder, a file in
+    the temporary folder, four syncs), so `disable_telemetry_events` alone comes too late. It stays for events
+    that only some platforms send. A value that the user has set is kept.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    import onnxruntime
+
+    onnxruntime.disable_telemetry_events()
+    module: ModuleType = onnxruntime
+    return module
 
 
 def load_embedder(folder: Path | None = None) -> OnnxEmbedder:

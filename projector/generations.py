@@ -4,12 +4,15 @@ import errno
 import secrets
 import stat
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from memlog.eventlog import disk, privacy
+from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.folders import make_path
 from memlog.projector import files
-from memlog.projector.sqlite import remove_database
+from memlog.projector.sqlite import Connection, connect, remove_database
 
 
 class Generations:
@@ -68,6 +71,29 @@ class Generations:
         path = self.folder / f"{stamp}-{secrets.token_hex(4)}.db"
         disk.close(privacy.open_file(path, disk.WRITE | disk.NEW))
         return path
+
+    @contextmanager
+    def scratch(self) -> Iterator[Connection]:
+        """An empty database that only this process sees; however the process ends, nothing of it is left.
+
+        Its file loses its name before anything is written to it. A kill just before that leaves an empty
+        file, which the next build removes.
+        """
+        with closing(self._nameless()) as db:
+            yield db
+
+    def _nameless(self) -> Connection:
+        while True:
+            path = self.new_file()
+            try:
+                db = connect(path, "bulk")
+            except DatabaseError:
+                # A build that ended just now has taken it for a leftover.
+                if _stands(path):
+                    raise
+                continue
+            remove_database(path)
+            return db
 
     def publish(self, path: Path) -> None:
         """Make `path`, which is closed, the live generation; it and one predecessor stay.

@@ -175,7 +175,7 @@ class Projector:
         """Give passages that have no vector one: from the cache, or computed, at most `limit` of these.
 
         Vectors are computed outside the lock and written in short transactions of `batch` passages, in the
-        order in which the passages came.
+        order in which the passages came. A text that was forgotten meanwhile gets none, in the cache neither.
 
         Raises:
             EmbeddingError: the model failed; what was written before stays.
@@ -289,11 +289,14 @@ class Projector:
                 room = None if limit is None else max(0, limit - done.computed)
                 known = cache.find([item.text for item in batch])
                 missing = list(dict.fromkeys(item.text for item in batch if item.text not in known))[:room]
-                fresh = _computed(embedder, missing, cache)
+                fresh = _computed(embedder, missing)
                 ready = [item for item in batch if item.text in known or item.text in fresh]
                 found = [(item.chunk_no, (known | fresh)[item.text]) for item in ready]
                 with self._turn(lock_timeout):
-                    vectors.store(db, shelf.vectors, shelf.queue, found)
+                    stored = vectors.store(db, shelf.vectors, shelf.queue, found)
+                    # Within the turn: a scrub that ended meanwhile has put another generation in place.
+                    kept = {item.text for item in ready if item.chunk_no in stored}
+                    cache.add((text, fresh[text]) for text in fresh.keys() & kept)
                 done.computed += len(fresh)
                 done.cached += len(ready) - len(fresh)
                 if len(ready) < len(batch):
@@ -371,7 +374,7 @@ class Projector:
             for shelf, batch in passages.waiting(db, EMBED_BATCH):
                 known = cache.find([item.text for item in batch])
                 found = [(item.chunk_no, known[item.text]) for item in batch if item.text in known]
-                taken += vectors.store(db, shelf.vectors, shelf.queue, found)
+                taken += len(vectors.store(db, shelf.vectors, shelf.queue, found))
         return taken
 
 
@@ -398,9 +401,7 @@ def build(
     return report
 
 
-def _computed(embedder: Embedder, texts: list[str], cache: VectorCache) -> dict[str, bytes]:
+def _computed(embedder: Embedder, texts: list[str]) -> dict[str, bytes]:
     if not texts:
         return {}
-    fresh = {text: row.tobytes() for text, row in zip(texts, embedder.embed(texts), strict=True)}
-    cache.add(fresh.items())
-    return fresh
+    return {text: row.tobytes() for text, row in zip(texts, embedder.embed(texts), strict=True)}

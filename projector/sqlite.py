@@ -36,6 +36,11 @@ DISPOSABLE = "the read model is disposable: memlog project --from-scratch"
 """The hint under an error after which another read model is to be built."""
 _CANDIDATES = ("pysqlite3", "sqlean", "sqlite3")
 
+_NO_TEMPORARY_FILES = "temp_store = MEMORY"
+"""SQLite's sorts, statement journals and the copy that VACUUM makes would otherwise go to the folder for
+temporary files, outside the store. pysqlite3's wheels are built with this value; it makes the others alike.
+Measured on 80,000 messages: a rebuild takes 122 MB, 5 MB more than on half of them."""
+
 _PRAGMAS: dict[Mode, tuple[str, ...]] = {
     # Nothing of a build is worth keeping after a crash; it is synced once, before it is shown.
     # Foreign keys are checked as a whole at the end, which costs a fraction.
@@ -97,20 +102,20 @@ def vec_version(db: Connection) -> str | None:
     return str(version).removeprefix("v")
 
 
-def connect(path: Path, mode: Mode) -> Connection:
-    """Open the database file at `path`, which must exist.
+def connect(path: Path | None, mode: Mode) -> Connection:
+    """Open the database file at `path`, which must exist; None: a new database in memory.
 
     The connection may be used from several threads, one at a time.
 
     Raises:
         DatabaseError: it cannot be opened.
     """
-    uri = f"{path.absolute().as_uri()}?{_access(path, mode)}"
-    with wrapped(path):
+    uri = "file::memory:" if path is None else f"{path.absolute().as_uri()}?{_access(path, mode)}"
+    with wrapped(path or "a database in memory"):
         db: Connection = binding().connect(
             uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0
         )
-        for pragma in _PRAGMAS[mode]:
+        for pragma in (_NO_TEMPORARY_FILES, *_PRAGMAS[mode]):
             db.execute(f"PRAGMA {pragma}")
         if why_no_vectors() is None:
             _load_vec0(db)

@@ -49,16 +49,17 @@ def why_unlike(db: Connection, model: Model) -> str | None:
     return f"the vectors are of {standing}, the model is {model.id}: memlog project"
 
 
-def store(db: Connection, table: str, queue: str, vectors: Sequence[tuple[int, bytes]]) -> int:
-    """Store float32 vectors by chunk number, and return how many.
+def store(db: Connection, table: str, queue: str, vectors: Sequence[tuple[int, bytes]]) -> set[int]:
+    """Store float32 vectors by chunk number, and return the numbers of those that were stored.
 
-    A passage that no longer waits in `queue` (it was replaced, or another process was faster) is left out.
+    A passage that no longer waits in `queue` (it was replaced or forgotten, or another process was faster) is
+    left out.
     """
-    stored = 0
+    stored = set()
     for chunk_no, vector in vectors:
         if db.execute(f"DELETE FROM {queue} WHERE chunk_no = ?", (chunk_no,)).rowcount:
             db.execute(f"INSERT INTO {table} (rowid, embedding) VALUES (?, ?)", (chunk_no, vector))
-            stored += 1
+            stored.add(chunk_no)
     return stored
 
 

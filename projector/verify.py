@@ -1,11 +1,11 @@
 """Compares a read model with a replay of its log, and with a count of its lines."""
 
-import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog import disk, privacy
 from memlog.eventlog.checking import Lines, count_lines
 from memlog.eventlog.damage import DAMAGE
 from memlog.projector import checkpoints, passages, vectors
@@ -23,6 +23,9 @@ from memlog.projector.sqlite import (
     why_no_vectors,
     wrapped,
 )
+
+Scratch = Callable[[], AbstractContextManager[Connection]]
+"""Makes an empty database for a replay, which is gone at the end of the context."""
 
 _REMEDY = ": memlog project --from-scratch builds another"
 
@@ -103,12 +106,14 @@ def verify(
     sizes: ChunkSizes,
     *,
     read_only: bool = False,
+    scratch: Scratch = lambda: closing(connect(None, "bulk")),
     progress: Progress | None = None,
 ) -> Verification:
     """Replay `log` as far as the read model in `db` has come, and compare.
 
     read_only: leave out FTS5's own check, which writes nothing but is put as an INSERT; the comparison of all
         words with a replay's finds more.
+    scratch: makes the database of the replay; in memory unless given.
 
     Raises:
         DatabaseError: the read model cannot be read.
@@ -117,7 +122,7 @@ def verify(
         found = _described(db)
         fulltext = fulltext_digest(db)
         bounds = {place: checkpoint.offset for place, checkpoint in checkpoints.load_all(db).items()}
-        found.replayed, replayed_fulltext = _replayed(log, sizes, bounds, progress)
+        found.replayed, replayed_fulltext = _replayed(scratch, log, sizes, bounds, progress)
         if found.digest != found.replayed:
             found.problems.append(f"the read model is unlike a replay of its log{_REMEDY}")
         if fulltext != replayed_fulltext:
@@ -173,19 +178,13 @@ def _described(db: Connection) -> Verification:
     )
 
 
-def _replayed(log: Path, sizes: ChunkSizes, bounds: Bounds, progress: Progress | None) -> tuple[str, str]:
+def _replayed(
+    scratch: Scratch, log: Path, sizes: ChunkSizes, bounds: Bounds, progress: Progress | None
+) -> tuple[str, str]:
     """The digests of rows and full text of a fresh replay."""
-    with tempfile.TemporaryDirectory(prefix="memlog-verify-") as folder:
-        path = Path(folder) / "replay.db"
-        privacy.give_to_owner(path.parent)
-        disk.close(privacy.open_file(path, disk.WRITE | disk.NEW))
-        db = connect(path, "bulk")
-        try:
-            with wrapped(path):
-                build(db, log, sizes, bounds=bounds, progress=progress)
-                return digest(db), fulltext_digest(db)
-        finally:
-            db.close()
+    with scratch() as db, wrapped("the replay"):
+        build(db, log, sizes, bounds=bounds, progress=progress)
+        return digest(db), fulltext_digest(db)
 
 
 def _count_vectors(db: Connection) -> int:

@@ -170,3 +170,12 @@ def test_what_a_killed_projector_has_committed_is_read(bound: Run, frozen: Run, 
     frozen()
     found = bound("query", "tea", "--mode", "text", "--json").json
     assert {hit["content"] for hit in found["hits"]} == {"green tea", "black tea", "later tea"}
+
+
+@pytest.mark.usefixtures("filled")
+def test_verify_replays_in_memory_what_it_cannot_write(bound: Run, frozen: Run, store: Path) -> None:
+    frozen()
+    before = sorted(store.rglob("*"))
+    done = bound("verify", "--json")
+    assert done.json["digest"] == done.json["replayed"] is not None
+    assert sorted(store.rglob("*")) == before

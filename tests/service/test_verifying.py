@@ -180,3 +180,13 @@ def test_a_log_that_cannot_be_read_is_an_error(store: Path, monkeypatch: pytest.
     monkeypatch.setattr("memlog.eventlog.disk.read", fail)
     with pytest.raises(memlog.LogError, match="Input/output error"):
         checked(store)
+
+
+def test_a_log_that_is_too_long_for_memory_is_not_compared(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memlog.service.verifying._IN_MEMORY", -1)
+    monkeypatch.setattr("memlog.service.read_model.ReadModel.is_read_only", True)
+    found = checked(store)
+    assert (found.ok, found.digest, found.events) == (True, None, 3)
+    assert any("verify a copy" in note for note in found.notes)
