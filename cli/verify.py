@@ -44,13 +44,18 @@ def _answer(found: Verification) -> Answer:
         "quarantined": sum(found.quarantined.values()),
         **reasons,
         "NUL runs": len(found.nul_runs),
-        "vectors": f"{found.vectors}, {found.missing_vectors} to do, {found.cached_vectors} in the cache",
+        "vectors": f"{found.vectors}, {found.missing_vectors} to do, {_cached(found)} in the cache",
         "seals": found.seals,
         "result": _result(found),
     }
     document = {"ok": found.ok} | msgspec.structs.asdict(found)
     notes = [*found.notes, *found.problems, *found.tampered, *_nuls(found)]
     return Answer(document=document, table=named_values(values), notes=notes)
+
+
+def _cached(found: Verification) -> str:
+    unused = f" ({found.unused_vectors} of texts that no passage has)" if found.unused_vectors else ""
+    return f"{found.cached_vectors}{unused}"
 
 
 def _result(found: Verification) -> str:

@@ -63,6 +63,9 @@ def check_log(log: Path) -> LogCheck:
         LogError: it cannot be read.
     """
     try:
+        # In this order: a segment is sealed before it gets a successor, so the seals that are read later
+        # know of every segment that has one here.
+        segments = segments_of(log)[0]
         lines = count_lines(log)
         found = read_seals(log)
         return LogCheck(
@@ -72,7 +75,7 @@ def check_log(log: Path) -> LogCheck:
             accepted_losses=sum(line.seal is not None and line.seal.lost is not None for line in found.lines),
             problems=list(_line_problems(lines)),
             notes=list(_unfinished(found)),
-            tampered=[*_broken(found), *_missing(log, lines, found), *_unlike(log)],
+            tampered=[*_broken(found), *_missing(segments, lines, found), *_unlike(log)],
         )
     except OSError as error:
         message = f"{error.filename or log.name}: {error.strerror or error}"
@@ -149,9 +152,8 @@ def _broken(found: Seals) -> Iterator[str]:
             yield f"{SEALS}:{line.number}: {line.damage}"
 
 
-def _missing(log: Path, lines: Lines, found: Seals) -> Iterator[str]:
+def _missing(segments: list[Segment], lines: Lines, found: Seals) -> Iterator[str]:
     """What memlog has written is sealed before it has a successor; what others write need not be."""
-    segments = segments_of(log)[0]
     newest = {segment.stream: segment for segment in segments}
     for segment in segments:
         name = (segment.stream, segment.name.filename)

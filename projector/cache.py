@@ -124,6 +124,23 @@ def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]
         return 0, [f"the cache could not be read ({error.message})"]
 
 
+def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) -> int:
+    """How many texts that have a vector in the cache are none of `texts`. Changes nothing.
+
+    Raises:
+        DatabaseError: the cache cannot be read.
+    """
+    path = cache_file(store)
+    kept = {_key(text) for text in texts}
+    try:
+        disk.look(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    with closing(connect(path, "immutable" if read_only else "write")) as db, wrapped(path):
+        keys = db.execute("SELECT DISTINCT text_sha256 FROM vectors")
+        return sum(key not in kept for (key,) in keys)
+
+
 def _unfit(db: Connection) -> list[str]:
     """The models that have vectors of several lengths, or with numbers that are none."""
     # Imported here: who appends or reads needs it no more than who projects without a model.

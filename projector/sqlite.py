@@ -151,6 +151,11 @@ def _result_code(error: Exception) -> int | None:
     return None if code is None else code & 0xFF
 
 
+def is_busy(error: Exception) -> bool:
+    """Whether another process wrote for too long (SQLITE_BUSY, SQLITE_LOCKED)."""
+    return _result_code(error) in (5, 6)
+
+
 def is_of_the_statement(error: Exception) -> bool:
     """Whether SQLite found a fault in what it was asked (SQLITE_ERROR, and what the binding says)."""
     return _result_code(error) in (None, 1)

@@ -7,14 +7,18 @@ import msgspec
 from memlog.eventlog import disk
 from memlog.eventlog.checking import LogCheck, check_log
 from memlog.eventlog.errors import DatabaseError
+from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import segments_of
-from memlog.projector import schema
-from memlog.projector.cache import check_cache
+from memlog.projector import passages, schema
+from memlog.projector.cache import check_cache, count_unused
 from memlog.projector.catchup import Progress
 from memlog.projector.sqlite import wrapped
 from memlog.projector.verify import NOT_COMPARED, Verification, verify
+from memlog.service.erasing.scrubbing import scrub_lock
 from memlog.service.read_model import ReadModel
 
+_LONGEST_SCRUB, _STOPPED = 600.0, 10.0
+"""Seconds to wait for a scrub, as for a rebuild, which is most of it; and where its process is stopped."""
 _IN_MEMORY = 200
 """MiB of log that are replayed in memory, where no file can be made for it: measured to take 4.6 bytes for
 each byte of the log, so 1 GB at most."""
@@ -22,6 +26,15 @@ each byte of the log, so 1 GB at most."""
 
 def verify_store(read_model: ReadModel, progress: Progress | None) -> Verification:
     """See `Store.verify`."""
+    found = _verified(read_model, progress)
+    if found.ok or read_model.is_read_only:
+        return found
+    # A scrub that ran beside this changed lines between two looks at them.
+    with locked(scrub_lock(read_model.path), "the log", _LONGEST_SCRUB, if_stopped=_STOPPED):
+        return _verified(read_model, progress)
+
+
+def _verified(read_model: ReadModel, progress: Progress | None) -> Verification:
     log = check_log(read_model.projector.log)
     found = _compared(read_model, progress)
     if found.digest is None:
@@ -30,6 +43,7 @@ def verify_store(read_model: ReadModel, progress: Progress | None) -> Verificati
     return msgspec.structs.replace(
         found,
         cached_vectors=cached,
+        unused_vectors=0 if found.digest is None or cache_problems else _count_unused(read_model),
         seals=log.seals,
         torn_seals=log.torn_seals,
         accepted_losses=log.accepted_losses,
@@ -37,6 +51,14 @@ def verify_store(read_model: ReadModel, progress: Progress | None) -> Verificati
         tampered=log.tampered,
         notes=[*found.notes, *log.notes],
     )
+
+
+def _count_unused(read_model: ReadModel) -> int:
+    """How many texts the cache has a vector of that no passage has."""
+    is_read_only = read_model.is_read_only
+    with wrapped("the read model"):
+        texts = passages.texts(read_model.projector.live(read_only=is_read_only))
+        return count_unused(read_model.path, texts, read_only=is_read_only)
 
 
 def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:

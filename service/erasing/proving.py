@@ -4,6 +4,8 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
@@ -38,7 +40,8 @@ class Proof(msgspec.Struct):
 def prove(store: Path, text: str) -> Proof:
     """Look for `text` in every file below `store`, and in their names.
 
-    It is found as UTF-8, and as JSON may spell it, also JSON within JSON; its letters as they are given.
+    It is found as UTF-8, and as JSON may spell it, also JSON within JSON; its letters as they are given; and
+    by its sha256, by which the cache knows the vector of a passage. What is removed meanwhile is passed over.
 
     Raises:
         BadInput: there is no text to look for. LogError: a file cannot be read.
@@ -51,19 +54,26 @@ def prove(store: Path, text: str) -> Proof:
         name = shown(path.relative_to(store))
         if any(form in name for form in names):
             proof.found.append(Standing(name, None))
-        if path.is_dir() and not path.is_symlink():
-            continue
-        if not stat.S_ISREG(path.lstat().st_mode):
-            proof.left_out.append(name)
-            continue
-        proof.files += 1
-        proof.bytes += path.stat().st_size
-        proof.found += [Standing(name, offset) for offset in sorted(_offsets(path, forms))]
+        with suppress(FileNotFoundError):
+            _look_into(path, name, forms, proof)
     return proof
 
 
+def _look_into(path: Path, name: str, forms: list[bytes], proof: Proof) -> None:
+    status = path.lstat()
+    if stat.S_ISDIR(status.st_mode):
+        return
+    if not stat.S_ISREG(status.st_mode):
+        proof.left_out.append(name)
+        return
+    offsets = _offsets(path, forms)
+    proof.files += 1
+    proof.bytes += status.st_size
+    proof.found += [Standing(name, offset) for offset in sorted(offsets)]
+
+
 def _forms(text: str) -> list[bytes]:
-    """`text` as it may stand in a file: as it is, as a string of JSON, and as one within another."""
+    """`text` as it may stand in a file: as it is, as a string of JSON, as one within another, and hashed."""
     # Imported here: most commands need it not.
     import json
 
@@ -72,13 +82,16 @@ def _forms(text: str) -> list[bytes]:
     upper = re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda digits: digits[0].upper(), escaped)
     once = {text, plain, escaped, upper, plain.replace("/", "\\/"), escaped.replace("/", "\\/")}
     twice = {json.dumps(form, ensure_ascii=False)[1:-1] for form in once}
-    return sorted(form.encode(errors="surrogatepass") for form in once | twice)
+    spelt = {form.encode(errors="surrogatepass") for form in once | twice}
+    return sorted(spelt | {sha256(text.encode(errors="surrogatepass")).digest()})
 
 
 def _below(folder: Path) -> Iterator[Path]:
     """All that stands below a folder; no link is followed."""
 
     def refuse(error: OSError) -> None:
+        if isinstance(error, FileNotFoundError):
+            return
         raise _unreadable(Path(str(error.filename)), error) from error
 
     if not folder.exists():
@@ -92,6 +105,8 @@ def _offsets(path: Path, forms: list[bytes]) -> set[int]:
     try:
         with path.open("rb") as file:
             return {found for blocks in _views(file) for found in _found_in(blocks, forms)}
+    except FileNotFoundError:
+        raise
     except OSError as error:
         raise _unreadable(path, error) from error
 

@@ -6,11 +6,13 @@ redactions say what is to go.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 
 from memlog.eventlog import scrub
 from memlog.eventlog.errors import LogError
+from memlog.eventlog.locks import locked
 from memlog.eventlog.reading import Key, redacted_keys, segments_about
 from memlog.eventlog.scrub import Erased
 from memlog.eventlog.seals.file import SealFile
@@ -55,11 +57,11 @@ def scrub_store(
     read_model: ReadModel, *, lock_timeout: float, confirm: Confirm, progress: Progress | None
 ) -> Scrubbed:
     """See `Store.scrub`."""
-    # What is redacted by now is in the read model, which is whole: what stood in a damaged one is unknown.
-    read_model.decide(lambda _: None)
-    log = read_model.projector.log
-    segments = segments_about(log)
+    segments = segments_about(read_model.projector.log)
     redacted = redacted_keys(segments)
+    # Afterwards, so that all of these are in the read model before a byte goes; and it is whole: what stood
+    # in a damaged one is unknown.
+    read_model.decide(lambda _: None)
     due = dict(scrub.due_lines(segments, redacted))
     found = Scrubbed(
         lines=sum(map(len, due.values())),
@@ -71,13 +73,21 @@ def scrub_store(
         return found
     if not confirm(found):
         return found
-    seals = SealFile(log)
-    erased = [_erased(read_model, seals, segment, due[segment], redacted, lock_timeout) for segment in due]
-    _renew_seals(seals, [*scrub.unfinished(segments), *_renewed(erased)], lock_timeout)
-    found.vectors = _remade(read_model, progress)
-    # Whoever sealed a segment while its bytes changed has sealed what no longer stands there.
-    _renew_seals(seals, _renewed(erased), lock_timeout)
+    seals = SealFile(read_model.projector.log)
+    with locked(scrub_lock(read_model.path), "the scrub", lock_timeout):
+        erased = [
+            _erased(read_model, seals, segment, due[segment], redacted, lock_timeout) for segment in due
+        ]
+        _renew_seals(seals, [*scrub.unfinished(segments), *_renewed(erased)], lock_timeout)
+        found.vectors = _remade(read_model, progress)
+        # Whoever sealed a segment while its bytes changed has sealed what no longer stands there.
+        _renew_seals(seals, _renewed(erased), lock_timeout)
     return _told(read_model, found, erased)
+
+
+def scrub_lock(store: Path) -> Path:
+    """Held while bytes of the log are overwritten."""
+    return store / "scrub.lock"
 
 
 def _erased(

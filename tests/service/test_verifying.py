@@ -42,7 +42,7 @@ def generation(folder: Path) -> Path:
 def test_a_clean_store_is_clean(store: Path) -> None:
     found = checked(store)
     assert (found.ok, found.is_spotless, found.notes) == (True, True, [])
-    assert (found.events, found.seals, found.cached_vectors) == (3, 2, 2)
+    assert (found.events, found.seals, found.cached_vectors, found.unused_vectors) == (3, 2, 2, 2)
     assert found.digest == found.replayed
 
 

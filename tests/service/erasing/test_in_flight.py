@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 
 import memlog
-from memlog.projector import passages
-from memlog.projector.cache import cache_file
+from memlog.eventlog import checking
+from memlog.eventlog.log import Log
+from memlog.eventlog.seals import losses
+from memlog.projector import passages, verify
+from memlog.projector.cache import VectorCache, cache_file
 from memlog.projector.projector import Projector
+from memlog.service.erasing import proving
 
 SECRET = "my number is 5551234"
 KEPT = "thank you"
@@ -80,3 +84,69 @@ def test_a_vector_that_was_being_computed_is_kept_nowhere(path, erase):
         db.execute(f"SELECT count(*) FROM {shelf.vectors}").fetchone()[0] for shelf in passages.SHELVES
     ] == [1, 0]
     projector.close()
+
+
+def happens_once_after(monkeypatch, module, name: str, meanwhile) -> None:
+    """Have `meanwhile` happen when the function of that name has returned for the first time."""
+    real, left = getattr(module, name), [meanwhile]
+
+    def then_it_happens(*args, **options):
+        found = real(*args, **options)
+        while left:
+            left.pop()()
+        return found
+
+    monkeypatch.setattr(module, name, then_it_happens)
+
+
+def test_verify_raises_no_false_alarm_beside_a_scrub(path, monkeypatch):
+    """It has taken its snapshot of the read model, and not replayed yet."""
+    happens_once_after(monkeypatch, verify, "fulltext_digest", lambda: forget_and_scrub(path))
+    with memlog.open(path) as store:
+        found = store.verify()
+    assert (found.problems, found.tampered, found.events) == ([], [], 2)
+
+
+def test_verify_raises_no_false_alarm_beside_a_scrub_of_a_sealed_segment(path, monkeypatch):
+    Log(path).seal()
+    happens_once_after(monkeypatch, losses, "read_seals", lambda: forget_and_scrub(path))
+    with memlog.open(path) as store:
+        found = store.verify()
+    assert (found.problems, found.tampered, found.events) == ([], [], 2)
+
+
+def test_verify_misses_no_seal_of_a_segment_that_gets_a_successor_meanwhile(path, monkeypatch):
+    def roll() -> None:
+        Log(path).seal()
+        Log(path).append([memlog.Message(channel="cli", chat_id="1", role="user", content="later")])
+
+    happens_once_after(monkeypatch, checking, "read_seals", roll)
+    with memlog.open(path) as store:
+        assert store.verify().tampered == []
+
+
+def test_a_cached_vector_of_no_passage_is_counted_until_a_scrub(path):
+    embed(path).close()
+    with closing(VectorCache(path, "noise/3")) as cache:
+        cache.add([("what a document said before", bytes(12))])
+    with memlog.open(path) as store:
+        assert store.verify().unused_vectors == 1
+        store.forget("m1")
+        store.append([memlog.MemorySaved(content="later")])
+        store.scrub()
+        assert store.verify().unused_vectors == 0
+
+
+def test_files_that_are_removed_while_prove_looks_are_passed_over(path, monkeypatch):
+    gone = path / "model" / "gone.db"
+    gone.write_text(SECRET)
+    real = proving._below
+
+    def then_removed(folder):
+        found = list(real(folder))
+        gone.unlink()
+        return found
+
+    monkeypatch.setattr(proving, "_below", then_removed)
+    with memlog.open(path) as store:
+        assert "model/gone.db" not in {each.file for each in store.prove(SECRET).found}
