@@ -21,7 +21,8 @@ from memlog.projector.verify import Verification
 def verify(ctx: click.Context, strict: bool) -> int:
     """Check the log, and replay it beside the read model: rows, full text, vectors. Changes nothing.
 
-    The read model is compared as far as it has come. Exit 1 where it differs, where bytes of a line are not
+    The read model is compared as far as it has come. The replay is a file below model/ without a name, which is
+    gone at the end, also of a killed process. A finding is checked a second time while no scrub runs. Exit 1 where it differs, where bytes of a line are not
     those that memlog wrote, or where the cache is damaged; exit 3 where a seal is broken or missing, or a
     sealed segment is unlike its seal.
     """

@@ -138,7 +138,7 @@ def _permissions(store: Path, *, fix: bool) -> Iterator[Finding]:
 
 def _paths(store: Path) -> Iterator[Path]:
     """All that is of memlog in the store. The folder itself may be shared on purpose; links are nobody's."""
-    for name in ("log", "model", "cache", "projector.lock", "watch.lock"):
+    for name in ("log", "model", "cache", "projector.lock", "scrub.lock", "watch.lock"):
         path = store / name
         if path.exists() and not path.is_symlink():
             yield path

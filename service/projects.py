@@ -19,7 +19,8 @@ from memlog.eventlog.streams import CONVERSATIONS, SEALS, project_folder, segmen
 
 _LOCK = "projector.lock"
 _WATCH = "watch.lock"
-_OWN = ("log", "model", "cache", "memlog.toml", _LOCK, _WATCH)
+_SCRUB = "scrub.lock"
+_OWN = ("log", "model", "cache", "memlog.toml", _LOCK, _SCRUB, _WATCH)
 """What memlog makes in a store's folder."""
 
 # No project's folder has a `~`.
@@ -186,6 +187,7 @@ class Projects:
         with ExitStack() as held:
             # A watch holds its own as long as it runs, and would make the store anew.
             held.enter_context(_held(path / _WATCH, "the store", 0))
+            held.enter_context(_held(path / _SCRUB, "the scrub", lock_timeout))
             held.enter_context(_held(path / "model" / "build.lock", "the rebuild", lock_timeout))
             held.enter_context(locks.locked(path / _LOCK, "the read model", lock_timeout))
             for file in (log / SEALS, *(segment.path for segment in segments_of(log)[0])):

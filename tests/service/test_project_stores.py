@@ -206,7 +206,11 @@ def test_what_a_link_in_a_store_points_to_stays_and_is_named(projects, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "name", ["watch.lock", "projector.lock", "model/build.lock", "log/seals.jsonl", "log/conversations/x_0"]
+    "name",
+    [
+        *("watch.lock", "projector.lock", "scrub.lock", "model/build.lock"),
+        *("log/seals.jsonl", "log/conversations/x_0"),
+    ],
 )
 def test_who_holds_a_lock_keeps_the_store(projects, name):
     path = make(projects, "work", "tea")

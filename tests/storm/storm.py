@@ -25,6 +25,7 @@ STORMS = {
     "fuzz": "lines given to the decoder and to appending, questions to the full text",
     "swaps": "generations that are built and swapped, beside four readers",
     "scrubs": "scrubs of what was forgotten, killed at any call of the disk, once or more often",
+    "erasures": "scrubs beside embed, watch, verify, seal and rolling segments, all killed at random",
     "month": "a month of 2,000 events in single steps, then in drawn ones, each killed",
     "histories": "histories of appends, damage, kills and projections, against a telling in memory",
     "watch": "a watch beside four writers, and beside 60,000 files that are touched at once",
