@@ -21,10 +21,10 @@ from memlog.projector.verify import Verification
 def verify(ctx: click.Context, strict: bool) -> int:
     """Check the log, and replay it beside the read model: rows, full text, vectors. Changes nothing.
 
-    The read model is compared as far as it has come. The replay is a file below model/ without a name, which is
-    gone at the end, also of a killed process. A finding is checked a second time while no scrub runs. Exit 1 where it differs, where bytes of a line are not
-    those that memlog wrote, or where the cache is damaged; exit 3 where a seal is broken or missing, or a
-    sealed segment is unlike its seal.
+    The read model is compared as far as it has come, with a replay in a file below model/ that has no name:
+    nothing is left of it, also where the process is killed. A finding is checked once more while no scrub
+    runs. Exit 1 where the read model differs, where bytes of a line are not those that memlog wrote, or where
+    the cache is damaged; exit 3 where a seal is broken or missing, or a sealed segment is unlike its seal.
     """
     with open_store(ctx) as store, progress_line() as progress:
         found = store.verify(progress=progress)

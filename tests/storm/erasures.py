@@ -40,6 +40,8 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 _ROUNDS_A_STORE = 12
 _PATIENCE = 120
 _TICK = 0.02
+_LATE = 4.0
+"""Seconds for what stood still to write what it has computed."""
 _KILLS_A_TICK = 0.008
 
 Command = Sequence[str]
@@ -187,7 +189,7 @@ class _Storm:
         for actor in paused:
             actor.go_on()
         # What was in flight when the scrub ended has come to its end, too.
-        self._pass_time(actors, self._chance.uniform(0, 1.5))
+        self._pass_time(actors, _LATE if paused else self._chance.uniform(0, _LATE))
         self._look()
 
     def _append(self, word: str) -> None:
@@ -231,9 +233,10 @@ class _Storm:
             if process.returncode == 0:
                 return
             self._check(kills > 0 or process.returncode == _BUSY, f"{command[0]}: {said[-2000:]}")
-            for actor in actors:
+            if process.returncode == _BUSY:
                 # One that stands still may hold the lock that was waited for.
-                actor.go_on()
+                for actor in actors:
+                    actor.go_on()
             self.counts[f"{command[0]} {'killed' if kills else 'busy'}"] += 1
             kills = max(0, kills - 1)
 
