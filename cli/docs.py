@@ -19,8 +19,8 @@ from memlog.query.documents import Document, DocumentText, Source
 from memlog.service.core.core import Imported
 from memlog.service.documents.documents import unknown_source
 from memlog.service.documents.extracts import EXTRA
-from memlog.service.documents.indexing import USER_FILE, Added
 from memlog.service.documents.records import IndexingJob
+from memlog.service.documents.sources import USER_FILE, Added
 from memlog.service.documents.status import SourceStatus
 from memlog.service.documents.text_files import Reason
 
@@ -37,6 +37,8 @@ _SKIPPED: dict[Reason, str] = {
     "too_large": "too large",
     "no_reader": "that need memlog-store[documents]",
     "damaged": "damaged",
+    "limit": "past a limit",
+    "secret": "named like a key",
     "changing": "changing while they were read",
     "unreadable": "unreadable",
 }
@@ -264,6 +266,10 @@ def _notes_of(added: Added) -> Iterator[str]:
     for each in added.skipped:
         if each.detail is not None:
             yield f"{added.source_id}/{each.file}: {each.detail}"
+    if added.warnings:
+        first = added.warnings[0]
+        count = "1 file was" if len(added.warnings) == 1 else f"{len(added.warnings):,} files were"
+        yield f"{added.source_id}: {count} read with warnings, such as {first.file}: {first.text}"
     if any(each.reason == "no_reader" for each in added.skipped):
         yield f"HTML and PDF are read by libraries that are not installed: pip install '{EXTRA}'"
     if added.user is not None:

@@ -25,6 +25,7 @@ def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "mem
         lock_timeout=settings.value("lock_timeout"),
         redact=settings.value("redact"),
         chunk_sizes=memlog.ChunkSizes(settings.value("chunk_tokens"), settings.value("chunk_overlap")),
+        document_seconds=settings.value("document_seconds"),
         notify=notify,
     )
 

@@ -125,6 +125,13 @@ SETTINGS = (
         " Another one makes another read model.",
     ),
     Setting(
+        name="document_seconds",
+        type=click.IntRange(1, 3600),
+        default=60,
+        unit="seconds",
+        meaning="Processor time that reading one HTML or PDF file may take. A longer one is skipped.",
+    ),
+    Setting(
         name="archive_threshold",
         type=UNIT,
         default=0.001,

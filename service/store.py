@@ -62,6 +62,10 @@ def _ignore(_: str) -> None:
     pass
 
 
+def _go_on() -> None:
+    pass
+
+
 def _ignore_step(_: "WatchStep") -> None:
     pass
 
@@ -89,6 +93,7 @@ class Store:
     lock_timeout: seconds to wait for other writers and projectors.
     chunk_sizes: of passages. Another one makes another read model; all that use a store should agree on it.
     redact: mask what looks like a key in whatever is appended, before it is written.
+    document_seconds: of the processor that reading one HTML or PDF file may take; a longer one is skipped.
     notify: called with what a person should know, such as that the read model was built anew.
     """
 
@@ -101,11 +106,13 @@ class Store:
         lock_timeout: float = 10.0,
         chunk_sizes: ChunkSizes | None = None,
         redact: bool = False,
+        document_seconds: int = 60,
         notify: Callable[[str], None] = _ignore,
     ) -> None:
         self.path = path
         self._lock_timeout = lock_timeout
         self._redact = redact
+        self._document_seconds = document_seconds
         self._log = Log(
             path,
             durability=durability,
@@ -147,7 +154,7 @@ class Store:
     @cached_property
     def documents(self) -> "Documents":
         """Folders and files of text; see `Documents`."""
-        return self._documents_by(self._read_model)
+        return self._documents_by(self._read_model, _go_on)
 
     @cached_property
     def workspaces(self) -> "Workspaces":
@@ -179,15 +186,18 @@ class Store:
         read = partial(read_model.read, stream="core")
         return Core(self.append, read, read_model.projector.core_view)
 
-    def _documents_by(self, read_model: ReadModel) -> "Documents":
+    def _documents_by(self, read_model: ReadModel, on_wait: Callable[[], None]) -> "Documents":
         from memlog.service.documents.documents import Documents
+        from memlog.service.documents.readers import Readers
 
         return Documents(
             self.path,
             self.append,
             **_readings(read_model, "documents"),
             take_over=self._core_by(read_model).take_over,
+            readers=Readers(self._document_seconds, on_wait=on_wait),
             lock_timeout=self._lock_timeout,
+            redact=self._redact,
         )
 
     def __enter__(self) -> Self:
@@ -201,6 +211,8 @@ class Store:
     def close(self) -> None:
         """Close what is open. The store can be used again after it."""
         self._read_model.close()
+        if "documents" in vars(self):
+            self.documents.close()
 
     def append(self, events: Iterable[Event | dict[str, Any] | bytes]) -> list[Position]:
         """Append events (structs, dicts, or lines of JSON) and return where they stand, once durable.
@@ -632,6 +644,7 @@ def open(
     lock_timeout: float = 10.0,
     chunk_sizes: ChunkSizes | None = None,
     redact: bool = False,
+    document_seconds: int = 60,
     notify: Callable[[str], None] = _ignore,
 ) -> Store:
     """The store in the folder `path`; see `Store`."""
@@ -642,5 +655,6 @@ def open(
         lock_timeout=lock_timeout,
         chunk_sizes=chunk_sizes,
         redact=redact,
+        document_seconds=document_seconds,
         notify=notify,
     )

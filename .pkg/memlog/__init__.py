@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from memlog.service.doctor import Finding
     from memlog.service.documents.documents import Documents
     from memlog.service.documents.folder import Skipped
-    from memlog.service.documents.indexing import Added
+    from memlog.service.documents.sources import Added, FileWarning
     from memlog.service.documents.records import IndexingJob
     from memlog.service.documents.status import SourceStatus
     from memlog.service.documents.workspaces import Workspaces
@@ -119,7 +119,8 @@ _HOME = {
     "IndexingJob": "memlog.service.documents.records",
     "SourceStatus": "memlog.service.documents.status",
     "Source": "memlog.query.documents",
-    "Added": "memlog.service.documents.indexing",
+    "Added": "memlog.service.documents.sources",
+    "FileWarning": "memlog.service.documents.sources",
     "Finding": "memlog.service.doctor",
     "Documents": "memlog.service.documents.documents",
     "Skipped": "memlog.service.documents.folder",
@@ -234,6 +235,7 @@ __all__ = [
     "Facts",
     "FactsExtracted",
     "FactsSet",
+    "FileWarning",
     "Filters",
     "Forgotten",
     "Finding",

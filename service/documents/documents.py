@@ -1,10 +1,9 @@
 """Documents: folders and files of text that are read into the log, and found by a search."""
 
-import os
 from collections.abc import Iterable, Sequence
 from glob import escape
 from pathlib import Path
-from typing import Literal, NamedTuple, overload
+from typing import Literal, overload
 
 import msgspec
 
@@ -12,22 +11,29 @@ from memlog.eventlog.errors import BadInput, Busy, NotFound
 from memlog.eventlog.events import (
     DocumentRemoved,
     Event,
-    SourceId,
     SourceKind,
     SourceRegistered,
     SourceRemoved,
 )
 from memlog.eventlog.log import Position
-from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.query import documents as standing
 from memlog.query.document_tree import DocumentFolder, tree
 from memlog.query.documents import Document, DocumentText, Registered, Source
+from memlog.service.documents.asked import (
+    Asked,
+    by_folder,
+    checked_name,
+    checked_path,
+    patterns_of,
+    standing_root_of,
+)
 from memlog.service.documents.folder import Patterns
-from memlog.service.documents.indexing import Added, Append, Indexing, TakeOver, Wanted, described
+from memlog.service.documents.indexing import Append, Indexing, TakeOver, described
+from memlog.service.documents.readers import Readers
 from memlog.service.documents.records import IndexingJob, SourceRecords
+from memlog.service.documents.sources import Added, Wanted
 from memlog.service.documents.status import SourceStatus, known, status_of
-from memlog.service.documents.text_files import filetype
 from memlog.service.read_model import Reading
 
 _Sources = list[Source]
@@ -37,13 +43,6 @@ _Jobs = list[IndexingJob]
 _Statuses = list[SourceStatus]
 
 
-class _Asked(NamedTuple):
-    """A folder, and the files of it that were named; None where the whole folder was."""
-
-    root: Path
-    names: tuple[str, ...] | None
-
-
 class Documents:
     """The documents of a store: `store.documents`.
 
@@ -51,7 +50,9 @@ class Documents:
     append: puts events into the log. read: asks the read model, caught up with the log. decide: asks it what
         stands in the log now.
     take_over: puts what USER.md of a workspace says into the core memory.
+    readers: have libraries read HTML, PDF and the rules of `.gitignore`.
     lock_timeout: seconds to wait for others that read the same source.
+    redact: leave out files whose names look like keys.
     """
 
     def __init__(
@@ -62,14 +63,22 @@ class Documents:
         read: Reading,
         decide: Reading,
         take_over: TakeOver,
+        readers: Readers,
         lock_timeout: float,
+        redact: bool = False,
     ) -> None:
         self._store = store
         self._append = append
         self._take_over = take_over
         self._read = read
         self._decide = decide
+        self.readers = readers
         self._lock_timeout = lock_timeout
+        self._redact = redact
+
+    def close(self) -> None:
+        """End the process that reads HTML, PDF and rules; the next one that is needed starts anew."""
+        self.readers.close()
 
     def add(
         self,
@@ -115,9 +124,9 @@ class Documents:
         """As `add` for each of `paths`; the files of one folder are added together."""
         given = Patterns(tuple(include), tuple(exclude))
         added = []
-        for asked in _by_folder([_checked_path(path) for path in paths]):
+        for asked in by_folder([checked_path(path) for path in paths]):
             self._check_outside_the_store(asked.root)
-            name = _checked_name(asked.root.name if source is None else source)
+            name = checked_name(asked.root.name if source is None else source)
             with self._records(name).held(self._lock_timeout):
                 wanted = self._wanted(asked, name, given, kind)
                 added.append(self._indexing(wanted, progress).run(is_by_name=True))
@@ -230,6 +239,8 @@ class Documents:
             append=self._append,
             take_over=self._take_over,
             store=self._store,
+            readers=self.readers,
+            redact=self._redact,
             progress=progress,
         )
 
@@ -247,10 +258,10 @@ class Documents:
         if root.resolve().is_relative_to(self._store.resolve()):
             raise BadInput(f"{root} is part of the store itself", hint="name a folder outside the store")
 
-    def _wanted(self, asked: _Asked, source_id: str, given: Patterns, kind: SourceKind) -> Wanted:
+    def _wanted(self, asked: Asked, source_id: str, given: Patterns, kind: SourceKind) -> Wanted:
         before, versions = self._standing(source_id)
-        root = str(asked.root) if before is None else _standing_root(asked.root, before)
-        patterns = _patterns(asked, given, before)
+        root = str(asked.root) if before is None else standing_root_of(asked.root, before)
+        patterns = patterns_of(asked, given, before)
         registration = SourceRegistered(
             source_id=source_id,
             kind=kind,
@@ -267,70 +278,6 @@ def unknown_source(name: str) -> NotFound:
     return NotFound(f"no source {name!r}", hint="memlog docs list", code="source_not_found")
 
 
-def _checked_path(path: str | Path) -> Path:
-    """`path`, absolute.
-
-    Raises:
-        BadInput: it names no file and no folder, or cannot be written as UTF-8.
-    """
-    absolute = Path(os.path.abspath(path))  # noqa: PTH100 - what a link is called is the user's choice
-    if shown(absolute) != str(absolute):
-        raise BadInput(f"{shown(path)}: the name is not UTF-8", hint="rename it")
-    try:
-        absolute.stat()
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}", hint="name a file or folder that can be read") from error
-    if not absolute.is_dir() and not absolute.is_file():
-        raise BadInput(f"{path} is neither a file nor a folder", hint="name a file or folder")
-    return absolute
-
-
-def _checked_name(name: str) -> str:
-    try:
-        return msgspec.convert(name, SourceId)
-    except msgspec.ValidationError as error:
-        raise BadInput(
-            f"{name!r} cannot name a source: {error}",
-            hint="--source NAME: up to 255 characters, without / and control characters",
-        ) from error
-
-
-def _by_folder(paths: Iterable[Path]) -> list[_Asked]:
-    """The folders among `paths`, and those of the files, each once."""
-    names: dict[tuple[Path, bool], list[str]] = {}
-    for path in paths:
-        is_folder = path.is_dir()
-        named = names.setdefault((path if is_folder else path.parent, is_folder), [])
-        if not is_folder:
-            named.append(path.name)
-    return [_Asked(root, None if is_folder else tuple(named)) for (root, is_folder), named in names.items()]
-
-
-def _standing_root(root: Path, source: Registered) -> str:
-    """The root of a registered source, which must be the folder `root` by this or another spelling."""
-    standing_root = Path(source.root)
-    if root != standing_root and not (standing_root.exists() and root.samefile(standing_root)):
-        raise BadInput(
-            f"the source {source.source_id!r} is {standing_root}, not {root}",
-            hint="give the other one a name of its own: --source NAME",
-        )
-    return str(standing_root)
-
-
-def _patterns(asked: _Asked, given: Patterns, source: Registered | None) -> Patterns:
-    """What is to be taken of a folder, of which `source` says so far what is."""
-    before = Patterns() if source is None else Patterns.of(source)
-    is_given = bool(given.include or given.exclude)
-    if asked.names is not None:
-        if is_given:
-            raise BadInput("patterns are for folders, not for files", hint="name the folder")
-        return _with_names(before, [escape(name) for name in asked.names], is_known=source is not None)
-    if is_given:
-        return given
-    # Whoever names the folder of files that were added one by one wants the whole folder.
-    return Patterns((), before.exclude) if before.are_names else before
-
-
 def _registration(source: Registered) -> SourceRegistered:
     """What registers a source as it is."""
     return SourceRegistered(
@@ -344,23 +291,6 @@ def _registration(source: Registered) -> SourceRegistered:
 
 def _as_registered(source: Registered, versions: dict[str, str]) -> Wanted:
     return Wanted(_registration(source), Patterns.of(source), False, versions)
-
-
-def _with_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Patterns:
-    """`before`, and files of the root by their escaped names, also where they were removed by name."""
-    exclude = tuple(pattern for pattern in before.exclude if pattern not in names)
-    if is_known and not before.include:
-        patterns = Patterns((), exclude)
-    else:
-        new = dict.fromkeys(name for name in names if name not in before.include)
-        patterns = Patterns((*before.include, *new), exclude)
-    for name in names:
-        if patterns.excludes(name) or not (patterns.include or filetype(name)):
-            raise BadInput(
-                f"{name} is not among the files that its source takes",
-                hint="memlog docs list shows its patterns; --source NAME makes it a source of its own",
-            )
-    return patterns
 
 
 def _says_the_same(source: Registered, registration: SourceRegistered) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
 
 EXTRA = "memlog-store[documents]"
 _READERS = {"html": "memlog.service.documents.html_text", "pdf": "memlog.service.documents.pdf_text"}
@@ -16,8 +15,8 @@ class Damaged(Exception):
     """The file is not what its name says; the message is what the library says of it."""
 
 
-def extracted(source: str | bytes, filetype: str) -> str:
-    """The text of what a file holds: of HTML its text, of a PDF its bytes.
+def extracted(data: bytes, filetype: str) -> str:
+    """The text of the bytes of a file; HTML is UTF-8.
 
     Raises:
         NoReader: the extra is not installed.
@@ -25,16 +24,18 @@ def extracted(source: str | bytes, filetype: str) -> str:
     """
     text_of = _reader(filetype)
     try:
-        return text_of(source)
+        return text_of(data)
+    except MemoryError:
+        raise
     except RecursionError as error:
         raise Damaged("it is nested too deeply") from error
     except Exception as error:  # a damaged file leads the libraries into errors of any kind
         raise Damaged(f"{type(error).__name__}: {error}") from error
 
 
-def _reader(filetype: str) -> Callable[[Any], str]:
+def _reader(filetype: str) -> Callable[[bytes], str]:
     try:
-        reader: Callable[[Any], str] = import_module(_READERS[filetype]).text_of
+        reader: Callable[[bytes], str] = import_module(_READERS[filetype]).text_of
     except ModuleNotFoundError as error:
         raise NoReader(filetype) from error
     return reader

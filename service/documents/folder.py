@@ -2,12 +2,13 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 from glob import has_magic
 from pathlib import Path, PurePosixPath
+from typing import TypeAlias
 
 import msgspec
 
@@ -15,10 +16,16 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import SourceKind
 from memlog.eventlog.streams import shown
 from memlog.query.documents import Registered
-from memlog.service.documents.ignoring import Ignoring, above
+from memlog.service.documents.ignoring import Ignoring
+from memlog.service.documents.readers import Readers
+from memlog.service.documents.root import Root
 from memlog.service.documents.text_files import Reason, Unfit, filetype
 
 _Parts = tuple[str, ...]
+_Entry: TypeAlias = "os.DirEntry[str]"
+_Entries = dict[str, _Entry]
+"""The entries of a folder, by their paths below the root."""
+
 _ANY_FOLDERS = "**"
 _ESCAPED = re.compile(r"\[[*?[]\]")
 
@@ -62,42 +69,66 @@ class Patterns:
 
     def ask_for(self, file: str) -> bool:
         """Whether a file is asked for; without `include` every file is."""
-        return not self.excludes(file) and (not self.include or _any_matches(file, self._include))
+        return not self.excludes(file) and (not self.include or self._include.match(file))
 
     def reach_into(self, folder: str) -> bool:
         """Whether a file below a folder may be asked for."""
-        return not self.excludes(folder) and (
-            not self.include or any(_reached(folder.split("/"), pattern) for pattern in self._include)
-        )
+        return not self.excludes(folder) and (not self.include or self._include.may_match_below(folder))
 
     def excludes(self, path: str) -> bool:
         """Whether a file, or a folder with all below it, is left out."""
-        return _any_matches(path, self._exclude)
+        return bool(self.exclude) and self._exclude.match(path)
 
     def name(self, path: str) -> bool:
         """Whether they include a path, one above it or one below it by its name, without any wildcard."""
-        parts = tuple(path.split("/")) if self._named else ()
-        return any(parts[: len(named)] == named[: len(parts)] for named in self._named)
+        return bool(self.include) and self._include.name(path)
 
     @property
     def are_names(self) -> bool:
         """Whether they include files of the root that are named one by one, and nothing else."""
-        return bool(self.include) and not any(
-            "/" in pattern or has_magic(_ESCAPED.sub("", pattern)) for pattern in self.include
-        )
+        return bool(self.include) and all(_is_plain(each) and "/" not in each for each in self.include)
 
     @cached_property
-    def _named(self) -> list[_Parts]:
-        plain = [each for each in self.include if not has_magic(_ESCAPED.sub("", each))]
-        return [PurePosixPath(_ESCAPED.sub(lambda match: match[0][1], each)).parts for each in plain]
+    def _include(self) -> "_Globs":
+        return _Globs(self.include)
 
     @cached_property
-    def _include(self) -> list[_Parts]:
-        return [PurePosixPath(pattern).parts for pattern in self.include]
+    def _exclude(self) -> "_Globs":
+        return _Globs(self.exclude)
 
-    @cached_property
-    def _exclude(self) -> list[_Parts]:
-        return [PurePosixPath(pattern).parts for pattern in self.exclude]
+
+class _Globs:
+    """Globs. Those without a wildcard, of which there may be one a file, are looked up, not compared."""
+
+    def __init__(self, globs: Sequence[str]) -> None:
+        self._wild = [PurePosixPath(each).parts for each in globs if not _is_plain(each)]
+        self._plain = {PurePosixPath(_unescaped(each)).parts for each in globs if _is_plain(each)}
+        self._above = {parts[:count] for parts in self._plain for count in range(1, len(parts))}
+
+    def match(self, path: str) -> bool:
+        """Whether a path, or a folder above it, matches one of them."""
+        parts = tuple(path.split("/"))
+        return self._is_in_plain(parts) or any(len(glob) in _reached(parts, glob) for glob in self._wild)
+
+    def may_match_below(self, folder: str) -> bool:
+        """Whether something below a folder may match one of them."""
+        return self.name(folder) or any(_reached(folder.split("/"), glob) for glob in self._wild)
+
+    def name(self, path: str) -> bool:
+        """Whether one without a wildcard names a path, one above it or one below it."""
+        parts = tuple(path.split("/"))
+        return parts in self._above or self._is_in_plain(parts)
+
+    def _is_in_plain(self, parts: _Parts) -> bool:
+        return bool(self._plain) and any(parts[:count] in self._plain for count in range(1, len(parts) + 1))
+
+
+def _is_plain(glob: str) -> bool:
+    return not has_magic(_ESCAPED.sub("", glob))
+
+
+def _unescaped(glob: str) -> str:
+    return _ESCAPED.sub(lambda match: match[0][1], glob)
 
 
 @dataclass
@@ -108,7 +139,7 @@ class Walk:
     skipped: list[Skipped] = field(default_factory=list)
 
 
-def walk(root: Path, patterns: Patterns, store: Path, *, kind: SourceKind) -> Walk:
+def walk(root: Root, patterns: Patterns, store: Path, *, kind: SourceKind, readers: Readers) -> Walk:
     """What of `root` is asked for. Of no file but `.gitignore` is anything read, and no link is followed.
 
     store: a folder that is left out. kind: of the source; for memories `.gitignore` does not count.
@@ -116,7 +147,7 @@ def walk(root: Path, patterns: Patterns, store: Path, *, kind: SourceKind) -> Wa
     Raises:
         OSError: the root cannot be listed.
     """
-    walking = _Walking(root, patterns, store, reads_rules=kind == "docs")
+    walking = _Walking(root, patterns, store, readers if kind == "docs" else None)
     waiting = [("", walking.rules_above())]
     while waiting:
         # The first folder is to be popped next.
@@ -125,38 +156,43 @@ def walk(root: Path, patterns: Patterns, store: Path, *, kind: SourceKind) -> Wa
 
 
 class _Walking:
-    """One walk. found: what was met so far."""
+    """One walk. found: what was met so far.
 
-    def __init__(self, root: Path, patterns: Patterns, store: Path, *, reads_rules: bool) -> None:
+    readers: match the rules of `.gitignore`; None where they do not count.
+    """
+
+    def __init__(self, root: Root, patterns: Patterns, store: Path, readers: Readers | None) -> None:
         self.found = Walk()
-        self._reads_rules = reads_rules
         self._root = root
         self._patterns = patterns
-        self._store = store
+        self._store = store.stat() if store.exists() else None
+        self._readers = readers
+        self._refused: set[str] = set()
 
-    def rules_above(self) -> Ignoring:
-        """The rules of the folders above the root."""
-        if not self._reads_rules:
-            return Ignoring()
+    def rules_above(self) -> Ignoring | None:
+        """The rules of the folders above the root; None where no rules count."""
+        if self._readers is None:
+            return None
+        none = Ignoring(self._readers, self._refuse)
         try:
-            return above(self._root)
+            return none.above(self._root)
         except Unfit as unfit:
             self._skip("..", unfit.reason, unfit.detail)
-            return Ignoring()
+            return none
 
-    def enter(self, folder: str, ignoring: Ignoring) -> list[tuple[str, Ignoring]]:
+    def enter(self, folder: str, ignoring: Ignoring | None) -> list[tuple[str, Ignoring | None]]:
         """Put the entries of a folder into `found`, and return the folders to go into, with their rules."""
         try:
-            with os.scandir(self._root / folder) as entries:
-                listed = sorted(entries, key=lambda entry: entry.name)
+            listed = self._root.entries(folder)
         except OSError as error:
             if not folder:
                 raise
             self._cannot_be_listed(folder, error)
             return []
-        if self._reads_rules and any(entry.name == ".gitignore" for entry in listed):
+        if ignoring is not None and any(entry.name == ".gitignore" for entry in listed):
             ignoring = self._rules_within(folder, ignoring)
-        return [(path, ignoring) for path in self._sorted_in(folder, listed, ignoring)]
+        entries = {f"{folder}/{entry.name}" if folder else entry.name: entry for entry in listed}
+        return [(path, ignoring) for path in self._sorted_in(entries, ignoring)]
 
     def _cannot_be_listed(self, folder: str, error: OSError) -> None:
         # It may have been removed since the folder above it was listed.
@@ -170,52 +206,67 @@ class _Walking:
             self._skip(f"{folder}/.gitignore" if folder else ".gitignore", unfit.reason, unfit.detail)
             return ignoring
 
-    def _sorted_in(
-        self, folder: str, entries: Iterable["os.DirEntry[str]"], ignoring: Ignoring
-    ) -> Iterator[str]:
+    def _refuse(self, file: str, why: str) -> None:
+        """Say once that the rules of a file are not followed."""
+        if file not in self._refused:
+            self._refused.add(file)
+            self._skip(file, "limit", f"its rules are not followed: {why}")
+
+    def _sorted_in(self, entries: _Entries, ignoring: Ignoring | None) -> Iterator[str]:
         """Put the files among the entries of a folder into `found`, and yield the folders."""
-        for entry in entries:
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if not (self._patterns.reach_into(path) if is_folder else self._patterns.ask_for(path)):
-                continue
-            reason = self._why_not(entry, path, ignoring)
+        asked_for = {path: entry for path, entry in entries.items() if self._asks_for(path, entry)}
+        reasons = {path: self._why_unseen(path, entry) for path, entry in asked_for.items()}
+        if ignoring is not None:
+            seen = {path: entry for path, entry in asked_for.items() if reasons[path] is None}
+            reasons |= dict.fromkeys(self._ignored(seen, ignoring), "ignored")
+        for path, entry in asked_for.items():
+            reason = reasons[path] or self._why_unfit(entry)
             if reason is not None:
                 self._skip(path, reason)
-            elif is_folder:
+            elif entry.is_dir(follow_symlinks=False):
                 yield path
             else:
                 self.found.files.append(path)
 
-    def _why_not(self, entry: "os.DirEntry[str]", path: str, ignoring: Ignoring) -> Reason | None:
-        """Why an entry is left out, as far as can be known without opening it."""
+    def _asks_for(self, path: str, entry: _Entry) -> bool:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        return self._patterns.reach_into(path) if is_folder else self._patterns.ask_for(path)
+
+    def _why_unseen(self, path: str, entry: _Entry) -> Reason | None:
+        """Why no rules are asked about an entry: its name settles it, or that it is a link."""
         if shown(entry.name) != entry.name:
             return "not_utf8"
         if entry.is_symlink():
             return "link"
-        is_folder = entry.is_dir(follow_symlinks=False)
-        if not self._patterns.name(path):
-            if entry.name.startswith("."):
-                return "hidden"
-            if ignoring.leaves_out(path, is_folder=is_folder):
-                return "ignored"
-        if is_folder:
-            return "store" if _is_same(entry.path, self._store) else None
+        return "hidden" if entry.name.startswith(".") and not self._patterns.name(path) else None
+
+    def _ignored(self, entries: _Entries, ignoring: Ignoring) -> Iterator[str]:
+        """The paths of those that rules leave out, but for those that patterns name."""
+        paths = {
+            f"{path}/" if entry.is_dir(follow_symlinks=False) else path: path
+            for path, entry in entries.items()
+            if not self._patterns.name(path)
+        }
+        return (paths[each] for each in ignoring.left_out(paths))
+
+    def _why_unfit(self, entry: _Entry) -> Reason | None:
+        """Why an entry is left out by what it is, as far as can be known without opening it."""
+        if entry.is_dir(follow_symlinks=False):
+            return "store" if self._is_store(entry) else None
         if not entry.is_file(follow_symlinks=False):
             return "special"
         return None if self._patterns.include or filetype(entry.name) else "type"
 
+    def _is_store(self, entry: _Entry) -> bool:
+        try:
+            return self._store is not None and os.path.samestat(
+                self._store, entry.stat(follow_symlinks=False)
+            )
+        except OSError:  # it is gone
+            return False
+
     def _skip(self, path: str, reason: Reason, detail: str | None = None) -> None:
         self.found.skipped.append(Skipped(shown(path), reason, detail))
-
-
-def _is_same(folder: str, store: Path) -> bool:
-    return store.exists() and store.samefile(folder)
-
-
-def _any_matches(path: str, patterns: list[_Parts]) -> bool:
-    """Whether a path, or a folder above it, matches one of them."""
-    return bool(patterns) and any(len(pattern) in _reached(path.split("/"), pattern) for pattern in patterns)
 
 
 def _reached(parts: Sequence[str], pattern: _Parts) -> set[int]:
@@ -236,7 +287,8 @@ def _reached(parts: Sequence[str], pattern: _Parts) -> set[int]:
 
 def _past_any_folders(reached: set[int], pattern: _Parts) -> set[int]:
     """`reached`, and behind each `**`, which matches no folder too."""
+    further = set(reached)
     for at, part in enumerate(pattern):
-        if at in reached and part == _ANY_FOLDERS:
-            reached = reached | {at + 1}
-    return reached
+        if part == _ANY_FOLDERS and at in further:
+            further.add(at + 1)
+    return further

@@ -26,7 +26,7 @@ class _Piece(NamedTuple):
     line: int
 
 
-def text_of(page: str) -> str:
+def text_of(page: bytes) -> str:
     """The text of a page: headings as Markdown has them, items of lists with a dash, all else as it is.
 
     Raises:
@@ -40,10 +40,10 @@ def text_of(page: str) -> str:
     return "\n".join(_SPACES.sub(" ", line).strip() for line in whole)
 
 
-def _pieces(page: str) -> Iterator[_Piece]:
+def _pieces(page: bytes) -> Iterator[_Piece]:
     """The texts of a page in their order. One of no element begins where the one before it ends."""
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
-    root = etree.fromstring(page.encode(), parser) if page.strip() else None
+    root = etree.fromstring(page, parser) if page.strip() else None
     for error in parser.error_log.filter_from_fatals():
         raise ValueError(error.message)
     line, unseen = 1, 0

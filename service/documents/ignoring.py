@@ -1,90 +1,111 @@
 """What `.gitignore` files leave out of a folder, as git reads them: nested ones, negation, folders above.
 
 A rule holds for what is below its file; the nearest file that says something of a path decides, and nothing
-below a folder that is left out is looked at (https://git-scm.com/docs/gitignore).
+below a folder that is left out is looked at (https://git-scm.com/docs/gitignore). Rules are a stranger's
+patterns, some of which take for ever: the reader process matches them, a folder's entries at a time.
 """
 
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+import os
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple
 
-from memlog.service.documents import text_files
-from memlog.service.documents.text_files import Unfit
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from memlog.eventlog import disk
+from memlog.service.documents.readers import Readers, Refused
+from memlog.service.documents.root import Root
+from memlog.service.documents.text_files import Unfit, read_bytes
 
 _NAME = ".gitignore"
 
 
 class _Rules(NamedTuple):
-    """The rules of one file. prefix: the length of what a path below the root has in front of what they see;
-    above: what stands above the root, and is in front of the path for them."""
+    """The rules of one file. file: its path below the root. prefix: the length of what a path below the root
+    has in front of what they see; above: what stands above the root, and is in front of the path for them."""
 
-    spec: "GitIgnoreSpec"
+    file: str
+    text: bytes
     prefix: int
     above: str
 
 
 class Ignoring:
-    """The rules that hold in a folder and below it; the nearest come first."""
+    """The rules that hold in a folder and below it; the nearest come first.
 
-    def __init__(self, rules: tuple[_Rules, ...] = ()) -> None:
+    refuse: called with the file whose rules cannot be followed, and why, whenever that is met.
+    """
+
+    def __init__(
+        self, readers: Readers, refuse: Callable[[str, str], None], rules: tuple[_Rules, ...] = ()
+    ) -> None:
+        self._readers = readers
+        self._refuse = refuse
         self._rules = rules
 
-    def within(self, root: Path, folder: str) -> "Ignoring":
+    def within(self, root: Root, folder: str) -> "Ignoring":
         """The rules that hold in `folder` below `root`, where these hold above it.
 
         Raises:
             Unfit: its file cannot be read.
         """
-        spec = _spec(f"{root}/{folder}/{_NAME}" if folder else f"{root}/{_NAME}")
+        file = f"{folder}/{_NAME}" if folder else _NAME
+        text = _text(lambda: root.open(file))
         prefix = len(folder) + 1 if folder else 0
-        return self if spec is None else Ignoring((_Rules(spec, prefix, ""), *self._rules))
+        return self if text is None else self._with((_Rules(file, text, prefix, ""), *self._rules))
 
-    def leaves_out(self, path: str, *, is_folder: bool) -> bool:
-        """Whether a file or folder below the root is left out."""
+    def above(self, root: Root) -> "Ignoring":
+        """The rules of the repository that `root` is in, from the folders above it.
+
+        Where they leave the root itself out, they say nothing: whoever names a folder wants it.
+
+        Raises:
+            Unfit: one of the files cannot be read.
+        """
+        path = root.path.resolve()
+        folders = list(path.parents)
+        top = next((number for number, each in enumerate(folders) if (each / ".git").exists()), None)
+        if top is None or (path / ".git").exists():
+            return self
+        found = []
+        for number, folder in enumerate(folders[: top + 1], start=1):
+            if (text := _text(partial(disk.open, folder / _NAME, disk.READ))) is not None:
+                seen = f"{path.relative_to(folder).as_posix()}/"
+                found.append(_Rules("../" * number + _NAME, text, 0, seen))
+        rules = self._with(tuple(found))
+        return self if rules.left_out([""]) else rules
+
+    def left_out(self, paths: Iterable[str]) -> set[str]:
+        """Those of `paths` that are left out. A folder's path ends with `/`; that of the root is empty."""
+        found, undecided = set(), list(paths)
         for rules in self._rules:
-            seen = rules.above + path[rules.prefix :] + ("/" if is_folder else "")
-            if (verdict := rules.spec.check_file(seen).include) is not None:
-                return verdict
-        return False
+            verdicts = self._verdicts(rules, undecided)
+            found |= {path for path, verdict in zip(undecided, verdicts, strict=True) if verdict}
+            undecided = [path for path, verdict in zip(undecided, verdicts, strict=True) if verdict is None]
+        return found
+
+    def _verdicts(self, rules: _Rules, paths: list[str]) -> list[bool | None]:
+        try:
+            return self._readers.verdicts(
+                rules.text, [os.fsencode(rules.above + path[rules.prefix :]) for path in paths]
+            )
+        except Refused as refused:
+            self._refuse(rules.file, str(refused))
+            return [None] * len(paths)
+
+    def _with(self, rules: tuple[_Rules, ...]) -> "Ignoring":
+        return Ignoring(self._readers, self._refuse, rules)
 
 
-def above(root: Path) -> Ignoring:
-    """The rules of the repository that `root` is in, from the folders above it.
-
-    Where they leave the root itself out, they say nothing: whoever names a folder wants it.
-
-    Raises:
-        Unfit: one of the files cannot be read.
-    """
-    folders = list(root.resolve().parents)
-    top = next((number for number, each in enumerate(folders) if (each / ".git").exists()), None)
-    if top is None or (root / ".git").exists():
-        return Ignoring()
-    found = []
-    for folder in folders[: top + 1]:
-        if (spec := _spec(str(folder / _NAME))) is not None:
-            found.append(_Rules(spec, 0, f"{root.resolve().relative_to(folder).as_posix()}/"))
-    rules = Ignoring(tuple(found))
-    return Ignoring() if rules.leaves_out("", is_folder=False) else rules
-
-
-def _spec(path: str) -> "GitIgnoreSpec | None":
-    """The rules of a file; None where there is none. Git takes names as bytes, whatever they say.
+def _text(opened: Callable[[], int]) -> bytes | None:
+    """What a file says; None where there is none.
 
     Raises:
         Unfit: it is there and cannot be read.
     """
     try:
-        data, _ = text_files.read_bytes(path)
+        return read_bytes(opened)[0]
     except (FileNotFoundError, NotADirectoryError):
         return None
     except Unfit as unfit:
         if unfit.reason == "unreadable":
             raise
         return None
-    from pathspec import GitIgnoreSpec
-
-    lines = data.decode("utf-8-sig", "surrogateescape").splitlines()
-    return GitIgnoreSpec.from_lines(lines)

@@ -48,17 +48,19 @@ class Seen(msgspec.Struct, frozen=True, array_like=True):
     look: Look
     version: str | None
     reason: Reason | None
+    detail: str | None = None
 
 
 class Sightings(msgspec.Struct, array_like=True):
     """What the files of a source were when they were last read.
 
     root: device and inode of the source's folder; None where it was never read.
-    files: by their paths below it.
+    files: by their paths below it. seconds: that a file could take; with more, another one may be read.
     """
 
     root: tuple[int, int] | None = None
     files: dict[str, Seen] = {}
+    seconds: int = 0
 
 
 class SourceRecords:

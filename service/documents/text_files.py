@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from collections.abc import Callable
 from datetime import UTC, datetime
 from hashlib import sha256
 from io import FileIO
@@ -11,7 +12,9 @@ from typing import Literal
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.service.documents.extracts import Damaged, NoReader, extracted
+from memlog.service.documents.extracts import Damaged, NoReader
+from memlog.service.documents.readers import Extracted, PastLimit, Readers
+from memlog.service.documents.root import Root
 
 Reason = Literal[
     "hidden",  # its name begins with a dot
@@ -25,6 +28,8 @@ Reason = Literal[
     "too_large",
     "no_reader",  # it is HTML or PDF, and what reads them is not installed
     "damaged",  # it is not what its name says; with what the library says of it
+    "limit",  # reading it took longer, or more memory, than a file may take; with which
+    "secret",  # its name looks like a key, and keys are to be masked
     "changing",  # others wrote to it whenever it was read
     "unreadable",  # the system says why
 ]
@@ -84,7 +89,6 @@ MAX_PDF_BYTES = 100 * 1024 * 1024
 
 _TYPE_OF = {suffix: name for name, suffixes in FILETYPES.items() for suffix in suffixes.split()}
 _HEAD = 8 * 1024
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Look(msgspec.Struct, frozen=True, array_like=True):
@@ -124,12 +128,14 @@ class Unfit(Exception):
 class TextFile(msgspec.Struct, frozen=True):
     """A file as it was read.
 
-    content: without a byte order mark. version: sha256 of its bytes, in hex. size: in bytes.
+    content: without a byte order mark. warning: of the library that read it; empty where there is none.
+    version: sha256 of its bytes, in hex. size: in bytes.
     mtime: RFC 3339, UTC; None where it is outside the years 1 to 9999.
     look: what the system said of it before and after.
     """
 
     content: str
+    warning: str
     version: str
     size: int
     mtime: str | None
@@ -144,7 +150,7 @@ def filetype(file: str) -> str | None:
     return _TYPE_OF.get(suffix) or _TYPE_OF.get(suffix.lower())
 
 
-def look_at(path: str) -> Look:
+def look_at(root: Root, file: str) -> Look:
     """What the system says of a file, or of a link.
 
     Raises:
@@ -152,36 +158,38 @@ def look_at(path: str) -> Look:
         Unfit: the system does not tell.
     """
     try:
-        return Look.of(os.lstat(path))
+        return Look.of(root.status(file))
     except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as error:
         raise _unreadable(error) from error
 
 
-def read(path: str) -> TextFile:
-    """The text of a file as it was at one moment.
+def read(root: Root, file: str, readers: Readers) -> TextFile:
+    """The text of a file below a root, as it was at one moment.
 
     Raises:
         FileNotFoundError, NotADirectoryError: it is gone.
         Unfit: it holds no text, cannot be read, or never stood still.
     """
-    kind = filetype(path)
-    data, look = read_bytes(path, is_pdf=kind == "pdf")
+    kind = filetype(file)
+    data, look = read_bytes(lambda: root.open(file), is_pdf=kind == "pdf")
     try:
-        content = _text(data, kind)
+        content, warning = _text(data, kind, readers)
     except Unfit as unfit:
-        # Another library may be installed tomorrow.
-        unfit.look = None if unfit.reason == "no_reader" else look
+        # Another library may be installed tomorrow, and a process may start.
+        unfit.look = None if unfit.reason in ("no_reader", "unreadable") else look
         raise
-    return TextFile(content, sha256(data).hexdigest(), len(data), _time(look.mtime), look)
+    return TextFile(content, warning, sha256(data).hexdigest(), len(data), _time(look.mtime), look)
 
 
-def read_bytes(path: str, *, is_pdf: bool = False) -> tuple[bytes, Look]:
-    """The bytes of a file that is not binary as far as its head shows, and what it looked like; as `read`."""
+def read_bytes(opened: Callable[[], int], *, is_pdf: bool = False) -> tuple[bytes, Look]:
+    """The bytes of a file that is not binary as far as its head shows, and what it looked like; as `read`.
+
+    opened: opens the file without following a link, and without waiting: it may be a pipe by now.
+    """
     try:
-        # Not to block: what was a file when its folder was listed may be a pipe by now.
-        with os.fdopen(os.open(path, _OPEN), "rb", buffering=0) as file:
+        with os.fdopen(opened(), "rb", buffering=0) as file:
             return _still(file, is_pdf=is_pdf)
     except (FileNotFoundError, NotADirectoryError):
         raise
@@ -216,11 +224,11 @@ def _bytes(file: FileIO, look: Look, *, is_binary: bool) -> bytes:
     return found
 
 
-def _text(data: bytes, kind: str | None) -> str:
+def _text(data: bytes, kind: str | None, readers: Readers) -> Extracted:
     if kind == "pdf":
-        return _extracted(data, kind)
+        return _extracted(data, kind, readers)
     text = _decoded(data)
-    return _extracted(text, kind) if kind == "html" else text
+    return _extracted(text.encode(), kind, readers) if kind == "html" else Extracted(text, "")
 
 
 def _decoded(data: bytes) -> str:
@@ -232,13 +240,17 @@ def _decoded(data: bytes) -> str:
         raise Unfit("not_utf8") from error
 
 
-def _extracted(source: str | bytes, kind: str) -> str:
+def _extracted(data: bytes, kind: str, readers: Readers) -> Extracted:
     try:
-        return extracted(source, kind)
+        return readers.text_of(data, kind)
     except NoReader as error:
         raise Unfit("no_reader") from error
     except Damaged as error:
         raise Unfit("damaged", str(error)) from error
+    except PastLimit as error:
+        raise Unfit("limit", str(error)) from error
+    except OSError as error:
+        raise _unreadable(error) from error
 
 
 def _unreadable(error: OSError) -> Unfit:

@@ -7,7 +7,7 @@ from memlog.eventlog.log import Position
 from memlog.projector.catchup import Progress
 from memlog.query.documents import Source
 from memlog.service.documents.documents import Documents
-from memlog.service.documents.indexing import USER_FILE, Added
+from memlog.service.documents.sources import USER_FILE, Added
 
 FILES = ("MEMORY.md", "memory/*.md", USER_FILE)
 """What of a workspace is read."""

@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
-from memlog.eventlog import disk
 from memlog.eventlog.following import SWEEP_SECONDS
 from memlog.eventlog.hints import ChangeHints
 from memlog.query import documents as standing
 from memlog.query.documents import Registered
 from memlog.service.documents.documents import Documents
 from memlog.service.documents.folder import Patterns, walk
-from memlog.service.documents.indexing import Added
+from memlog.service.documents.readers import Readers
+from memlog.service.documents.root import Root
+from memlog.service.documents.sources import Added
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.worker import Shared, WatchStep, Worker
 
@@ -29,6 +30,11 @@ _SHARE = 25
 
 _TICK = 0.25
 _GONE = -1
+
+
+DocumentsBy = Callable[[ReadModel, Callable[[], None]], Documents]
+"""Makes the documents of the store, as another read model of it sees them; the other argument is called while
+a file takes long, and ends the reading by what it raises."""
 
 
 class _Watched:
@@ -45,23 +51,23 @@ class _Watched:
         self.folders = {self.root}
         self.due = 0.0
 
-    def look(self, store: Path) -> int:
+    def look(self, store: Path, readers: Readers) -> int:
         """What its state is now; see `state`."""
         started = time.monotonic()
-        found, folders = 0, {self.root}
+        self.folders = {self.root}
         try:
-            walked = walk(self.root, Patterns.of(self.source), store, kind=self.source.kind)
+            with Root(self.root) as root:
+                found = self._state_of(root, store, readers)
         except OSError:
             found = _GONE
-        else:
-            for file in walked.files:
-                path = self.root / file
-                found += _hash_of(path)
-                folders.add(path.parent)
-        self.folders = folders
         now = time.monotonic()
         self.due = now + max(SWEEP_SECONDS, _SHARE * (now - started))
         return found
+
+    def _state_of(self, root: Root, store: Path, readers: Readers) -> int:
+        walked = walk(root, Patterns.of(self.source), store, kind=self.source.kind, readers=readers)
+        self.folders |= {(self.root / file).parent for file in walked.files}
+        return sum(_hash_of(root, file) for file in walked.files)
 
 
 class Folders(Worker):
@@ -73,17 +79,16 @@ class Folders(Worker):
     lock_timeout = 10.0
     """The rows thread has precedence, and takes turn after turn."""
 
-    def __init__(
-        self, shared: Shared, read_model: ReadModel, documents_by: Callable[[ReadModel], Documents]
-    ) -> None:
+    def __init__(self, shared: Shared, read_model: ReadModel, documents_by: DocumentsBy) -> None:
         super().__init__(shared, read_model)
-        self._documents = documents_by(self._read_model)
+        self._documents = documents_by(self._read_model, self._go_on)
         self._store = read_model.path
         self._watched: dict[str, _Watched] = {}
 
     def _work(self) -> None:
         stop = self._shared.stop
-        with closing(ChangeHints(is_deep=False, stop=stop, step_ms=_QUIET_MS, group_ms=_AT_MOST_MS)) as hints:
+        hints = ChangeHints(is_deep=False, stop=stop, step_ms=_QUIET_MS, group_ms=_AT_MOST_MS)
+        with closing(hints), closing(self._documents):
             while not stop.is_set():
                 self._try(self._look)
                 folders = {folder for each in self._watched.values() for folder in each.folders}
@@ -135,7 +140,7 @@ class Folders(Worker):
         """Have the documents of a source say what its files do; whether these are others than before."""
         started = time.perf_counter()
         # Looked at before they are read: what changes meanwhile is another state.
-        state = watched.look(self._store)
+        state = watched.look(self._store, self._documents.readers)
         if state == watched.state or not self._is_caught_up():
             return False
         found = self._documents.refresh(watched.source.source_id, progress=self._progress)
@@ -156,10 +161,10 @@ def notes_of(added: Iterable[Added]) -> list[str]:
     return [f"{each.source_id}: {each.error}: its documents stay" for each in added if each.error is not None]
 
 
-def _hash_of(path: Path) -> int:
+def _hash_of(root: Root, file: str) -> int:
     """A number that changes when a file does; the same for all that are gone."""
     try:
-        status = disk.look(path)
+        status = root.status(file)
     except OSError:
         return 0
-    return hash((path, status.st_size, status.st_ino, status.st_mtime_ns))
+    return hash((file, status.st_size, status.st_ino, status.st_mtime_ns))

@@ -13,16 +13,13 @@ from memlog.projector.catchup import Progress
 from memlog.service import projecting
 from memlog.service.documents.documents import Documents
 from memlog.service.read_model import ReadModel
-from memlog.service.watching.folders import Folders, notes_of
+from memlog.service.watching.folders import DocumentsBy, Folders, notes_of
 from memlog.service.watching.lock import WatchLock
 from memlog.service.watching.rows import Rows
 from memlog.service.watching.vectors import Vectors
 from memlog.service.watching.worker import Ended, Shared, Stage, WatchStep, Worker
 
 Tell = Callable[[WatchStep], None]
-DocumentsBy = Callable[[ReadModel], Documents]
-"""Makes the documents of the store, as another read model of it sees them."""
-
 _PATIENCE = 5.0
 """Seconds for what is being done to end; what still waits then, such as for a lock, is left to itself."""
 

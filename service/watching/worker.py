@@ -126,9 +126,13 @@ class Worker(ABC):
                 self._shared.outbox.put(note)
         self._said = set(self._notes)
 
-    def _progress(self, what: str, done: int, total: int) -> None:
+    def _go_on(self) -> None:
+        """End the thread where it was told to stop."""
         if self._shared.stop.is_set():
             raise _Stopped
+
+    def _progress(self, what: str, done: int, total: int) -> None:
+        self._go_on()
         now = time.monotonic()
         if now - self._shown >= _BETWEEN_STAGES:
             self._shown = now

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hostile_files import SLOW_NAME, SLOW_RULES, pdf_of_shared_pages, pdf_that_warns
 
 Run = Callable[..., Any]
 
@@ -20,9 +21,11 @@ ADDED = [
     "unchanged",
     "removed",
     "skipped",
+    "warnings",
     "user",
     "error",
 ]
+KEY = "AKIA" + "Q3EGRTKY7ZK4WPNX"
 SOURCE = [
     *("source_id", "kind", "root", "include", "exclude", "documents", "passages", "bytes", "indexed_at"),
 ]
@@ -246,6 +249,64 @@ def test_names_do_not_drive_the_terminal(memlog: Run, notes: Path) -> None:
     assert b"\x1b" not in out
     assert len(out.splitlines()) == 1 + 3
     assert memlog("docs", "remove", "notes/a\x1b[31m\n.md").code == 0
+
+
+def test_what_a_library_prints_is_told_in_one_line_and_drives_no_terminal(
+    memlog: Run, with_terminal_errors: Callable[..., Any], notes: Path
+) -> None:
+    for number in range(3):
+        (notes / f"{number}.pdf").write_bytes(pdf_that_warns(b"\x1b]0;owned\x07\xc2\x9b31m"))
+    done = with_terminal_errors("docs", "add", notes).end()
+    assert done.code == 0
+    assert not any(control in done.err for control in (b"\x1b", b"\x07", b"\xc2\x9b"))
+    (told,) = [line for line in done.err.splitlines() if b"Advanced encoding" in line]
+    assert b"3 files were read with warnings, such as 0.pdf: " in told
+    assert b"\\x1b]0;owned\\x07\\x9b31m" in told
+    (notes / "0.pdf").write_bytes(pdf_that_warns(b"new"))
+    (added,) = memlog("docs", "add", notes, "--json").json["sources"]
+    assert {each["file"] for each in added["warnings"]} >= {"0.pdf"}
+
+
+def test_a_file_that_takes_too_long_is_named_with_the_limit(memlog: Run, notes: Path) -> None:
+    (notes / "slow.pdf").write_bytes(pdf_of_shared_pages(320))
+    done = memlog("docs", "add", notes, env={"MEMLOG_DOCUMENT_SECONDS": "1"})
+    assert done.code == 0
+    assert b"notes: skipped 1 past a limit" in done.err
+    assert b"notes/slow.pdf: it takes more than 1 second" in done.err
+
+
+def test_rules_and_names_that_take_for_ever_are_told_of(memlog: Run, notes: Path) -> None:
+    (notes / ".gitignore").write_text(SLOW_RULES)
+    (notes / SLOW_NAME).write_text("x")
+    done = memlog("docs", "add", notes)
+    assert done.code == 0
+    assert b"notes/.gitignore: its rules are not followed" in done.err
+
+
+def test_a_file_whose_name_looks_like_a_key_is_masked_and_skipped_and_all_others_are_read(
+    memlog: Run, notes: Path, store: Path
+) -> None:
+    (notes / KEY).mkdir()
+    for file in (f"{KEY}.md", f"{KEY}/tea.md"):
+        (notes / file).write_text("tea")
+    for _ in range(2):
+        done = memlog("docs", "add", notes, "--json", env={"MEMLOG_REDACT": "1"})
+        (added,) = done.json["sources"]
+        assert (added["indexed"] + added["unchanged"], len(added["skipped"])) == (2, 2)
+        assert {each["reason"] for each in added["skipped"]} == {"secret"}
+        assert all("[REDACTED:" in each["file"] for each in added["skipped"])
+        assert KEY.encode() not in done.out + done.err
+    assert not any(KEY.encode() in path.read_bytes() for path in store.rglob("*") if path.is_file())
+
+
+def test_a_document_whose_name_looks_like_a_key_holds_up_no_other(memlog: Run, notes: Path) -> None:
+    (notes / f"{KEY}.md").write_text("tea")
+    memlog("docs", "add", notes)
+    (notes / f"{KEY}.md").unlink()
+    (notes / "new.md").write_text("new")
+    (added,) = memlog("docs", "add", notes, "--json", env={"MEMLOG_REDACT": "1"}).json["sources"]
+    assert (added["indexed"], added["removed"], added["error"]) == (1, 0, None)
+    assert memlog("docs", "refresh", "--json").json["sources"][0]["removed"] == 1
 
 
 def test_ctrl_c_keeps_what_was_appended(

@@ -82,6 +82,7 @@ def test_each_default_is_that_of_the_library() -> None:
         "lock_timeout": opened["lock_timeout"].default,
         "chunk_tokens": sizes.window,
         "chunk_overlap": sizes.overlap,
+        "document_seconds": opened["document_seconds"].default,
         "archive_threshold": pruned["threshold"].default,
         "search_limit": searched["k"].default,
         "search_mode": searched["mode"].default,

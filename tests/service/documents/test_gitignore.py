@@ -2,8 +2,12 @@
 
 import shutil
 import subprocess
+import time
 
 import pytest
+from hostile_files import SLOW_NAME, SLOW_RULES
+
+from memlog.service.documents.folder import Patterns
 
 FILES = [
     *("a.md", "b.log.md", "keep.log.md", "build/x.md", "build/keep.md", "docs/build/y.md", "docs/a.md"),
@@ -31,6 +35,7 @@ RULES = {
     "odd lines": {".gitignore": "\n# a comment\n\\#hash.md\nsp\\ ace.md\n*.tmp   \r\nupper.md\n"},
     "double stars": {".gitignore": "**/er\nvendor/**\n!vendor/own/\n"},
     "all but one": {".gitignore": "/*\n!/docs\n/docs/*\n!/docs/deep\n"},
+    "lines that are no rules": {".gitignore": "!\na.md\n///\n[\n"},
     "not UTF-8": {".gitignore": b"caf\xe9\na.md\n"},
 }
 
@@ -122,3 +127,44 @@ def test_a_gitignore_that_is_no_file_says_nothing(store, folder, tmp_path):
     (folder / ".gitignore").symlink_to(tmp_path / "all")
     (folder / "docs/.gitignore").mkdir()
     assert store.documents.add(folder).indexed == len(FILES)
+
+
+def limits(added):
+    return {skipped.file: skipped.detail for skipped in added.skipped if skipped.reason == "limit"}
+
+
+def test_rules_that_take_for_ever_are_named_and_not_followed_and_all_others_are(store, folder):
+    write(folder, {".gitignore": "a.md\n", "docs/.gitignore": SLOW_RULES, f"docs/{SLOW_NAME}": "x"})
+    added = store.documents.add(folder)
+    assert limits(added) == {"docs/.gitignore": "its rules are not followed: it takes more than 2 seconds"}
+    assert {"a.md", "docs/a.md"} <= set(ignored(added))
+    assert {"docs/top.md", "top.md"} <= set(files(store))
+    began = time.monotonic()
+    assert limits(store.documents.refresh()[0]) == limits(added)
+    assert time.monotonic() - began < 1, "they are asked once"
+
+
+def test_rules_that_are_too_long_to_be_followed_stop_nothing(store, folder):
+    write(folder, {"docs/.gitignore": "a/**/" * 50_000})
+    store.documents.add(folder)
+    assert "docs/top.md" in files(store)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*a" * 60 + "b", "?*" * 60 + "b", "[a]*" * 60 + "b", "**/" * 1000 + "b", "**/*/" * 500 + "b"]
+)
+def test_no_pattern_of_an_option_takes_for_ever(pattern):
+    patterns = Patterns((pattern,), (pattern,))
+    began = time.process_time()
+    for path in (SLOW_NAME + ".md", "/".join(["a" * 60] * 30)):
+        assert not patterns.ask_for(path)
+        patterns.reach_into(path)
+    assert time.process_time() - began < 1
+
+
+def test_ten_thousand_names_are_looked_up_and_not_compared():
+    names = tuple(f"{number}.md" for number in range(10_000))
+    patterns = Patterns(names, names[::2])
+    began = time.process_time()
+    assert sum(patterns.ask_for(name) for name in names) == 5000
+    assert time.process_time() - began < 2

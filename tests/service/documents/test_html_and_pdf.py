@@ -5,7 +5,7 @@ import time
 import pytest
 
 import memlog
-from memlog.service.documents import extracts, text_files
+from memlog.service.documents import text_files
 from memlog.service.documents.extracts import Damaged, extracted
 
 PAGE = """\
@@ -79,7 +79,7 @@ def reasons(added):
 
 
 def test_the_text_of_a_page_stands_on_its_lines():
-    lines = extracted(PAGE, "html").split("\n")
+    lines = extracted(PAGE.encode(), "html").split("\n")
     assert {number: line for number, line in enumerate(lines, start=1) if line} == LINES
 
 
@@ -100,13 +100,13 @@ def test_the_text_of_a_page_stands_on_its_lines():
     ],
 )
 def test_odd_pages_have_a_text_too(page, text):
-    assert extracted(page, "html").rstrip("\n") == text
+    assert extracted(page.encode(), "html").rstrip("\n") == text
 
 
 def test_a_line_far_down_is_still_the_line():
     page = "<html><body>" + "".join(f"<p>\nline {number}\n</p>\n" for number in range(30_000))
     page += "<!-- a\ncomment -->" + "".join(f"<p>\nline {number}\n</p>\n" for number in range(100))
-    lines = extracted(page, "html").split("\n")
+    lines = extracted(page.encode(), "html").split("\n")
     source = page.split("\n")
     assert all(lines[at] == text for at, text in enumerate(source) if text.startswith("line"))
 
@@ -115,7 +115,7 @@ def test_a_line_far_down_is_still_the_line():
 def test_no_page_takes_for_ever(piece):
     began = time.monotonic()
     try:
-        extracted(piece * 30_000, "html")
+        extracted(piece.encode() * 30_000, "html")
     except Damaged:
         assert piece in ("<div>", "<p><b>", "<table>")
     assert time.monotonic() - began < 10
@@ -168,20 +168,23 @@ def test_a_damaged_pdf_is_skipped_and_named(store, folder, data):
     assert added.skipped[0].detail
 
 
-def test_without_the_libraries_they_are_skipped_and_what_stood_stays(store, folder, monkeypatch):
+def test_without_the_libraries_they_are_skipped_and_what_stood_stays(store, folder, tmp_path, monkeypatch):
     store.documents.add(folder)
     (folder / "new.pdf").write_bytes(pdf("tea"))
     (folder / "tea.html").write_text("<p>changed")
-
-    def missing(name):
-        raise ModuleNotFoundError(name)
+    missing = tmp_path / "missing"
+    missing.mkdir()
+    for library in ("lxml", "pypdf"):
+        (missing / f"{library}.py").write_text(f"raise ModuleNotFoundError('{library}')")
 
     with monkeypatch.context() as without:
-        without.setattr(extracts, "import_module", missing)
+        without.setenv("PYTHONPATH", str(missing))
+        store.close()
         # How they looked is not known, since they were written within the last two seconds.
         (added,) = store.documents.refresh()
         assert reasons(added) == dict.fromkeys(("new.pdf", "pot.pdf", "tea.html"), "no_reader")
         assert added.removed == 0
+    store.close()
     assert [hit.id for hit in store.search("valley", mode="text").hits] == ["notes/tea.html"]
     assert store.documents.refresh()[0].indexed == 2
 

@@ -10,13 +10,13 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
 import memlog
 from memlog.service.documents import indexing, text_files
 from memlog.service.documents.records import SourceRecords
+from memlog.service.documents.root import Root
 
 
 @pytest.fixture
@@ -37,9 +37,9 @@ def read_files(monkeypatch):
     """The paths of the files that were read, as they are read."""
     paths = []
 
-    def reading(path):
-        paths.append(Path(path).name)
-        return read(path)
+    def reading(root, file, readers):
+        paths.append(file)
+        return read(root, file, readers)
 
     read = text_files.read
     monkeypatch.setattr(text_files, "read", reading)
@@ -300,8 +300,8 @@ def test_two_gigabytes_are_not_read(store, folder, monkeypatch):
     assert reasons(store.documents.add(folder)) == {"large.md": "too_large"}
     assert time.monotonic() - began < 5
     monkeypatch.setattr(text_files, "_bytes", lambda *_, **__: pytest.fail("it was read"))
-    with pytest.raises(text_files.Unfit, match="too_large"):
-        text_files.read(str(folder / "large.md"))
+    with Root(folder) as root, pytest.raises(text_files.Unfit, match="too_large"):
+        text_files.read(root, "large.md", store.documents.readers)
 
 
 def test_pipes_devices_and_loops_of_links_are_not_opened(store, folder):
@@ -358,14 +358,14 @@ def test_a_folder_that_was_emptied_is_a_source_without_documents(store, folder, 
 def test_a_folder_that_goes_below_the_root_while_it_is_walked_is_gone(store, tmp_path, monkeypatch):
     folder = made(tmp_path / "notes", {"a/x.md": "needle", "b/y.md": "y"})
     store.documents.add(folder)
-    scandir = os.scandir
+    entries = Root.entries
 
-    def scanned(path):
-        if str(path).endswith("notes/a"):
+    def listed(root, path):
+        if path == "a":
             shutil.rmtree(folder / "a", ignore_errors=True)
-        return scandir(path)
+        return entries(root, path)
 
-    monkeypatch.setattr(os, "scandir", scanned)
+    monkeypatch.setattr(Root, "entries", listed)
     assert counts(store.documents.refresh()[0]) == (1, 0, 1, 0, 1)
     assert found(store, "needle") == []
 

@@ -1,0 +1,110 @@
+"""What is asked of a source: the folder, the files of it that were named, its name and its patterns."""
+
+import os
+from collections.abc import Iterable, Sequence
+from glob import escape
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.events import SourceId
+from memlog.eventlog.streams import shown
+from memlog.query.documents import Registered
+from memlog.service.documents.folder import Patterns
+from memlog.service.documents.text_files import filetype
+
+
+class Asked(NamedTuple):
+    """A folder, and the files of it that were named; None where the whole folder was."""
+
+    root: Path
+    names: tuple[str, ...] | None
+
+
+def checked_path(path: str | Path) -> Path:
+    """`path`, absolute.
+
+    Raises:
+        BadInput: it names no file and no folder, or cannot be written as UTF-8.
+    """
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100 - what a link is called is the user's choice
+    if shown(absolute) != str(absolute):
+        raise BadInput(f"{shown(path)}: the name is not UTF-8", hint="rename it")
+    try:
+        absolute.stat()
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}", hint="name a file or folder that can be read") from error
+    if not absolute.is_dir() and not absolute.is_file():
+        raise BadInput(f"{path} is neither a file nor a folder", hint="name a file or folder")
+    return absolute
+
+
+def checked_name(name: str) -> str:
+    """`name`.
+
+    Raises:
+        BadInput: it cannot name a source.
+    """
+    try:
+        return msgspec.convert(name, SourceId)
+    except msgspec.ValidationError as error:
+        raise BadInput(
+            f"{name!r} cannot name a source: {error}",
+            hint="--source NAME: up to 255 characters, without / and control characters",
+        ) from error
+
+
+def by_folder(paths: Iterable[Path]) -> list[Asked]:
+    """The folders among `paths`, and those of the files, each once."""
+    names: dict[tuple[Path, bool], list[str]] = {}
+    for path in paths:
+        is_folder = path.is_dir()
+        named = names.setdefault((path if is_folder else path.parent, is_folder), [])
+        if not is_folder:
+            named.append(path.name)
+    return [Asked(root, None if is_folder else tuple(named)) for (root, is_folder), named in names.items()]
+
+
+def standing_root_of(root: Path, source: Registered) -> str:
+    """The root of a registered source, which must be the folder `root` by this or another spelling."""
+    standing_root = Path(source.root)
+    if root != standing_root and not (standing_root.exists() and root.samefile(standing_root)):
+        raise BadInput(
+            f"the source {source.source_id!r} is {standing_root}, not {root}",
+            hint="give the other one a name of its own: --source NAME",
+        )
+    return str(standing_root)
+
+
+def patterns_of(asked: Asked, given: Patterns, source: Registered | None) -> Patterns:
+    """What is to be taken of a folder, of which `source` says so far what is."""
+    before = Patterns() if source is None else Patterns.of(source)
+    is_given = bool(given.include or given.exclude)
+    if asked.names is not None:
+        if is_given:
+            raise BadInput("patterns are for folders, not for files", hint="name the folder")
+        return _with_names(before, [escape(name) for name in asked.names], is_known=source is not None)
+    if is_given:
+        return given
+    # Whoever names the folder of files that were added one by one wants the whole folder.
+    return Patterns((), before.exclude) if before.are_names else before
+
+
+def _with_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Patterns:
+    """`before`, and files of the root by their escaped names, also where they were removed by name."""
+    known, wanted = set(before.include), set(names)
+    exclude = tuple(pattern for pattern in before.exclude if pattern not in wanted)
+    if is_known and not before.include:
+        patterns = Patterns((), exclude)
+    else:
+        new = dict.fromkeys(name for name in names if name not in known)
+        patterns = Patterns((*before.include, *new), exclude)
+    for name in names:
+        if patterns.excludes(name) or not (patterns.include or filetype(name)):
+            raise BadInput(
+                f"{name} is not among the files that its source takes",
+                hint="memlog docs list shows its patterns; --source NAME makes it a source of its own",
+            )
+    return patterns

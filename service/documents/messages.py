@@ -1,0 +1,66 @@
+"""What memlog and its reader process say to each other: frames of a length and a message in MessagePack."""
+
+from typing import Literal
+
+import msgspec
+
+LENGTH_BYTES = 4
+MAX_TEXT_BYTES = 16 * 1024 * 1024
+"""An event has at most 16 MiB: a longer text is no document."""
+
+MAX_REPLY = MAX_TEXT_BYTES + 1024
+"""A reply is a text, or a verdict on each path of a batch."""
+
+
+class Extract(msgspec.Struct, frozen=True, tag=True):
+    """Asks for the text of a file; `seconds` of the processor at most."""
+
+    data: bytes
+    filetype: str
+    seconds: int
+
+
+class Match(msgspec.Struct, frozen=True, tag=True):
+    """Asks which paths a .gitignore leaves out; `seconds` of the processor at most.
+
+    key: names the rules. rules: the text of the file; None where this process has had it.
+    """
+
+    key: bytes
+    rules: bytes | None
+    paths: list[bytes]
+    seconds: int
+
+
+class Text(msgspec.Struct, frozen=True, tag=True):
+    """The text of a file."""
+
+    text: str
+
+
+class Verdicts(msgspec.Struct, frozen=True, tag=True):
+    """For each path: left out (True), taken (False), or not mentioned by the rules (None)."""
+
+    verdicts: list[bool | None]
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """No answer, and why: `detail` is what the library says."""
+
+    why: Literal["damaged", "no_reader", "memory", "too_large"]
+    detail: str = ""
+
+
+Request = Extract | Match
+Reply = Text | Verdicts | Failed
+
+
+def framed(message: Request | Reply) -> bytes:
+    """A message as it goes through a pipe."""
+    body = msgspec.msgpack.encode(message)
+    return len(body).to_bytes(LENGTH_BYTES, "big") + body
+
+
+def length_of(head: bytes) -> int:
+    """How many bytes of a message follow its first `LENGTH_BYTES`."""
+    return int.from_bytes(head, "big")

@@ -1,0 +1,154 @@
+"""The files of a source, read one after the other into events."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from memlog.eventlog.damage import MAX_LINE
+from memlog.eventlog.events import DocumentIndexed, DocumentRemoved
+from memlog.eventlog.secrets import masked
+from memlog.service.documents import text_files
+from memlog.service.documents.folder import Skipped, Walk
+from memlog.service.documents.readers import Readers
+from memlog.service.documents.records import Seen, Sightings
+from memlog.service.documents.root import Root
+from memlog.service.documents.sources import FileWarning, Wanted
+from memlog.service.documents.text_files import Reason, TextFile, Unfit, filetype
+
+FAILURES: tuple[Reason, ...] = ("unreadable", "changing")
+"""What may be read when it is tried again."""
+
+UNREAD: tuple[Reason, ...] = (*FAILURES, "no_reader", "limit")
+"""What says nothing of what the file holds: a document that stood stays."""
+
+_ENVELOPE_BYTES = 1024
+"""More than id, times, version and crc add to an event."""
+
+
+class Files:
+    """The files of a source, as they are read one after the other, one in memory at a time.
+
+    added: counts what becomes of them. seen: what to remember of them.
+    """
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        root: Root,
+        found: Walk,
+        before: Sightings,
+        *,
+        readers: Readers,
+        redact: bool,
+    ) -> None:
+        self.added = wanted.nothing_done()
+        self.added.skipped = found.skipped
+        self.added.found = len(found.files) + len(found.skipped)
+        self.seen: dict[str, Seen] = {}
+        self._source_id = wanted.registration.source_id
+        self._root = root
+        self._readers = readers
+        self._redact = redact
+        self._names = found.files
+        self._before = before
+        self._standing = wanted.versions
+        # Nothing can be appended about a document whose name looks like a key: it stays.
+        self._gone = {file: each for file, each in wanted.versions.items() if not self._is_secret(file)}
+
+    def lines(self, note: Callable[[int, int], None]) -> Iterator[bytes]:
+        """The events of the files whose documents do not stand as they are."""
+        for number, file in enumerate(self._names, start=1):
+            try:
+                if (line := self._line_of(file)) is not None:
+                    yield line
+            finally:
+                note(number, len(self._names))
+
+    def removals(self) -> list[DocumentRemoved]:
+        """The events of the documents whose files are gone, as far as all was read where they may be."""
+        unread = [each.file for each in self.added.skipped if each.reason in UNREAD]
+        return [
+            DocumentRemoved(source_id=self._source_id, file=file)
+            for file in sorted(self._gone)
+            if not any(file == path or file.startswith(f"{path}/") for path in unread)
+        ]
+
+    def _line_of(self, file: str) -> bytes | None:
+        """The event of a file; None where its document stands so, or it is none."""
+        moment = time.time_ns()
+        try:
+            self._check_name(file)
+            seen = self._as_seen(file) or self._read(file, moment)
+        except (FileNotFoundError, NotADirectoryError):
+            # It was removed since its folder was listed.
+            self.added.found -= 1
+            return None
+        except Unfit as unfit:
+            self._skip(file, unfit, moment)
+            return None
+        self._gone.pop(file, None)
+        if isinstance(seen, bytes):
+            return seen
+        self.added.unchanged += 1
+        return None
+
+    def _check_name(self, file: str) -> None:
+        """Where keys are to be masked, no file whose name looks like one is read: names stay as they are."""
+        if self._is_secret(file):
+            raise Unfit("secret", "its name holds what looks like a key: rename it")
+
+    def _is_secret(self, file: str) -> bool:
+        return self._redact and masked(file) != file
+
+    def _as_seen(self, file: str) -> Seen | None:
+        """What was seen of a file before, where it looks the same, and what was seen settles what it is."""
+        seen = self._before.files.get(file)
+        if seen is None or seen.look != text_files.look_at(self._root, file):
+            return None
+        if seen.reason == "limit" and self._before.seconds != self._readers.seconds:
+            return None
+        if seen.reason is not None:
+            raise Unfit(seen.reason, seen.detail, seen.look)
+        if seen.version != self._standing.get(file):
+            return None
+        self.seen[file] = seen
+        return seen
+
+    def _read(self, file: str, moment: int) -> Seen | bytes:
+        """What a file is, or the event of it where the log says otherwise."""
+        text = text_files.read(self._root, file, self._readers)
+        if text.warning:
+            self.added.warnings.append(FileWarning(file, text.warning))
+        line = None if text.version == self._standing.get(file) else _line(self._source_id, file, text)
+        seen = Seen(text.look, text.version, None)
+        if text.look.is_settled(moment):
+            self.seen[file] = seen
+        return seen if line is None else line
+
+    def _skip(self, file: str, unfit: Unfit, moment: int) -> None:
+        name = masked(file) if self._redact else file
+        self.added.skipped.append(Skipped(name, unfit.reason, unfit.detail))
+        if unfit.look is not None and unfit.look.is_settled(moment):
+            self.seen[file] = Seen(unfit.look, None, unfit.reason, unfit.detail)
+
+
+def _line(source_id: str, file: str, text: TextFile) -> bytes:
+    """The event of a document, as JSON: an event that is encoded here can be measured.
+
+    Raises:
+        Unfit: it is longer than an event can be.
+    """
+    event = DocumentIndexed(
+        source_id=source_id,
+        file=file,
+        filetype=filetype(file),
+        mtime=text.mtime,
+        size=text.size,
+        version=text.version,
+        content=text.content,
+    )
+    line = msgspec.json.encode(event)
+    if len(line) > MAX_LINE - _ENVELOPE_BYTES:
+        raise Unfit("too_large", look=text.look)
+    return line
