@@ -10,26 +10,13 @@ from typing import IO
 
 import msgspec
 
-from memlog.service.documents.messages import LENGTH_BYTES, MAX_REPLY, Reply, length_of
+from memlog.service.documents.messages import LENGTH_BYTES, MAX_REPLY, Ended, Reply, TooLate, length_of
 
 _PROGRAM = "memlog.service.documents.reader_process"
 _BLOCK = 64 * 1024
 _PRINTED_BYTES = 4096
 _TICK = 0.1
 """Seconds between two calls of `on_wait`: who is told to stop does so within a second."""
-
-
-class Ended(Exception):
-    """The process ended in the midst of a request. by: the signal that ended it; None where none did."""
-
-    def __init__(self, by: int | None, printed: bytes) -> None:
-        super().__init__(by)
-        self.by = by
-        self.printed = printed
-
-
-class TooLate(Exception):
-    """There was no reply in time."""
 
 
 class Child:

@@ -55,6 +55,19 @@ Request = Extract | Match
 Reply = Text | Verdicts | Failed
 
 
+class Ended(Exception):
+    """The reader process ended within a request. by: the signal that ended it; None where none did."""
+
+    def __init__(self, by: int | None, printed: bytes) -> None:
+        super().__init__(by)
+        self.by = by
+        self.printed = printed
+
+
+class TooLate(Exception):
+    """There was no reply in time."""
+
+
 def framed(message: Request | Reply) -> bytes:
     """A message as it goes through a pipe."""
     body = msgspec.msgpack.encode(message)

@@ -9,11 +9,23 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from memlog.service.documents.child import Child, Ended, TooLate
 from memlog.service.documents.extracts import Damaged, NoReader
-from memlog.service.documents.messages import Extract, Failed, Match, Reply, Text, Verdicts, framed
+from memlog.service.documents.messages import (
+    Ended,
+    Extract,
+    Failed,
+    Match,
+    Reply,
+    Text,
+    TooLate,
+    Verdicts,
+    framed,
+)
+
+if TYPE_CHECKING:
+    from memlog.service.documents.child import Child
 
 MEMORY = 1024 * 1024 * 1024
 """Measured: 10 MiB of HTML take 490 MB."""
@@ -103,7 +115,7 @@ class Readers:
             self._end_child()
 
     def _matched(self, key: bytes, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
-        def request(child: Child) -> bytes:
+        def request(child: "Child") -> bytes:
             said = None if key in child.known_rules else rules
             child.known_rules.add(key)
             return framed(Match(key, said, list(paths), _RULES_SECONDS))
@@ -113,7 +125,7 @@ class Readers:
             return reply.verdicts
         raise Damaged(reply.detail if isinstance(reply, Failed) else "its reader gave no verdicts")
 
-    def _asked(self, request: Callable[[Child], bytes], seconds: int) -> tuple[Reply, bytes]:
+    def _asked(self, request: Callable[["Child"], bytes], seconds: int) -> tuple[Reply, bytes]:
         """The reply to a request, and what was printed.
 
         Raises:
@@ -132,7 +144,7 @@ class Readers:
                 raise OSError(errno.ECHILD, f"its reader ended: {_last_line(ended.printed)}") from ended
             raise Damaged(f"its reader was ended by {signal.Signals(ended.by).name}") from ended
 
-    def _tried(self, request: Callable[[Child], bytes], seconds: int) -> tuple[Reply, bytes]:
+    def _tried(self, request: Callable[["Child"], bytes], seconds: int) -> tuple[Reply, bytes]:
         """As `_asked`. A process that has read other files may lack memory: no file is judged by it."""
         is_used = self._child is not None and self._child.is_alive() and self._child.answered > 0
         try:
@@ -142,7 +154,7 @@ class Readers:
                 raise
         return self._once(request, seconds)
 
-    def _once(self, request: Callable[[Child], bytes], seconds: int) -> tuple[Reply, bytes]:
+    def _once(self, request: Callable[["Child"], bytes], seconds: int) -> tuple[Reply, bytes]:
         child = self._living_child()
         reply, printed = child.ask(request(child), seconds * _CLOCK_SHARE, self._on_wait)
         if isinstance(reply, Failed) and reply.why == "memory":
@@ -150,8 +162,11 @@ class Readers:
             raise _OutOfMemory
         return reply, printed
 
-    def _living_child(self) -> Child:
+    def _living_child(self) -> "Child":
         if self._child is None or not self._child.is_alive():
+            # Imported here: most folders need none, and `subprocess` takes time to import.
+            from memlog.service.documents.child import Child
+
             self._end_child()
             self._child = Child(MEMORY)
         return self._child
