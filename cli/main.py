@@ -2,6 +2,8 @@
 
 import os
 import sys
+import threading
+from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
@@ -9,6 +11,7 @@ import click
 
 import memlog
 from memlog.cli.failures import EXIT_CODES_HELP, OUTPUT_CLOSED, exit_code_of, print_error
+from memlog.cli.interrupts import Interrupts
 from memlog.cli.output import note, shows_colours
 from memlog.cli.settings import Settings, misspelt_variables, setting_option
 
@@ -91,19 +94,43 @@ def memlog_command(ctx: click.Context) -> None:
 
 def main() -> NoReturn:
     """Run the command line. Errors are one line and a hint on stderr, never a traceback."""
+    interrupts = Interrupts(_end_interrupted)
+    code, error = 0, None
     try:
         result = memlog_command.main(prog_name="memlog", standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        sys.exit(2)
+        code = result if isinstance(result, int) else 0
+    except click.exceptions.NoArgsIsHelpError as usage:
+        click.echo(usage.format_message(), err=True)
+        code = 2
     except BrokenPipeError:
         # Whoever read the output has seen enough; what Python would still flush has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(OUTPUT_CLOSED)
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the edge: nothing goes past it
+        code = OUTPUT_CLOSED
+    except (Exception, KeyboardInterrupt) as caught:  # noqa: BLE001 - the edge: nothing goes past it
+        error = caught
+    if interrupts.has_come:
+        error = KeyboardInterrupt()
+    if error is not None:
+        code = exit_code_of(error)
         print_error(error, as_json=_asks_for_json())
-        sys.exit(exit_code_of(error))
-    sys.exit(result if isinstance(result, int) else 0)
+    _end(code, interrupts)
+
+
+def _end(code: int, interrupts: Interrupts) -> NoReturn:
+    if any(thread is not interrupts.thread for thread in threading.enumerate()[1:]):
+        # A watch does not wait for the step that a thread of it is at. Python would wait for it, or crash.
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _end_interrupted() -> NoReturn:
+    """What ends a command that does not end by itself; what is not flushed was not acknowledged."""
+    error = KeyboardInterrupt()
+    print_error(error, as_json=_asks_for_json())
+    os._exit(exit_code_of(error))
 
 
 def _asks_for_json() -> bool:

@@ -46,7 +46,7 @@ class Child:
         """Whether it can be asked."""
         return self._process.poll() is None
 
-    def ask(self, request: bytes, seconds: float, on_wait: Callable[[], None]) -> tuple[Reply, bytes]:
+    def ask(self, request: bytearray, seconds: float, on_wait: Callable[[], None]) -> tuple[Reply, bytes]:
         """The reply to a request, and the first of what was printed meanwhile. Where there is none, end it.
 
         on_wait: called now and then; what it raises ends the process.
@@ -102,7 +102,7 @@ class _Exchange:
     reply: None until it is whole. printed: the first of what came through stderr.
     """
 
-    def __init__(self, into: int, out: int, err: int, request: bytes) -> None:
+    def __init__(self, into: int, out: int, err: int, request: bytearray) -> None:
         self._in, self._out, self._err = into, out, err
         self._rest = memoryview(request)
         self._received = bytearray()

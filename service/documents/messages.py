@@ -51,6 +51,8 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     detail: str = ""
 
 
+_ENCODER = msgspec.msgpack.Encoder()
+
 Request = Extract | Match
 Reply = Text | Verdicts | Failed
 
@@ -68,10 +70,12 @@ class TooLate(Exception):
     """There was no reply in time."""
 
 
-def framed(message: Request | Reply) -> bytes:
-    """A message as it goes through a pipe."""
-    body = msgspec.msgpack.encode(message)
-    return len(body).to_bytes(LENGTH_BYTES, "big") + body
+def framed(message: Request | Reply) -> bytearray:
+    """A message as it goes through a pipe. It may be large, and is copied once."""
+    frame = bytearray(LENGTH_BYTES)
+    _ENCODER.encode_into(message, frame, LENGTH_BYTES)
+    frame[:LENGTH_BYTES] = (len(frame) - LENGTH_BYTES).to_bytes(LENGTH_BYTES, "big")
+    return frame
 
 
 def length_of(head: bytes) -> int:

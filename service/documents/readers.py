@@ -115,7 +115,7 @@ class Readers:
             self._end_child()
 
     def _matched(self, key: bytes, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
-        def request(child: "Child") -> bytes:
+        def request(child: "Child") -> bytearray:
             said = None if key in child.known_rules else rules
             child.known_rules.add(key)
             return framed(Match(key, said, list(paths), _RULES_SECONDS))
@@ -125,7 +125,7 @@ class Readers:
             return reply.verdicts
         raise Damaged(reply.detail if isinstance(reply, Failed) else "its reader gave no verdicts")
 
-    def _asked(self, request: Callable[["Child"], bytes], seconds: int) -> tuple[Reply, bytes]:
+    def _asked(self, request: Callable[["Child"], bytearray], seconds: int) -> tuple[Reply, bytes]:
         """The reply to a request, and what was printed.
 
         Raises:
@@ -144,7 +144,7 @@ class Readers:
                 raise OSError(errno.ECHILD, f"its reader ended: {_last_line(ended.printed)}") from ended
             raise Damaged(f"its reader was ended by {signal.Signals(ended.by).name}") from ended
 
-    def _tried(self, request: Callable[["Child"], bytes], seconds: int) -> tuple[Reply, bytes]:
+    def _tried(self, request: Callable[["Child"], bytearray], seconds: int) -> tuple[Reply, bytes]:
         """As `_asked`. A process that has read other files may lack memory: no file is judged by it."""
         is_used = self._child is not None and self._child.is_alive() and self._child.answered > 0
         try:
@@ -154,7 +154,7 @@ class Readers:
                 raise
         return self._once(request, seconds)
 
-    def _once(self, request: Callable[["Child"], bytes], seconds: int) -> tuple[Reply, bytes]:
+    def _once(self, request: Callable[["Child"], bytearray], seconds: int) -> tuple[Reply, bytes]:
         child = self._living_child()
         reply, printed = child.ask(request(child), seconds * _CLOCK_SHARE, self._on_wait)
         if isinstance(reply, Failed) and reply.why == "memory":

@@ -4,9 +4,12 @@ Rows, vectors and documents have a thread and a connection each, so that no row 
 The threads tell what they did through one queue to the thread that called, which alone calls back.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty
 
 from memlog.eventlog.errors import LogError
 from memlog.projector.catchup import Progress
@@ -17,11 +20,13 @@ from memlog.service.watching.folders import DocumentsBy, Folders, notes_of
 from memlog.service.watching.lock import WatchLock
 from memlog.service.watching.rows import Rows
 from memlog.service.watching.vectors import Vectors
-from memlog.service.watching.worker import Ended, Shared, Stage, WatchStep, Worker
+from memlog.service.watching.worker import Ended, Shared, Stage, Told, WatchStep, Worker
 
 Tell = Callable[[WatchStep], None]
-_PATIENCE = 5.0
-"""Seconds for what is being done to end; what still waits then, such as for a lock, is left to itself."""
+_PATIENCE = 0.3
+"""Seconds for what is being done to end, so that all ends within one; what goes on then is left to itself."""
+
+_TICK = 0.2
 
 
 def watch(
@@ -47,9 +52,11 @@ def watch(
             for thread in threads:
                 thread.start()
             _pass_on(shared, len(threads), tell, read_model.notify, progress)
-        finally:
+        except BaseException:
             stop.set()
             _join(threads)
+            raise
+        stop.set()
 
 
 def bring_up(read_model: ReadModel, documents: Documents, *, tell: Tell, progress: Progress | None) -> None:
@@ -97,19 +104,29 @@ def _rows(read_model: ReadModel, progress: Progress | None) -> int:
 def _pass_on(
     shared: Shared, running: int, tell: Tell, notify: Callable[[str], None], progress: Progress | None
 ) -> None:
-    """Call back with what the threads tell, until all have ended, or one by an error."""
-    while running:
-        match shared.outbox.get():
-            case WatchStep() as done:
-                tell(done)
-            case str() as note:
-                notify(note)
-            case Stage() as stage if progress is not None:
-                progress(*stage)
-            case Ended(outcome):
-                running -= 1
-                if outcome is not None:
-                    raise outcome
+    """Call back with what the threads tell, until all have ended, one by an error, or patience has."""
+    deadline = math.inf
+    while running and time.monotonic() < deadline:
+        if shared.stop.is_set():
+            deadline = min(deadline, time.monotonic() + _PATIENCE)
+        with suppress(Empty):
+            running -= _passed_on(shared.outbox.get(timeout=_TICK), tell, notify, progress)
+
+
+def _passed_on(told: Told, tell: Tell, notify: Callable[[str], None], progress: Progress | None) -> bool:
+    """Call back with what a thread tells; whether it was that it has ended."""
+    match told:
+        case WatchStep() as done:
+            tell(done)
+        case str() as note:
+            notify(note)
+        case Stage() as stage if progress is not None:
+            progress(*stage)
+        case Ended(outcome):
+            if outcome is not None:
+                raise outcome
+            return True
+    return False
 
 
 def _join(threads: list[threading.Thread]) -> None:

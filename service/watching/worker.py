@@ -55,6 +55,10 @@ class Ended(NamedTuple):
     error: BaseException | None
 
 
+Told = WatchStep | Stage | str | Ended
+"""What a thread tells; a `str` is what a person should know."""
+
+
 class _Stopped(BaseException):
     """It was told to stop in the middle of long work, of which nothing is half done."""
 
@@ -63,14 +67,14 @@ class _Stopped(BaseException):
 class Shared:
     """What the threads of a watch have in common.
 
-    stop: ends them. outbox: what they tell; a `str` is what a person should know.
+    stop: ends them. outbox: what they tell.
     caught_up: set while the rows have come up to the log, as far as that is known.
     """
 
     lock: WatchLock
     stop: threading.Event
     caught_up: threading.Event = field(default_factory=threading.Event)
-    outbox: SimpleQueue[WatchStep | Stage | str | Ended] = field(default_factory=SimpleQueue)
+    outbox: SimpleQueue[Told] = field(default_factory=SimpleQueue)
 
 
 class Worker(ABC):
