@@ -1,61 +1,14 @@
-"""Well-known shapes of keys, and texts without them.
+"""Masks keys in texts, events and errors; `memlog.eventlog.key_shapes` has the kinds of keys."""
 
-Only shapes that begin with what nothing else does: a search for high entropy would mask hashes and ids. Where
-each is documented:
-
-    aws-key        https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
-    github-token   https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/
-    gitlab-token   https://docs.gitlab.com/security/tokens/
-    anthropic-key, openai-key
-                   https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml
-    slack-token    https://api.slack.com/authentication/token-types
-    slack-webhook  https://api.slack.com/messaging/webhooks
-    google-key     https://cloud.google.com/docs/authentication/api-keys
-    google-token   https://developers.google.com/identity/protocols/oauth2
-    stripe-key     https://docs.stripe.com/keys
-    telegram-token https://core.telegram.org/bots/api#authorizing-your-bot
-    npm-token      https://docs.npmjs.com/about-access-tokens
-    pypi-token     https://pypi.org/help/#apitoken
-    huggingface-token
-                   https://huggingface.co/docs/hub/security-tokens
-    sendgrid-key   https://docs.sendgrid.com/ui/account-and-settings/api-keys
-    private-key    https://www.rfc-editor.org/rfc/rfc7468
-    jwt            https://www.rfc-editor.org/rfc/rfc7519
-"""
-
-import re
 from collections.abc import Container, Iterable, Iterator
-from functools import cache
+from io import StringIO
 from itertools import count
 from typing import Any
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput, MemlogError
-
-KINDS = {
-    # A key cut short has no end: it goes to the end of the text.
-    "private-key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----.*?"
-    r"(?:-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|\Z)",
-    "aws-key": r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Z0-9])",
-    "github-token": r"gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{36,255}",
-    "gitlab-token": r"gl(?:pat|dt|ptt|rt|cbt)-[A-Za-z0-9_-]{20,}",
-    "anthropic-key": r"sk-ant-[A-Za-z0-9_-]{20,}",
-    # A word with hyphens may begin with sk-, too; it has no digit and no capital within 20 characters.
-    "openai-key": r"sk-(?=[a-zA-Z_-]{0,40}[0-9])(?=[a-z0-9_-]{0,40}[A-Z])[A-Za-z0-9_-]{20,}",
-    "slack-token": r"xox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{10,}",
-    "slack-webhook": r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/]{20,}",
-    "google-key": r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
-    "google-token": r"GOCSPX-[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{20,}",
-    "stripe-key": r"[rs]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{24,}",
-    "telegram-token": r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])",
-    "npm-token": r"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])",
-    "pypi-token": r"pypi-AgE[A-Za-z0-9_-]{50,}",
-    "huggingface-token": r"hf_[A-Za-z0-9]{34}(?![A-Za-z0-9])",
-    "sendgrid-key": r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])",
-    "jwt": r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
-}
-"""What each kind of key looks like; none begins within a word."""
+from memlog.eventlog.key_scan import keys_in
 
 _NAMES = frozenset(
     ("id", "channel", "chat_id", "memory_id", "memory_ids", "ids", "target_id", "stream", "source_id", "file")
@@ -67,12 +20,17 @@ _NAMES = frozenset(
 
 def masked(text: str) -> str:
     """`text` with `[REDACTED:kind]` in the place of each key."""
-    return _keys().sub(lambda found: f"[REDACTED:{_kind(found)}]", text)
+    clean, done = StringIO(), 0
+    for key in keys_in(text):
+        clean.write(text[done : key.start])
+        clean.write(f"[REDACTED:{key.kind}]")
+        done = key.end
+    return clean.getvalue() + text[done:] if done else text
 
 
 def kinds_in(text: str) -> list[str]:
     """The kinds of the keys in `text`, in their order."""
-    return [_kind(found) for found in _keys().finditer(text)]
+    return [key.kind for key in keys_in(text)]
 
 
 def masked_event(source: bytes) -> bytes:
@@ -127,17 +85,6 @@ def texts_within(values: Iterable[Any]) -> Iterator[str]:
             waiting += [part for pair in reversed(value.items()) for part in reversed(pair)]
         elif isinstance(value, list):
             waiting += reversed(value)
-
-
-@cache
-def _keys() -> re.Pattern[str]:
-    """Compiled when it is first needed: most appends mask nothing."""
-    shapes = "|".join(f"(?P<{kind.replace('-', '_')}>{shape})" for kind, shape in KINDS.items())
-    return re.compile(rf"(?<![A-Za-z0-9_])(?:{shapes})", re.DOTALL)
-
-
-def _kind(found: re.Match[str]) -> str:
-    return str(found.lastgroup).replace("_", "-")
 
 
 def _without_keys(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds

@@ -13,13 +13,13 @@ import memlog as library
 Run = Callable[..., Any]
 
 CANARIES = canaries(200)
-KEY = next(key for kind, key in CANARIES if kind == "aws-key")
+KEY = next(each.key for each in CANARIES if each.kind == "aws-key")
 
 
 def events() -> list[dict[str, Any]]:
     """A key in each, in turn in each place where an event has text."""
     made = []
-    for number, (_, key) in enumerate(CANARIES):
+    for number, (_, key, _) in enumerate(CANARIES):
         chat = {"channel": "x", "chat_id": "1"}
         made.append(
             [
@@ -39,7 +39,7 @@ def events() -> list[dict[str, Any]]:
 
 
 def leaks(data: bytes) -> list[str]:
-    return [kind for kind, key in CANARIES if secret_part(key).encode() in data]
+    return [each.kind for each in CANARIES if secret_part(each.key).encode() in data]
 
 
 def all_bytes(store: Path) -> bytes:
@@ -72,7 +72,7 @@ def test_the_write_ahead_log_holds_none(store: Path) -> None:
 def test_options_errors_and_traces_leak_none(memlog: Run, store: Path) -> None:
     said = b""
     chat = ["--redact", "--chat", "x:1"]
-    for number, (_, key) in enumerate(CANARIES[:40]):
+    for number, (_, key, _) in enumerate(CANARIES[:40]):
         args = [
             ["message", *chat, "--role", "user", "--content", key],
             ["message", *chat, "--role", key, "--content", "x"],

@@ -1,0 +1,233 @@
+"""The kinds of keys that `memlog.eventlog.secrets` masks: a table, without an algorithm.
+
+A kind is in the table if its keys hold a fixed text that few other texts hold, or follow a name that tells
+what they are. Entropy is no criterion: it would mask hashes and ids.
+
+A search stays linear because each pattern reads a bounded number of characters, or ends with a possessive
+repetition: what that has read is masked, and not read again. tests/eventlog/test_key_scan.py measures it.
+"""
+
+import msgspec
+
+APART = "(?<![A-Za-z0-9])"
+ANYWHERE = ""
+
+
+class KeyShape(msgspec.Struct, frozen=True, gc=False):
+    """One shape of a kind of key: `before`, one of the fixed texts, `rest`. Patterns match ASCII only.
+
+    kind: named in the mask. A kind may have several shapes; of two that begin together the first one counts.
+    fixed: texts separated by spaces.
+    rest: its group, if it has one, is the key; otherwise the whole match is.
+    source: where the issuer documents the shape, or the rule set that it was taken from.
+    width: how many characters `before` takes at most.
+    until: where the key ends; without a match, at the end of the text.
+    """
+
+    kind: str
+    fixed: str
+    rest: str
+    source: str
+    before: str = APART
+    width: int = 0
+    until: str = ""
+
+
+_GITLEAKS = "https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml"
+_GITHUB = (
+    "https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns"
+)
+_AZURE = "https://learn.microsoft.com/en-us/purview/sit-defn-all-creds"
+
+_PEM = r"[ +](?:[A-Z0-9]{1,16}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----"
+_PEM_END = "-----END" + _PEM
+_ASSIGNED = r"""["']?[ \t]{0,4}(?:=>|[:=])[ \t]{0,4}["']?"""
+_DATABASES = (
+    "postgres|postgresql|mysql|mariadb|mongodb|redis|rediss|amqp|amqps|mssql|sqlserver|oracle|clickhouse"
+)
+# Not a placeholder: ${NAME}, $NAME, {name}, %s, ***.
+_IN_URL = (
+    r"""[^\s:/?#@"'`<>\\]{0,128}:(?!\$?\{|\$\(|\$\w{1,64}@|%[(s]|\*{1,64}@)"""
+    r"""([^\s/?#"'`<>\\\[\]]{1,256})@(?=[\w\[%.-])"""
+)
+
+# fmt: off
+SHAPES = (
+    KeyShape("private-key", "-----BEGIN", _PEM, "https://www.rfc-editor.org/rfc/rfc7468", before=ANYWHERE,
+             until=_PEM_END),
+    KeyShape("age-key", "AGE-SECRET-KEY-1 age-secret-key-1", "[A-Za-z0-9]{58}",
+             "https://github.com/C2SP/C2SP/blob/main/age.md#the-x25519-recipient-type"),
+    KeyShape("aws-key", "AKIA ASIA ABIA ACCA", "[A-Z0-9]{16}(?![A-Z0-9])",
+             "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html"),
+    KeyShape("aws-secret-key", "ecret_access_key ECRET_ACCESS_KEY ecretAccessKey",
+             _ASSIGNED + "([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])",
+             "https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-files.html", before=ANYWHERE),
+    KeyShape("azure-storage-key", "AccountKey=", "([A-Za-z0-9+/]{86}==)",
+             "https://learn.microsoft.com/en-us/azure/storage/common/storage-configure-connection-string"),
+    KeyShape("azure-storage-key", "+ASt", "[A-Za-z0-9+/]{5}[AQgw]==", _AZURE,
+             before="(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{76}", width=76),
+    KeyShape("azure-access-key", "SharedAccessKey=", "([A-Za-z0-9+/]{43}=)", _AZURE),
+    KeyShape("azure-access-key", "JQQJ9", r"[\w]{27,}+", _AZURE, before=APART + "[A-Za-z0-9]{52}",
+             width=52),
+    KeyShape("azure-signature", "sig=", r"([\w%+/-]{43,}+=*+)",
+             "https://learn.microsoft.com/en-us/rest/api/storageservices/create-service-sas",
+             before="[?&;]", width=1),
+    KeyShape("azure-client-secret", "Q~", r"[\w~.-]{31,34}(?![\w~.-])", _GITLEAKS,
+             before=APART + r"[\w~.-]{3}[0-9]", width=4),
+    KeyShape("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"\w{36,}+",
+             "https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/"),
+    KeyShape("gitlab-token", "glpat- gldt- glptt- glrt- glcbt- glsoat- glft- glagent- gloas- glimt-",
+             r"[\w-]{20,}+", "https://docs.gitlab.com/security/tokens/"),
+    KeyShape("anthropic-key", "sk-ant-", r"[\w-]{20,}+", _GITLEAKS),
+    KeyShape("openrouter-key", "sk-or-v1-", "[0-9a-f]{64}",
+             "https://openrouter.ai/docs/api-reference/authentication"),
+    KeyShape("langfuse-key", "sk-lf-", "[0-9a-f]{8}-[0-9a-f-]{27}",
+             "https://langfuse.com/docs/observability/sdk/overview"),
+    # A word with hyphens may begin with sk-, too; it has no digit and no capital within 40 characters.
+    KeyShape("openai-key", "sk-", r"(?=[a-zA-Z_-]{0,40}[0-9])(?=[a-z0-9_-]{0,40}[A-Z])[\w-]{20,}+",
+             _GITLEAKS),
+    KeyShape("deepseek-key", "sk-", r"[0-9a-f]{32}(?![\w-])", "https://api-docs.deepseek.com/"),
+    KeyShape("elevenlabs-key", "sk_", r"[0-9a-f]{48}(?!\w)", _GITHUB),
+    KeyShape("groq-key", "gsk_", "[A-Za-z0-9]{52}", "https://console.groq.com/docs/quickstart"),
+    KeyShape("xai-key", "xai-", r"[\w-]{70,}+", "https://docs.x.ai/docs/tutorial"),
+    KeyShape("perplexity-key", "pplx-", "[A-Za-z0-9]{48}",
+             "https://docs.perplexity.ai/getting-started/quickstart"),
+    KeyShape("replicate-key", "r8_", "[A-Za-z0-9]{37}",
+             "https://replicate.com/docs/topics/security/api-tokens"),
+    KeyShape("nvidia-key", "nvapi-", r"[\w-]{60,}+",
+             "https://docs.nvidia.com/ngc/gpu-cloud/ngc-user-guide/"),
+    KeyShape("huggingface-token", "hf_ api_org_", "[A-Za-z0-9]{34}(?![A-Za-z0-9])",
+             "https://huggingface.co/docs/hub/security-tokens"),
+    KeyShape("langsmith-key", "lsv2_pt_ lsv2_sk_", "[0-9a-f]{32}_[0-9a-f]{10}",
+             "https://docs.smith.langchain.com/administration"),
+    KeyShape("tavily-key", "tvly-", r"(?:dev-|prod-)?[\w-]{28,}+",
+             "https://docs.tavily.com/documentation/quickstart"),
+    KeyShape("slack-token", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxc- xoxd- xoxe.xox xapp-",
+             "[A-Za-z0-9%-]{10,}+", "https://api.slack.com/authentication/token-types"),
+    KeyShape("slack-webhook", "hooks.slack.com/", "(?:services|workflows|triggers)/[A-Za-z0-9/]{20,}+",
+             "https://api.slack.com/messaging/webhooks", before=ANYWHERE),
+    KeyShape("discord-webhook", "discord.com/api/webhooks/ discordapp.com/api/webhooks/",
+             r"[0-9]{17,20}/[\w-]{60,}+", "https://discord.com/developers/docs/resources/webhook",
+             before=ANYWHERE),
+    # It begins with the id of an account, of digits, in Base64.
+    KeyShape("discord-token", "MT Mj Mz ND NT Nj Nz OD OT", r"[\w-]{21,26}\.[\w-]{6}\.[\w-]{27,}+",
+             "https://docs.discord.com/developers/reference#authentication"),
+    KeyShape("telegram-token", ":AA", r"[\w-]{33}(?![\w-])",
+             "https://core.telegram.org/bots/api#authorizing-your-bot", before=APART + "[0-9]{8,10}",
+             width=10),
+    KeyShape("google-key", "AIza", r"[\w-]{35}(?![\w-])",
+             "https://cloud.google.com/docs/authentication/api-keys"),
+    KeyShape("google-token", "GOCSPX- ya29.", r"[\w-]{20,}+",
+             "https://developers.google.com/identity/protocols/oauth2"),
+    KeyShape("google-token", "1//0", r"[\w-]{40,}+",
+             "https://developers.google.com/identity/protocols/oauth2#size"),
+    KeyShape("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_", "[A-Za-z0-9]{10,}+",
+             "https://docs.stripe.com/keys"),
+    KeyShape("stripe-key", "whsec_", "[A-Za-z0-9+/=]{24,}+", "https://docs.stripe.com/webhooks"),
+    KeyShape("square-key", "sq0atp- sq0csp- sq0idp-", r"[\w-]{22,}+",
+             "https://developer.squareup.com/docs/build-basics/access-tokens"),
+    KeyShape("square-key", "EAAA", r"[\w-]{60}(?![\w-])",
+             "https://developer.squareup.com/docs/build-basics/access-tokens"),
+    KeyShape("shopify-token", "shpat_ shpca_ shppa_ shpss_ shpua_", "[0-9a-fA-F]{32}",
+             "https://shopify.dev/docs/apps/build/authentication-authorization/access-tokens"),
+    KeyShape("npm-token", "npm_", "[A-Za-z0-9]{36}(?![A-Za-z0-9])",
+             "https://docs.npmjs.com/about-access-tokens"),
+    KeyShape("pypi-token", "pypi-AgE", r"[\w-]{50,}+", "https://pypi.org/help/#apitoken"),
+    KeyShape("rubygems-key", "rubygems_", "[0-9a-f]{48}", "https://guides.rubygems.org/api-key-scopes/"),
+    KeyShape("docker-token", "dckr_pat_ dckr_oat_", r"[\w-]{27,}+",
+             "https://docs.docker.com/security/access-tokens/"),
+    KeyShape("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", "[0-9a-f]{64}",
+             "https://docs.digitalocean.com/reference/api/create-personal-access-token/"),
+    KeyShape("cloudflare-token", "cfut_ cfat_ cfk_", "[A-Za-z0-9]{40,}+",
+             "https://developers.cloudflare.com/fundamentals/api/get-started/token-formats"),
+    KeyShape("cloudflare-token", "v1.0-", "[0-9a-f]{24}-[0-9a-f]{146}",
+             "https://developers.cloudflare.com/ssl/origin-configuration/origin-ca/"),
+    KeyShape("heroku-key", "HRKU-", r"[\w-]{36,}+", _GITLEAKS),
+    KeyShape("fly-token", "fo1_ fm1a_ fm1r_ fm2_", r"[\w+/=-]{40,}+(?:,[\w+/=-]{40,}+){0,8}",
+             "https://github.com/superfly/macaroon"),
+    KeyShape("vercel-token", "vcp_ vci_ vca_ vcr_ vck_", r"[\w-]{50,}+", _GITHUB),
+    KeyShape("netlify-token", "nfp_ nfc_ nfo_ nfu_ nfb_", "[A-Za-z0-9]{36,}+", _GITHUB),
+    KeyShape("supabase-key", "sbp_", r"\w{40,}+",
+             "https://supabase.com/docs/guides/platform/personal-access-tokens"),
+    KeyShape("supabase-key", "sb_secret_", r"[\w-]{31,}+", "https://supabase.com/docs/guides/api/api-keys"),
+    KeyShape("planetscale-key", "pscale_tkn_ pscale_pw_ pscale_oauth_", r"[\w=.-]{32,}+",
+             "https://planetscale.com/docs/api/reference/service-tokens"),
+    KeyShape("databricks-token", "dapi", "[0-9a-f]{32}(?:-[0-9])?(?![A-Za-z0-9])",
+             "https://docs.databricks.com/aws/en/dev-tools/auth/pat"),
+    KeyShape("grafana-token", "glsa_", "[A-Za-z0-9]{32}_[0-9A-Fa-f]{8}",
+             "https://grafana.com/docs/grafana/latest/administration/service-accounts/"),
+    KeyShape("grafana-token", "glc_ eyJrIjoi", "[A-Za-z0-9+/]{32,}+=*+",
+             "https://grafana.com/docs/grafana-cloud/account-management/"),
+    KeyShape("vault-token", "hvs. hvb. hvr.", r"[\w-]{24,}+",
+             "https://developer.hashicorp.com/vault/docs/concepts/tokens#token-prefixes"),
+    KeyShape("terraform-token", ".atlasv1.", r"[\w=-]{60,}+",
+             "https://developer.hashicorp.com/terraform/cloud-docs/users-teams-organizations/api-tokens",
+             before=APART + "[A-Za-z0-9]{14}", width=14),
+    KeyShape("pulumi-token", "pul-", "[0-9a-f]{40}",
+             "https://www.pulumi.com/docs/pulumi-cloud/access-management/access-tokens/"),
+    KeyShape("doppler-token", "dp.",
+             r"(?:pt|ct|st|sa|said|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,}+",
+             "https://docs.doppler.com/reference/auth-token-formats"),
+    KeyShape("atlassian-token", "ATATT3 ATCTT3", r"[\w=-]{60,}+",
+             "https://support.atlassian.com/atlassian-account/docs/manage-api-tokens-for-your-atlassian-account/"),
+    KeyShape("atlassian-token", "ATBB", "[A-Za-z0-9]{32}(?![A-Za-z0-9])", _GITHUB),
+    KeyShape("linear-key", "lin_api_ lin_oauth_", "[A-Za-z0-9]{40,}+",
+             "https://linear.app/developers/graphql"),
+    KeyShape("notion-token", "ntn_", "[0-9]{11}[A-Za-z0-9]{35}",
+             "https://developers.notion.com/page/changelog"),
+    KeyShape("notion-token", "secret_", "[A-Za-z0-9]{43}(?![A-Za-z0-9])",
+             "https://developers.notion.com/docs/authorization"),
+    KeyShape("airtable-token", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}",
+             "https://airtable.com/developers/web/guides/personal-access-tokens"),
+    KeyShape("figma-token", "figd_", r"[\w-]{38,}+",
+             "https://developers.figma.com/docs/rest-api/authentication/"),
+    KeyShape("postman-key", "PMAK-", "[0-9a-f]{24}-[0-9a-f]{34}",
+             "https://learning.postman.com/docs/developer/postman-api/authentication/"),
+    KeyShape("postman-key", "PMAT-", "[A-Z0-9]{26}", _GITLEAKS),
+    KeyShape("hubspot-token", "pat-na1- pat-na2- pat-na3- pat-eu1- pat-ap1-", "[0-9a-f]{8}-[0-9a-f-]{27}",
+             _GITHUB),
+    KeyShape("twilio-key", "SK", "[0-9a-f]{32}(?![A-Za-z0-9])", "https://www.twilio.com/docs/iam/api-keys"),
+    KeyShape("sendgrid-key", "SG.", r"[\w-]{22}\.[\w-]{43}(?![\w-])",
+             "https://docs.sendgrid.com/ui/account-and-settings/api-keys"),
+    KeyShape("mailgun-key", "key-", "[0-9a-f]{32}(?![A-Za-z0-9])", _GITLEAKS),
+    KeyShape("mailchimp-key", "-us", "[0-9]{1,2}(?![A-Za-z0-9])",
+             "https://mailchimp.com/developer/marketing/guides/quick-start/", before=APART + "[0-9a-f]{32}",
+             width=32),
+    KeyShape("resend-key", "re_", "[A-Za-z0-9]{8}_[A-Za-z0-9]{24}(?![A-Za-z0-9])", _GITLEAKS),
+    KeyShape("sentry-token", "sntrys_eyJ", r"[\w+/=-]{50,}+",
+             "https://docs.sentry.io/account/auth-tokens/"),
+    KeyShape("sentry-token", "sntryu_", "[0-9a-f]{64}", "https://docs.sentry.io/account/auth-tokens/"),
+    KeyShape("newrelic-key", "NRAK- NRII- NRRA- NRSP-", r"[\w-]{27,}+",
+             "https://docs.newrelic.com/docs/apis/intro-apis/new-relic-api-keys/"),
+    KeyShape("newrelic-key", "NRAL", "(?![A-Za-z0-9])",
+             "https://docs.newrelic.com/docs/apis/intro-apis/new-relic-api-keys/",
+             before=APART + "(?:eu01xx)?[0-9a-f]{30,36}", width=42),
+    KeyShape("posthog-key", "phx_ phs_", r"[\w-]{41,}+", "https://posthog.com/docs/api"),
+    KeyShape("dynatrace-token", "dt0c01. dt0s01. dt0s16.", r"[A-Z0-9]{24}\.[A-Z0-9]{64}",
+             "https://docs.dynatrace.com/docs/dynatrace-api/basics/dynatrace-api-authentication"),
+    KeyShape("buildkite-token", "bkua_", "[0-9a-z]{40,}+",
+             "https://buildkite.com/docs/apis/managing-api-tokens"),
+    KeyShape("sonar-token", "squ_ sqp_ sqa_", "[0-9a-f]{40}",
+             "https://docs.sonarsource.com/sonarqube-server/user-guide/managing-tokens/"),
+    KeyShape("1password-token", "ops_eyJ", r"[\w+/=-]{250,}+",
+             "https://developer.1password.com/docs/service-accounts/security/"),
+    # The header is bounded: a run of characters may hold many beginnings, and each reads it again.
+    KeyShape("jwt", "eyJ", r"[\w-]{8,1000}+\.eyJ[\w-]{8,}+(?:\.[\w-]*+)?",
+             "https://www.rfc-editor.org/rfc/rfc7519"),
+    KeyShape("database-url", "://", _IN_URL,
+             "https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS",
+             before=rf"(?:{_DATABASES})(?:\+\w{{1,16}})?", width=32),
+    KeyShape("url-password", "://", _IN_URL, "https://www.rfc-editor.org/rfc/rfc3986#section-3.2.1",
+             before="[A-Za-z0-9]", width=1),
+    KeyShape("basic-auth", "uthorization",
+             _ASSIGNED + r"[Bb]asic[ \t]{1,4}(?=[a-z0-9+/=]{0,40}[A-Z])([A-Za-z0-9+/]{8,}+=*+)",
+             "https://www.rfc-editor.org/rfc/rfc7617", before="[Aa]", width=1),
+    KeyShape("bearer-token", "earer", r"[ ]{1,4}(?=[A-Za-z._~+/-]{0,63}[0-9])([\w.~+/-]{32,}+=*+)",
+             "https://www.rfc-editor.org/rfc/rfc6750", before="[Bb]", width=1),
+    KeyShape("bearer-token", "uthorization",
+             _ASSIGNED + r"(?:[Bb]earer|[Tt]oken)[ \t]{1,4}(?=[A-Za-z._~+/-]{0,63}[0-9])([\w.~+/-]{16,}+=*+)",
+             "https://www.rfc-editor.org/rfc/rfc6750", before="[Aa]", width=1),
+)
+# fmt: on
+
+KINDS = tuple(dict.fromkeys(shape.kind for shape in SHAPES))

@@ -1,0 +1,35 @@
+"""What stands around a key in a log: other programs quote, colour and encode what they print."""
+
+import json
+from collections.abc import Callable
+from urllib.parse import quote
+
+Wrapping = Callable[[str], str]
+
+
+def _repr(text: str) -> str:
+    return repr({"env": text})
+
+
+WRAPPINGS: dict[str, Wrapping] = {
+    "plain": lambda text: f"use {text} now",
+    "assigned": lambda text: f"KEY={text}\n",
+    "quoted": lambda text: f'"{text}"',
+    "markdown": lambda text: f"`{text}` and\n```\n{text}\n```",
+    "bold": lambda text: f"**{text}**",
+    "prefix MY_": lambda text: f"MY_{text}",
+    "prefix X_": lambda text: f" X_{text} ",
+    "JSON after a newline": lambda text: json.dumps({"out": f"key\n{text}\n"}),
+    "JSON after a tab": lambda text: json.dumps({"out": f"key\t{text}\t"}),
+    "JSON in JSON": lambda text: json.dumps({"a": json.dumps({"b": f"key\n{text}\nend"})}),
+    "JSON in JSON in JSON": lambda text: json.dumps(json.dumps({"a": json.dumps({"b": f"\t{text}\r\n"})})),
+    "repr": lambda text: _repr(f"key\n{text}\n"),
+    "repr of repr": lambda text: _repr(_repr(f"key\t{text}\n")),
+    "colour": lambda text: f"\x1b[31m{text}\x1b[0m",
+    "colour in JSON": lambda text: json.dumps({"out": f"\x1b[1;31m{text}\x1b[m"}),
+    "colour in JSON in JSON": lambda text: json.dumps(json.dumps({"out": f"\x1b[38;5;1m{text}\x1b[m"})),
+    "colour in repr": lambda text: _repr(f"\x1b[31m{text}\x1b[0m"),
+    "colour in octal": lambda text: f"\\033[31m{text}\\033[0m",
+    "URL": lambda text: f"https://example.com/?next={quote('/a?k=' + text, safe='')}",
+    "URL twice": lambda text: quote(quote(f"k={text}&x=1", safe=""), safe=""),
+}
