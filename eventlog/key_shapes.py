@@ -231,3 +231,5 @@ SHAPES = (
 # fmt: on
 
 KINDS = tuple(dict.fromkeys(shape.kind for shape in SHAPES))
+NAMES = tuple(fixed for shape in SHAPES if shape.rest.startswith(_ASSIGNED) for fixed in shape.fixed.split())
+"""A name that holds one of these may tell that its value is a key."""

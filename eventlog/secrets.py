@@ -2,13 +2,14 @@
 
 from collections.abc import Container, Iterable, Iterator
 from io import StringIO
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput, MemlogError
 from memlog.eventlog.key_scan import keys_in
+from memlog.eventlog.key_shapes import NAMES
 
 _NAMES = frozenset(
     ("id", "channel", "chat_id", "memory_id", "memory_ids", "ids", "target_id", "stream", "source_id", "file")
@@ -16,6 +17,7 @@ _NAMES = frozenset(
     + ("source_message_id",)
 )
 """Members that name things: masked, two things would be one."""
+_SHORTEST_NAME = min(map(len, NAMES))
 
 
 def masked(text: str) -> str:
@@ -31,6 +33,12 @@ def masked(text: str) -> str:
 def kinds_in(text: str) -> list[str]:
     """The kinds of the keys in `text`, in their order."""
     return [key.kind for key in keys_in(text)]
+
+
+def kinds_in_line(line: bytes) -> list[str]:
+    """Each kind of key in a line of a log, once: in its texts, or in the line, where names precede values."""
+    texts = chain(texts_in(line), [line.decode(errors="replace")])
+    return list(dict.fromkeys(kind for text in texts for kind in kinds_in(text)))
 
 
 def masked_event(source: bytes) -> bytes:
@@ -87,17 +95,24 @@ def texts_within(values: Iterable[Any]) -> Iterator[str]:
             waiting += reversed(value)
 
 
-def _without_keys(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _without_keys(value: Any, name: str = "") -> Any:  # noqa: ANN401 - whatever JSON holds
     if isinstance(value, str):
-        return masked(value)
+        return _masked_value(name, value) if len(name) >= _SHORTEST_NAME else masked(value)
     if isinstance(value, list):
         return [_without_keys(each) for each in value]
     if isinstance(value, dict):
         clean: dict[str, Any] = {}
         for name, each in value.items():
-            clean[_unlike(clean, masked(name))] = _without_keys(each)
+            clean[_unlike(clean, masked(name))] = _without_keys(each, name)
         return clean
     return value
+
+
+def _masked_value(name: str, value: str) -> str:
+    if not any(part in name for part in NAMES):
+        return masked(value)
+    head = f"{name}="
+    return masked(head + value)[len(masked(head)) :]
 
 
 def _unlike(members: Container[str], name: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog.reading import entry_of, reading, segments_about
-from memlog.eventlog.secrets import kinds_in, masked, texts_in
+from memlog.eventlog.secrets import kinds_in_line, masked
 from memlog.eventlog.segment import read_lines
 
 
@@ -35,7 +35,7 @@ def _places(log: Path) -> Iterator[SecretPlace]:
     for segment in segments_about(log):
         with reading(segment) as fd:
             for line in read_lines(fd, tail_is_a_line=True):
-                kinds = dict.fromkeys(kind for text in texts_in(line.data or b"") for kind in kinds_in(text))
+                kinds = kinds_in_line(line.data or b"")
                 entry = entry_of(segment, line) if kinds else None
                 for kind in kinds if entry is not None else ():
                     assert entry is not None

@@ -10,9 +10,10 @@ from key_wrappings import WRAPPINGS
 from memlog.eventlog.draft import draft
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.key_shapes import KINDS
-from memlog.eventlog.secrets import kinds_in, masked, masked_event, texts_in
+from memlog.eventlog.secrets import kinds_in, kinds_in_line, masked, masked_event, texts_in
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
+FORGETTING = FIXTURES.parent / "docs/memory/forgetting.md"
 CANARIES = canaries(4 * len(KINDS))
 LEAST_RECALL = 0.98
 PLACE = "0PLACE0"
@@ -43,6 +44,11 @@ def test_each_kind_is_masked_in_all_wrappings(kind: str) -> None:
 def test_at_least_forty_kinds_have_canaries_and_sources() -> None:
     assert {each.kind for each in CANARIES} == set(KINDS)
     assert len(KINDS) >= 40
+
+
+def test_the_page_names_every_kind() -> None:
+    page = FORGETTING.read_text()
+    assert [kind for kind in KINDS if f"`{kind}`" not in page] == []
 
 
 def test_two_keys_of_a_text_are_two() -> None:
@@ -111,6 +117,24 @@ def test_every_text_of_an_event_is_masked_at_any_depth() -> None:
     assert members["content"] == MASKED
     assert members["meta"] == {"a": [{"b": f"={MASKED}"}], MASKED: 2}
     assert members["unknown"] == [MASKED, None, 7]
+
+
+def test_a_key_that_only_the_name_of_its_member_tells_is_masked_and_listed() -> None:
+    secret = next(each.key for each in CANARIES if each.kind == "aws-secret-key")
+    line = said(meta={"env": {"AWS_SECRET_ACCESS_KEY": secret, "Authorization": "Basic ZGVwbG95OmFDMw=="}})
+    assert sorted(kinds_in_line(line)) == ["aws-secret-key", "basic-auth"]
+    assert json.loads(masked_event(line))["meta"]["env"] == {
+        "AWS_SECRET_ACCESS_KEY": "[REDACTED:aws-secret-key]",
+        "Authorization": "Basic [REDACTED:basic-auth]",
+    }
+    assert kinds_in_line(masked_event(line)) == []
+
+
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+def test_what_is_masked_is_listed(wrapping: str) -> None:
+    for canary in CANARIES[: len(KINDS)]:
+        assert canary.kind in kinds_in_line(said(content=WRAPPINGS[wrapping](canary.text)))
+        assert canary.kind in kinds_in_line(said(meta=[{"a": {WRAPPINGS[wrapping](canary.text): 1}}]))
 
 
 def test_names_of_members_stay_apart() -> None:

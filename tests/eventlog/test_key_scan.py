@@ -1,0 +1,155 @@
+"""The search for keys is linear, lets other threads run, and finds the same in long and short texts."""
+
+import random
+import threading
+import time
+from itertools import pairwise
+
+import pytest
+from canaries import canaries
+from hypothesis import given
+from hypothesis import strategies as st
+from key_wrappings import WRAPPINGS
+
+from memlog.eventlog.escapes import places, unescaped
+from memlog.eventlog.key_scan import keys_in
+from memlog.eventlog.key_shapes import KINDS, SHAPES
+from memlog.eventlog.secrets import masked
+
+FIXED = sorted({fixed for shape in SHAPES for fixed in shape.fixed.split()})
+HOSTILE = [
+    *(
+        "-eyJaaaaaaaa",
+        "eyJaaaaaaaa.",
+        "sk-a1",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\n-----END ",
+    ),
+    *(
+        "%253D",
+        "%25",
+        "\\",
+        "\\n",
+        "\\u005c",
+        "\x1b[",
+        "\x1b[31m",
+        "://a:",
+        "://:@a",
+        "://a:b@c ",
+        "Bearer a.",
+        " ",
+        "a",
+    ),
+    *(
+        "-",
+        "_",
+        "0",
+        "0123456789:AA",
+        "0-us1",
+        "a1Q~",
+        "authorization: Bearer ",
+        "dp.st.a",
+        "xoxb-1",
+        "eu01xx0NRAL",
+    ),
+    *FIXED,
+]
+MEBI = 1 << 20
+MOST_GROWTH = 6
+MOST_HELD = 0.1
+
+
+def seconds(text: str) -> float:
+    begun = time.process_time()
+    masked(text)
+    return time.process_time() - begun
+
+
+def growth(atom: str) -> float:
+    """How much longer four times the text takes."""
+    short, long = (f"-{atom * (size // len(atom))}!" for size in (3000, 12000))
+    return min(seconds(long) for _ in range(2)) / max(min(seconds(short) for _ in range(3)), 1e-5)
+
+
+def test_repetitions_take_linear_time() -> None:
+    for _ in range(3):  # another process may slow one measurement
+        slow = [atom for atom in HOSTILE if growth(atom) > MOST_GROWTH]
+        if not slow:
+            return
+    assert slow == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lorem ipsum dolor " * (16 * MEBI // 18),
+        "sk-a1B" + "a" * (16 * MEBI),
+        "\\n" * MEBI,
+        "%253D" * (MEBI // 2),
+    ],
+    ids=["prose", "one run", "escapes", "URL"],
+)
+def test_other_threads_run_while_a_long_text_is_searched(text: str) -> None:
+    masked("\\n")
+    held, done = [0.0], threading.Event()
+
+    def watch() -> None:
+        last = time.process_time()  # not the clock: another process may have the processor
+        while not done.wait(0.001):
+            held.append(time.process_time() - last)
+            last = time.process_time()
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    masked(text)
+    done.set()
+    watching.join()
+    assert len(held) > 10
+    assert max(held) < MOST_HELD
+
+
+def test_windows_find_what_one_piece_finds() -> None:
+    chance = random.Random(3)
+    parts = []
+    for canary in canaries(4 * len(KINDS)):
+        parts.append(chance.choice(list(WRAPPINGS.values()))(canary.text))
+        parts.append(
+            chance.choice([" and ", "\n", " lorem" * chance.randrange(400), "\\n" * chance.randrange(800)])
+        )
+    parts.insert(40, "sk-a1B" + "a" * 70_000 + " ")
+    parts.insert(80, "-----BEGIN PRIVATE KEY-----" + "\\n" * 40_000 + " ")
+    text = "".join(parts)
+    whole = list(keys_in(text, len(text)))
+    assert len(whole) > 200
+    for window in (20_000, 50_000, 262_144):
+        assert len(text) > window
+        assert list(keys_in(text, window)) == whole
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["\\", "n", "u", "0041", "%", "3D", "\x1b", "[31m", "x1b", "033", "ä", "😀", '"', "e"]
+        )
+    )
+)
+def test_a_place_in_an_unescaped_text_is_known_in_the_text(atoms: list[str]) -> None:
+    text = "".join(atoms)
+    plain = unescaped(text)
+    found = list(places(text, range(len(plain) + 1)))
+    assert found[-1] == len(text)
+    assert [unescaped(text[first:last]) for first, last in pairwise(found)] == list(plain)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        (r"a\nb\tc\\d\/e\"f", 'a\nb\tc\\d/e"f'),
+        (r"\u0041\x41\U00000041\101", "AAAA"),
+        ("%41%3d%zz%", "A=%zz%"),
+        ("\x1b[31mred\x1b[0m \\x1b[1;31mred\\u001b[m \\033[0m\\e[K.", " red   red    ."),
+        (r"\d+ C:\Users \ud83d \UFFFFFFFF", "\\d+ C:\\Users \ud83d  "),
+    ],
+)
+def test_one_level_of_escapes_goes(text: str, plain: str) -> None:
+    assert unescaped(text) == plain
