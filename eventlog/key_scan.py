@@ -23,8 +23,8 @@ _WINDOW = 1 << 18
 """Other threads wait at most 40 ms, measured on hostile texts of 16 MiB; read as one piece, up to 315 ms."""
 _REACH = 1 << 14
 """More than a pattern reads before it decides, each character an escape of three levels."""
-_CONTEXT = 64
-"""More than stands before a key and decides whether it is one."""
+_CONTEXT = 1 << 10
+"""More than stands before a key and decides whether it is one, each character an escape."""
 
 
 class Key(NamedTuple):

@@ -126,6 +126,13 @@ def test_windows_find_what_one_piece_finds() -> None:
         assert list(keys_in(text, window)) == whole
 
 
+def test_a_key_is_found_at_any_place_about_the_end_of_a_window() -> None:
+    url = f"postgres://{'u' * 120}:{'p4S' * 30}@db.internal/main"
+    for before in (*range(3300, 3700, 9), *range(19_000, 20_000, 31)):
+        text = f"{' ' * before}{url}{' ' * 20_000}"
+        assert [text[key.start : key.end] for key in keys_in(text, 20_000)] == ["p4S" * 30]
+
+
 @given(
     st.lists(
         st.sampled_from(
