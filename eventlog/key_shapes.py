@@ -189,7 +189,8 @@ SHAPES = (
     KeyShape("twilio-key", "SK", "[0-9a-f]{32}(?![A-Za-z0-9])", "https://www.twilio.com/docs/iam/api-keys"),
     KeyShape("sendgrid-key", "SG.", r"[\w-]{22}\.[\w-]{43}(?![\w-])",
              "https://docs.sendgrid.com/ui/account-and-settings/api-keys"),
-    KeyShape("mailgun-key", "key-", "[0-9a-f]{32}(?![A-Za-z0-9])", _GITLEAKS),
+    # Not cache-key- and a hash.
+    KeyShape("mailgun-key", "key-", "[0-9a-f]{32}(?![A-Za-z0-9])", _GITLEAKS, before="(?<![A-Za-z0-9-])"),
     KeyShape("mailchimp-key", "-us", "[0-9]{1,2}(?![A-Za-z0-9])",
              "https://mailchimp.com/developer/marketing/guides/quick-start/", before=APART + "[0-9a-f]{32}",
              width=32),

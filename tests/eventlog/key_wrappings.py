@@ -23,6 +23,9 @@ WRAPPINGS: dict[str, Wrapping] = {
     "JSON after a tab": lambda text: json.dumps({"out": f"key\t{text}\t"}),
     "JSON in JSON": lambda text: json.dumps({"a": json.dumps({"b": f"key\n{text}\nend"})}),
     "JSON in JSON in JSON": lambda text: json.dumps(json.dumps({"a": json.dumps({"b": f"\t{text}\r\n"})})),
+    "JSON in a log of repr": lambda text: json.dumps(
+        {"log": _repr(json.dumps(json.dumps({"b": f"x\n{text}"})))}
+    ),
     "repr": lambda text: _repr(f"key\n{text}\n"),
     "repr of repr": lambda text: _repr(_repr(f"key\t{text}\n")),
     "colour": lambda text: f"\x1b[31m{text}\x1b[0m",

@@ -75,6 +75,7 @@ def test_what_is_masked_has_no_key() -> None:
         "0f8fad5b-d9cb-469f-a165-70867728950e",
         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
         "12345678:AB",
+        "cache-key-d41d8cd98f00b204e9800998ecf8427e",
         "https://hooks.slack.com/docs",
         "https://example.com:8080/path@here and postgres://db.example.com:5432/main",
         "postgres://app:${PASSWORD}@db/main, mysql://app:$PASSWORD@db, redis://:***@cache, amqp://{user}:{password}@mq",
