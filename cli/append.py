@@ -7,9 +7,10 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
+import msgspec
 
 from memlog.cli.failures import exit_code_of, failure_of
 from memlog.cli.opening import open_log
@@ -17,6 +18,7 @@ from memlog.cli.output import json_option, print_json
 from memlog.cli.progress import progress_line
 from memlog.cli.settings import setting_option
 from memlog.cli.stdin import TOO_LONG, stdin, stdin_text
+from memlog.cli.stored_events import STORED
 from memlog.eventlog.damage import MAX_LINE
 from memlog.eventlog.draft import Draft
 from memlog.eventlog.errors import MemlogError
@@ -54,7 +56,8 @@ def append(ctx: click.Context, as_json: bool) -> int:  # noqa: ARG001
 
     Without a TYPE, events are read from stdin, one JSON object a line, until its end. Each line is answered
     in order: {"id","stream","segment","offset","durability"} once it is durable, or
-    {"line","error":{"code","message","hint","retryable"}}; then the rest goes on and the exit code is 65.
+    {"line","id","error":{"code","message","hint","retryable"}}; then the rest goes on and the exit code is
+    65. "conflict" names the event that already has the id, where it is known; "warnings" say what is odd.
 
     With a TYPE, one event is made of options.
     """
@@ -67,6 +70,7 @@ def append(ctx: click.Context, as_json: bool) -> int:  # noqa: ARG001
             answers, code = _answered(log, batch)
             worst = max(worst, code)
             print_json(*answers)
+            STORED.acknowledged()
             tell()
     return worst
 
@@ -96,27 +100,46 @@ _NumberedLine = tuple[int, bytes | None]
 """A line's number, from 1, and its bytes; None where it was too long to be kept."""
 
 
+class _Refused(NamedTuple):
+    """A line that is not known to be stored.
+
+    id: of its event, where the line or memlog has given it one.
+    """
+
+    error: MemlogError
+    id: str | None
+
+    def answer(self, number: int) -> dict[str, Any]:
+        """What is printed in the place of an acknowledgement."""
+        named = {"line": number} | ({} if self.id is None else {"id": self.id})
+        return named | {"error": failure_of(self.error)}
+
+
 def _answered(log: Log, batch: list[_NumberedLine]) -> tuple[list[Any], int]:
     """What is to be said of each line once it is durable, and the exit code."""
     answers: list[Any] = []
     code = 0
     for number, outcome in _appended(log, batch):
-        if isinstance(outcome, MemlogError):
-            answers.append({"line": number, "error": failure_of(outcome)})
-            code = max(code, exit_code_of(outcome))
+        if isinstance(outcome, _Refused):
+            answers.append(outcome.answer(number))
+            code = max(code, exit_code_of(outcome.error))
         else:
             answers.append(outcome)
     return answers, code
 
 
-def _appended(log: Log, batch: list[_NumberedLine]) -> Iterator[tuple[int, Position | MemlogError]]:
+def _appended(log: Log, batch: list[_NumberedLine]) -> Iterator[tuple[int, Position | _Refused]]:
     """What became of each line, in order, once all that can be stored are durable."""
-    checked: list[tuple[int, Draft | MemlogError]] = [
+    checked: list[tuple[int, Draft | _Refused]] = [
         (number, _checked(log, line)) for number, line in _without_blank(batch)
     ]
     stored = iter(log.append_each([item for _, item in checked if isinstance(item, Draft)]))
     for number, item in checked:
-        yield number, next(stored) if isinstance(item, Draft) else item
+        if isinstance(item, _Refused):
+            yield number, item
+            continue
+        outcome = next(stored)
+        yield number, outcome if isinstance(outcome, Position) else _Refused(outcome, item.id)
 
 
 def _without_blank(batch: list[_NumberedLine]) -> Iterator[_NumberedLine]:
@@ -126,13 +149,29 @@ def _without_blank(batch: list[_NumberedLine]) -> Iterator[_NumberedLine]:
             yield number, whole
 
 
-def _checked(log: Log, line: bytes | None) -> Draft | MemlogError:
+def _checked(log: Log, line: bytes | None) -> Draft | _Refused:
     if line is None:
-        return TOO_LONG
+        return _Refused(TOO_LONG, None)
     try:
         return log.draft(line)
     except MemlogError as error:
-        return error
+        return _Refused(error, _given_id(line))
+
+
+class _Identified(msgspec.Struct):
+    id: str | None = None
+
+
+def _given_id(line: bytes) -> str | None:
+    """The id that a line which cannot be stored gives its event, as far as it can be read."""
+    # Imported here: most lines can be stored.
+    from memlog.eventlog.secrets import masked
+
+    try:
+        given = msgspec.json.decode(line, type=_Identified).id
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return None if given is None else masked(given)
 
 
 @contextmanager

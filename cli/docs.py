@@ -12,6 +12,7 @@ from memlog.cli.formats import Answer, Table, format_options, named_values, prin
 from memlog.cli.opening import open_store
 from memlog.cli.output import json_option, one_line, print_json, printable
 from memlog.cli.progress import progress_line
+from memlog.cli.standard_streams import reader_may_go
 from memlog.cli.types import PATH, TEXT
 from memlog.eventlog.errors import NotFound
 from memlog.query.document_tree import DocumentFile, DocumentFolder
@@ -42,6 +43,8 @@ _SKIPPED: dict[Reason, str] = {
     "changing": "changing while they were read",
     "unreadable": "unreadable",
 }
+_TO_PUT_RIGHT: tuple[Reason, ...] = ("not_utf8", "too_large", "damaged", "changing")
+_MOST_NAMED = 3
 
 
 @click.group()
@@ -94,7 +97,8 @@ def refresh(ctx: click.Context, source: str | None) -> None:
     """
     with open_store(ctx) as store, progress_line() as progress:
         refreshed = store.documents.refresh(source, progress=progress)
-    print_answer(ctx, answer_of_added(refreshed))
+    with reader_may_go():
+        print_answer(ctx, answer_of_added(refreshed))
     if any(each.error for each in refreshed):
         ctx.exit(IO_FAILED)
 
@@ -261,7 +265,11 @@ def _notes_of(added: Added) -> Iterator[str]:
     """How many were skipped for which reason; and by name what somebody may have to put right."""
     counts = Counter(each.reason for each in added.skipped)
     if counts:
-        told = ", ".join(f"{counts[reason]} {words}" for reason, words in _SKIPPED.items() if counts[reason])
+        told = ", ".join(
+            f"{counts[reason]} {words}{_named(reason, added)}"
+            for reason, words in _SKIPPED.items()
+            if counts[reason]
+        )
         yield f"{added.source_id}: skipped {told}"
     for each in added.skipped:
         if each.detail is not None:
@@ -276,6 +284,15 @@ def _notes_of(added: Added) -> Iterator[str]:
         yield f"{added.source_id}/{USER_FILE}: {_told_of_user(added.user)}"
     if added.error is not None:
         yield f"{added.source_id}: {added.error}: its documents stay"
+
+
+def _named(reason: Reason, added: Added) -> str:
+    """The first files that were skipped for a reason which their owner can remove, in brackets."""
+    if reason not in _TO_PUT_RIGHT:
+        return ""
+    files = [each.file for each in added.skipped if each.reason == reason]
+    more = ", …" if len(files) > _MOST_NAMED else ""
+    return f" ({', '.join(files[:_MOST_NAMED])}{more})"
 
 
 def _told_of_user(user: Imported) -> str:

@@ -4,6 +4,7 @@ import click
 
 from memlog.cli.formats import Answer, Table, format_options, print_answer
 from memlog.cli.opening import open_store
+from memlog.cli.standard_streams import reader_may_go
 from memlog.service.doctor import is_well
 
 
@@ -30,5 +31,6 @@ def doctor(ctx: click.Context, fix: bool) -> int:
         table=Table(("check", "state", "finding", "remedy"), rows),
         records=findings,
     )
-    print_answer(ctx, answer)
+    with reader_may_go():
+        print_answer(ctx, answer)
     return 0 if is_well(findings) else 1

@@ -1,11 +1,14 @@
 """Errors as a user sees them: one line and a hint, and an exit code."""
 
+import errno
 import os
 
 import click
 import msgspec
 
 from memlog.cli.output import one_line
+from memlog.cli.standard_streams import OutputError
+from memlog.cli.stored_events import STORED
 from memlog.eventlog.errors import (
     BadInput,
     Busy,
@@ -25,6 +28,7 @@ EXIT_CODES = {
     65: "bad data",
     69: "a model or service is away",
     70: "a fault of memlog",
+    71: "out of memory, or of what else the system lends",
     73: "cannot create",
     74: "input or output failed",
     75: "busy, try again",
@@ -48,8 +52,8 @@ LOSS = 3
 _INTERRUPTED = 130
 _INTERNAL = 70
 IO_FAILED = 74
-OUTPUT_CLOSED = IO_FAILED
-"""Nobody reads the output any more: `memlog query … | head -1`."""
+_LACKING = 71
+_OF_LACK = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 
 class Failure(msgspec.Struct):
@@ -81,6 +85,12 @@ def _failure_of(error: BaseException) -> Failure:
             return Failure("usage", error.format_message(), "memlog --help", False)
         case KeyboardInterrupt() | click.Abort():
             return Failure("interrupted", "interrupted", "what was done is kept", True)
+        case OutputError():
+            return _not_printed(error)
+        case MemoryError():
+            return _lack("memory")
+        case OSError() if error.errno in _OF_LACK:
+            return _lack((error.strerror or str(error)).lower())
         case OSError():
             name = error.filename or "input or output"
             hint = "see that it can be read and written, then try again"
@@ -88,6 +98,24 @@ def _failure_of(error: BaseException) -> Failure:
     return Failure(
         "internal", f"{type(error).__name__}: {error}", "a fault of memlog: MEMLOG_DEBUG=1 shows where", False
     )
+
+
+def _not_printed(error: OutputError) -> Failure:
+    if not STORED.count:
+        return Failure("io", f"the output: {error}", "see that it can be written, then try again", True)
+    ids = ", ".join(STORED.ids)
+    if STORED.count == 1:
+        message = f"the event {ids} is stored; its acknowledgement could not be written: {error}"
+        return Failure("stored", message, "do not append it again without this id", False)
+    more = f" and {STORED.count - len(STORED.ids)} more" if STORED.count > len(STORED.ids) else ""
+    stored = f"{STORED.count} events are stored ({ids}{more})"
+    message = f"{stored}; their acknowledgements could not be written: {error}"
+    return Failure("stored", message, "do not append them again without these ids", False)
+
+
+def _lack(what: str) -> Failure:
+    hint = "give memlog more of it, or less to do at once; what was acknowledged is stored"
+    return Failure("resources", f"the system has no more for memlog: {what}", hint, True)
 
 
 def exit_code_of(error: BaseException) -> int:
@@ -105,7 +133,11 @@ def exit_code_of(error: BaseException) -> int:
             return error.exit_code
         case KeyboardInterrupt() | click.Abort():
             return _INTERRUPTED
-        case OSError():
+        case MemoryError():
+            return _LACKING
+        case OSError() if error.errno in _OF_LACK:
+            return _LACKING
+        case OSError() | OutputError():
             return IO_FAILED
     return _INTERNAL
 

@@ -4,6 +4,7 @@ import click
 import msgspec
 
 from memlog.cli.formats import Answer, format_options, named_values, print_answer
+from memlog.cli.standard_streams import reader_may_go
 from memlog.cli.stdin import stdin_text
 from memlog.cli.types import TEXT
 from memlog.query.gate.gate import should_retrieve
@@ -28,5 +29,6 @@ def gate(ctx: click.Context, text: str | None) -> int:
         table=named_values(msgspec.structs.asdict(found)),
         text=[f"{'yes' if found else 'no'}: {found.reason}{told}"],
     )
-    print_answer(ctx, answer)
+    with reader_may_go():
+        print_answer(ctx, answer)
     return 0 if found else 1

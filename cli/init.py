@@ -6,11 +6,12 @@ from pathlib import Path
 import click
 
 from memlog.cli.output import json_option, print_json, printable
-from memlog.cli.settings import FILE, Settings
+from memlog.cli.settings import Settings
 from memlog.cli.settings_file import text_with_defaults
 from memlog.eventlog import disk, privacy
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import make_path
+from memlog.eventlog.store_folder import LOG, SETTINGS_FILE
 from memlog.eventlog.streams import shown
 
 
@@ -42,13 +43,13 @@ def init(ctx: click.Context, as_json: bool) -> None:
 def _made(store: Path) -> list[str]:
     """Makes what is missing, and returns its names."""
     made = []
-    if not (store / "log").is_dir():
-        make_path(store / "log")
-        made.append("log")
+    if not (store / LOG).is_dir():
+        make_path(store / LOG)
+        made.append(LOG)
     try:
-        file = privacy.open_file(store / FILE, disk.WRITE | disk.NEW)
+        file = privacy.open_file(store / SETTINGS_FILE, disk.WRITE | disk.NEW)
     except FileExistsError:
         return made
     with os.fdopen(file, "w", encoding="utf-8") as opened:
         opened.write(text_with_defaults())
-    return [*made, FILE]
+    return [*made, SETTINGS_FILE]

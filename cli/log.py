@@ -24,6 +24,7 @@ from memlog.eventlog.reading import (
     todays_members,
     why_bad,
 )
+from memlog.eventlog.store_folder import LOG, check_store
 from memlog.eventlog.streams import Segment, segments_of
 
 
@@ -127,7 +128,8 @@ def _check(raw: bool, positions: bool, stream: str | None, chat: tuple[str, str]
 
 def _log_folder(ctx: click.Context) -> Path:
     store: Path = ctx.ensure_object(Settings).store
-    return store / "log"
+    check_store(store)
+    return store / LOG
 
 
 def _segments(ctx: click.Context, stream: str | None, chat: tuple[str, str] | None) -> list[Segment]:

@@ -10,10 +10,12 @@ from typing import NoReturn
 import click
 
 import memlog
-from memlog.cli.failures import EXIT_CODES_HELP, OUTPUT_CLOSED, exit_code_of, print_error
+from memlog.cli.failures import EXIT_CODES_HELP, exit_code_of, print_error
 from memlog.cli.interrupts import Interrupts
 from memlog.cli.output import note, shows_colours
 from memlog.cli.settings import Settings, misspelt_variables, setting_option
+from memlog.cli.standard_streams import OutputError, use_own_streams
+from memlog.cli.stored_events import STORED
 
 _COMMANDS = {
     "append": "Append events to the log.",
@@ -95,24 +97,26 @@ def memlog_command(ctx: click.Context) -> None:
 def main() -> NoReturn:
     """Run the command line. Errors are one line and a hint on stderr, never a traceback."""
     interrupts = Interrupts(_end_interrupted)
-    code, error = 0, None
+    use_own_streams()
+    code = 0
+    error: BaseException | None = None
     try:
         result = memlog_command.main(prog_name="memlog", standalone_mode=False)
         code = result if isinstance(result, int) else 0
     except click.exceptions.NoArgsIsHelpError as usage:
         click.echo(usage.format_message(), err=True)
         code = 2
-    except BrokenPipeError:
-        # Whoever read the output has seen enough; what Python would still flush has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = OUTPUT_CLOSED
+    except OutputError as caught:
+        # `memlog query … | head -1`: the reader has seen enough.
+        error = None if caught.is_reader_gone and not STORED.count else caught
     except (Exception, KeyboardInterrupt) as caught:  # noqa: BLE001 - the edge: nothing goes past it
         error = caught
     if interrupts.has_come:
         error = KeyboardInterrupt()
     if error is not None:
-        code = exit_code_of(error)
         print_error(error, as_json=_asks_for_json())
+        code = exit_code_of(error)
+    STORED.print_repeated_warnings()
     _end(code, interrupts)
 
 

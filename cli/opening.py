@@ -1,13 +1,19 @@
 """Opens the store that the command line names, or its log alone."""
 
 from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
 
 import click
 
 import memlog
 from memlog.cli.output import note
 from memlog.cli.settings import Settings
+from memlog.cli.stored_events import STORED
 from memlog.eventlog.log import Log
+
+if TYPE_CHECKING:
+    from memlog.service.known_ids import KnownIds
 
 
 # The name is a text: looked up, it would import all that a store is made of, for `open_log` too.
@@ -27,6 +33,7 @@ def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "mem
         chunk_sizes=memlog.ChunkSizes(settings.value("chunk_tokens"), settings.value("chunk_overlap")),
         document_seconds=settings.value("document_seconds"),
         notify=notify,
+        on_stored=STORED.add,
     )
 
 
@@ -42,10 +49,19 @@ def open_log(ctx: click.Context) -> Log:
         with open_store(ctx) as store:
             return store.stream_with(event_id)
 
+    @cache
+    def known_ids() -> "KnownIds":
+        # Imported here: most events are given their id by memlog, and it takes SQLite.
+        from memlog.service.known_ids import KnownIds
+
+        return KnownIds(settings.store)
+
     return Log(
         settings.store,
         durability=settings.value("durability"),
         lock_timeout=settings.value("lock_timeout"),
         find_stream=find_stream,
         redact=settings.value("redact"),
+        look_up=lambda stream, ids: known_ids()(stream, ids),
+        on_stored=STORED.add,
     )

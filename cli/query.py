@@ -12,6 +12,7 @@ from memlog.query.filters import FOUND_UNDER, Filters, Kind
 from memlog.query.search.hits import Evidence, Hit
 from memlog.query.search.ranking import Ranking
 from memlog.query.search.search import SearchResult
+from memlog.query.speakers import speaker
 
 _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documents": "document"}
 
@@ -222,7 +223,7 @@ def _lines_around(hit: Hit) -> list[str]:
 
 
 def _who(hit: Hit) -> str:
-    return hit.name or hit.role or hit.category or hit.section or ""
+    return speaker(hit.role, hit.name) or hit.category or hit.section or ""
 
 
 def _place(hit: Hit) -> str:

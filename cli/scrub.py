@@ -8,6 +8,7 @@ from memlog.cli.asking import agrees, check_can_ask, counted
 from memlog.cli.formats import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.opening import open_store
 from memlog.cli.progress import progress_line
+from memlog.cli.standard_streams import reader_may_go
 from memlog.cli.stdin import stdin_text
 from memlog.cli.types import TEXT
 from memlog.service.erasing.proving import Proof
@@ -65,7 +66,8 @@ def _prove(ctx: click.Context, text: str) -> int:
         records=proof.found,
         notes=list(_notes(proof)),
     )
-    print_answer(ctx, answer)
+    with reader_may_go():
+        print_answer(ctx, answer)
     return 1 if proof.found else 0
 
 

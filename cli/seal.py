@@ -5,7 +5,9 @@ import click
 from memlog.cli.failures import LOSS
 from memlog.cli.opening import open_log
 from memlog.cli.output import json_option, note, one_line, print_json
+from memlog.cli.standard_streams import reader_may_go
 from memlog.eventlog.seals.lines import Seal
+from memlog.eventlog.store_folder import check_store
 
 
 @click.command()
@@ -27,13 +29,15 @@ def seal(ctx: click.Context, accept_loss: bool, as_json: bool) -> int:
     is accepted.
     """
     log = open_log(ctx)
+    check_store(log.store)
     made = log.seal()
     accepted = log.accept_loss() if accept_loss else []
     lost = log.losses()
-    if as_json:
-        print_json({"sealed": made, "accepted": accepted, "lost": lost})
-    else:
-        _print(made, accepted)
+    with reader_may_go():
+        if as_json:
+            print_json({"sealed": made, "accepted": accepted, "lost": lost})
+        else:
+            _print(made, accepted)
     for loss in lost:
         note(f"{loss.stream} stops: {loss.why}")
     return LOSS if lost else 0

@@ -10,11 +10,10 @@ import msgspec
 
 from memlog.cli.types import FOLDER, PROJECT, SECONDS, UNIT
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.store_folder import SETTINGS_FILE
 
 Origin = Literal["option", "environment", "memlog.toml", "default"]
 
-FILE = "memlog.toml"
-"""The name of the settings file, in the store's folder."""
 
 _PREFIX = "MEMLOG_"
 
@@ -254,7 +253,7 @@ def projects_folder() -> Path:
 
 
 def _read_file(store: Path) -> dict[str, Any]:
-    path = store / FILE
+    path = store / SETTINGS_FILE
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -8,6 +8,7 @@ import click
 from memlog.cli.output import dim, minute, one_line, printable
 from memlog.cli.types import count
 from memlog.query.search.expansion import MAX_NEIGHBOURS, Around
+from memlog.query.speakers import speaker
 from memlog.query.window import WindowMessage
 
 
@@ -29,8 +30,8 @@ NEIGHBOURS = click.IntRange(0, MAX_NEIGHBOURS)
 
 
 def who(message: WindowMessage) -> str:
-    """Who says it: the speaker's name, else the role."""
-    return message.name or message.role
+    """Who says it: the role, and the speaker's name."""
+    return speaker(message.role, message.name)
 
 
 def turn(message: WindowMessage) -> str:

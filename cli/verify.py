@@ -7,6 +7,7 @@ from memlog.cli.failures import LOSS
 from memlog.cli.formats import Answer, format_options, named_values, print_answer
 from memlog.cli.opening import open_store
 from memlog.cli.progress import progress_line
+from memlog.cli.standard_streams import reader_may_go
 from memlog.projector.verify import Verification
 
 
@@ -28,7 +29,8 @@ def verify(ctx: click.Context, strict: bool) -> int:
     """
     with open_store(ctx) as store, progress_line() as progress:
         found = store.verify(progress=progress)
-    print_answer(ctx, _answer(found))
+    with reader_may_go():
+        print_answer(ctx, _answer(found))
     if found.tampered:
         return LOSS
     return 0 if found.ok and (found.is_spotless or not strict) else 1

@@ -12,6 +12,7 @@ import click
 from memlog.cli.opening import open_store
 from memlog.cli.output import json_option, note, print_json
 from memlog.cli.progress import Line, line_on_a_terminal
+from memlog.cli.stored_events import STORED
 from memlog.service.watching.worker import WatchStep
 
 
@@ -49,6 +50,7 @@ class _Shown:
             print_json(done)
         elif self._once:
             click.echo(_told(done))
+        STORED.acknowledged()
         self._sum = WatchStep(
             projected=self._sum.projected + done.projected,
             embedded=self._sum.embedded + done.embedded,

@@ -135,7 +135,12 @@ def _count(found: Lines, entry: Entry, why: str | None) -> None:
 
 def _line_problems(lines: Lines) -> Iterator[str]:
     if lines.damaged:
-        yield f"{lines.damaged} lines of the log are not as memlog wrote them: memlog quarantine"
+        are = (
+            "1 line is not as memlog wrote it"
+            if lines.damaged == 1
+            else (f"{lines.damaged} lines are not as memlog wrote them")
+        )
+        yield f"{are}: memlog quarantine lists where"
 
 
 def _unfinished(found: Seals) -> Iterator[str]:

@@ -7,10 +7,12 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.acknowledgements import AppendWarning
 from memlog.eventlog.damage import HINTS, BadLine, check_length, check_text
 from memlog.eventlog.errors import BadInput, MemlogError
-from memlog.eventlog.events import Event, Redacted, tag_of
+from memlog.eventlog.events import Event, MemorySaved, Redacted, tag_of
 from memlog.eventlog.ids import new_id
+from memlog.eventlog.input_warnings import input_warnings
 from memlog.eventlog.line import (
     ENVELOPE,
     canonical,
@@ -28,12 +30,20 @@ _raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
-    """An event ready to be written: all of its line but `at` and `crc`, which are set under the lock."""
+    """An event ready to be written: all of its line but `at` and `crc`, which are set under the lock.
+
+    memory_id: of the memory that it saves or changes.
+    content: the hash of what it says, where the caller gave its id, which may be known; else empty.
+    warnings: what its writer should know.
+    """
 
     id: str
     stream: str
     head: bytes
     tail: bytes
+    memory_id: str | None = None
+    content: bytes = b""
+    warnings: tuple[AppendWarning, ...] = ()
 
     def line(self, at: str) -> bytes:
         """The whole line with its newline."""
@@ -157,7 +167,12 @@ def _drafted(event: Event, source: bytes) -> Draft:
     tail = {"v": event.v} | {name: raw for name, raw in members.items() if name not in ENVELOPE}
     made = _joined(event_id, stream_of(event), head, tail)
     check_length(len(made.head) + len(made.tail) + _STAMPS)
-    return made
+    return msgspec.structs.replace(
+        made,
+        memory_id=_memory_id(event),
+        content=b"" if event.id is None else _content(event),
+        warnings=input_warnings(event, members),
+    )
 
 
 def _joined(event_id: str, stream: str, head: dict[str, Any], tail: dict[str, Any]) -> Draft:
@@ -168,6 +183,22 @@ def _joined(event_id: str, stream: str, head: dict[str, Any], tail: dict[str, An
         # A line holds no newline, but white space between the members of an input may.
         tail=b"," + b" ".join(msgspec.json.encode(tail).splitlines())[1:-1],
     )
+
+
+def _content(event: Event) -> bytes:
+    # Imported here: most callers leave the id to memlog.
+    from memlog.eventlog.identity import content_hash
+
+    return content_hash(event)
+
+
+def _memory_id(event: Event) -> str | None:
+    """The memory that an event saves or changes, under the id that the read model will give it."""
+    if isinstance(event, MemorySaved) and event.memory_id is None:
+        from memlog.eventlog.identity import derived_memory_id
+
+        return derived_memory_id(event.chat_id, event.content)
+    return getattr(event, "memory_id", None)
 
 
 def _encoded(event: "Event | dict[str, Any]") -> bytes:

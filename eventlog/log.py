@@ -9,11 +9,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from memlog.eventlog import disk, locks, privacy, timestamps
+from memlog.eventlog.acknowledgements import Durability as Durability
+from memlog.eventlog.acknowledgements import LookUp, OnStored, compared
+from memlog.eventlog.acknowledgements import Position as Position
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.draft import Draft, FindStream, draft, redaction_drafts
 from memlog.eventlog.errors import Busy, LogError
@@ -26,9 +29,6 @@ from memlog.eventlog.seals.lines import Seal
 from memlog.eventlog.seals.losses import Loss, losses
 from memlog.eventlog.streams import SEALS, SegmentName, newest_segment, segment_names, segments_of
 from memlog.eventlog.writing import check_regular, identity, write_lines
-
-Durability = Literal["fsync", "os"]
-"""`fsync`: an acknowledged event survives a power cut. `os`: it survives the process."""
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 """A segment that has passed this gets no more lines."""
@@ -47,22 +47,14 @@ _COMMIT_BYTES = 8 * 1024 * 1024
 _TAIL_BLOCK = 64 * 1024
 
 
-class Position(msgspec.Struct, frozen=True, gc=False):
-    """Where an event stands: the stream, the segment's file name, the offset of its line in bytes."""
-
-    id: str
-    stream: str
-    segment: str
-    offset: int
-    durability: Durability
-
-
 class Log:
     """Appends to the log of the store at `store`. May be used from several threads and processes at once.
 
     lock_timeout: seconds to wait for another writer of the same stream.
     find_stream: asked where a redaction goes that does not say it.
     redact: mask what looks like a key before it is written.
+    look_up: asked which ids that callers gave were known before; None: no answer says so.
+    on_stored: called with what has become durable, before it is acknowledged.
     """
 
     def __init__(
@@ -73,6 +65,8 @@ class Log:
         lock_timeout: float = 10.0,
         find_stream: FindStream | None = None,
         redact: bool = False,
+        look_up: LookUp | None = None,
+        on_stored: OnStored | None = None,
     ) -> None:
         self.store = store
         self.path = store / "log"
@@ -81,6 +75,8 @@ class Log:
         self._find_stream = find_stream
         self._seals = SealWatch(self.path)
         self._redact = redact
+        self._look_up = look_up
+        self._on_stored = on_stored
         self._synced: set[tuple[int, int]] = set()
         self._last_at: dict[tuple[int, int], tuple[int, str]] = {}
 
@@ -115,7 +111,10 @@ class Log:
             outcomes |= zip(
                 numbers, self._append_to(stream, [drafts[number] for number in numbers]), strict=True
             )
-        return [outcomes[number] for number in range(len(drafts))]
+        answers = [outcomes[number] for number in range(len(drafts))]
+        if self._on_stored is not None:
+            self._on_stored([answer for answer in answers if isinstance(answer, Position)])
+        return answers
 
     def _all_stored(self, drafts: list[Draft]) -> list[Position]:
         positions = []
@@ -129,7 +128,7 @@ class Log:
         outcomes: list[Position | LogError | Busy] = []
         for part in _parts(drafts):
             try:
-                outcomes += self._commit(stream, part)
+                outcomes += self._compared(stream, part, self._commit(stream, part))
             except Busy as error:
                 outcomes += [error] * len(part)
             except OSError as error:
@@ -147,8 +146,27 @@ class Log:
             if self.durability == "fsync":
                 disk.sync_data(fd)
         return [
-            Position(item.id, stream, segment.filename, offset, self.durability)
+            Position(
+                item.id,
+                stream,
+                segment.filename,
+                offset,
+                self.durability,
+                memory_id=item.memory_id,
+                warnings=item.warnings,
+            )
             for item, offset in zip(drafts, offsets, strict=True)
+        ]
+
+    def _compared(self, stream: str, drafts: list[Draft], positions: list[Position]) -> list[Position]:
+        """`positions` with what was known of the ids that callers gave."""
+        given = [item.id for item in drafts if item.content]
+        known = self._look_up(stream, given) if given and self._look_up is not None else {}
+        if not known:
+            return positions
+        return [
+            compared(position, item.content, known.get(item.id))
+            for item, position in zip(drafts, positions, strict=True)
         ]
 
     def seal(self) -> list[Seal]:

@@ -4,6 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memlog.eventlog import disk, privacy
+from memlog.eventlog.writing import check_regular
 
 _BLOCK = 1024 * 1024
 
@@ -31,12 +32,17 @@ def write(path: Path, data: bytes) -> None:
 
 
 def read(path: Path) -> bytes | None:
-    """What `path` says; None where nothing stands there. A link is not followed, a pipe not waited for."""
+    """What `path` says; None where nothing stands there. A link is not followed, a pipe not waited for.
+
+    Raises:
+        OSError: it cannot be read; FileExistsError: something else than a file has its name.
+    """
     try:
         fd = disk.open(path, disk.READ)
     except FileNotFoundError:
         return None
     try:
+        check_regular(fd)
         found = b""
         while block := disk.read(fd, _BLOCK, len(found)):
             found += block

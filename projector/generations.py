@@ -14,6 +14,9 @@ from memlog.eventlog.folders import make_path
 from memlog.projector import files
 from memlog.projector.sqlite import Connection, connect, remove_database
 
+_NO_FILE = (errno.ELOOP, errno.ENXIO)
+"""What opening a link, and a socket, gives."""
+
 
 class Generations:
     """The files below `model/` of the store at `store`."""
@@ -41,10 +44,10 @@ class Generations:
         """The file that CURRENT names, standing or not; None where it names no generation, or is a link."""
         try:
             name = (files.read(self._current) or b"").decode().strip()
-        except (NotADirectoryError, IsADirectoryError, UnicodeDecodeError):
+        except (NotADirectoryError, FileExistsError, UnicodeDecodeError):
             return None
         except OSError as error:
-            if error.errno == errno.ELOOP:
+            if error.errno in _NO_FILE:
                 return None
             raise
         path = self.folder / name

@@ -22,6 +22,7 @@ from memlog.projector.embedding import Embedder, Model
 from memlog.projector.generations import Generations
 from memlog.projector.sqlite import (
     DAMAGED,
+    NO_ROOM,
     Connection,
     connect,
     remove_database,
@@ -67,6 +68,7 @@ class Projector:
     lock_timeout: seconds to wait for another projector.
     model: says which model a new generation has vector tables for, and is given its cached vectors of;
         called when one is built.
+    frozen: why the live generation is open only for reading though its folder can be written; else None.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Projector:
         self._model = model
         self.core_view = CoreView(self.generations.folder, self._lock, lock_timeout)
         self._live: tuple[Path, Connection] | None = None
+        self.frozen: DatabaseError | None = None
 
     def catch_up(
         self,
@@ -103,8 +106,12 @@ class Projector:
             DatabaseError: the read model cannot be written.
         """
         timeout = self._lock_timeout if lock_timeout is None else lock_timeout
+        if self.frozen is not None:
+            self.close()  # there may be room again
         for _ in range(_ATTEMPTS):
             unusable = self.why_unusable()
+            if self.frozen is not None:
+                raise self.frozen
             if unusable is not None:
                 return self.rebuild(unusable, progress=progress, only_if_unusable=True)
             try:
@@ -223,6 +230,8 @@ class Projector:
     def live(self, *, read_only: bool = False) -> Connection:
         """The connection to the live generation; `read_only` in a folder that cannot be written.
 
+        Where there is no room for the files that SQLite needs to write, it is read as it is (`frozen`).
+
         Raises:
             DatabaseError: there is none.
         """
@@ -235,9 +244,12 @@ class Projector:
             self.close()
             try:
                 self._live = (path, connect(path, "immutable" if read_only else "write"))
-            except DatabaseError:
+            except DatabaseError as error:
+                if error.code == NO_ROOM:
+                    self.frozen = error
+                    self._live = (path, connect(path, "immutable"))
                 # It may have been removed between the two looks, where two others took its place.
-                if self.generations.current() == path:
+                elif self.generations.current() == path:
                     raise
 
     def why_unusable(self) -> str | None:
@@ -265,6 +277,7 @@ class Projector:
         if self._live is not None:
             self._live[1].close()
             self._live = None
+        self.frozen = None
 
     def _embed(
         self,

@@ -4,6 +4,7 @@ Many Pythons are built without extension loading, so the first of pysqlite3, sql
 is taken. Where none has, everything but vectors works.
 """
 
+import errno
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -15,14 +16,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
-from memlog.eventlog import disk
+from memlog.eventlog import disk, privacy
 from memlog.eventlog.errors import DatabaseError
 
 Connection = sqlite3.Connection
 """A connection; pysqlite3's and sqlean's have the same methods as the standard library's."""
 
-Mode = Literal["bulk", "write", "immutable"]
-"""`bulk`: a new file that nobody else sees yet. `immutable`: a file in a folder that cannot be written."""
+Mode = Literal["bulk", "write", "immutable", "look"]
+"""`bulk`: a new file that nobody else sees yet. `immutable`: a file in a folder that cannot be written.
+`look`: a few rows are read, and no vectors."""
 
 _MINIMUM = (3, 40)
 _OF_THE_DISK = (10, 13)  # SQLITE_IOERR, which a file size limit gives, and SQLITE_FULL
@@ -31,6 +33,10 @@ _NOT_OF_THE_FILE = (3, 4, 5, 6, 9, 10, 13, 14, 15, 22, 23)
 no fault of what stands in the file. https://www.sqlite.org/rescode.html"""
 DAMAGED = "damaged"
 """The code of an error after which another read model is to be built."""
+NO_ROOM = "no_room"
+"""The code of an error where a sound database cannot be opened for writing, since SQLite keeps a file beside
+it and the file system is out of room, or of inodes."""
+_OUT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _NO_ROOM = "make room on the disk; the log is untouched, and memlog project goes on from there"
 DISPOSABLE = "the read model is disposable: memlog project --from-scratch"
 """The hint under an error after which another read model is to be built."""
@@ -55,6 +61,7 @@ _PRAGMAS: dict[Mode, tuple[str, ...]] = {
     # and the next catch-up reads them again.
     "write": ("synchronous = NORMAL", "foreign_keys = ON"),
     "immutable": (),
+    "look": (),
 }
 
 
@@ -108,8 +115,19 @@ def connect(path: Path | None, mode: Mode) -> Connection:
     The connection may be used from several threads, one at a time.
 
     Raises:
-        DatabaseError: it cannot be opened.
+        DatabaseError: it cannot be opened; with the code NO_ROOM it could be read in the mode `immutable`.
     """
+    try:
+        return _connected(path, mode)
+    except DatabaseError as error:
+        why = _why_no_new_file(path) if path is not None and mode == "write" else None
+        if why is None:
+            raise
+        message = f"{path}: SQLite can make no file beside it: {why}"
+        raise DatabaseError(message, hint=_NO_ROOM, code=NO_ROOM) from error
+
+
+def _connected(path: Path | None, mode: Mode) -> Connection:
     uri = "file::memory:" if path is None else f"{path.absolute().as_uri()}?{_access(path, mode)}"
     with wrapped(path or "a database in memory"):
         db: Connection = binding().connect(
@@ -117,12 +135,25 @@ def connect(path: Path | None, mode: Mode) -> Connection:
         )
         for pragma in (_NO_TEMPORARY_FILES, *_PRAGMAS[mode]):
             db.execute(f"PRAGMA {pragma}")
-        if why_no_vectors() is None:
+        if mode != "look" and why_no_vectors() is None:
             _load_vec0(db)
     return db
 
 
+def _why_no_new_file(path: Path) -> str | None:
+    """Why the file system has no room for one more file beside the database; None where it has."""
+    probe = path.with_name(f"{path.name}-journal")
+    try:
+        disk.close(privacy.open_file(probe, disk.WRITE | disk.NEW))
+        disk.unlink(probe)
+    except OSError as error:
+        return error.strerror if error.errno in _OUT_OF_ROOM else None
+    return None
+
+
 def _access(path: Path, mode: Mode) -> str:
+    if mode == "look":
+        return "mode=ro"
     if mode != "immutable":
         return "mode=rw"
     # A writer that is at it, or was killed, has commits beside the file, where immutable does not look.

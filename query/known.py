@@ -17,3 +17,44 @@ def unknown(db: Connection, ids: Sequence[str], known: str) -> list[str]:
         (msgspec.json.encode(ids).decode(),),
     )
     return list(dict.fromkeys(each for (each,) in rows))
+
+
+def id_holders(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tuple[str, int, int]]:
+    """Segment, offset and length of the line of each event of `stream` whose id is one of `ids`."""
+    rows = db.execute(
+        "SELECT id, segment, offset, length FROM events"
+        " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
+        (stream, msgspec.json.encode(ids).decode()),
+    )
+    return {event_id: (segment, offset, length) for event_id, segment, offset, length in rows}
+
+
+def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
+    """Those of `ids` that were forgotten in `stream`."""
+    rows = db.execute(
+        "SELECT target_id FROM redactions WHERE stream = ? AND target_id IN (SELECT value FROM json_each(?))",
+        (stream, msgspec.json.encode(ids).decode()),
+    )
+    return {event_id for (event_id,) in rows}
+
+
+class Conflict(msgspec.Struct, frozen=True):
+    """A line whose id names an earlier event of its stream, which says something else; and that event."""
+
+    stream: str
+    id: str
+    segment: str
+    offset: int
+    holder_segment: str
+    holder_offset: int
+
+
+def conflicts(db: Connection, limit: int) -> list[Conflict]:
+    """At most `limit` of the lines whose id names an earlier event, which no read shows; the newest first."""
+    rows = db.execute(
+        "SELECT c.stream, c.id, c.segment, c.offset, e.segment, e.offset FROM conflicts c"
+        " JOIN events e ON e.stream = c.stream AND e.id = c.id"
+        " ORDER BY c.segment DESC, c.stream, c.offset DESC LIMIT ?",
+        (limit,),
+    )
+    return [Conflict(*row) for row in rows]

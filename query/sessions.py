@@ -4,6 +4,7 @@ import msgspec
 
 from memlog.projector.sqlite import Connection
 from memlog.query.chats import Chat, within
+from memlog.query.speakers import speaker
 from memlog.query.window import WindowMessage, newest, session_start
 
 
@@ -83,4 +84,4 @@ def session_content(
 
 
 def _said(message: WindowMessage) -> str:
-    return f"{message.name or message.role}: {message.content}"
+    return f"{speaker(message.role, message.name)}: {message.content}"

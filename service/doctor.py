@@ -1,5 +1,6 @@
 """What a store and this machine lack for memlog to work well, each with its remedy."""
 
+import os
 import shutil
 import stat
 from collections.abc import Iterator
@@ -9,14 +10,22 @@ from typing import Literal
 import msgspec
 
 from memlog.eventlog import disk
-from memlog.eventlog.errors import MemlogError
+from memlog.eventlog.errors import DatabaseError, MemlogError, NotFound
 from memlog.eventlog.reading import reading
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.losses import losses
 from memlog.eventlog.streams import SEALS, Segment, segments_of, shown
 from memlog.projector import catchup
 from memlog.projector.cache import cache_file, check_cache
-from memlog.projector.sqlite import binding, described, remove_database, why_no_vectors, wrapped
+from memlog.projector.sqlite import (
+    binding,
+    count_rows,
+    described,
+    remove_database,
+    why_no_vectors,
+    wrapped,
+)
+from memlog.query.known import Conflict, conflicts
 from memlog.service.mounts import MOUNTS, is_over_a_network, kind_of
 from memlog.service.read_model import ReadModel
 
@@ -24,6 +33,8 @@ State = Literal["ok", "warning", "problem", "fixed"]
 
 _WAL_BUG = ((3, 7, 0), (3, 51, 3))
 _LITTLE_ROOM = 256 * 1024 * 1024
+_FEW_INODES = 16  # a rebuild and an append to a new chat make fewer
+_MOST_CONFLICTS = 5
 _PROJECT = "memlog project, or memlog doctor --fix"
 
 
@@ -48,10 +59,12 @@ def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
     return [
         *_sqlite(),
         *_model(read_model),
+        *_store(read_model),
         *_file_system(read_model.path),
         *_room(read_model),
         *_permissions(read_model.path, fix=fix),
         *_read_model(read_model, fix=fix),
+        *_conflicts(read_model),
         *_cache(read_model, fix=fix),
         *_tails(read_model.projector.log),
         *_seals(read_model.projector.log),
@@ -107,12 +120,17 @@ def _file_system(store: Path) -> Iterator[Finding]:
 
 
 def _room(read_model: ReadModel) -> Iterator[Finding]:
-    free = shutil.disk_usage(_standing(read_model.path)).free
+    folder = _standing(read_model.path)
+    free, inodes = shutil.disk_usage(folder).free, os.statvfs(folder)
     current = read_model.projector.generations.current()
     needed = _LITTLE_ROOM + (0 if current is None else disk.look(current).st_size)
     if free < needed:
         said = f"{free:,} bytes are free, a rebuild may need {needed:,}"
         yield Finding("disk", "warning", said, "make room; rm -r cache is always safe")
+    # Some file systems have no fixed number of inodes, and say 0.
+    elif inodes.f_files and inodes.f_favail < _FEW_INODES:
+        said = f"{inodes.f_favail} more files can be made: the file system is out of inodes"
+        yield Finding("disk", "warning", said, "remove files from it; rm -r cache is always safe")
     else:
         yield Finding("disk", "ok", f"{free:,} bytes are free")
 
@@ -145,6 +163,14 @@ def _paths(store: Path) -> Iterator[Path]:
             yield from (each for each in path.rglob("*") if not each.is_symlink())
 
 
+def _store(read_model: ReadModel) -> Iterator[Finding]:
+    try:
+        read_model.check_store()
+        yield Finding("store", "ok", shown(read_model.path))
+    except NotFound as error:
+        yield Finding("store", "problem", error.message, error.hint)
+
+
 def _read_model(read_model: ReadModel, *, fix: bool) -> Iterator[Finding]:
     projector = read_model.projector
     if not disk.is_folder(projector.log):
@@ -155,7 +181,7 @@ def _read_model(read_model: ReadModel, *, fix: bool) -> Iterator[Finding]:
         yield found
         return
     try:
-        read_model.make_folder()
+        read_model.check_writable()
         projector.catch_up()
         yield msgspec.structs.replace(found, state="fixed", remedy="")
     except MemlogError as error:
@@ -167,6 +193,8 @@ def _behind(read_model: ReadModel) -> Finding:
     if read_model.is_read_only:
         return Finding("read model", "warning", "the store cannot be written", "chmod u+w on the store")
     why = projector.why_unusable()
+    if projector.frozen is not None:
+        return Finding("read model", "warning", projector.frozen.message, projector.frozen.hint)
     if why is not None:
         is_missing = projector.generations.current() is None
         return Finding("read model", "warning" if is_missing else "problem", why, _PROJECT)
@@ -177,8 +205,42 @@ def _behind(read_model: ReadModel) -> Finding:
     return Finding("read model", "ok", "up to the log")
 
 
+def _conflicts(read_model: ReadModel) -> Iterator[Finding]:
+    """Acknowledged events that no read shows: other content stood under their id before."""
+    try:
+        with wrapped("the read model"):
+            db = read_model.projector.live(read_only=read_model.is_read_only)
+            count = count_rows(db, "conflicts")
+            newest = conflicts(db, _MOST_CONFLICTS)
+    except DatabaseError:  # `_read_model` reports it
+        return
+    if not count:
+        yield Finding("conflicts", "ok", "no id names two events")
+        return
+    listed = "; ".join(map(_conflict, newest)) + ("; …" if count > len(newest) else "")
+    events = (
+        "1 event is not shown: its id names"
+        if count == 1
+        else f"{count} events are not shown: their ids name"
+    )
+    yield Finding(
+        "conflicts",
+        "warning",
+        f"{events} an earlier one: {listed}",
+        "append what should be found again, with an id of its own",
+    )
+
+
+def _conflict(found: Conflict) -> str:
+    stream = shown(found.stream)
+    return (
+        f"{found.id} in {stream}/{found.segment}, byte {found.offset}, after"
+        f" {found.holder_segment}, byte {found.holder_offset}"
+    )
+
+
 def _cache(read_model: ReadModel, *, fix: bool) -> Iterator[Finding]:
-    count, problems = check_cache(read_model.path, read_only=read_model.is_read_only)
+    count, problems = check_cache(read_model.path, read_only=read_model.is_only_read)
     if not problems:
         yield Finding("cache", "ok", f"{count} vectors")
     elif fix:

@@ -54,7 +54,8 @@ def project(
 ) -> ProjectReport:
     """See `Store.project`."""
     started = time.monotonic()
-    read_model.make_folder()
+    read_model.check_store()
+    read_model.check_writable()
     projector = read_model.projector
     embedder, silent = read_model.model.embedder_or_why() if embed else (None, {})
     if from_scratch:
@@ -87,7 +88,8 @@ def project(
 def embed(read_model: ReadModel, *, batch: int, progress: Progress | None) -> EmbedReport:
     """See `Store.embed`."""
     embedder = read_model.model.embedder()
-    read_model.make_folder()
+    read_model.check_store()
+    read_model.check_writable()
     caught_up = read_model.caught_up(progress=progress)
     done = read_model.projector.embed(embedder, batch=batch, progress=progress)
     return EmbedReport(

@@ -14,12 +14,13 @@ from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.reading import is_about
 from memlog.eventlog.seals.losses import loss_error, losses
+from memlog.eventlog.store_folder import LOG, check_store
 from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.embedding import Embedder
 from memlog.projector.projector import Embedded, Projection, Projector
-from memlog.projector.sqlite import DAMAGED, DISPOSABLE, Connection, wrapped
+from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, wrapped
 from memlog.query.search.held_vectors import HeldVectors
 from memlog.service.local_model import LocalModel
 
@@ -39,6 +40,13 @@ class Reading(Protocol):
     """`ReadModel.read` or `ReadModel.decide`."""
 
     def __call__(self, ask: Ask[Answer], /) -> Answer:
+        """What `ask` reads."""
+
+
+class Deciding(Protocol):
+    """`ReadModel.decide`."""
+
+    def __call__(self, ask: Ask[Answer], /, *, creates: bool = False) -> Answer:
         """What `ask` reads."""
 
 
@@ -104,19 +112,24 @@ class ReadModel:
 
         return self.healed(asked)
 
-    def decide(self, ask: Ask[Answer], *, stream: str | None = None) -> Answer:
+    def decide(self, ask: Ask[Answer], *, stream: str | None = None, creates: bool = False) -> Answer:
         """What `ask` reads of the log as it is now, to decide by: a writer waits rather than go by less.
 
         stream: what is decided about, which may not have stopped.
+        creates: whether something new is to be stored, so that a missing store is made.
 
         Raises:
+            NotFound: there is no store, and none is made.
             LogError: the stream has lost something (code `loss`), and half a memory decides wrongly.
             Busy: another projector held the lock for too long.
             DatabaseError: the read model cannot be written.
         """
 
         def asked() -> Answer:
-            self.make_folder()
+            if creates:
+                self.make_store()
+            self.check_store()
+            self.check_writable()
             self.check_goes_on(stream, None)
             self.caught_up()
             return ask(self.projector.live())
@@ -160,10 +173,14 @@ class ReadModel:
         embedder: Embedder | None = None,
         silent: dict[str, str] | None = None,
     ) -> tuple[Connection, bool]:
-        """The live generation, and whether it has come up to the log. Builds one where none can be read."""
+        """The live generation, and whether it has come up to the log. Builds one where none can be read.
+
+        Raises:
+            NotFound: there is no store.
+        """
+        self.check_store()
         if self.is_read_only:
             return self._as_it_stands(), False
-        self.make_folder()
         if not sync and self.projector.why_unusable() is None:
             return self.projector.live(), False
         try:
@@ -174,6 +191,11 @@ class ReadModel:
                 limit=_QUERY_EMBEDDINGS,
                 lock_timeout=_QUERY_LOCK_TIMEOUT,
             )
+        except DatabaseError as error:
+            if error.code != NO_ROOM:
+                raise
+            self.notify(f"{error.message}: the read model stays as it is")
+            return self.projector.live(), False
         except Busy:
             if self.projector.why_unusable() is not None:
                 raise
@@ -198,6 +220,8 @@ class ReadModel:
             self.notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
         for note in done.read.notes:
             self.notify(note)
+        if done.read.conflicts:
+            self.notify(_of_conflicts(done.read.conflicts))
         if done.read.losses:
             error = loss_error(done.read.losses)
             self.notify(f"{error.message} ({error.hint})")
@@ -252,16 +276,24 @@ class ReadModel:
             silent["vector"] = error.message
             return Embedded()
 
-    def make_folder(self) -> None:
-        """Make the store's folder, where it is missing.
+    def check_store(self) -> None:
+        """Raises NotFound where there is no store: what reads makes none."""
+        check_store(self.path)
+
+    def make_store(self) -> None:
+        """Make the store, where it is missing.
 
         Raises:
             LogError: it cannot be made, or cannot be written.
         """
         try:
-            make_path(self.path)
+            make_path(self.path / LOG)
         except OSError as error:
             raise self._cannot_create(error.strerror) from error
+        self.check_writable()
+
+    def check_writable(self) -> None:
+        """Raises LogError where the store's folder cannot be written."""
         if self.is_read_only:
             raise self._cannot_create("the folder cannot be written")
 
@@ -270,6 +302,11 @@ class ReadModel:
         """Whether the store's folder cannot be written."""
         return self.path.is_dir() and not os.access(self.path, os.W_OK)
 
+    @property
+    def is_only_read(self) -> bool:
+        """Whether databases of the store can only be read: its folder cannot be written, or has no room."""
+        return self.is_read_only or self.projector.frozen is not None
+
     def _cannot_create(self, why: str | None) -> LogError:
         return LogError(
             f"{shown(self.path)}: {why}",
@@ -277,3 +314,11 @@ class ReadModel:
             code="cannot_create",
             retryable=False,
         )
+
+
+def _of_conflicts(count: int) -> str:
+    if count == 1:
+        return "1 event has the id of an earlier one that differs: no read shows it; memlog doctor names both"
+    return (
+        f"{count} events have ids of earlier ones that differ: no read shows them; memlog doctor names them"
+    )

@@ -8,9 +8,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
+from memlog.eventlog.acknowledgements import OnStored
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event
 from memlog.eventlog.log import Durability, Log, Position
+from memlog.eventlog.store_folder import check_store
 from memlog.projector.catchup import Progress
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.digest import digest
@@ -26,9 +28,10 @@ from memlog.query.sessions import Session, SessionContent, session_content, sess
 from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
 from memlog.service import projecting
+from memlog.service.known_ids import KnownIds
 from memlog.service.local_model import LocalModel
 from memlog.service.projecting import EmbedReport, ProjectReport
-from memlog.service.read_model import Reading, ReadModel
+from memlog.service.read_model import Deciding, Reading, ReadModel
 from memlog.service.stats import Stats, stats_of
 from memlog.service.status import Status, name_pending, status_of
 
@@ -74,7 +77,7 @@ class _Readings(TypedDict):
     """Two ways to ask the read model, of one stream."""
 
     read: Reading
-    decide: Reading
+    decide: Deciding
 
 
 def _readings(read_model: ReadModel, stream: str) -> _Readings:
@@ -95,6 +98,7 @@ class Store:
     redact: mask what looks like a key in whatever is appended, before it is written.
     document_seconds: of the processor that reading one HTML or PDF file may take; a longer one is skipped.
     notify: called with what a person should know, such as that the read model was built anew.
+    on_stored: called with the positions of events once they are durable, before any method returns.
     """
 
     def __init__(
@@ -108,17 +112,22 @@ class Store:
         redact: bool = False,
         document_seconds: int = 60,
         notify: Callable[[str], None] = _ignore,
+        on_stored: OnStored | None = None,
     ) -> None:
         self.path = path
         self._lock_timeout = lock_timeout
         self._redact = redact
         self._document_seconds = document_seconds
+        self._on_stored = on_stored
+        self._known_ids = KnownIds(path)
         self._log = Log(
             path,
             durability=durability,
             lock_timeout=lock_timeout,
             find_stream=self.stream_with,
             redact=redact,
+            look_up=self._known_ids,
+            on_stored=on_stored,
         )
         self._read_model = ReadModel(
             path, chunk_sizes, lock_timeout=lock_timeout, model=LocalModel(model), notify=notify
@@ -177,14 +186,14 @@ class Store:
         from memlog.service.erasing.forgetting import Forgetting, log_that_syncs
 
         return Forgetting(
-            log_that_syncs(self.path, self._lock_timeout, redact=self._redact), self._read_model
+            log_that_syncs(self.path, self._lock_timeout, redact=self._redact, on_stored=self._on_stored),
+            self._read_model,
         )
 
     def _core_by(self, read_model: ReadModel) -> "Core":
         from memlog.service.core.core import Core
 
-        read = partial(read_model.read, stream="core")
-        return Core(self.append, read, read_model.projector.core_view)
+        return Core(self.append, view=read_model.projector.core_view, **_readings(read_model, "core"))
 
     def _documents_by(self, read_model: ReadModel, on_wait: Callable[[], None]) -> "Documents":
         from memlog.service.documents.documents import Documents
@@ -210,12 +219,17 @@ class Store:
 
     def close(self) -> None:
         """Close what is open. The store can be used again after it."""
+        # First: who closes a read model last, and may write, folds what SQLite keeps beside it into its file.
+        self._known_ids.close()
         self._read_model.close()
         if "documents" in vars(self):
             self.documents.close()
 
     def append(self, events: Iterable[Event | dict[str, Any] | bytes]) -> list[Position]:
         """Append events (structs, dicts, or lines of JSON) and return where they stand, once durable.
+
+        A position says what is odd about its event in `warnings`; where its id already names another event,
+        as far as the read model knows, it says which in `conflict`.
 
         Raises:
             BadInput: an event cannot be stored; none was written.
@@ -251,6 +265,7 @@ class Store:
             NotFound: nothing of this name ever stood here.
             Busy, LogError: as `append`. Some of it may be forgotten; forgetting it again is safe.
         """
+        check_store(self.path)
         asked = [each for each in (event_id, chat, memory, match) if each is not None]
         if len(asked) != 1:
             raise BadInput("one event, one chat, one memory, or one pattern is forgotten", hint="name one")
@@ -283,6 +298,7 @@ class Store:
         """
         from memlog.service.erasing import scrubbing
 
+        check_store(self.path)
         with self._read_model.mutex, wrapped("the read model"):
             return scrubbing.scrub_store(
                 self._read_model, lock_timeout=self._lock_timeout, confirm=confirm, progress=progress
@@ -296,8 +312,10 @@ class Store:
         """
         from memlog.service.erasing.proving import prove
 
+        check_store(self.path)
         with self._read_model.mutex:
             # Who closes a file that SQLite has open in the same process drops SQLite's locks.
+            self._known_ids.close()
             self._read_model.close()
             return prove(self.path, text)
 
@@ -306,6 +324,7 @@ class Store:
         the key itself. Reads the log alone."""
         from memlog.service.erasing.secret_places import secrets_in
 
+        check_store(self.path)
         return secrets_in(self._log.path)
 
     def stream_with(self, event_id: str) -> str:
@@ -605,6 +624,7 @@ class Store:
         """
         from memlog.service.verifying import verify_store
 
+        check_store(self.path)
         with self._read_model.mutex:
             return verify_store(self._read_model, progress)
 
@@ -646,6 +666,7 @@ def open(
     redact: bool = False,
     document_seconds: int = 60,
     notify: Callable[[str], None] = _ignore,
+    on_stored: OnStored | None = None,
 ) -> Store:
     """The store in the folder `path`; see `Store`."""
     return Store(
@@ -657,4 +678,5 @@ def open(
         redact=redact,
         document_seconds=document_seconds,
         notify=notify,
+        on_stored=on_stored,
     )

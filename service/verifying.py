@@ -39,7 +39,7 @@ def _verified(read_model: ReadModel, progress: Progress | None) -> Verification:
     found = _compared(read_model, progress)
     if found.digest is None:
         found = _counted(found, log)
-    cached, cache_problems = check_cache(read_model.path, read_only=read_model.is_read_only)
+    cached, cache_problems = check_cache(read_model.path, read_only=read_model.is_only_read)
     return msgspec.structs.replace(
         found,
         cached_vectors=cached,
@@ -73,7 +73,7 @@ def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
         if standing != schema.projection_id(projector.sizes):
             why = "the read model was made with other chunk sizes, or by another memlog"
             return msgspec.structs.replace(NOT_COMPARED, notes=[f"{why}: not compared"])
-        if read_model.is_read_only:
+        if read_model.is_only_read:
             if (size := _mebibytes(projector.log)) > _IN_MEMORY:
                 return msgspec.structs.replace(NOT_COMPARED, notes=[_TOO_LONG.format(size)])
             return verify(db, projector.log, projector.sizes, read_only=True, progress=progress)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         SourceRemoved,
         SummaryWritten,
     )
-    from memlog.eventlog.log import Position
+    from memlog.eventlog.acknowledgements import AppendWarning, IdHolder, Position
     from memlog.projector.chunking import ChunkSizes
     from memlog.projector.verify import NulRun, Verification
     from memlog.query.context.context import Context, LeftOut
@@ -162,7 +162,9 @@ _HOME = {
     "Summary": "memlog.query.summaries",
     "WatchStep": "memlog.service.watching.worker",
     "Window": "memlog.query.window",
-    "Position": "memlog.eventlog.log",
+    "AppendWarning": "memlog.eventlog.acknowledgements",
+    "IdHolder": "memlog.eventlog.acknowledgements",
+    "Position": "memlog.eventlog.acknowledgements",
     "Event": "memlog.eventlog.events",
     "Message": "memlog.eventlog.events",
     "SessionBreak": "memlog.eventlog.events",
@@ -199,6 +201,7 @@ _HOME = {
 
 __all__ = [
     "Added",
+    "AppendWarning",
     "Around",
     "BadInput",
     "Busy",
@@ -241,6 +244,7 @@ __all__ = [
     "Finding",
     "Gate",
     "Hit",
+    "IdHolder",
     "LeftOut",
     "LinePosition",
     "Imported",

@@ -6,14 +6,14 @@ what a language model is sent: all but the window as text in a message of the sy
 said, the current message last.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Protocol, get_args
 
 import msgspec
 
 from memlog.query.context.entries import Entry
-from memlog.query.context.fence import FIRST_LINE, LAST_LINE, escaped, is_unseen
+from memlog.query.context.fence import FIRST_LINE, LAST_LINE, escaped, marked_json, shown_json
+from memlog.query.speakers import speaker
 
 Form = Literal["text", "json", "messages"]
 
@@ -22,7 +22,6 @@ FORMS: tuple[Form, ...] = get_args(Form)
 _ROLES = ("user", "assistant")
 """Who speaks in a conversation. What tools and the system said before is data, and no instruction."""
 
-_UNSEEN_IN_JSON = re.compile(r"[^\x00-~\xa1-\xac\xae-\u05ff]")
 _JSON_MEMBERS = (
     *("title", "category", "content", "relevance_score", "importance", "chat", "role", "name", "ts"),
     "position",
@@ -81,7 +80,7 @@ class _Text:
 
 class _Json:
     def __init__(self, silent: dict[str, str], synced: bool) -> None:
-        self._rest = _marked(f'"silent":{as_json(silent)},"synced":{as_json(synced)}')
+        self._rest = marked_json(f'"silent":{as_json(silent)},"synced":{as_json(synced)}')
 
     def frame(self) -> str:
         return self._around("")
@@ -139,15 +138,14 @@ def line_of(entry: Entry, *, in_chat: bool) -> str:
 
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
     r"""`value` as JSON, in which what cannot be seen stands as `\u202e`: the same to a program."""
-    text = msgspec.json.encode(value).decode()
-    return _UNSEEN_IN_JSON.sub(lambda match: _unit(match[0]) if is_unseen(match[0]) else match[0], text)
+    return shown_json(msgspec.json.encode(value).decode())
 
 
 def _told(entry: Entry) -> str:
     """What an entry says, with when and who."""
     match entry.part:
         case "passage" | "window":
-            return f"{_minute(entry)} {entry.name or entry.role}: {entry.content}"
+            return f"{_minute(entry)} {speaker(entry.role, entry.name)}: {entry.content}"
         case "summary":
             return f"{_minute(entry)[:10]}: {entry.content}"
         case "memory" if entry.label == "EVENT":
@@ -166,7 +164,7 @@ def _object(entry: Entry) -> str:
     members = {name: getattr(entry, name) for name in _JSON_MEMBERS}
     said = {name: value for name, value in members.items() if value is not None}
     named = {"memory_id" if entry.is_memory else "id": entry.id}
-    return _head(entry) + _marked(as_json(named | said)[1:])
+    return _head(entry) + marked_json(as_json(named | said)[1:])
 
 
 def _head(entry: Entry) -> str:
@@ -178,13 +176,3 @@ def _turn(entry: Entry) -> str:
     if entry.role in _ROLES:
         return as_json({"role": entry.role, "content": escaped(entry.content, keep_lines=True)})
     return as_json({"role": "user", "content": f"[{(entry.role or '').upper()}] {escaped(_told(entry))}"})
-
-
-def _marked(text: str) -> str:
-    r"""JSON in which no text reads as a citation: `[M1]` in it is `\u005bM1]`, the same to a program."""
-    return text.replace("[M", "\\u005bM")
-
-
-def _unit(character: str) -> str:
-    data = character.encode("utf-16-be", errors="surrogatepass")
-    return "".join(f"\\u{data[place : place + 2].hex()}" for place in range(0, len(data), 2))

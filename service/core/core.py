@@ -14,7 +14,7 @@ from memlog.query.core import CoreMemory, core_memory
 from memlog.query.traces import streams_of
 from memlog.service.core.file import contents, is_json, sections_of_json, sections_of_text
 from memlog.service.core.markdown import parse
-from memlog.service.read_model import Reading
+from memlog.service.read_model import Deciding, Reading
 
 Section = Literal["user", "agent"]
 
@@ -47,17 +47,19 @@ class Imported(msgspec.Struct):
 class Core:
     """The core memory of a store: `store.core`.
 
-    append: the store's. read: asks the read model. view: its file for people.
+    append: the store's. read, decide: ask the read model. view: its file for people.
     """
 
     def __init__(
         self,
         append: Callable[[Iterable[Event]], list[Position]],
         read: Reading,
+        decide: Deciding,
         view: CoreView,
     ) -> None:
         self._append = append
         self._read = read
+        self._decide = decide
         self._view = view
 
     @overload
@@ -115,10 +117,10 @@ class Core:
         Each event has an id of its own for its name, key and value, by which the log knows it again.
         """
         said, skipped = parse(text)
-        standing = _values(self.get())
+        standing = _values(self._decide(core_memory, creates=True))
         done = _changes(standing, _values(said), None, force=False)
         ids = {each: _once(name, each) for each in done.set}
-        known = self._read(lambda db: {each for each in ids.values() if "core" in streams_of(db, each)})
+        known = self._decide(lambda db: {each for each in ids.values() if "core" in streams_of(db, each)})
         done.set = [each for each in done.set if ids[each] not in known]
         done.skipped = skipped
         self._append(
@@ -142,7 +144,7 @@ class Core:
         return done
 
     def _import(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> Imported:
-        standing = _values(self.get())
+        standing = _values(self._decide(core_memory, creates=True))
         done = _changes(standing, _values(said), None if base is None else _values(base), force=force)
         events: list[Event] = [
             CoreMemoryUpdated(section=each.section, key=each.key, value=each.value) for each in done.set

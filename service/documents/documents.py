@@ -34,7 +34,7 @@ from memlog.service.documents.readers import Readers
 from memlog.service.documents.records import IndexingJob, SourceRecords
 from memlog.service.documents.sources import Added, Wanted
 from memlog.service.documents.status import SourceStatus, known, status_of
-from memlog.service.read_model import Reading
+from memlog.service.read_model import Deciding, Reading
 
 _Sources = list[Source]
 _Documents = list[Document]
@@ -61,7 +61,7 @@ class Documents:
         append: Append,
         *,
         read: Reading,
-        decide: Reading,
+        decide: Deciding,
         take_over: TakeOver,
         readers: Readers,
         lock_timeout: float,
@@ -208,6 +208,8 @@ class Documents:
         its file is added by name.
         """
         source_id, is_document, file = name.partition("/")
+        # Before the records are held, which makes their folder: a missing store stays missing.
+        self._decide(standing.registered)
         with self._records(source_id).held(self._lock_timeout):
             found, versions = self._standing(source_id)
             if (file not in versions) if is_document else (found is None and not versions):
@@ -247,10 +249,10 @@ class Documents:
     def _records(self, source_id: str) -> SourceRecords:
         return SourceRecords(self._store, source_id)
 
-    def _standing(self, source_id: str) -> tuple[Registered | None, dict[str, str]]:
+    def _standing(self, source_id: str, *, creates: bool = False) -> tuple[Registered | None, dict[str, str]]:
         """A source, None where nobody has registered it, and the versions of its documents by file."""
         registered, versions = self._decide(
-            lambda db: (standing.registered(db), standing.versions(db, source_id))
+            lambda db: (standing.registered(db), standing.versions(db, source_id)), creates=creates
         )
         return next((each for each in registered if each.source_id == source_id), None), versions
 
@@ -259,7 +261,7 @@ class Documents:
             raise BadInput(f"{root} is part of the store itself", hint="name a folder outside the store")
 
     def _wanted(self, asked: Asked, source_id: str, given: Patterns, kind: SourceKind) -> Wanted:
-        before, versions = self._standing(source_id)
+        before, versions = self._standing(source_id, creates=True)
         root = str(asked.root) if before is None else standing_root_of(asked.root, before)
         patterns = patterns_of(asked, given, before)
         registration = SourceRegistered(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from memlog.eventlog.acknowledgements import OnStored
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.errors import BadInput, Busy, NotFound
 from memlog.eventlog.events import Id, Redacted, tag_of
@@ -268,6 +269,8 @@ def _chat_of(entry: Entry) -> str | None:
     return getattr(entry.event, "chat_id", None)
 
 
-def log_that_syncs(store: Path, lock_timeout: float, *, redact: bool) -> Log:
+def log_that_syncs(
+    store: Path, lock_timeout: float, *, redact: bool, on_stored: OnStored | None = None
+) -> Log:
     """What redactions are appended by: what is to be gone must not come back after a power cut."""
-    return Log(store, durability="fsync", lock_timeout=lock_timeout, redact=redact)
+    return Log(store, durability="fsync", lock_timeout=lock_timeout, redact=redact, on_stored=on_stored)

@@ -24,7 +24,7 @@ from memlog.query import provenance
 from memlog.query.likely_memories import Standing, likely_memories, standing
 from memlog.query.provenance import Stored
 from memlog.service.memories.likeness import LONGEST, Text, says_all, similarity
-from memlog.service.read_model import Reading
+from memlog.service.read_model import Deciding
 from memlog.service.saving import ALREADY_KNOWN, SAVED, Append, Saved, checked, merged_into, save
 
 _CANDIDATES = 20
@@ -43,7 +43,7 @@ class _Decision(NamedTuple):
     event: Event | bytes
 
 
-def save_once(append: Append, decide: Reading, log: Path, event: MemorySaved, *, any_chat: bool) -> Saved:
+def save_once(append: Append, decide: Deciding, log: Path, event: MemorySaved, *, any_chat: bool) -> Saved:
     """Append what `event`, which names no memory_id, is to the memories that stand.
 
     decide: reads the log as it is now. any_chat: look at the memories of every chat, not at its own alone.
@@ -59,7 +59,7 @@ def save_once(append: Append, decide: Reading, log: Path, event: MemorySaved, *,
     except BadInput:
         # It is refused in any case, in words that may hold no key.
         return save(append, event)
-    found = decide(lambda db: _decided(db, log, event, any_chat))
+    found = decide(lambda db: _decided(db, log, event, any_chat), creates=True)
     (position,) = append([found.event])
     return Saved(memory_id=found.memory_id, event_id=position.id, decision=found.decision, position=position)
 

@@ -22,7 +22,7 @@ from memlog.query.provenance import Stored
 from memlog.service.memories import fading
 from memlog.service.memories.deduplication import save_once
 from memlog.service.memories.fading import ARCHIVE_THRESHOLD, PRUNED, Decayed, Pruned
-from memlog.service.read_model import Reading
+from memlog.service.read_model import Deciding, Reading
 from memlog.service.saving import Append, Saved, check_kind, save
 
 _Memories = list[Memory]
@@ -35,7 +35,7 @@ class Memories:
     read: asks the read model, caught up if that takes no time. decide: caught up, or raises Busy.
     """
 
-    def __init__(self, log: Path, *, append: Append, read: Reading, decide: Reading) -> None:
+    def __init__(self, log: Path, *, append: Append, read: Reading, decide: Deciding) -> None:
         self._log = log
         self._append = append
         self._read = read
@@ -162,10 +162,10 @@ class Memories:
         Raises:
             BadInput, Busy, LogError: as `Store.append`.
         """
-        try:
-            return self._change([memory_id], MemoryDeleted(memory_id=memory_id))
-        except NotFound:
+        if self._unknown([memory_id]):
             return False
+        (position,) = self._append([MemoryDeleted(memory_id=memory_id)])
+        return position
 
     def touch(self, *memory_ids: str) -> Position:
         """Count that these memories were given to an agent, once each.
@@ -246,11 +246,14 @@ class Memories:
         )
 
     def _change(self, memory_ids: Sequence[str], event: Event) -> Position:
-        unknown = self._decide(lambda db: memories.unknown(db, memory_ids))
+        unknown = self._unknown(memory_ids)
         if unknown:
             raise unknown_memory(*unknown)
         (position,) = self._append([event])
         return position
+
+    def _unknown(self, memory_ids: Sequence[str]) -> Sequence[str]:
+        return self._decide(lambda db: memories.unknown(db, memory_ids))
 
 
 def unknown_memory(*memory_ids: str) -> NotFound:

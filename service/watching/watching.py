@@ -38,7 +38,7 @@ def watch(
     progress: Progress | None,
 ) -> None:
     """See `Store.watch`."""
-    read_model.make_folder()
+    read_model.make_store()
     with WatchLock(read_model.path) as lock:
         shared = Shared(lock, stop)
         rows_came = threading.Event()
@@ -61,7 +61,7 @@ def watch(
 
 def bring_up(read_model: ReadModel, documents: Documents, *, tell: Tell, progress: Progress | None) -> None:
     """See `Store.watch`, `once`."""
-    read_model.make_folder()
+    read_model.make_store()
     started = time.perf_counter()
     with WatchLock(read_model.path):
         projected = _rows(read_model, progress)

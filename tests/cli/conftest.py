@@ -53,6 +53,13 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def empty_store(store: Path) -> Path:
+    """The store, made as `memlog init` makes its log: there is one, with nothing in it."""
+    (store / "log").mkdir(parents=True)
+    return store
+
+
+@pytest.fixture
 def environment(store: Path, tmp_path: Path) -> dict[str, str]:
     """What the processes of a test see: this store, and nothing of whoever runs the tests."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMLOG_", "XDG_"))}

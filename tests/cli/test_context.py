@@ -77,6 +77,7 @@ def test_where_the_frame_is_too_large_stdout_gets_nothing(memlog: Run, form: str
 
 
 def test_a_store_in_which_nothing_stands_gives_nothing(memlog: Run, tmp_path: Path) -> None:
+    (tmp_path / "other" / "log").mkdir(parents=True)
     done = memlog("--store", tmp_path / "other", "context", "tea")
     assert (done.code, done.out) == (0, b"")
     assert b"memlog: nothing found" in done.err

@@ -85,19 +85,21 @@ def whole_schema(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, st
 
 
 @pytest.mark.parametrize("command", READS, ids=" ".join)
-def test_a_read_of_an_empty_store_is_empty_and_makes_the_whole_schema(memlog, store, command, whole_schema):
+def test_a_read_of_an_empty_store_is_empty_and_makes_the_whole_schema(
+    memlog, empty_store, command, whole_schema
+):
     done = memlog(*command, "--json")
     assert done.code == 0, done.err
     assert done.json.items() >= READS[command].items()
-    made = schema_of(store)
+    made = schema_of(empty_store)
     assert made == whole_schema
     assert {"vec_memory", "vec_docs"} <= {name for _, name, _ in made}
 
 
-def test_without_a_model_the_schema_has_all_but_vectors(memlog, store, tmp_path, whole_schema):
+def test_without_a_model_the_schema_has_all_but_vectors(memlog, empty_store, tmp_path, whole_schema):
     done = memlog("window", "--chat", "cli:1", env={"MEMLOG_MODEL": str(tmp_path / "nowhere")})
     assert done.code == 0, done.err
-    assert schema_of(store) == [row for row in whole_schema if "vec_" not in row[1]]
+    assert schema_of(empty_store) == [row for row in whole_schema if "vec_" not in row[1]]
 
 
 def test_every_command_that_reads_is_tried_on_an_empty_store():

@@ -43,7 +43,7 @@ def imported(env: dict[str, str], args: Sequence[str], input: bytes = b"") -> se
     [
         (SAID, b""),
         (("append", "session_break", "--chat", "x:1"), b""),
-        (("append",), b'{"type":"memory_saved","content":"likes tea","importance":0.5}\n'),
+        (("append",), b'{"type":"memory_saved","memory_id":"t","content":"likes tea","importance":0.5}\n'),
         (("--version",), b""),
         (("--help",), b""),
         (("append", "--help"), b""),
@@ -68,11 +68,17 @@ def test_saving_a_memory_that_looks_for_no_duplicates_does_not_read(
     assert modules & (heavy | {"memlog.projector", "memlog.query", "memlog.service.store"}) == set()
 
 
+def test_a_memory_whose_id_is_derived_costs_an_append_little(environment: dict[str, str]) -> None:
+    modules = imported(environment, ("append",), b'{"type":"memory_saved","content":"likes tea"}\n')
+    assert modules & (HEAVY | LAYERS_ABOVE_THE_LOG) == {"hashlib", "unicodedata"}
+
+
 def test_the_second_line_of_a_segment_costs_no_import_either(environment: dict[str, str]) -> None:
     """An append that finds a segment reads its end, and is the usual one."""
     assert imported(environment, SAID) == imported(environment, SAID)
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_a_query_imports_what_an_append_does_not(environment: dict[str, str]) -> None:
     """Else the tests above would see nothing."""
     assert {"sqlite3", "hashlib", "memlog.query"} <= imported(environment, ("query", "tea", "--mode", "text"))

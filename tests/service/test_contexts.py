@@ -142,6 +142,7 @@ def test_five_memories_of_ten_candidates_and_twenty_passages_of_forty(store):
 
 
 def test_an_empty_store_gives_nothing(store):
+    (store.path / "log").mkdir(parents=True)
     assert (store.context("tea").text, store.context("tea", chat=CHAT).entries) == ("", [])
     assert json.loads(store.context("tea", form="json").text)["entries"] == []
 

@@ -1,0 +1,101 @@
+"""Warnings about events that can be stored, and probably say something else than their writer meant."""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from memlog.eventlog.acknowledgements import AppendWarning
+from memlog.eventlog.events import Event, tag_of
+
+_SET_BY_MEMLOG = ("type", "at", "crc")
+_MEANT = {
+    "timestamp": ("ts",),
+    "time": ("ts",),
+    "datetime": ("ts",),
+    "created_at": ("ts",),
+    "date": ("event_date", "ts"),
+    "text": ("content", "summary", "value"),
+    "body": ("content",),
+    "message": ("content",),
+    "author": ("name",),
+    "sender": ("name", "sender_id"),
+    "speaker": ("name",),
+    "user": ("name",),
+    "chat": ("chat_id",),
+    "topic": ("topic_key",),
+}
+"""Names that other programs give to members. Their spelling is too far from memlog's to be found by it."""
+
+_LONGEST_TYPO = 40
+"""Characters. The comparison of spellings takes quadratic time, and memlog's longest member has 18."""
+
+_MOST_WARNINGS = 8
+_MOST_SHOWN = 60
+
+
+def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
+    """What is odd about an event that can be stored.
+
+    members: all that was given.
+    """
+    known = (*_SET_BY_MEMLOG, *event.__struct_fields__)
+    unknown = [name for name in members if name not in known]
+    of_chat = (*_chat_form(event, members),)
+    if of_chat and "channel" in unknown:
+        unknown.remove("channel")
+    return (*_unknown_members(event, unknown), *of_chat)
+
+
+def _unknown_members(event: Event, unknown: list[str]) -> Iterator[AppendWarning]:
+    for name in unknown[:_MOST_WARNINGS]:
+        meant = _meant(event, name)
+        advice = "memlog keeps it and ignores it" if meant is None else f"did you mean {meant!r}?"
+        message = f"{_quoted(name)} is not a member of {tag_of(event)}: {advice}"
+        yield AppendWarning("unknown_member", _short(name), message)
+    if len(unknown) > _MOST_WARNINGS:
+        more = f"{len(unknown) - _MOST_WARNINGS} more members are not members of {tag_of(event)}"
+        yield AppendWarning("unknown_member", "…", more)
+
+
+def _meant(event: Event, name: str) -> str | None:
+    """The member whose name `name` most probably is a misspelling of."""
+    # Imported here: most events have no unknown members.
+    from difflib import get_close_matches
+
+    members = [member for member in event.__struct_fields__ if member != "at"]
+    alias = next((member for member in _MEANT.get(name.lower(), ()) if member in members), None)
+    if alias is not None or len(name) > _LONGEST_TYPO:
+        return alias
+    return next(iter(get_close_matches(name.lower(), members, n=1)), None)
+
+
+def _chat_form(event: Event, members: Mapping[str, msgspec.Raw]) -> Iterator[AppendWarning]:
+    """A chat is `channel` and `chat_id` in the events of a conversation, and one text in all others."""
+    chat_id = getattr(event, "chat_id", None)
+    if chat_id is None:
+        return
+    channel = getattr(event, "channel", None)
+    if channel is None and ":" not in chat_id:
+        given = msgspec.json.decode(members["channel"]) if "channel" in members else None
+        right = f"{given if isinstance(given, str) else 'telegram'}:{chat_id}"
+        yield AppendWarning(
+            "chat_form",
+            "chat_id",
+            f"chat_id is {_quoted(chat_id)}, without its channel, so --chat does not find it: write"
+            f" <channel>:<chat_id>, such as {_quoted(right)}",
+        )
+    elif channel is not None and chat_id.startswith(f"{channel}:"):
+        yield AppendWarning(
+            "chat_form",
+            "chat_id",
+            f"chat_id {_quoted(chat_id)} repeats the channel {_quoted(channel)}; did you mean"
+            f" {_quoted(chat_id.removeprefix(f'{channel}:'))}?",
+        )
+
+
+def _quoted(text: str) -> str:
+    return repr(_short(text))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"

@@ -1,0 +1,31 @@
+"""Whether a folder is a store. Only what writes makes one: a mistyped path is an error to whatever reads."""
+
+from pathlib import Path
+
+from memlog.eventlog import disk
+from memlog.eventlog.errors import NotFound
+from memlog.eventlog.streams import shown
+
+LOG = "log"
+SETTINGS_FILE = "memlog.toml"
+
+
+def check_store(folder: Path) -> None:
+    """Raises NotFound where `folder` is no store: it has neither a log nor a settings file."""
+    if not any(_exists(folder / name) for name in (LOG, SETTINGS_FILE)):
+        raise NotFound(
+            f"there is no store at {shown(folder)}",
+            hint="check --store and --project; the first append makes a store, and so does memlog init",
+            code="store_not_found",
+        )
+
+
+def _exists(path: Path) -> bool:
+    try:
+        disk.look(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        # Something is there. What reads it says why it cannot.
+        return True
+    return True

@@ -1,0 +1,83 @@
+"""Looks up whether the ids that callers give to new events are known, as far as the read model has come."""
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from memlog.eventlog.acknowledgements import IdHolder, KnownId
+from memlog.eventlog.damage import BadLine
+from memlog.eventlog.errors import MemlogError
+from memlog.eventlog.identity import content_hash
+from memlog.eventlog.line import decode
+from memlog.eventlog.segment import line_at
+from memlog.eventlog.streams import SegmentName
+from memlog.eventlog.upcast import Place
+from memlog.projector.generations import Generations
+from memlog.projector.sqlite import Connection, connect, wrapped
+from memlog.query.known import forgotten_ids, id_holders
+
+
+class KnownIds:
+    """The ids in the read model of the store at `store`, which is read as it is: it is not built, does not
+    catch up, and no lock of memlog's is taken. May be used from several threads.
+    """
+
+    def __init__(self, store: Path) -> None:
+        self._log = store / "log"
+        self._generations = Generations(store)
+        self._mutex = threading.Lock()
+        self._live: tuple[Path, Connection] | None = None
+
+    def __call__(self, stream: str, ids: Sequence[str]) -> dict[str, KnownId]:
+        """Those of `ids` that are known in `stream`; none where there is no read model that can be read.
+
+        The events are durable when this is asked, so no error of the read model may take their place.
+        """
+        with self._mutex, suppress(MemlogError, OSError), wrapped("the read model"):
+            db = self._connection()
+            if db is None:
+                return {}
+            holders = id_holders(db, stream, ids)
+            forgotten = forgotten_ids(db, stream, ids)
+            known = {name: KnownId() for name in forgotten}
+            for name, (segment, offset, length) in holders.items():
+                holder = IdHolder(stream, segment, offset)
+                content = self._content(name, holder, length)
+                if content is not None:
+                    known[name] = KnownId(holder, content)
+            return known
+        return {}
+
+    def close(self) -> None:
+        """Close what is open."""
+        with self._mutex:
+            self._close()
+
+    def _close(self) -> None:
+        if self._live is not None:
+            self._live[1].close()
+            self._live = None
+
+    def _connection(self) -> Connection | None:
+        path = self._generations.current()
+        if self._live is not None and self._live[0] != path:
+            self._close()
+        if path is not None and self._live is None:
+            self._live = (path, connect(path, "look"))
+        return None if self._live is None else self._live[1]
+
+    def _content(self, event_id: str, holder: IdHolder, length: int) -> bytes | None:
+        """The hash of what the log says there; None where it no longer holds the event of that id.
+
+        Not the hash that the read model has: another version of memlog may have made it.
+        """
+        segment = SegmentName.parse(holder.segment)
+        if segment is None:
+            return None
+        line = line_at(self._log, holder.stream, holder.segment, holder.offset, length)
+        try:
+            event = decode(line, Place(holder.stream, segment, holder.offset))
+        except BadLine:
+            return None
+        return content_hash(event) if event.id == event_id else None
