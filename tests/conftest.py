@@ -18,6 +18,7 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 @pytest.fixture
 def store(tmp_path):
     """A store of its own, in which nothing stands yet."""
+    (tmp_path / "store" / "log").mkdir(parents=True)
     with memlog.open(tmp_path / "store") as opened:
         yield opened
 

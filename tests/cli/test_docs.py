@@ -88,6 +88,14 @@ def test_what_cannot_be_read_is_named_and_stays_as_it_was(
     assert found(memlog, "needle") == ["notes/secret.md", "notes/secret/deep.md", "notes/tea.md"]
 
 
+def test_a_file_that_its_owner_can_put_right_is_named(memlog: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    for name in ("a.md", "b.md", "c.md", "d.md"):
+        (folder / name).write_bytes(b"caf\xe9\n")
+    assert b"mixed: skipped 4 not UTF-8 (a.md, b.md, c.md, \xe2\x80\xa6)" in memlog("docs", "add", folder).err
+
+
 def test_a_folder_that_cannot_be_listed_is_an_error(
     memlog: Run, locked: Path, bound_by_modes: dict[str, Any]
 ) -> None:

@@ -1,5 +1,6 @@
 """Doctor names each thing that is not as it should be, with its remedy; it fixes what is disposable alone."""
 
+import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -154,12 +155,17 @@ def missing(folder: Path) -> None:
     (folder / "model" / "CURRENT").unlink()
 
 
+def pipe(folder: Path) -> None:
+    missing(folder)
+    os.mkfifo(folder / "model" / "CURRENT")
+
+
 def damaged(folder: Path) -> None:
     (folder / "model" / (folder / "model" / "CURRENT").read_text().strip()).write_bytes(b"")
 
 
 @pytest.mark.parametrize(
-    ("plant", "state"), [(behind, "warning"), (missing, "warning"), (damaged, "problem")]
+    ("plant", "state"), [(behind, "warning"), (missing, "warning"), (pipe, "warning"), (damaged, "problem")]
 )
 def test_a_read_model_that_is_not_up_to_the_log_is_named_and_fixed(
     store: Path, plant: Callable[[Path], None], state: str

@@ -35,6 +35,24 @@ def test_append_takes_structs_dicts_and_lines(store):
     ]
 
 
+def test_append_says_which_event_has_the_id_already(store):
+    (first,) = store.append([said("tea", id="a")])
+    assert store.search("tea", mode="text").hits
+    again, other, fresh = store.append([said("tea", id="a"), said("coffee", id="a"), said("coffee")])
+    assert (again.duplicate, again.conflict) == (True, None)
+    assert other.conflict == memlog.IdHolder(first.stream, first.segment, first.offset)
+    assert [warning.code for warning in other.warnings] == ["conflict"]
+    assert (fresh.duplicate, fresh.conflict, fresh.warnings) == (False, None, ())
+
+
+def test_on_stored_is_called_with_what_became_durable(tmp_path):
+    told = []
+    with memlog.open(tmp_path / "store", on_stored=told.extend) as store:
+        saved = store.memories.save("tea", chat="7")
+    assert [position.id for position in told] == [saved.event_id]
+    assert [warning.code for warning in told[0].warnings] == ["chat_form"]
+
+
 def test_of_a_list_with_one_bad_event_nothing_is_written(store):
     with pytest.raises(memlog.BadInput, match="role"):
         store.append(

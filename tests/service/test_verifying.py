@@ -72,7 +72,7 @@ def test_what_came_later_is_checked_and_not_compared(store: Path) -> None:
     assert (found.ok, found.events) == (True, 3)
     path = max((store / "log" / "memory").iterdir(), key=lambda path: len(path.name))
     path.write_bytes(path.read_bytes().replace(b"later", b"never"))
-    assert checked(store).problems == ["1 lines of the log are not as memlog wrote them: memlog quarantine"]
+    assert checked(store).problems == ["1 line is not as memlog wrote it: memlog quarantine lists where"]
 
 
 def zero_bytes(folder: Path) -> None:
