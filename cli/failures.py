@@ -28,7 +28,7 @@ EXIT_CODES = {
     65: "bad data",
     69: "a model or service is away",
     70: "a fault of memlog",
-    71: "out of memory, or of what else the system lends",
+    71: "out of memory or descriptors",
     73: "cannot create",
     74: "input or output failed",
     75: "busy, try again",

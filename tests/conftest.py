@@ -17,8 +17,9 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 @pytest.fixture
 def store(tmp_path):
-    """A store of its own, in which nothing stands yet."""
-    (tmp_path / "store" / "log").mkdir(parents=True)
+    """A store of its own: settings that say nothing, and no log yet."""
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "memlog.toml").touch()
     with memlog.open(tmp_path / "store") as opened:
         yield opened
 

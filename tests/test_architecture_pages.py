@@ -26,6 +26,7 @@ def test_the_schema_on_the_page_is_the_one_that_is_executed(pytestconfig):
 
 
 def test_the_vector_tables_on_the_page_are_those_of_a_store(tmp_path):
+    (tmp_path / "log").mkdir()
     with memlog.open(tmp_path) as store:
         store.status()
     projector = Projector(tmp_path)

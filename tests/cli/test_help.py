@@ -81,7 +81,7 @@ def test_every_option_says_what_it_is_for(option: click.Option) -> None:
 
 def test_the_exit_codes_are_named() -> None:
     text = CliRunner().invoke(memlog_command, ["--help"], terminal_width=WIDTH).output
-    for code in ("0", "1", "2", "3", "65", "69", "70", "73", "74", "75", "130"):
+    for code in ("0", "1", "2", "3", "65", "69", "70", "71", "73", "74", "75", "130"):
         assert f" {code} " in text
 
 

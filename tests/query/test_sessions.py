@@ -182,7 +182,7 @@ def test_what_was_said_stays_as_it_was_and_a_speaker_has_the_name_that_the_messa
     with memlog.open(tmp_path) as store:
         store.append([memlog.Message(channel="cli", chat_id="1", role="user", name="Anna", content=odd)])
         store.append([memlog.Message(channel="cli", chat_id="2", role="user", content="another chat")])
-        assert store.session_content("cli", "1").content == f"Anna: {odd}"
+        assert store.session_content("cli", "1").content == f"user (Anna): {odd}"
 
 
 def test_all_of_a_session_is_its_content_where_no_limit_is_given(tmp_path):
@@ -219,6 +219,7 @@ def test_the_sessions_of_an_unknown_chat_are_not_found_and_of_an_empty_store_non
     with pytest.raises(memlog.NotFound) as caught:
         store.session_content("cli", "nobody")
     assert caught.value.code == "session_not_found"
+    (tmp_path / "empty" / "log").mkdir(parents=True)
     with memlog.open(tmp_path / "empty") as empty:
         assert empty.sessions(("cli", "nobody"), all=True) == []
         assert empty.sessions() == []

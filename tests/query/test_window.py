@@ -85,5 +85,6 @@ def test_an_unknown_chat_is_not_found_but_an_empty_store_knows_every_chat(store,
     with pytest.raises(memlog.NotFound) as raised:
         store.window("cli", "nobody")
     assert raised.value.code == "session_not_found"
+    (tmp_path / "empty" / "log").mkdir(parents=True)
     with memlog.open(tmp_path / "empty") as empty:
         assert empty.window("cli", "nobody").messages == []

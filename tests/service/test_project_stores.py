@@ -129,7 +129,9 @@ def test_what_is_no_store_is_no_project(projects, tmp_path):
     assert projects.list() == []
 
 
-def test_a_store_that_was_made_by_reading_is_listed(projects):
+def test_a_store_that_was_read_before_it_had_a_log_is_listed(projects):
+    projects.path("read").mkdir(parents=True)
+    (projects.path("read") / "memlog.toml").touch()
     with memlog.open(projects.path("read")) as store:
         store.status()
     (found,) = projects.list()
@@ -337,11 +339,12 @@ def test_what_cannot_be_removed_is_named_and_stays_listed(projects, monkeypatch)
     assert projects.list() == []
 
 
-def test_a_store_that_is_in_use_goes_on_empty(projects):
+def test_a_store_that_is_in_use_is_made_anew_by_the_next_append(projects):
     with memlog.open(make(projects, "work", "tea")) as store:
         assert store.search("tea", mode="text").hits
         projects.remove("work")
-        assert store.search("tea", mode="text").hits == []
+        with pytest.raises(memlog.NotFound):
+            store.search("tea", mode="text")
         store.append([memlog.MemorySaved(content="coffee")])
         assert store.search("coffee", mode="text").hits
     assert names(projects) == [("work", False)]

@@ -10,6 +10,7 @@ import memlog
 
 @pytest.fixture
 def store(tmp_path):
+    (tmp_path / "store" / "log").mkdir(parents=True)
     with memlog.open(tmp_path / "store", durability="os") as opened:
         yield opened
 

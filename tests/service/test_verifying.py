@@ -47,10 +47,14 @@ def test_a_clean_store_is_clean(store: Path) -> None:
 
 
 def test_an_empty_store_is_clean(tmp_path: Path) -> None:
+    with pytest.raises(memlog.NotFound):
+        checked(tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+    (tmp_path / "store" / "log").mkdir(parents=True)
     found = checked(tmp_path / "store")
     assert (found.ok, found.digest, found.events) == (True, None, 0)
     assert found.notes == ["there is no read model: memlog project"]
-    assert not (tmp_path / "store").exists()
+    assert not (tmp_path / "store" / "model").exists()
 
 
 def test_a_store_without_a_read_model_has_its_log_checked(store: Path) -> None:

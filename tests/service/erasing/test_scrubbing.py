@@ -285,7 +285,7 @@ def test_a_text_is_found_in_every_spelling_and_in_names(store):
 
 def test_a_text_across_blocks_and_pages_is_found(store, monkeypatch):
     monkeypatch.setattr("memlog.service.erasing.proving._BLOCK", 64)
-    store.path.mkdir()
+    store.path.mkdir(exist_ok=True)
     (store.path / "long").write_bytes(b"#" * 60 + b"across two blocks" + b"#" * 1000)
     text = "".join(f"{number} tea " for number in range(3000))
     with closing(sqlite3.connect(store.path / "pages.db")) as db:
@@ -302,7 +302,7 @@ def test_a_text_across_blocks_and_pages_is_found(store, monkeypatch):
 
 
 def test_links_and_pipes_are_named_and_not_read(store, tmp_path):
-    store.path.mkdir()
+    store.path.mkdir(exist_ok=True)
     (tmp_path / "elsewhere").write_text(SECRET)
     (store.path / "link").symlink_to(tmp_path / "elsewhere")
     os.mkfifo(store.path / "pipe")
@@ -310,7 +310,7 @@ def test_links_and_pipes_are_named_and_not_read(store, tmp_path):
     assert (proof.found, proof.left_out) == ([], ["link", "pipe"])
 
 
-def test_no_text_is_no_question_and_a_store_that_is_not_there_holds_nothing(store):
+def test_no_text_is_no_question_and_a_store_without_a_log_holds_nothing(store):
     with pytest.raises(memlog.BadInput):
         store.prove("")
-    assert (store.prove("x").files, segments_about(store.path / "log")) == (0, [])
+    assert (store.prove("x").found, segments_about(store.path / "log")) == ([], [])
