@@ -20,7 +20,7 @@ MODULES = sorted(
 TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(found)}
 
 CAUGHT_INSIDE = {
-    *("BadLine", "Damaged", "HistoryChanged", "NoReader", "Unfit"),
+    *("BadLine", "Damaged", "HistoryChanged", "NoReader", "OutputError", "Unfit"),
     *("_Doubt", "_GenerationChanged", "_Stopped"),
 }
 """How one module tells another what it met, which makes a row, a replay, a report or an error of it."""
@@ -28,7 +28,7 @@ CAUGHT_INSIDE = {
 OF_PYTHON = {"ValueError", "TypeError", "AttributeError", "OSError", "FileExistsError"}
 """What Python's own calls raise in the same place, so that one `except` takes both."""
 
-VARIABLES = {"outcome", "TOO_LONG", "_failure"}
+VARIABLES = {"outcome", "TOO_LONG", "_failure", "frozen"}
 """Names that hold an error of the tree which was made elsewhere."""
 
 

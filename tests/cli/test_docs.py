@@ -213,6 +213,7 @@ def test_a_status_and_a_job_have_their_shapes(memlog: Run, notes: Path) -> None:
     assert (job["state"], job["done"], job["total"]) == ("done", 2, 2)
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_an_empty_store_has_no_sources(memlog: Run) -> None:
     assert memlog("docs", "list", "--json").json == {"sources": []}
     assert b"no sources" in memlog("docs", "list").err
