@@ -15,6 +15,7 @@ def view(store: Path) -> Path:
     return store / "model" / "core_memory.json"
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_an_unknown_key_cannot_be_deleted(memlog: Run) -> None:
     done = memlog("core", "delete", "user", "name", "--json")
     assert (done.code, done.error["code"]) == (1, "core_key_not_found")

@@ -36,6 +36,7 @@ def test_facts_as_json(memlog):
     assert [each["stream"] for each in removed] == ["facts"]
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_what_is_not_stored_is_said_on_stdout_with_exit_code_0(memlog):
     for command in (("ask", "second favourite colour"), ("fact", "get", "city")):
         done = memlog(*command)
@@ -50,6 +51,7 @@ def test_another_chats_fact_is_said_to_be(memlog):
     assert (done.out, b"of telegram:7 (another chat" in done.err) == (b"Oulu\n", True)
 
 
+@pytest.mark.usefixtures("empty_store")
 @pytest.mark.parametrize(
     ("args", "code"),
     [

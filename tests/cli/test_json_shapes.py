@@ -408,6 +408,7 @@ def test_summaries(memlog: Run, append: Run) -> None:
     assert memlog("summaries", "--chat", "x:2", "--json").code == 1
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_sessions_and_summaries_of_an_empty_store(memlog: Run) -> None:
     assert memlog("sessions", "--chat", "x:1", "--json").json == {"sessions": []}
     assert memlog("summaries", "--chat", "x:1", "--json").json == {"summaries": []}
