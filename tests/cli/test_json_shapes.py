@@ -133,6 +133,7 @@ def test_query_with_the_model(memlog: Run, append: Run) -> None:
     assert 0 < hit["similarity"] <= 1
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_query_that_finds_nothing(memlog: Run) -> None:
     result = memlog("query", "tea", "--mode", "text", "--json").json
     assert result["hits"] == []
@@ -173,11 +174,13 @@ def test_window(memlog: Run, append: Run) -> None:
     }
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_window_of_a_chat_that_is_to_come(memlog: Run) -> None:
     empty = {"chat": "x:1", "session_start": None, "messages": []}
     assert memlog("window", "--chat", "x:1", "--json").json == empty
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_core(memlog: Run) -> None:
     assert memlog("core", "get", "--json").json == {"user": {}, "agent": {}}
     assert list(memlog("core", "set", "user", "name", "Ann", "--json").json) == POSITION
@@ -190,6 +193,7 @@ def test_core(memlog: Run) -> None:
     assert memlog("core", "get", "user", "--json").json == {"user": {}}
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_quarantine(memlog: Run, segment: Run) -> None:
     assert memlog("quarantine", "--json").json == {"lines": []}
     segment("memory", b"\nhello\n")
