@@ -61,6 +61,26 @@ def locked(path: Path, what: str, timeout: float, *, if_stopped: float | None = 
         disk.close(fd)
 
 
+@contextmanager
+def locked_if_there(
+    path: Path, what: str, timeout: float, *, if_stopped: float | None = None
+) -> Iterator[bool]:
+    """Hold the lock file at `path` where it stands, also where it cannot be written; whether it does.
+
+    Raises as `acquire`.
+    """
+    try:
+        fd = disk.open(path, disk.READ)
+    except FileNotFoundError:
+        yield False
+        return
+    try:
+        acquire(fd, what, timeout, if_stopped=if_stopped)
+        yield True
+    finally:
+        disk.close(fd)
+
+
 def is_held(path: Path) -> bool:
     """Whether anybody holds the lock file at `path`; one that does not stand is nobody's."""
     try:

@@ -186,12 +186,14 @@ class Projects:
         log = path / "log"
         with ExitStack() as held:
             # A watch holds its own as long as it runs, and would make the store anew.
-            held.enter_context(_held(path / _WATCH, "the store", 0))
-            held.enter_context(_held(path / _SCRUB, "the scrub", lock_timeout))
-            held.enter_context(_held(path / "model" / "build.lock", "the rebuild", lock_timeout))
+            held.enter_context(locks.locked_if_there(path / _WATCH, "the store", 0))
+            held.enter_context(locks.locked_if_there(path / _SCRUB, "the scrub", lock_timeout))
+            held.enter_context(
+                locks.locked_if_there(path / "model" / "build.lock", "the rebuild", lock_timeout)
+            )
             held.enter_context(locks.locked(path / _LOCK, "the read model", lock_timeout))
             for file in (log / SEALS, *(segment.path for segment in segments_of(log)[0])):
-                with _held(file, shown(file.relative_to(path)), lock_timeout):
+                with locks.locked_if_there(file, shown(file.relative_to(path)), lock_timeout):
                     pass
             disk.rename(path, aside)
         sync_folder(self.folder)
@@ -215,21 +217,6 @@ def _naming(path: Path) -> Iterator[None]:
     except OSError as error:
         where = shown(error.filename or path)
         raise LogError(f"{where}: {error.strerror}", hint=_NOT_WRITTEN, retryable=False) from error
-
-
-@contextmanager
-def _held(file: Path, what: str, timeout: float) -> Iterator[None]:
-    """Hold the lock of a file, where it stands."""
-    try:
-        fd = disk.open(file, disk.READ)
-    except FileNotFoundError:
-        yield
-        return
-    try:
-        locks.acquire(fd, what, timeout)
-        yield
-    finally:
-        disk.close(fd)
 
 
 def _names(name: str, folder: str) -> bool:

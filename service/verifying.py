@@ -7,7 +7,7 @@ import msgspec
 from memlog.eventlog import disk
 from memlog.eventlog.checking import LogCheck, check_log
 from memlog.eventlog.errors import DatabaseError
-from memlog.eventlog.locks import locked
+from memlog.eventlog.locks import locked_if_there
 from memlog.eventlog.streams import segments_of
 from memlog.projector import passages, schema
 from memlog.projector.cache import check_cache, count_unused
@@ -27,11 +27,12 @@ each byte of the log, so 1 GB at most."""
 def verify_store(read_model: ReadModel, progress: Progress | None) -> Verification:
     """See `Store.verify`."""
     found = _verified(read_model, progress)
-    if found.ok or read_model.is_read_only:
+    if found.ok:
         return found
-    # A scrub that ran beside this changed lines between two looks at them.
-    with locked(scrub_lock(read_model.path), "the log", _LONGEST_SCRUB, if_stopped=_STOPPED):
-        return _verified(read_model, progress)
+    # A scrub that ran beside this has changed lines between two looks at them, and left its lock file.
+    lock = scrub_lock(read_model.path)
+    with locked_if_there(lock, "the log", _LONGEST_SCRUB, if_stopped=_STOPPED) as has_been_scrubbed:
+        return _verified(read_model, progress) if has_been_scrubbed else found
 
 
 def _verified(read_model: ReadModel, progress: Progress | None) -> Verification:

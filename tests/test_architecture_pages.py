@@ -52,6 +52,8 @@ def test_a_store_holds_what_the_page_says_and_nothing_else(tmp_path):
     with memlog.open(tmp_path) as store:
         store.append([memlog.MemorySaved(content="tea")])
         store.watch(once=True)
+        store.forget(match="tea")
+        store.scrub()
     rows = set(
         re.findall(r"^\| `([\w.]+)/?` \|", ARCHITECTURE.partition("What is disposable")[2], re.MULTILINE)
     )
