@@ -40,7 +40,10 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 _ROUNDS_A_STORE = 12
 _PATIENCE = 120
 _TICK = 0.02
-_LATE = 4.0
+_WARM = 10.0
+"""Seconds at most for a process to start and to load the model."""
+
+_LATE = 6.0
 """Seconds for what stood still to write what it has computed."""
 _KILLS_A_TICK = 0.008
 
@@ -175,11 +178,11 @@ class _Storm:
 
     def _round(self, number: int, actors: list[_Actor]) -> None:
         self._append(f"kept {number}")
-        self._append(_MARK)
+        self._append(_MARK, count=24)
         self._keys += self._keys_of_passages()
-        self._pass_time(actors, self._chance.uniform(0, 1.5))
+        self._pass_time_until_embedding(actors)
         # What stands still now goes on with the erased texts that it has read when they are gone.
-        paused = self._chance.sample(actors[:_EMBEDDING], self._chance.randint(0, _EMBEDDING))
+        paused = self._chance.sample(actors[:_EMBEDDING], self._chance.randint(1, _EMBEDDING))
         for actor in paused:
             actor.pause()
         self._until_done(actors, "forget", "--match", _MARK, "--yes")
@@ -189,13 +192,13 @@ class _Storm:
         for actor in paused:
             actor.go_on()
         # What was in flight when the scrub ended has come to its end, too.
-        self._pass_time(actors, _LATE if paused else self._chance.uniform(0, _LATE))
+        self._pass_time(actors, _LATE)
         self._look()
 
-    def _append(self, word: str) -> None:
+    def _append(self, word: str, count: int = 8) -> None:
         texts = [
             f"{word} {self._chance.random()} of the harbour " * self._chance.choice([1, 40, 60])
-            for _ in range(8)
+            for _ in range(count)
         ]
         chats = [self._chance.choice("123") for _ in texts]
         self._kept += len(texts)
@@ -252,6 +255,13 @@ class _Storm:
                 return
             time.sleep(min(_TICK, left))
 
+    def _pass_time_until_embedding(self, actors: list[_Actor]) -> None:
+        """Until the first vectors come, so that others are being computed."""
+        known, end = len(self._cached_keys()), time.monotonic() + _WARM
+        while len(self._cached_keys()) <= known and time.monotonic() < end:
+            self._pass_time(actors, _TICK)
+        self._pass_time(actors, self._chance.uniform(0, 0.3))
+
     def _look(self) -> None:
         """See that nothing is left of what was erased."""
         self._check(self._around.left() == [], f"left outside the store: {self._around.left()}")
@@ -272,6 +282,8 @@ class _Storm:
         if not path.exists():
             return set()
         with closing(sqlite3.connect(path, timeout=_PATIENCE)) as db:
+            if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'vectors'").fetchone():
+                return set()
             return {key for (key,) in db.execute("SELECT text_sha256 FROM vectors")}
 
     def _look_for_stray_vectors(self) -> None:
