@@ -81,7 +81,7 @@ class _Actor:
     def _start(self) -> None:
         self._command = self._next_command()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `_ended` closes it
-        self._was_killed = False
+        self._was_killed = self._is_paused = False
         self._process = subprocess.Popen(
             [*_MEMLOG, *self._command],
             env=self._storm.environment,
@@ -97,18 +97,20 @@ class _Actor:
             self._start()
 
     def end(self, number: signal.Signals) -> None:
-        """Send it a signal; `turn` runs it again."""
-        if self._process.poll() is None:
+        """Send it a signal, unless it stands still; `turn` runs it again."""
+        if self._process.poll() is None and not self._is_paused:
             self._was_killed = True
             self._process.send_signal(number)
 
     def pause(self) -> None:
         """Have it stand still in whatever it is doing."""
         if self._process.poll() is None:
+            self._is_paused = True
             self._process.send_signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
         """Have it go on where it stood still."""
+        self._is_paused = False
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGCONT)
 
