@@ -35,7 +35,7 @@ def taken_over(tmp_path, monkeypatch):
     """Readers whose library for PDFs runs the files that it reads."""
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib/pypdf.py").write_text(_LIBRARY)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lib"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lib"), prepend=os.pathsep)
     with closing(Readers(1, on_wait=lambda: None)) as readers:
         yield readers
 
@@ -227,6 +227,7 @@ readers.Readers(60, on_wait=lambda: None).text_of({code!r}.encode(), "pdf")
 """
     parent = subprocess.Popen([sys.executable, "-c", program])
     while not (told.exists() and told.read_text()):
+        assert parent.poll() is None
         time.sleep(0.02)
     pid = int(told.read_text())
     parent.kill()
