@@ -26,7 +26,10 @@ _COLUMNS = ("position", "id", "type", "words")
 )
 @click.option("--memory", type=TEXT, metavar="ID", help="Every event that touched this memory.")
 @click.option(
-    "--match", type=TEXT, metavar="REGEX", help="Every event that says this (Python's re; it sets no limit)."
+    "--match",
+    type=TEXT,
+    metavar="REGEX",
+    help="Every event that says this (Python's re; at most 5 s an event).",
 )
 @click.option("--reason", type=TEXT, help="Why, for those who read the log. It stays there for ever.")
 @click.option("--dry-run", is_flag=True, help="Only list what would go.")

@@ -4,13 +4,13 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import click
 import msgspec
 
 # C0 but tab and newline, DEL, C1, and the marks that reverse or hide text (CWE-150).
-# A text, which `re` compiles when it is first needed: an acknowledgement does not need it.
 _CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
@@ -40,14 +40,20 @@ def print_lines(lines: Iterable[bytes]) -> None:
 def _on_a_terminal(line: bytes) -> bytes:
     """JSON says the same with its control characters and bidi marks as escapes."""
     text = line.decode(errors="backslashreplace")
-    return re.sub(_CONTROLS, lambda match: f"\\u{ord(match[0]):04x}", text).encode()
+    return _controls().sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
 
 
 def printable(text: str) -> str:
     r"""`text` with control characters and bidi marks as `\x1b`: stored text must not drive a terminal."""
     if text.isascii() and text.isprintable():
         return text
-    return re.sub(_CONTROLS, lambda match: match[0].encode("unicode_escape").decode(), text)
+    return _controls().sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+@cache
+def _controls() -> re.Pattern[str]:
+    # Compiled when it is first needed: an acknowledgement does not need it.
+    return re.compile(_CONTROLS)
 
 
 def one_line(text: str) -> str:

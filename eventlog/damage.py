@@ -64,7 +64,7 @@ class BadLine(Exception):
 # Texts, which `re` compiles when they are first needed: a good line needs neither.
 _ESCAPE = rb"(?s)\\u([0-9a-fA-F]{4})|\\."
 # Possessive: a string that is not closed would cost a backtracking point for each of its bytes.
-_STRING_OR_BRACKET = rb'(?s)"(?:[^"\\]++|\\.)*+"|["{}\[\]]'
+_STRING_OR_BRACKET = rb'(?s)"(?:[^"\\]++|\\.)*+(?P<end>"?)|[{}\[\]]'
 
 
 def check_length(length: int) -> None:
@@ -116,16 +116,16 @@ def _depths(line: bytes) -> Iterator[int]:
     """How many objects and lists are open behind each bracket; one more behind a string that never ends."""
     depth = 0
     for token in re.finditer(_STRING_OR_BRACKET, line):
-        match token[0]:
+        match token[0][:1]:
             case b"{" | b"[":
                 depth += 1
             case b"}" | b"]":
                 depth -= 1
-            case b'"':
+            case _ if token["end"]:
+                continue
+            case _:
                 yield depth + 1
                 return
-            case _:
-                continue
         yield depth
 
 

@@ -24,7 +24,7 @@ _OWN = ("log", "model", "cache", "memlog.toml", _LOCK, _SCRUB, _WATCH)
 """What memlog makes in a store's folder."""
 
 # No project's folder has a `~`.
-_ASIDE = re.compile(r"(.+)~[0-9a-f]{8}")
+_ASIDE = re.compile(r"([^~]+)~[0-9a-f]{8}")
 _ASIDE_HEAD = 240  # a name has 255 bytes at most
 
 _NOT_WRITTEN = "see that all in it can be written, then remove it again"
@@ -165,7 +165,7 @@ class Projects:
         try:
             mode = disk.look(path).st_mode
         except FileNotFoundError:
-            if any(_ASIDE.sub(r"\1", rest.name) == path.name[:_ASIDE_HEAD] for rest, _ in left):
+            if any(rest.name.partition("~")[0] == path.name[:_ASIDE_HEAD] for rest, _ in left):
                 return False
             raise unknown_project(name) from None
         if stat.S_ISLNK(mode):

@@ -205,7 +205,7 @@ def has_its_crc(line: bytes) -> bool:
 def _decoded(line: bytes, kind: type[_T]) -> _T | None:
     try:
         return msgspec.json.decode(line, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 

@@ -11,6 +11,7 @@ every 16 characters: to the vocabulary a word of a million letters is one token,
 import math
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Literal, get_args
 
 from memlog.eventlog.errors import BadInput
@@ -23,9 +24,8 @@ COUNTERS: tuple[Counter, ...] = get_args(Counter)
 _CHARACTERS = 16
 """Of a token at most, in what is weighed."""
 
-# Texts, which `re` compiles when they are first needed: few ask for the heuristic.
 _CHINESE = r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]"
-_WORD = r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)+(?!\S)"
+_WORD = r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)++(?!\S)"
 
 
 def check_counter(counter: str) -> None:
@@ -59,8 +59,15 @@ def tokens(text: str, counter: Counter) -> int:
 
 
 def _heuristic(text: str) -> float:
-    chinese = len(re.findall(_CHINESE, text))
-    return chinese * 1.5 + len(re.findall(_WORD, re.sub(_CHINESE, " ", text))) * 0.75
+    chinese, word = _patterns()
+    rest, count = chinese.subn(" ", text)
+    return count * 1.5 + len(word.findall(rest)) * 0.75
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    # Compiled when they are first needed: few ask for the heuristic.
+    return re.compile(_CHINESE), re.compile(_WORD)
 
 
 _WEIGHTS: dict[Counter, Callable[[str], float]] = {

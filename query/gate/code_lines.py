@@ -24,10 +24,10 @@ _TOOL_WITH_VERB = re.compile(
 
 _CODE = re.compile(
     r"""
-      \{$ | ^\} | [(){}=\[\]].*;$ | ^\S+(?:\ \S+)?;$         # blocks and statements of C's family
+      \{$ | ^\} | ^\S+(?:\ \S+)?;$                          # blocks and statements of C's family
     | ^[\])}][\])};,]*$
-    | ^(?:async\ )?(?:def|class)\ \w+.*:$
-    | ^(?:if|for|while|with|elif|except)\b.*[()=<>\[\]].*:$ | ^for\ \w+(?:,\ ?\w+)*\ in\ [\w.]+:$
+    | ^(?:async\ )?(?:def|class)\ \w.*:$
+    | ^(?:if|for|while|with|elif|except)\b[^()=<>\[\]]*+[()=<>\[\]].*:$ | ^for\ \w+(?:,\ ?\w+)*\ in\ [\w.]+:$
     | ^(?:else|try|finally):$
     | ^import\ [\w.]+(?:\ as\ \w+)?;?$ | ^from\ [\w.]+\ import\b | ^import\ .+\ from\ ["']
     | ^(?:const|let|var|val)\ [\w{\[][\w,\ }\]]*=
@@ -39,7 +39,7 @@ _CODE = re.compile(
     | ^</?\w[^>]*>                                          # markup
     | ^(?:SELECT|INSERT\ INTO|UPDATE|DELETE\ FROM|CREATE|ALTER|DROP|FROM|WHERE|JOIN|VALUES)\ \S
     | ^diff\ --git | ^index\ \w{7} | ^@@\ | ^\+\+\+\ | ^---\ [\w/.]
-    | ^Traceback | ^File\ ".*",\ line | ^at\ \S+\(.*\)$     # a stack trace
+    | ^Traceback | ^File\ ".*",\ line | ^at\ \S[^\s(]*+\(.*\)$     # a stack trace
     | ^[\w.]*(?:Error|Exception|Warning)(?::|$)
     | ^\[?\d{4}-\d\d-\d\d[T\ ]\d\d:\d\d                     # a log
     | ^"[^"]+":\ .*,?$ | ^[{\[]\s*["{\[] | ^\[.*\]$         # JSON
@@ -47,7 +47,8 @@ _CODE = re.compile(
     """,
     re.VERBOSE,
 )
-_REMARK = re.compile(r"\s+(?://|/\*|#)\s.*$")
+_BRACKET = re.compile(r"[(){}=\[\]]")
+_REMARK = re.compile(r"(?<!\s)\s++(?://|/\*|#)\s.*$")
 _BESIDE = re.compile(r"^(?:#|//|/\*|\*|--|;|<!--|[-+]\S|[-+]$|\t| {2,})")
 """What is code only where code stands beside it: comments, lines that are set in, the lines of a diff."""
 
@@ -72,7 +73,8 @@ def ends_of(text: str, longest: int) -> str:
 
 def _is_code(line: str) -> bool:
     line = _REMARK.sub("", line)
-    if _CODE.search(line) or _TOOL_WITH_VERB.match(line):
+    is_statement = line.endswith(";") and _BRACKET.search(line) is not None
+    if is_statement or _CODE.search(line) or _TOOL_WITH_VERB.match(line):
         return True
     tool = _TOOL.match(line)
     return tool is not None and _SHELL_SIGN.search(line, tool.end()) is not None

@@ -20,6 +20,9 @@ from memlog.query.gate.words import WORDS
 Reason = Literal["memory", "question", "prose", "greeting", "acknowledgement", "code", "short"]
 """Why a look is worth it, the first three, or is not."""
 
+LONGEST = 100_000
+"""Characters at the beginning of a long text, and as many at its end, that are searched for fenced blocks."""
+
 LOOKED_AT = 1000
 """Characters at the beginning of a long text, and as many at its end, that are looked at for code."""
 
@@ -70,9 +73,9 @@ def should_retrieve(text: str) -> Gate:
     memory, in English, Russian, Chinese and Finnish, and for whatever says enough. The same text has the same
     answer. It takes less than a millisecond and needs no store.
     """
-    said = without_code(text, LOOKED_AT)
+    said = without_code(ends_of(text, LONGEST), LOOKED_AT)
     if not said:
-        return Gate(retrieve=False, reason="code" if text.strip() else "short")
+        return Gate(retrieve=False, reason="short" if text.isspace() or not text else "code")
     folded = unicodedata.normalize("NFKC", ends_of(said, _READ)).casefold().translate(_FOLDED)
     clauses = [_Clause(part) for part in _CLAUSE.split(folded)]
     left = [clause for clause in clauses if not clause.is_social]

@@ -18,6 +18,9 @@ from memlog.query.spelling import other_spelling
 MAX_WORDS = 64
 """More different words than this make a search slow and no better; the search says when it left some out."""
 
+LONGEST = 100_000
+"""Characters of a question that are read, which takes 40 ms; the search says when there were more."""
+
 _PHRASE = re.compile(r'"([^"]+)"')
 _PREFIX_LENGTH = 3
 
@@ -31,6 +34,7 @@ class Question:
     forms: the same, each as an expression for all its forms.
     names: the words of each path, address, version or code among the rest, to be found next to each other.
     left_out: how many different words were too many.
+    is_cut: whether it was longer than what is read of it.
     fts5: an expression in FTS5's own syntax, as it was given.
     """
 
@@ -39,6 +43,7 @@ class Question:
     names: tuple[str, ...] = ()
     forms: tuple[str, ...] = ()
     left_out: int = 0
+    is_cut: bool = False
     fts5: str | None = None
 
     @property
@@ -66,6 +71,7 @@ class Question:
 
 def parse(text: str) -> Question:
     """The words and phrases of `text`, analysed as the index is."""
+    is_cut, text = len(text) > LONGEST, text[:LONGEST]
     phrases = [" ".join(written_words(phrase)) for phrase in _PHRASE.findall(text)]
     rest = _PHRASE.sub(" ", text)
     words = question_words(rest)
@@ -78,6 +84,7 @@ def parse(text: str) -> Question:
         names=tuple(dict.fromkeys(names))[:MAX_WORDS],
         forms=tuple(dict.fromkeys(" OR ".join(_terms(word)) for word in kept[:MAX_WORDS])),
         left_out=max(0, len(kept) - MAX_WORDS),
+        is_cut=is_cut,
     )
 
 

@@ -143,9 +143,5 @@ def _lines(text: str) -> Iterator[str]:
 
 def _without_comments(text: str) -> str:
     """`text` without `<!-- … -->`; one that does not end goes on to the end."""
-    kept = []
-    while text:
-        before, _, rest = text.partition("<!--")
-        kept.append(before)
-        text = rest.partition("-->")[2]
-    return "".join(kept)
+    first, *opened = text.split("<!--")
+    return "".join([first, *(part.partition("-->")[2] for part in opened)])

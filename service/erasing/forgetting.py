@@ -23,6 +23,7 @@ from memlog.projector import passages
 from memlog.projector.cache import keep_only
 from memlog.projector.sqlite import Connection
 from memlog.query import traces
+from memlog.service.erasing.stranger_pattern import BadPattern, searching
 from memlog.service.read_model import ReadModel
 
 _WORDS_LENGTH = 60
@@ -113,15 +114,12 @@ class Forgetting:
     def match(self, pattern: str, reason: str | None, confirm: Confirm) -> Forgotten:
         """Forget every event that says what `pattern` finds."""
         try:
-            search = re.compile(pattern).search
-        except re.error as error:
-            hint = "https://docs.python.org/3/library/re.html"
-            raise BadInput(f"{pattern!r} is no regular expression: {error}", hint=hint) from error
-
-        def wants(entry: Entry) -> bool:
-            return any(map(search, texts_of(entry)))
-
-        return self._forget(lambda _: _Asked(segments_about(self._log.path), wants, set()), reason, confirm)
+            with searching(pattern) as finds:
+                asked = _Asked(segments_about(self._log.path), lambda entry: finds(texts_of(entry)), set())
+                return self._forget(lambda _: asked, reason, confirm)
+        except BadPattern as error:
+            hint = "https://docs.python.org/3/library/re.html; no repeat within a repeat, as in (a+)+"
+            raise BadInput(f"the pattern {pattern!r} cannot be used: {error}", hint=hint) from error
 
     def _forget(
         self, asked: Callable[[Connection], _Asked], reason: str | None, confirm: Confirm

@@ -45,7 +45,7 @@ _CLEANED = (
     (re.compile(r"!?\[([^\]\n]{0,200})\]\([^()\n]{0,500}\)"), r"\1"),
     (re.compile(r"^ ?#{1,6} | #+ ?$", re.MULTILINE), ""),
     (re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|~~"), ""),
-    (re.compile(r" +$", re.MULTILINE), ""),
+    (re.compile(r"(?<! ) ++$", re.MULTILINE), ""),
 )
 
 _WORD = r"[^\W\d_][\w'’-]*"
@@ -107,8 +107,9 @@ _OPEN = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_ENDS = re.compile(r"(?P<before>\w{0,3})[.!?…]{1,5}(?P<after>\s+|$)")
-_JOINT = re.compile(r"(?:[,;.]|(?:^|\s)(?:and|и|а|ja|sekä))+\s*$", re.IGNORECASE)
-_ASIDE = re.compile(r",\s|\s[-–—]\s|\([^)]*[^\W\d_]")
+_LAST_JOINT = re.compile(r"(?:[,;.]|(?:^|\s)(?:and|и|а|ja|sekä))\Z", re.IGNORECASE)
+_LONGEST_JOINT = len(" sekä")
+_ASIDE = re.compile(r",\s|\s[-–—]\s|\((?:(?![()])[\W\d_])*+[^\W\d_]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SHORTEST_END = 3
 _QUOTES = ' "“”«»'
@@ -232,7 +233,7 @@ def _value(item: str, *, on_line: bool) -> str:
     item = item.strip()
     if "\n" in item or len(item) > _LONGEST_VALUE:
         raise _Doubt(f"a value is long: {item[:30]!r}…")
-    value = _JOINT.sub("", item).strip(_QUOTES)
+    value = _without_joints(item).strip(_QUOTES)
     if not value:
         raise _Doubt("a rank has no value")
     if _CONTROL.search(value):
@@ -243,6 +244,14 @@ def _value(item: str, *, on_line: bool) -> str:
     if has_more or (not on_line and _ASIDE.search(value)):
         raise _Doubt(f"more is said of a value: {value!r}")
     return value
+
+
+def _without_joints(item: str) -> str:
+    """`item` without the signs and words at its end that join it to the next one."""
+    end = len(item)
+    while joint := _LAST_JOINT.search(item, max(0, end - _LONGEST_JOINT), end):
+        end = joint.start()
+    return item[:end]
 
 
 def _line_ends(last: str) -> int:

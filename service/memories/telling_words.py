@@ -106,7 +106,7 @@ _RUSSIAN_VERB = re.compile("(?P<stem>[а-я]{3,}?)(?:[оеыи]ва|[ауюяи�
 _FINNISH_VERB = re.compile("(?P<stem>[a-zäö]{3,}?)(?:t?tiin|[td](?:aan|ään)|aa|ää|oi|si)")
 """Tenses that Snowball's stems tell apart: использует, использовал; maksetaan, maksettiin; maksaa, maksoi."""
 
-_WITHOUT = re.compile(r".+(?:n't|matta|mättä|t[oö]n|tt[oö]m\w+|less)")
+_WITHOUT = re.compile(r".+(?:n't|matta|mättä|t[oö]n|tt[oö]m\w{1,20}|less)")
 """What is not, by the end of a word: isn't, juomatta, sokeriton, sugarless."""
 
 

@@ -209,3 +209,11 @@ def test_every_phrase_of_the_tables_is_folded_and_stands_once_in_its_table():
             assert table == table.casefold().replace("ё", "е").replace("’", "'"), (language, name)
             assert len(phrases) == len(set(phrases)), (language, name)
             assert "" not in phrases or table == "", (language, name)
+
+
+@pytest.mark.parametrize("atom", ["```\n", " ", "a;", '{"a":', "(", "at (", "if x("])
+def test_a_text_of_16_mib_takes_no_longer_than_its_ends(atom):
+    text = atom * (16 * 1024 * 1024 // len(atom))
+    started = time.process_time()
+    memlog.should_retrieve(text)
+    assert time.process_time() - started < 0.1

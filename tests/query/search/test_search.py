@@ -1,6 +1,7 @@
 """Search over messages and memories: BEHAVIOUR C1, C2, C3 and C4, and the four languages of the week."""
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -323,3 +324,12 @@ def test_what_matches_nothing_gives_an_empty_list(store):
     store.append([said("green tea")])
     result = store.search("quantum", mode="text")
     assert (result.hits, result.silent) == ([], {})
+
+
+def test_a_question_of_16_mib_is_read_to_its_100_000th_character_and_says_so(store):
+    store.append([memlog.Message(channel="cli", chat_id="1", role="user", content="green tea")])
+    started = time.process_time()
+    found = store.search("green " * (16 * 1024 * 1024 // 6), mode="text")
+    assert time.process_time() - started < 2
+    assert [hit.content for hit in found.hits] == ["green tea"]
+    assert found.silent == {"text": "only the first 100,000 characters of the question were read"}

@@ -13,6 +13,7 @@ import memlog
 from memlog.eventlog import disk
 from memlog.projector.cache import cache_file
 from memlog.query.filters import Filters
+from memlog.service.erasing import stranger_pattern
 
 STREAM = "conversations/cli_1"
 SEGMENT = "2026-02-24.jsonl"
@@ -397,3 +398,16 @@ def test_a_forgotten_document_is_not_found(store, tmp_path):
     assert store.search("4711", mode="text", filters=Filters()).hits
     assert store.forget(match="4711").redacted == 1
     assert store.search("4711", mode="text", filters=Filters()).hits == []
+
+
+def test_a_pattern_that_never_ends_is_refused_and_nothing_is_forgotten(store, monkeypatch):
+    monkeypatch.setattr(stranger_pattern, "SECONDS", 1)
+    store.append([memlog.Message(channel="cli", chat_id="1", role="user", content="a" * 60 + "!", id="m")])
+    with pytest.raises(memlog.BadInput, match="more than 1 s on one event"):
+        store.forget(match="(a+)+$")
+    assert store.get("m") is not None
+
+
+def test_what_is_no_pattern_is_refused_with_the_reason(store):
+    with pytest.raises(memlog.BadInput, match="unterminated subpattern"):
+        store.forget(match="(")

@@ -1,7 +1,7 @@
 """No operation's CPU time grows faster than what a store holds."""
 
 import pytest
-from growth import SHAPES, Fill, grown_too_fast, measured
+from store_growth import SHAPES, Fill, grown_too_fast, measured
 
 
 @pytest.mark.parametrize("fill", SHAPES, ids=lambda fill: fill.__name__)

@@ -1,0 +1,222 @@
+"""How each function that takes text is called: what fills its other parameters; what is left out, and why."""
+
+import inspect
+import typing
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
+from fnmatch import fnmatchcase
+from typing import Any, Literal, NamedTuple
+
+from functions import Function, as_kind
+from world import World
+
+from memlog.eventlog.damage import BadLine
+from memlog.eventlog.errors import MemlogError
+from memlog.service.documents.text_files import Unfit
+
+PLAIN = "green tea"
+
+ORDINARY = (
+    PLAIN,
+    "2026-02-24T10:00:00Z",
+    "my favourite colours are 1) Blue, 2) Green. what is my second favourite tea 2. s's",
+    "My favourite colours are first blue, second green",
+    '{"id":"a","type":"message","channel":"cli","chat_id":1,"role":"user","content":"\\ud83d \\u0061"}',
+    '{"a":"\\ud83d \\u0061"',
+    '{"stream":"memory","segment":"2026-02-24.jsonl","prev":"","crc":"00000000"}',
+    '{"stream":"memory","segment":"2026-02-24.jsonl","bytes":1',
+    "36 35 98:0 / /mnt\\040x rw,noatime - ext4 /dev/root rw",
+    "# Name\n- Anna's tea: green\nName: Anna\n",
+)
+"""What leads to most of what a function does."""
+
+REFUSALS = (MemlogError, BadLine, Unfit, ValueError)
+"""What a function may answer to a text that it has no use for."""
+
+OWN_NAMES: dict[str, Any] = {
+    "language": "english",
+    "table": "messages",
+}
+"""By the name of a parameter: texts that memlog's own code gives, and nothing foreign."""
+
+LEFT_OUT: dict[str, str] = {
+    "cli.asking.agrees": "asks a person in memlog's own words",
+    "cli.asking.counted": "a number and a word of memlog's own",
+    "cli.docs.answer_of_sources": "a table of names that `Documents.list` gave",
+    "cli.event_options.*": "makes options from the types of events",
+    "cli.fact.name_of": "joins two texts",
+    "cli.formats.*": "prints what `cli.output` makes printable",
+    "cli.output.print_*": "writes to standard output what `printable` made",
+    "cli.output.note": "writes to standard error what `printable` made",
+    "cli.progress.*": "names of memlog's own work",
+    "cli.settings.Setting*": "a person's own settings: `Setting.read` is covered by the type of each",
+    "cli.settings.setting_option": "names of memlog's own settings",
+    "cli.turns.lines_around": "prints rows that `set_in` and `one_line` shaped",
+    "eventlog.ambiguity.check_members": "a line and its members, which `eventlog.line.decode` read from it",
+    "eventlog.checking.*": "walks the log by names of streams; its lines are read by `eventlog.line.decode`",
+    "eventlog.disk.*": "one call of the system each",
+    "eventlog.draft.Draft.line": "joins a time of memlog's own to a line",
+    "eventlog.line.members_of": "takes lines whose depth `check_text` has checked; `decode` calls both",
+    "eventlog.locks.*": "a text of memlog's own, for the error",
+    "eventlog.privacy.*": "one call of the system each",
+    "eventlog.reading.is_redacted": "looks a key up",
+    "eventlog.reading.why_left_out": "looks a key up",
+    "eventlog.scrub.*": "overwrites lines of the log by their place",
+    "eventlog.seals.file.*": "looks up a segment by its name",
+    "eventlog.seals.held.*": "hashes a segment by its name",
+    "eventlog.seals.lines.Seals.of": "looks up a segment by its name",
+    "eventlog.seals.sealing.*": "works on a segment by its name; its lines are read by `seals_in`",
+    "eventlog.segment.*": "opens a segment by its name",
+    "eventlog.streams.SegmentName.successor": "a day of memlog's own",
+    "eventlog.writing.*": "writes bytes as they are",
+    "projector.cache.VectorCache*": "looks vectors up by the hash of a text",
+    "projector.cache.keep_only": "looks vectors up by the hash of a text",
+    "projector.catchup.catch_up": "positions by stream",
+    "projector.core_view.*": "compares bytes",
+    "projector.embedding.*": "the model takes the first 510 tokens of a passage",
+    "projector.files.*": "writes bytes as they are",
+    "projector.fold.*": "replays a stream, whose events come one by one",
+    "projector.fulltext.*": "SQLite's own insert; texts are made by `projector.analysis.analysed`",
+    "projector.handlers.*": "rows by their keys",
+    "projector.passages.*": "rows of what `chunks` cut and `analysed` indexes",
+    "projector.projector.*": "replays a log, whose events come one by one",
+    "projector.rows.*": "SQL of memlog's own",
+    "projector.shipped.*": "a file of the package",
+    "projector.source_code.no_title": "looks at nothing",
+    "projector.sqlite.*": "SQL of memlog's own, and the name of a file",
+    "projector.vectors.*": "SQL of memlog's own, and vectors",
+    "query.counts.*": "SQL of memlog's own",
+    "query.document_tree.tree": "names of files that were read",
+    "query.context.fence.is_unseen": "one character",
+    "query.facts.answers.find": "a name of a chat",
+    "query.known.unknown": "SQL of memlog's own",
+    "query.search.fusion.*": "numbers by keys",
+    "query.search.held_vectors.*": "vectors",
+    "query.search.similarity.*": "vectors",
+    "query.search.vector_side.*": "vectors",
+    "query.search.text_side.*": "expressions that `query.search.question` made and bounds, and FTS5 parses",
+    "service.documents.documents.*": "names of files; what is in them goes through `extracted` and `blocks`",
+    "service.documents.indexing.*": "names of files that were read",
+    "service.documents.pdf_text.*": "pypdf, which has limits of its own",
+    "service.documents.records.*": "names of files that were read",
+    "service.documents.text_files.look_at": "a call of the system",
+    "service.documents.text_files.read*": "reads bytes as they are",
+    "service.documents.workspaces.*": "names of files; as `Documents`",
+    "service.memories.fading.*": "categories and rates, one each",
+    "service.projects.*": "names of folders, of at most 255 bytes",
+    "service.read_model.*": "names of a stream or a chat",
+    "service.store.open": "names of folders",
+    "service.watching.*": "names of memlog's own threads",
+}
+"""Functions, by name or pattern, and why no foreign text of any length reaches their own work."""
+
+RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
+    "eventlog.ambiguity.is_as_short_as_can_be": lambda world: {"event": world.message},
+    "eventlog.line.check_crc_is_last": lambda world: {"has_crc": False},
+    "eventlog.streams.belongs_in": lambda world: {"event": world.message},
+    "projector.analysis.first_place": lambda world: {"marks": world.marks},
+    "projector.languages.stems": lambda world: {"latin": ("finnish",)},
+    "query.context.entries.window_entries": lambda world: {"messages": []},
+    "query.facts.ordinals.ordinal_at": lambda world: {"place": 0},
+    "query.likely_memories.likely_memories": lambda world: {"lengths": (1, 10_000)},
+    "query.search.priors.priors": lambda world: {"said": {}},
+    "query.search.snippet.snippet": lambda world: {"marks": world.marks},
+    "service.documents.extracts.extracted": lambda world: {"filetype": "html"},
+    "service.erasing.forgetting.Forgetting.*": lambda world: {"confirm": lambda _: False},
+}
+"""What the other parameters of a function are, where their annotations do not tell."""
+
+
+class Call(NamedTuple):
+    """A function with one of its texts left open. is_stored: whether each call may append to a log."""
+
+    label: str
+    work: Callable[[str], object]
+    is_stored: bool
+
+    def __call__(self, text: str) -> None:
+        """Call it; it may refuse the text."""
+        with suppress(*REFUSALS):
+            self.work(text)
+
+
+class NoRecipe(Exception):
+    """Why a function cannot be called: it needs an entry in a table of this module."""
+
+
+def why_left_out(function: Function) -> str | None:
+    """Why a function is not called; None where it is."""
+    return next((why for name, why in LEFT_OUT.items() if fnmatchcase(function.name, name)), None)
+
+
+def calls(function: Function, world: World) -> list[Call]:
+    """A function with each of its texts left open in turn.
+
+    Raises:
+        NoRecipe: nothing says what else it takes.
+    """
+    recipe = _recipe(function, world)
+    given = {**_others(function, world, recipe), **recipe}
+    target = function.call
+    if function.kind is not None:
+        if function.kind not in world.objects:
+            raise NoRecipe(f"{function.name}: no {function.kind} to call it of")
+        target = getattr(world.objects[function.kind](), function.name.rpartition(".")[2])
+    opened = [name for name in function.texts if name not in recipe and name not in OWN_NAMES]
+    is_stored = function.kind is not None
+    return [
+        Call(f"{function.name}:{name}", _work(function, target, given, name, world), is_stored)
+        for name in opened
+    ]
+
+
+def _recipe(function: Function, world: World) -> dict[str, Any]:
+    found = (make for name, make in RECIPES.items() if fnmatchcase(function.name, name))
+    return next(found, lambda _: {})(world)
+
+
+def _others(function: Function, world: World, recipe: dict[str, Any]) -> dict[str, Any]:
+    given = {}
+    for name, (parameter, kind) in function.parameters().items():
+        if name in recipe or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if name in OWN_NAMES and kind is not None:
+            given[name] = OWN_NAMES[name]
+        elif parameter.default is not inspect.Parameter.empty:
+            continue
+        elif name in function.texts:
+            given[name] = as_kind(PLAIN, kind)
+        elif kind in world.values:
+            given[name] = world.values[kind]()
+        elif typing.get_origin(kind) is Literal:
+            given[name] = typing.get_args(kind)[0]
+        elif type(None) in typing.get_args(kind):
+            given[name] = None
+        else:
+            raise NoRecipe(f"{function.name}: nothing fills {name}: {kind}")
+    return given
+
+
+def _work(
+    function: Function, target: Callable[..., Any], given: dict[str, Any], name: str, world: World
+) -> Callable[[str], object]:
+    kind, parameters = function.texts[name], function.parameters()
+
+    def work(text: str) -> None:
+        arguments = {**given, name: as_kind(text, kind)}
+        positional = []
+        for each, (parameter, _) in parameters.items():
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+                positional += [arguments.pop(each)] if each in arguments else []
+            elif parameter.kind is parameter.VAR_POSITIONAL:
+                positional += [arguments.pop(each, PLAIN)]
+        with world.undone() if "db" in parameters else nullcontext():
+            _use(target(*positional, **arguments))
+
+    return work
+
+
+def _use(result: object) -> None:
+    if isinstance(result, Iterator):
+        for _ in result:
+            pass

@@ -1,0 +1,105 @@
+"""The time of every pattern and every function of memlog grows no faster than the text that it is given."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from arguments import LEFT_OUT
+from gate import growing_functions, growing_patterns, uncovered
+from patterns import patterns
+from world import World
+
+_NOT_OURS = {"service/erasing/stranger_pattern.py": "a person's pattern, in a process that is ended"}
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def world(monkeypatch):
+    made = World()
+    monkeypatch.chdir(made.folder)
+    yield made
+    made.close()
+
+
+def _unknown(found):
+    return [
+        f"{where}: {what}"
+        for where, what in found
+        if not any(where.removeprefix(f"{_ROOT}/").startswith(known) for known in _KNOWN_UNTIL_MERGED)
+    ]
+
+
+def test_no_pattern_grows_faster_than_its_text():
+    found, unseen = patterns("memlog", exercise="exercise")
+    others = [
+        str(site) for site in unseen if not str(site).startswith(tuple(f"{_ROOT}/{it}" for it in _NOT_OURS))
+    ]
+    assert not others, "compiles a pattern when it is called, and the gate calls nothing that leads to it"
+    assert len(found) > 100
+    assert _unknown(growing_patterns(found, most=4)) == []
+
+
+def test_no_function_that_takes_text_grows_faster_than_it(world):
+    assert _unknown(growing_functions("memlog", world, share=4)) == []
+
+
+def test_every_function_that_takes_text_is_covered_or_left_out_with_a_reason(world):
+    assert list(uncovered("memlog", world)) == []
+    assert all(LEFT_OUT.values())
+
+
+_PLANTED = """
+import re
+from functools import cache
+
+SPACES_AT_THE_END = re.compile(r"\\s+$")
+
+
+def ends(text: str) -> bool:
+    return SPACES_AT_THE_END.search(text) is not None
+
+
+@cache
+def _by_name() -> dict[str, tuple[re.Pattern[str], ...]]:
+    return {"lists": (re.compile(r"[ *]*[ *]*-"),)}
+
+
+def is_list(text: str) -> bool:
+    return any(pattern.match(text) for pattern in _by_name()["lists"])
+
+
+def seen_before(text: str) -> int:
+    return sum(other == letter for letter in text for other in text)
+
+
+def linear(text: str) -> list[str]:
+    return text.split()
+"""
+
+
+def test_the_gate_fails_at_each_of_three_planted_quadratic_things(tmp_path, monkeypatch, world):
+    package = tmp_path / "planted"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "module.py").write_text(_PLANTED)
+    monkeypatch.syspath_prepend(tmp_path)
+    found, unseen = patterns("planted", path=str(tmp_path))
+    assert not unseen
+    lines = [int(where.rpartition(":")[2]) for where, _ in growing_patterns(found, most=4)]
+    assert lines == [5, 14]
+    functions = [name for name, _ in growing_functions("planted", world)]
+    assert functions == ["module.ends:text", "module.is_list:text", "module.seen_before:text"]
+
+
+def test_a_pattern_that_the_gate_cannot_see_fails(tmp_path):
+    (tmp_path / "hiding.py").write_text("import re\n\n\ndef found(text):\n    return re.search('a', text)\n")
+    _, unseen = patterns("hiding", path=str(tmp_path))
+    assert [site.line for site in unseen] == [5]
+
+
+def test_a_function_that_the_gate_cannot_call_fails(tmp_path, monkeypatch, world):
+    (tmp_path / "odd.py").write_text("def read(text: str, other: complex) -> None: ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert list(uncovered("odd", world)) == [".read: nothing fills other: <class 'complex'>"]
+    sys.modules.pop("odd")
