@@ -6,7 +6,7 @@ the list are both certain; docs/memory/facts.md says when.
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 import msgspec
@@ -291,7 +291,7 @@ def _said_patterns(language: str) -> tuple[re.Pattern[str], ...]:
     )
 
 
-@cache
+@lru_cache(maxsize=64)  # a topic is anybody's text
 def _ordinal_pattern(language: str, topic: str) -> re.Pattern[str]:
     words = "|".join(sorted(map(re.escape, ordinal_words(language)), key=len, reverse=True))
     pattern = _ORDINAL[language] % {"ordinal": words, "topic": re.escape(topic)}

@@ -4,7 +4,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,7 @@ from memlog.query.filters import Filters
 from memlog.service.documents.folder import Patterns
 from memlog.service.documents.ignoring import Ignoring
 
-NOW = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
 TODAY = "2026-02-24"
-AT = "2026-02-24T10:00:00.000Z"
 STREAM = "conversations/cli_1"
 
 _EVENTS = (
