@@ -1,10 +1,13 @@
 """When two lines are the same event, and two texts the same memory."""
 
-import unicodedata
+import re
 from hashlib import sha256
 
 from memlog.eventlog.events import Event
 from memlog.eventlog.line import canonical
+from memlog.eventlog.text import nfkc, pieces
+
+_WHITE_SPACE = re.compile(r"\s+")
 
 
 def content_hash(event: Event) -> bytes:
@@ -29,4 +32,11 @@ def derived_memory_id(chat_id: str | None, content: str) -> str:
 
 def folded(content: str) -> str:
     """`content` in NFKC, case-folded, with white space collapsed: of texts that are one memory the same."""
-    return " ".join(unicodedata.normalize("NFKC", content).casefold().split())
+    parts = []
+    has_space = True
+    for piece in pieces(content):
+        part = _WHITE_SPACE.sub(" ", nfkc(piece).casefold())
+        # White space may go on from one piece to the next.
+        parts.append(part.removeprefix(" ") if has_space else part)
+        has_space = part.endswith(" ")
+    return "".join(parts).rstrip(" ")

@@ -27,10 +27,13 @@ from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
+from memlog.eventlog.text import PIECE, nfkc, pieces
 from memlog.projector import languages
+from memlog.projector.budget import is_structured
+from memlog.projector.folding import folded, plain
 from memlog.projector.languages import ENGLISH, LATIN
 
-VERSION = 2
+VERSION = 3
 """Changes with any change to what this module or `languages` makes of a text; part of the projection id."""
 
 _CJK_CHARACTERS = (
@@ -133,18 +136,38 @@ def analysed(text: str) -> str:
     A run of Chinese, Japanese or Korean has also its last character alone, so each character begins one
     token, and is found as a prefix: 喝绿茶 becomes 喝绿 绿茶 茶.
     """
+    if len(text) <= PIECE:
+        written, added = _analysed(text)
+    else:
+        analysed_piece = _analysed if is_structured(text) else _plainly_analysed
+        found = [analysed_piece(piece) for piece in pieces(text)]
+        written = "".join(words for words, _ in found)
+        added = [word for _, words in found for word in words]
+    return f"{written}{_APART}{' '.join(added)}" if added else written
+
+
+def _analysed(text: str) -> tuple[str, list[str]]:
+    """The words of `text` as they are indexed, and those that stand behind them."""
     if text.isascii():
         # NUL would end the text inside SQLite's tokenizer.
         text = text.replace("\0", " ")
         # Most texts end here: what is added to this path, every English message costs.
         if languages.is_plain_english(text) and not _may_have_names(text):
-            return text
-        return _with(text, _stems(text), _names(text))
-    text = unicodedata.normalize("NFKC", text)
-    folded = text.casefold()
-    plain = _sign().sub(" ", _plain(folded))
-    pairs = _cjk().sub(lambda run: f" {' '.join(_pairs(run[0]))} {run[0][-1]} ", plain)
-    return _with(pairs, _stems(folded), _names(text))
+            return text, []
+        return text, _stems(text) + _parts_of_names(text)
+    text = nfkc(text)
+    lower = text.casefold()
+    return _words_as_indexed(lower), _stems(lower) + _parts_of_names(text)
+
+
+def _plainly_analysed(text: str) -> tuple[str, list[str]]:
+    """The same, without what stands behind the words: their stems, and the parts of names."""
+    return text.replace("\0", " ") if text.isascii() else _words_as_indexed(nfkc(text).casefold()), []
+
+
+def _words_as_indexed(lower: str) -> str:
+    signless = _sign().sub(" ", plain(lower))
+    return _cjk().sub(lambda run: f" {' '.join(_pairs(run[0]))} {run[0][-1]} ", signless)
 
 
 def written_words(text: str) -> list[str]:
@@ -153,27 +176,27 @@ def written_words(text: str) -> list[str]:
     Runs of Chinese, Japanese and Korean are pairs, without the single last characters of longer runs: those
     stand in the index only at the end of a run, so a phrase that asked for one would miss.
     """
-    plain = _folded(text)
-    return _word_pattern().findall(_cjk().sub(lambda run: f" {' '.join(_pairs(run[0])) or run[0]} ", plain))
+    pairs = _cjk().sub(lambda run: f" {' '.join(_pairs(run[0])) or run[0]} ", folded(text))
+    return _word_pattern().findall(pairs)
 
 
 def question_words(text: str) -> list[Word]:
     """The words that a question asks for, each once; of paths and versions those of two letters and more."""
-    text = unicodedata.normalize("NFKC", text)
+    text = nfkc(text)
     names = _names(text)
     text = _without_single_parts(text)
     between = _words_between_cjk(text.casefold())
     spoken = languages.languages(filter(languages.is_latin, between), by_letters=False)
     stop_words = _stop_words(spoken)
     asked = _asked(between, spoken)
-    found = {_plain(word): _word(word, spoken, asked, stop_words) for word in dict.fromkeys(between)}
+    found = {plain(word): _word(word, spoken, asked, stop_words) for word in dict.fromkeys(between)}
     words = {word: found.get(word) or Word(word) for word in written_words(text)}
     # A name is no word of a language: it and its parts have no stems.
     bare = [
         *(match[0] for match in _word_pattern().finditer(text) if _inner_parts(match[0])),
         *_telling_parts(names),
     ]
-    return list((words | {word: Word(word) for word in map(_folded, bare)}).values())
+    return list((words | {word: Word(word) for word in map(folded, bare)}).values())
 
 
 def question_names(text: str) -> list[list[str]]:
@@ -226,14 +249,9 @@ def first_place(text: str, marks: Marks) -> int:
     found = (
         match.start()
         for match in _word_pattern().finditer(text)
-        if _folded(match[0]).startswith(marks.beginnings)
+        if folded(match[0]).startswith(marks.beginnings)
     )
     return min((place for place in (*places, next(found, -1)) if place >= 0), default=0)
-
-
-def _with(text: str, stems: list[str], names: list[list[str]]) -> str:
-    added = [*stems, *(part for name in names for part in name)]
-    return f"{text}{_APART}{' '.join(added)}" if added else text
 
 
 def _stems(text: str) -> list[str]:
@@ -245,9 +263,9 @@ def _stems(text: str) -> list[str]:
     spoken = () if is_english else languages.languages(filter(languages.is_latin, words))
     pairs = languages.stems(words, [name for name in spoken if name != ENGLISH])
     return [
-        _STEM + _plain(stem)
+        _STEM + plain(stem)
         for word, stem in pairs
-        if languages.is_latin(word) or not _plain(word).startswith(_plain(stem))
+        if languages.is_latin(word) or not plain(word).startswith(plain(stem))
     ]
 
 
@@ -262,10 +280,10 @@ def _asked(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str]:
 def _word(word: str, spoken: Sequence[str], asked: Sequence[str], stop_words: Collection[str]) -> Word:
     # A word with a letter that English has not is not English, whatever the others are.
     latin = asked if asked or word.isascii() else LATIN
-    stems = list(dict.fromkeys(_plain(stem) for _, stem in languages.stems([word], latin)))
-    is_one = len(stems) == 1 and _plain(word).startswith(stems[0])
+    stems = list(dict.fromkeys(plain(stem) for _, stem in languages.stems([word], latin)))
+    is_one = len(stems) == 1 and plain(word).startswith(stems[0])
     stem = stems[0] if is_one and len(stems[0]) >= _least_stem(word, spoken) else None
-    return Word(_plain(word), stem, tuple(_STEM + each for each in stems), word in stop_words)
+    return Word(plain(word), stem, tuple(_STEM + each for each in stems), word in stop_words)
 
 
 def _least_stem(word: str, spoken: Sequence[str]) -> float:
@@ -289,6 +307,10 @@ def _names(text: str) -> list[list[str]]:
     found += [match[1].split(".") for match in _VERSION.finditer(text)]
     found += [[match[1].lower() + _SIGNS[match[2]]] for match in _SIGNED.finditer(text)]
     return found
+
+
+def _parts_of_names(text: str) -> list[str]:
+    return [part for name in _names(text) for part in name]
 
 
 def _telling_parts(names: list[list[str]]) -> list[str]:
@@ -321,41 +343,12 @@ def _pairs(run: str) -> Iterator[str]:
     return (run[index : index + 2] for index in range(len(run) - 1))
 
 
-def _words_between_cjk(folded: str) -> list[str]:
-    return _word_pattern().findall(folded if folded.isascii() else _cjk().sub(" ", folded))
+def _words_between_cjk(lower: str) -> list[str]:
+    return _word_pattern().findall(lower if lower.isascii() else _cjk().sub(" ", lower))
 
 
 def _beginning(word: str) -> str:
     """What the forms of a word in a text begin with, as far as its stems tell."""
     foreign = languages.stems([word], languages.languages([word]) or LATIN)
     stems = [languages.english_stem(word), *(stem for _, stem in foreign)]
-    return min((_plain(stem) for stem in stems if word.startswith(_plain(stem))), key=len, default=word)
-
-
-def _folded(text: str) -> str:
-    return _plain(unicodedata.normalize("NFKC", text).casefold())
-
-
-def _plain(folded: str) -> str:
-    return folded if folded.isascii() else folded.translate(_plain_letters())
-
-
-@cache
-def _plain_letters() -> dict[int, str | None]:
-    """What is left of letters that unicode61 leaves as they are, and of what must not reach it."""
-    points = (*range(0x0591, 0x05C8), 0x0640, *range(0x064B, 0x0653), 0x0670)  # Hebrew, Arabic
-    combining = (*range(0x0300, 0x0370), *range(0xFE00, 0xFE10))
-    private = (0, *range(0xE000, 0xF900))
-    greek = (*range(0x0370, 0x0400), *range(0x1F00, 0x2000))
-    return {
-        **dict.fromkeys((*points, *combining)),
-        **dict.fromkeys(private, " "),
-        **{code: unicodedata.normalize("NFD", chr(code))[0] for code in greek},
-        **{ord(letter): plain for letter, plain in _PLAIN_LETTERS.items()},
-    }
-
-
-_PLAIN_LETTERS = {
-    **dict(zip("ёѐѝđħıłøŧð", "ееиdhilotd", strict=True)),
-    **{"æ": "ae", "œ": "oe", "þ": "th"},
-}
+    return min((plain(stem) for stem in stems if word.startswith(plain(stem))), key=len, default=word)

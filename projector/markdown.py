@@ -5,20 +5,27 @@ a line says.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 Kind = Literal["fence", "table", "item", "heading", "paragraph"]
 
-_ITEM_MARK = r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+"
-# What follows the backticks of a fence has none, or it is code within a line.
+# Repeats are possessive: none gives back what it took, so a line takes time linear in its length.
+_ITEM_MARK = r"[ \t]*+(?:[-*+]|\d{1,9}+[.)])[ \t]++"
+# A line with more backticks behind the first ones is code within a line, not a fence.
 _FENCE = re.compile(
-    rf"(?:{_ITEM_MARK})?(?P<indent>[ \t]*)(?P<marks>`{{3,}}(?=[^`]*$)|~{{3,}})[ \t]*(?P<language>[^\s`]*)"
+    rf"(?:{_ITEM_MARK})?(?P<indent>[ \t]*+)(?P<marks>`{{3,}}+(?=[^`]*+$)|~{{3,}}+)"
+    r"[ \t]*+(?P<language>[^\s`]*+)"
 )
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_HEADING = re.compile(r" {0,3}+(?P<marks>#{1,6}+)[ \t]++")
 _LIST_ITEM = re.compile(rf"{_ITEM_MARK}\S")
-_DELIMITER_ROW = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_DELIMITER = r"[ \t]*+:?+-++:?+[ \t]*+"
+_DELIMITER_ROW = re.compile(rf"[ \t]*+\|?+{_DELIMITER}(?:\|{_DELIMITER})*\|?+[ \t]*+$")
 _CODE_INDENT = 4
+
+# In characters: a section is stored with each passage below its headings.
+_TITLE_LENGTH = 250
+_SECTION_LENGTH = 1_000
 
 
 class Span(NamedTuple):
@@ -44,7 +51,7 @@ class Frame(NamedTuple):
 class Block(NamedTuple):
     """A block, up to where the line behind it begins.
 
-    section: the headings that it stands under, joined by ` > `.
+    section: the headings that it stands under, joined by ` > `; of very long ones the beginning.
     heading: the line of the last of them; None above the first, and for a heading itself.
     frame: of fences, and of tables with a line under their header.
     """
@@ -67,6 +74,7 @@ class Line(NamedTuple):
 def blocks(text: str) -> Iterator[Block]:
     """The blocks of `text`, in order. Blank lines are in none."""
     titles: list[tuple[int, str]] = []
+    section: str | None = None
     heading: Span | None = None
     lines = lines_of(text)
     index = 0
@@ -79,8 +87,9 @@ def blocks(text: str) -> Iterator[Block]:
         end = lines[index_behind].start if index_behind < len(lines) else len(text)
         if kind == "heading":
             titles, heading = _under(titles, line), None
+            section = section_of(title for _, title in titles)
         frame = _frame(kind, lines, index, index_behind, end)
-        yield Block(kind, " > ".join(title for _, title in titles) or None, start, end, heading, frame)
+        yield Block(kind, section, start, end, heading, frame)
         if kind == "heading":
             heading = Span(start, end)
         index = index_behind
@@ -90,8 +99,19 @@ def first_title(text: str) -> str | None:
     """The heading that `text` begins with; None where it begins with something else."""
     if "#" not in text:  # most messages
         return None
-    heading = _HEADING.match(text.lstrip("\r\n").partition("\n")[0].rstrip("\r"))
-    return heading[2] if heading else None
+    line = text.lstrip("\r\n").partition("\n")[0].rstrip("\r")
+    heading = _HEADING.match(line)
+    return _title(line, heading) if heading else None
+
+
+def section_of(titles: Iterable[str]) -> str | None:
+    """The titles of nested headings, the outermost first, as one text; None without any."""
+    return " > ".join(titles)[:_SECTION_LENGTH] or None
+
+
+def clipped_title(title: str) -> str:
+    """`title`, or its beginning where it is too long to be stored with each passage below it."""
+    return title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1]}…"
 
 
 def lines_of(text: str) -> list[Line]:
@@ -107,8 +127,13 @@ def _under(titles: list[tuple[int, str]], line: str) -> list[tuple[int, str]]:
     """The headings that stand above what follows the heading `line`."""
     heading = _HEADING.match(line)
     assert heading is not None
-    level = len(heading[1])
-    return [*(above for above in titles if above[0] < level), (level, heading[2])]
+    level = len(heading["marks"])
+    return [*(above for above in titles if above[0] < level), (level, _title(line, heading))]
+
+
+def _title(line: str, heading: re.Match[str]) -> str:
+    """The title of a heading: its line without the marks at both ends."""
+    return clipped_title(line[heading.end() :].rstrip(" \t").rstrip("#").rstrip(" \t"))
 
 
 def _extent(lines: list[Line], index: int) -> tuple[Kind, int]:
@@ -134,9 +159,10 @@ def _begins_block(line: str) -> bool:
 def _behind_fence(lines: list[Line], index: int, fence: re.Match[str]) -> int:
     """The index of the line behind a fence: behind what closes it, or where the list ends that holds it."""
     is_in_list = fence.start("indent") > 0 or len(fence["indent"].expandtabs(_CODE_INDENT)) >= _CODE_INDENT
+    marks = fence["marks"]
     for at in range(index + 1, len(lines)):
         line = lines[at].text
-        if _closes(line, fence["marks"]):
+        if _closes(line, marks):
             return at + 1
         if is_in_list and line.strip() and not line[0].isspace():
             return at

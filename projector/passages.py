@@ -1,7 +1,7 @@
 """The passages that are embedded and searched, and all that is kept in step with them: full text, vectors,
 and the queue of those that wait for a vector."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,8 +9,9 @@ import msgspec
 
 from memlog.projector import fulltext, vectors
 from memlog.projector.analysis import passage
-from memlog.projector.chunking import ChunkSizes, chunks
-from memlog.projector.forms import form_of
+from memlog.projector.budget import have_room
+from memlog.projector.chunking import Chunk, ChunkSizes, chunks, plain_chunks
+from memlog.projector.forms import MARKDOWN, Form, form_of
 from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection, count_rows
 from memlog.projector.vectors import Pending
@@ -61,7 +62,11 @@ SHELVES = (MEMORY, DOCS)
 
 
 class Whole(msgspec.Struct, frozen=True, gc=False):
-    """What passages are cut from; `id` is what its owner is known by in its table."""
+    """What passages are cut from.
+
+    id: what its owner is known by in its table.
+    is_plain: whether it is cut plainly, though it alone is short enough.
+    """
 
     stream: str
     id: str | None
@@ -71,6 +76,7 @@ class Whole(msgspec.Struct, frozen=True, gc=False):
     created_at: str
     updated_at: str
     content: str
+    is_plain: bool = False
 
 
 def add(
@@ -85,7 +91,7 @@ def add(
         (whole.stream, whole.id, whole.source, whole.chat_id or "", whole.label or "", whole.created_at)
         + (whole.updated_at, index, chunk.section or "", chunk.content, chunk.start, chunk.end)
         for whole in wholes
-        for index, chunk in enumerate(chunks(whole.content, sizes))
+        for index, chunk in enumerate(_cut(whole, sizes))
     ]
     _add(db, MEMORY, (*columns, "section", "content", "start_char", "end_char"), rows)
 
@@ -100,7 +106,7 @@ def add_document(
     content = document.content
     form = form_of(filetype)
     line, counted = 1, 0
-    for index, chunk in enumerate(chunks(content, sizes, form)):
+    for index, chunk in enumerate(_cut(document, sizes, form, names=(file, version))):
         # Chunks overlap, so a start may lie before the end of the one before, but never before its start.
         line += content.count(form.line_end, counted, chunk.start)
         counted = chunk.start
@@ -111,6 +117,16 @@ def add_document(
             + (chunk.start, chunk.end, line, last)
         )
     _add(db, DOCS, columns + places, rows)
+
+
+def _cut(whole: Whole, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence[str] = ()) -> list[Chunk]:
+    """The passages of a text; one, where its names are too long to be repeated with each of several."""
+    content = whole.content
+    if not have_room(whole.id, whole.source, whole.chat_id, whole.label, *names):
+        return [Chunk(None, 0, len(content), content)] if content.strip() else []
+    if whole.is_plain:
+        return list(plain_chunks(content, sizes))
+    return chunks(content, sizes, form)
 
 
 def _add(db: Connection, shelf: Shelf, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:

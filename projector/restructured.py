@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from memlog.projector.markdown import Block, Kind, Line, Span, lines_of
+from memlog.projector.markdown import Block, Kind, Line, Span, clipped_title, lines_of, section_of
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|(?:\d{1,9}|#|[a-zA-Z])[.)]|\(\w{1,3}\))[ \t]+\S")
@@ -28,6 +28,7 @@ def blocks(text: str) -> Iterator[Block]:
     """The blocks of `text`, in order. Blank lines are in none, but for those within a literal block."""
     styles: list[tuple[str, bool]] = []
     titles: list[tuple[int, str]] = []
+    section: str | None = None
     heading: Span | None = None
     lines = lines_of(text)
     index, is_literal = 0, False
@@ -43,8 +44,8 @@ def blocks(text: str) -> Iterator[Block]:
                 styles.append(title.style)
             level = styles.index(title.style)
             titles = [*(above for above in titles if above[0] < level), (level, title.text)]
-            heading = None
-        yield Block(kind, " > ".join(each for _, each in titles) or None, start, end, heading)
+            section, heading = section_of(each for _, each in titles), None
+        yield Block(kind, section, start, end, heading)
         if title is not None:
             heading = Span(start, end)
         is_literal = _opens_literal(lines[behind - 1].text)
@@ -65,10 +66,10 @@ def _title_at(lines: Sequence[Line], index: int) -> _Title | None:
     )
     if _ADORNMENT.match(first):
         if second.strip() and third == first and len(first) >= len(second.strip()):
-            return _Title(second.strip(), (first[0], True), index + 3)
+            return _Title(clipped_title(second.strip()), (first[0], True), index + 3)
         return None
     if _ADORNMENT.match(second) and len(second) >= len(first) and not first[0].isspace():
-        return _Title(first, (second[0], False), index + 2)
+        return _Title(clipped_title(first), (second[0], False), index + 2)
     return None
 
 

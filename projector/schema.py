@@ -4,7 +4,7 @@ from functools import cache
 from hashlib import sha256
 
 from memlog.eventlog import line, upcast
-from memlog.projector import analysis, chunking, handlers, languages
+from memlog.projector import analysis, budget, chunking, handlers, languages
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.shipped import shipped
 from memlog.projector.sqlite import Connection
@@ -24,6 +24,7 @@ def projection_id(sizes: ChunkSizes) -> str:
         f"line {line.VERSION}, upcast {upcast.VERSION}, handlers {handlers.VERSION}",
         f"analyzer {analysis.VERSION}, snowball {languages.snowball_version()}",
         f"chunker {chunking.VERSION}, {sizes.window} tokens, {sizes.overlap} overlap",
+        f"plain beyond {budget.LONGEST_STRUCTURED} characters, names beyond {budget.LONGEST_NAMES}",
         f"vocabulary {VOCABULARY_SHA256}",
     )
     return sha256("\n".join(shapes).encode()).hexdigest()[:16]

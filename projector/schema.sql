@@ -78,6 +78,15 @@ CREATE TABLE nul_runs (
     PRIMARY KEY (stream, segment, offset)
 ) WITHOUT ROWID;
 
+-- A row per event whose text was indexed plainly, since to look at its form would take too long: by its words,
+-- in windows that ignore its form, or as one passage (memlog.projector.budget).
+CREATE TABLE plain_texts (
+    stream  TEXT NOT NULL,
+    id      TEXT NOT NULL,     -- of the event
+    reason  TEXT NOT NULL CHECK (reason IN ('long_text', 'long_names')),
+    PRIMARY KEY (stream, id)
+) WITHOUT ROWID;
+
 -- A row per segment: how far the read model has come, and what it read. Not in the digest.
 CREATE TABLE checkpoints (
     stream    TEXT NOT NULL,
@@ -278,9 +287,17 @@ CREATE TABLE daily_compressions (
     stream          TEXT NOT NULL,
     daily_event_id  TEXT NOT NULL,
     event_id        TEXT NOT NULL,
-    memory_ids      TEXT NOT NULL,   -- a JSON list: the memories that it is in
     ts              TEXT NOT NULL,
     PRIMARY KEY (stream, daily_event_id, event_id)
+) WITHOUT ROWID;
+
+-- A row per event that says that daily events were distilled. Apart from the above: one event may name many of
+-- both, and all pairs of them would be the square of its length.
+CREATE TABLE daily_distillates (
+    stream      TEXT NOT NULL,
+    event_id    TEXT NOT NULL,
+    memory_ids  TEXT NOT NULL,     -- a JSON list: the memories that they are in
+    PRIMARY KEY (stream, event_id)
 ) WITHOUT ROWID;
 
 -- A row per fact that stands; its passages say its content.

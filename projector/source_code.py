@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from memlog.projector.markdown import Block, Line, Span, lines_of
+from memlog.projector.markdown import Block, Line, Span, clipped_title, lines_of, section_of
 
 _BEFORE = (
     "abstract async const data declare default export extern final inline internal local open override"
@@ -41,6 +41,7 @@ class _Definition(NamedTuple):
 def blocks(text: str) -> Iterator[Block]:
     """The blocks of `text`, in order: lines that define something, and others, as far as none is blank."""
     above: list[_Definition] = []
+    section: str | None = None
     lines = lines_of(text)
     index = 0
     while index < len(lines):
@@ -51,22 +52,23 @@ def blocks(text: str) -> Iterator[Block]:
         definition = _DEFINITION.match(line)
         behind = index + 1 if definition else _behind(lines, index)
         span = Span(lines[index].start, lines[behind].start if behind < len(lines) else len(text))
+        indent, depth = _indent(line), len(above)
         if definition or line.lstrip()[0] not in _CLOSING:
-            above = [each for each in above if each.indent < _indent(line)]
+            while above and above[-1].indent >= indent:
+                above.pop()
         if definition:
-            above.append(_Definition(_indent(line), definition["name"].rstrip(":"), span))
-            yield Block("heading", _section(above), *span)
+            above.append(_Definition(indent, clipped_title(definition["name"].rstrip(":")), span))
+        if definition or len(above) < depth:
+            section = section_of(each.name for each in above)
+        if definition:
+            yield Block("heading", section, *span)
         else:
-            yield Block("item", _section(above), *span, above[-1].line if above else None)
+            yield Block("item", section, *span, above[-1].line if above else None)
         index = behind
 
 
 def no_title(_: str) -> None:
     """Nothing: what code begins with is not what all of it is about."""
-
-
-def _section(above: Sequence[_Definition]) -> str | None:
-    return " > ".join(each.name for each in above) or None
 
 
 def _behind(lines: Sequence[Line], index: int) -> int:

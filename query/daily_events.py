@@ -36,7 +36,7 @@ _COMPRESSED_AT = (
 )
 _MEMORY_IDS = (
     "SELECT json_group_array(DISTINCT m.value)"
-    " FROM daily_compressions c, json_each(c.memory_ids) m"
+    " FROM daily_compressions c JOIN daily_distillates USING (stream, event_id), json_each(memory_ids) m"
     " WHERE (c.stream, c.daily_event_id) = (d.stream, d.id)"
 )
 _DAILY_EVENTS = (

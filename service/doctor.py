@@ -16,6 +16,7 @@ from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.losses import losses
 from memlog.eventlog.streams import SEALS, Segment, segments_of, shown
 from memlog.projector import catchup
+from memlog.projector.budget import LONGEST_NAMES, LONGEST_STRUCTURED
 from memlog.projector.cache import cache_file, check_cache
 from memlog.projector.sqlite import (
     binding,
@@ -65,6 +66,7 @@ def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
         *_permissions(read_model.path, fix=fix),
         *_read_model(read_model, fix=fix),
         *_conflicts(read_model),
+        *_long_texts(read_model),
         *_cache(read_model, fix=fix),
         *_tails(read_model.projector.log),
         *_seals(read_model.projector.log),
@@ -237,6 +239,32 @@ def _conflict(found: Conflict) -> str:
         f"{found.id} in {stream}/{found.segment}, byte {found.offset}, after"
         f" {found.holder_segment}, byte {found.holder_offset}"
     )
+
+
+def _long_texts(read_model: ReadModel) -> Iterator[Finding]:
+    projector = read_model.projector
+    if not disk.is_folder(projector.log) or projector.why_unusable() is not None:
+        return
+    with wrapped("the read model"):
+        rows = projector.live().execute(_PLAIN_TEXTS).fetchall()
+    for reason, count, place in rows:
+        count, what = f"{count:,} {'event' if count == 1 else 'events'}", _OF_A_LONG_EVENT[reason]
+        yield Finding("long texts", "warning", f"{count} {what}, such as {shown(place)}", _SPLIT)
+    if not rows:
+        yield Finding("long texts", "ok", "every text is indexed along its form")
+
+
+_PLAIN_TEXTS = (
+    "SELECT reason, count(*), min(stream || '/' || segment || ':' || offset)"
+    " FROM plain_texts JOIN events USING (stream, id) GROUP BY reason ORDER BY reason"
+)
+_OF_A_LONG_EVENT = {
+    "long_text": f"with more than {LONGEST_STRUCTURED:,} characters: found by words as they are written,"
+    " without headings, word stems and parts of names",
+    "long_names": f"with more than {LONGEST_NAMES:,} characters of names (speaker, title, source, file):"
+    " their text is one passage",
+}
+_SPLIT = "nothing is lost; to have them found better, append them in shorter parts"
 
 
 def _cache(read_model: ReadModel, *, fix: bool) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ class Status(msgspec.Struct, kw_only=True):
     generation: the file of the read model; None where none stands.
     unread_bytes: of the log, behind the read model.
     nul_runs: runs of NUL bytes around lines, left by a power cut.
+    plain_texts: events that are too long for their form to be looked at; their words are searched.
     vector_model: the model that the read model's vectors are of; None where it has no room for any.
     sqlite: the binding and its version, the first here that loads extensions where one does.
     sqlite_vec: the version of the extension; None where it does not work.
@@ -32,6 +33,7 @@ class Status(msgspec.Struct, kw_only=True):
     streams: int
     quarantined: int
     nul_runs: int
+    plain_texts: int
     duplicates: int
     conflicts: int
     vectors_pending: int
@@ -64,6 +66,7 @@ def status_of(read_model: ReadModel) -> Status:
             streams=count_rows(db, "(SELECT DISTINCT stream FROM checkpoints)"),
             quarantined=count_rows(db, "quarantine"),
             nul_runs=count_rows(db, "nul_runs"),
+            plain_texts=count_rows(db, "plain_texts"),
             duplicates=count_rows(db, "duplicates"),
             conflicts=count_rows(db, "conflicts"),
             vectors_pending=passages.count_pending(db),

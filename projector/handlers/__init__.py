@@ -33,7 +33,7 @@ from memlog.eventlog.events import (
     SummaryWritten,
 )
 from memlog.eventlog.streams import CONVERSATIONS
-from memlog.projector import fulltext, passages
+from memlog.projector import budget, fulltext, passages
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers import (
     conversations,
@@ -44,9 +44,10 @@ from memlog.projector.handlers import (
     memories,
 )
 from memlog.projector.handlers.placed import Placed
+from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection
 
-VERSION = 6
+VERSION = 7
 """Changes with any change to the rows that a handler makes; part of the projection id."""
 
 Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]
@@ -80,11 +81,19 @@ def handle(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
     `redacted` has no handler: it acts on lines, before they are events.
     """
     by_handler: defaultdict[Handler | None, list[Placed]] = defaultdict(list)
+    _record_plain(db, events)
     for placed in events:
         by_handler[_HANDLER_OF[type(placed.event)]].append(placed)
     for handler, its_events in by_handler.items():
         if handler is not None:
             handler(db, its_events, sizes)
+
+
+def _record_plain(db: Connection, events: Sequence[Placed]) -> None:
+    """Note which events have texts that are indexed plainly, and why."""
+    long = (placed for placed in events if placed.line.length > budget.LONGEST_NAMES)
+    found = ((placed.stream, placed.id, budget.why_plain(placed.event)) for placed in long)
+    insert(db, "plain_texts", ("stream", "id", "reason"), [row for row in found if row[2]])
 
 
 def clear_stream(db: Connection, stream: str) -> None:
@@ -122,6 +131,7 @@ _TABLES_OF = {
         "memories",
         "daily_events",
         "daily_compressions",
+        "daily_distillates",
     ),
     "core": ("core_memory", "tombstones"),
     "facts": ("facts", "fact_sources", "tombstones"),
@@ -136,5 +146,6 @@ _TABLES_OF_ALL = (
     "redactions",
     "quarantine",
     "nul_runs",
+    "plain_texts",
     "checkpoints",
 )

@@ -29,12 +29,22 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
     insert(
         db,
         "daily_compressions",
-        ("stream", "daily_event_id", "event_id", "memory_ids", "ts"),
+        ("stream", "daily_event_id", "event_id", "ts"),
         [
-            (placed.stream, daily_event_id, placed.id, as_json(placed.event.memory_ids), placed.order[0])
+            (placed.stream, daily_event_id, placed.id, placed.order[0])
             for placed in events
             if isinstance(placed.event, DailyEventsCompressed)
             for daily_event_id in dict.fromkeys(placed.event.ids)
+        ],
+    )
+    insert(
+        db,
+        "daily_distillates",
+        ("stream", "event_id", "memory_ids"),
+        [
+            (placed.stream, placed.id, as_json(placed.event.memory_ids))
+            for placed in events
+            if isinstance(placed.event, DailyEventsCompressed)
         ],
     )
 

@@ -6,6 +6,7 @@ from typing import cast
 
 from memlog.eventlog.events import FactRemoved, FactStored
 from memlog.projector import passages
+from memlog.projector.budget import is_structured
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers.placed import Placed, as_json, buried, bury
 from memlog.projector.passages import Whole
@@ -31,7 +32,9 @@ def _store(db: Connection, placed: Placed, said: FactStored, sizes: ChunkSizes) 
         insert(db, "fact_sources", ("stream", "event_id", "chat_id", "source_message_id"), [source])
     if said.rest is not None:
         _clear(db, placed, FactRemoved(topic_key=said.topic_key, kind="ranked", chat_id=said.chat_id))
-    for rank, value in enumerate((said.value, *(said.rest or ())), said.rank):
+    values = (said.value, *(said.rest or ()))
+    is_plain = not is_structured(*values)
+    for rank, value in enumerate(values, said.rank):
         removals = product([chat], [said.topic_key], [said.kind, None], [rank, None])
         if placed.order < buried(db, placed.stream, *(as_json(key) for key in removals)):
             continue
@@ -45,10 +48,10 @@ def _store(db: Connection, placed: Placed, said: FactStored, sizes: ChunkSizes) 
             "value": value,
             "source_message_id": said.source_message_id,
         }
-        _put(db, row | placed.order_as("updated_at"), sizes)
+        _put(db, row | placed.order_as("updated_at"), sizes, is_plain=is_plain)
 
 
-def _put(db: Connection, row: Row, sizes: ChunkSizes) -> None:
+def _put(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None:
     """Put a fact in the place of an older one of its key, with its passages; none where that is newer."""
     of_key = f"FROM facts WHERE {' AND '.join(f'{name} = :{name}' for name in _KEY)}"
     standing = db.execute(f"SELECT updated_at, segment_no, offset, fact_id {of_key}", row).fetchone()
@@ -59,7 +62,8 @@ def _put(db: Connection, row: Row, sizes: ChunkSizes) -> None:
     upsert(db, "facts", _KEY, row)
     fact_id, content = db.execute(f"SELECT fact_id, content {of_key}", row).fetchone()
     ts, chat = row["updated_at"], row["chat_id"]
-    passages.add(db, "fact_id", [Whole(row["stream"], fact_id, "fact", chat, None, ts, ts, content)], sizes)
+    whole = Whole(row["stream"], fact_id, "fact", chat, None, ts, ts, content, is_plain)
+    passages.add(db, "fact_id", [whole], sizes)
 
 
 def _clear(db: Connection, placed: Placed, said: FactRemoved) -> None:

@@ -259,7 +259,7 @@ def test_status(memlog: Run, append: Run, store: Path, without_model: dict[str, 
     status = memlog("status", "--json", env=without_model).json
     assert list(status) == [
         *("store", "generation", "projection_id", "unread_bytes", "events", "messages", "memories"),
-        *("streams", "quarantined", "nul_runs", "duplicates", "conflicts", "vectors_pending"),
+        *("streams", "quarantined", "nul_runs", "plain_texts", "duplicates", "conflicts", "vectors_pending"),
         *("vector_model", "sqlite", "sqlite_vec", "model", "dimension", "silent"),
     ]
     assert status["store"] == str(store)

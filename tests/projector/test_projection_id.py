@@ -4,7 +4,7 @@ import pytest
 
 import memlog
 from memlog.eventlog import line, upcast
-from memlog.projector import analysis, chunking, handlers, schema
+from memlog.projector import analysis, budget, chunking, handlers, schema
 from memlog.projector.chunking import ChunkSizes
 
 OLD_SCHEMA = schema.schema()
@@ -16,6 +16,8 @@ CHANGES = {
     "the handlers": (handlers, "VERSION", 99),
     "the analyzer": (analysis, "VERSION", 99),
     "the chunker": (chunking, "VERSION", 99),
+    "the budget of a text": (budget, "LONGEST_STRUCTURED", 99),
+    "the budget of names": (budget, "LONGEST_NAMES", 99),
     "the vocabulary": (schema, "VOCABULARY_SHA256", "0" * 64),
 }
 

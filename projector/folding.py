@@ -1,0 +1,37 @@
+"""Letters as the full text has them: in one case and form, without what stands above or below them."""
+
+import unicodedata
+from functools import cache
+
+from memlog.eventlog.text import nfkc
+
+
+def folded(text: str) -> str:
+    """`text` as the index has its letters."""
+    return plain(nfkc(text).casefold())
+
+
+def plain(folded: str) -> str:
+    """A case-folded text in NFKC without marks on its letters."""
+    return folded if folded.isascii() else folded.translate(_plain_letters())
+
+
+@cache
+def _plain_letters() -> dict[int, str | None]:
+    """What is left of letters that unicode61 leaves as they are, and of what must not reach it."""
+    points = (*range(0x0591, 0x05C8), 0x0640, *range(0x064B, 0x0653), 0x0670)  # Hebrew, Arabic
+    combining = (*range(0x0300, 0x0370), *range(0xFE00, 0xFE10))
+    private = (0, *range(0xE000, 0xF900))
+    greek = (*range(0x0370, 0x0400), *range(0x1F00, 0x2000))
+    return {
+        **dict.fromkeys((*points, *combining)),
+        **dict.fromkeys(private, " "),
+        **{code: unicodedata.normalize("NFD", chr(code))[0] for code in greek},
+        **{ord(letter): plain for letter, plain in _PLAIN_LETTERS.items()},
+    }
+
+
+_PLAIN_LETTERS = {
+    **dict(zip("ёѐѝđħıłøŧð", "ееиdhilotd", strict=True)),
+    **{"æ": "ae", "œ": "oe", "þ": "th"},
+}
