@@ -27,10 +27,10 @@ from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
-from memlog.eventlog.text import PIECE, nfkc, pieces
+from memlog.eventlog.text import PIECE, pieces
 from memlog.projector import languages
 from memlog.projector.budget import is_structured
-from memlog.projector.folding import folded, plain
+from memlog.projector.folding import compatible, folded, plain
 from memlog.projector.languages import ENGLISH, LATIN
 
 VERSION = 3
@@ -155,14 +155,14 @@ def _analysed(text: str) -> tuple[str, list[str]]:
         if languages.is_plain_english(text) and not _may_have_names(text):
             return text, []
         return text, _stems(text) + _parts_of_names(text)
-    text = nfkc(text)
+    text = compatible(text)
     lower = text.casefold()
     return _words_as_indexed(lower), _stems(lower) + _parts_of_names(text)
 
 
 def _plainly_analysed(text: str) -> tuple[str, list[str]]:
     """The same, without what stands behind the words: their stems, and the parts of names."""
-    return text.replace("\0", " ") if text.isascii() else _words_as_indexed(nfkc(text).casefold()), []
+    return text.replace("\0", " ") if text.isascii() else _words_as_indexed(compatible(text).casefold()), []
 
 
 def _words_as_indexed(lower: str) -> str:
@@ -182,7 +182,7 @@ def written_words(text: str) -> list[str]:
 
 def question_words(text: str) -> list[Word]:
     """The words that a question asks for, each once; of paths and versions those of two letters and more."""
-    text = nfkc(text)
+    text = compatible(text)
     names = _names(text)
     text = _without_single_parts(text)
     between = _words_between_cjk(text.casefold())
@@ -208,17 +208,6 @@ def question_names(text: str) -> list[list[str]]:
 def is_cjk(token: str) -> bool:
     """Whether `token` is of a script that is indexed in pairs of characters."""
     return _cjk().fullmatch(token) is not None
-
-
-def is_mostly_latin(text: str) -> bool:
-    """Whether at least half of the letters of `text` are Latin, so that a model of English can read it.
-
-    True without any letter.
-    """
-    if text.isascii():
-        return True
-    letters = [letter for letter in text if letter.isalpha()]
-    return 2 * sum(map(languages.is_latin, letters)) >= len(letters)
 
 
 def passage(label: str | None, content: str) -> str:

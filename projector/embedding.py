@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memlog.eventlog.errors import EmbeddingError
-from memlog.projector.analysis import is_mostly_latin
+from memlog.projector.languages import is_mostly_latin
 from memlog.projector.tokens import new_tokenizer
 
 if TYPE_CHECKING:

@@ -5,10 +5,20 @@ from functools import cache
 
 from memlog.eventlog.text import nfkc
 
+# In NFKC ﷺ is 18 characters, and a text of nothing else 18 times as long.
+_LONGEST_GROWTH = 3
+_LONGEST_FORM = 18
+
+
+def compatible(text: str) -> str:
+    """`text` in NFKC; as it is, where most of its characters would become several."""
+    found = nfkc(text)
+    return found if len(found) <= _LONGEST_GROWTH * len(text) + _LONGEST_FORM else text
+
 
 def folded(text: str) -> str:
     """`text` as the index has its letters."""
-    return plain(nfkc(text).casefold())
+    return plain(compatible(text).casefold())
 
 
 def plain(folded: str) -> str:

@@ -215,6 +215,17 @@ def is_latin(word: str) -> bool:
     return word[0].isalpha() and (first <= _LATIN_ENDS or _MORE_LATIN <= first < _MORE_LATIN + 0x100)
 
 
+def is_mostly_latin(text: str) -> bool:
+    """Whether at least half of the letters of `text` are Latin, so that a model of English can read it.
+
+    True without any letter.
+    """
+    if text.isascii():
+        return True
+    letters = [letter for letter in text if letter.isalpha()]
+    return 2 * sum(map(is_latin, letters)) >= len(letters)
+
+
 def _without_last_vowel(stem: str) -> str:
     """Snowball leaves liina and liino of liinaa and liinoja, koira and koir of koiraa and koiria."""
     return stem[:-1] if len(stem) > _SHORTEST and stem[-1] in "aeiouyäö" else stem

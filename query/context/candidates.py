@@ -24,7 +24,7 @@ from memlog.query.facts.asking import ask
 from memlog.query.facts.facts import Topic, all_topics, topics
 from memlog.query.search.hits import Hit
 from memlog.query.search.priors import named_topics
-from memlog.query.search.question import LONGEST
+from memlog.query.search.question import LONGEST_QUESTION
 from memlog.query.summaries import Summary, summaries, summary
 from memlog.query.window import DEFAULT_LAST, window
 
@@ -161,7 +161,7 @@ class Candidates:
         return [by_fact[fact.fact_id] for fact in facts if fact.fact_id in by_fact]
 
     def _named(self, standing: Sequence[Topic]) -> list[Topic]:
-        names = named_topics({topic.key for topic in standing}, self._asked.text[:LONGEST])
+        names = named_topics({topic.key for topic in standing}, self._asked.text[:LONGEST_QUESTION])
         return [topic for topic in standing if topic.key in names]
 
     def _facts_of(

@@ -21,7 +21,7 @@ from memlog.query.search.held_vectors import HeldVectors
 from memlog.query.search.hits import Evidence, Hit, hit_of
 from memlog.query.search.neighbours import Neighbourhood, neighbourhood_of
 from memlog.query.search.priors import Said, passages_of, priors
-from memlog.query.search.question import LONGEST, MAX_WORDS, Question, parse, raw
+from memlog.query.search.question import LONGEST_QUESTION, MAX_WORDS, Question, parse, raw
 from memlog.query.search.ranking import Ranking
 
 Mode = Literal["hybrid", "text", "vector"]
@@ -138,7 +138,7 @@ def _ranked(db: Connection, asked: Search, sides: Mapping[str, _Lists]) -> list[
     """The hits of what the sides found that took part."""
     ranking = asked.ranking
     pool = _Pool(db, asked, sides)
-    likely = priors(pool.said, asked.text[:LONGEST]) if ranking.priors else {}
+    likely = priors(pool.said, asked.text[:LONGEST_QUESTION]) if ranking.priors else {}
     factors = {ref: each.factor for ref, each in pool.passages.items()} if ranking.salience else {}
     weights = _weights(ranking, sides)
     ranks = {
@@ -195,7 +195,7 @@ def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> _Lists 
         silent["text"] = "the question has no word to look for"
         return None
     if question.is_cut:
-        silent["text"] = f"only the first {LONGEST:,} characters of the question were read"
+        silent["text"] = f"only the first {LONGEST_QUESTION:,} characters of the question were read"
     elif question.left_out:
         silent["text"] = f"only the first {MAX_WORDS} of the question's words were looked up"
     try:

@@ -23,6 +23,7 @@ STORMS = {
     "log_damage": "bits flipped, segments cut, lines repeated, NUL runs in a log",
     "read_model_damage": "bytes flipped, pages lost, side files damaged of a read model",
     "fuzz": "lines given to the decoder and to appending, questions to the full text",
+    "texts": "texts of repeated atoms through append, projection, query and context, each within a second",
     "swaps": "generations that are built and swapped, beside four readers",
     "scrubs": "scrubs of what was forgotten, killed at any call of the disk, once or more often",
     "erasures": "scrubs beside embed, watch, verify, seal and rolling segments, all killed at random",

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import memlog
 from memlog.eventlog.events import Message
-from memlog.projector.analysis import analysed, first_place, is_cjk, is_mostly_latin, marks_of, written_words
+from memlog.projector.analysis import analysed, first_place, is_cjk, marks_of, written_words
+from memlog.projector.languages import is_mostly_latin
 from memlog.projector.schema import schema
 from memlog.projector.sqlite import binding
 from memlog.query.search.question import parse
