@@ -20,7 +20,6 @@ TEXTS = {
     "a table's row and spaces": "| a |\n" + " " * 40_000 + "|x\n| a |\n" + "tea " * 500,
     "combining marks out of order": "tea " + "\u0315\u0316" * 100_000,
     "a fence of as many backticks as the text has lines": "`" * 200_000 + "\n" + "tea\n" * 50_000,
-    "definitions that nest": "".join(" " * depth + "def a():\n" for depth in range(900)),
 }
 
 
