@@ -79,11 +79,12 @@ CREATE TABLE nul_runs (
 ) WITHOUT ROWID;
 
 -- A row per event whose text was indexed plainly, since to look at its form would take too long: by its words,
--- in windows that ignore its form, or as one passage (memlog.projector.budget).
+-- in windows that ignore its form, or as one passage; or whose list was too long to be stored whole
+-- (memlog.projector.budget).
 CREATE TABLE plain_texts (
     stream  TEXT NOT NULL,
     id      TEXT NOT NULL,     -- of the event
-    reason  TEXT NOT NULL CHECK (reason IN ('long_text', 'long_names')),
+    reason  TEXT NOT NULL CHECK (reason IN ('long_text', 'long_names', 'long_list')),
     PRIMARY KEY (stream, id)
 ) WITHOUT ROWID;
 

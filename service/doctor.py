@@ -16,7 +16,7 @@ from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.losses import losses
 from memlog.eventlog.streams import SEALS, Segment, segments_of, shown
 from memlog.projector import catchup
-from memlog.projector.budget import LONGEST_NAMES, LONGEST_STRUCTURED
+from memlog.projector.budget import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTURED
 from memlog.projector.cache import cache_file, check_cache
 from memlog.projector.sqlite import (
     binding,
@@ -261,6 +261,8 @@ _PLAIN_TEXTS = (
 _OF_A_LONG_EVENT = {
     "long_text": f"with more than {LONGEST_STRUCTURED:,} characters: found by words as they are written,"
     " without headings, word stems and parts of names",
+    "long_list": f"with a ranked list of more than {LONGEST_LIST:,} entries, or of fewer with long names:"
+    " the first ones are facts",
     "long_names": f"with more than {LONGEST_NAMES:,} characters of names (speaker, title, source, file):"
     " their text is one passage",
 }

@@ -6,7 +6,7 @@ from typing import cast
 
 from memlog.eventlog.events import FactRemoved, FactStored
 from memlog.projector import passages
-from memlog.projector.budget import is_structured
+from memlog.projector.budget import entries, is_structured
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers.placed import Placed, as_json, buried, bury
 from memlog.projector.passages import Whole
@@ -32,7 +32,7 @@ def _store(db: Connection, placed: Placed, said: FactStored, sizes: ChunkSizes) 
         insert(db, "fact_sources", ("stream", "event_id", "chat_id", "source_message_id"), [source])
     if said.rest is not None:
         _clear(db, placed, FactRemoved(topic_key=said.topic_key, kind="ranked", chat_id=said.chat_id))
-    values = (said.value, *(said.rest or ()))
+    values = entries(said)
     is_plain = not is_structured(*values)
     for rank, value in enumerate(values, said.rank):
         removals = product([chat], [said.topic_key], [said.kind, None], [rank, None])

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.text import nfkc
 from memlog.query.spelling import american
 
 LONGEST = 128
@@ -121,7 +122,7 @@ def same_key(stored: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """The words of a name, folded: without case, signs around them, and what cannot be seen."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    folded = nfkc(nfkc(text).casefold())
     seen = "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
     words = (word.strip(_AROUND) for word in _APART.split(_POSSESSIVE.sub("", seen)))
     return [word for word in words if word]

@@ -4,11 +4,11 @@ docs/memory/core-memory.md says what is understood. What it does not know, it sk
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator
 
 import msgspec
 
+from memlog.eventlog.text import nfkc
 from memlog.query.core import CoreMemory
 
 USER_KEYS = ("name", "location", "occupation", "preferences", "current_projects")
@@ -35,7 +35,7 @@ def parse(text: str) -> tuple[CoreMemory, int]:
 
 def key_of(label: str) -> str:
     """A label as a key: `User name` is `name`, `Projects` stays `projects`; '' without a letter."""
-    text = re.sub(r"['’]", "", unicodedata.normalize("NFKC", label).casefold())
+    text = re.sub(r"['’]", "", nfkc(label).casefold())
     key = re.sub(r"[\W_]+", "_", text).strip("_")
     bare = re.sub(r"^(?:user|agent)s?_", "", key)
     return next((known for known in _KNOWN if bare in (known, known.removesuffix("s"))), key)

@@ -1,6 +1,7 @@
 """Facts as a program stores, reads and removes them: `store.facts`."""
 
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -199,7 +200,7 @@ class Facts:
             )
         for rank in ranks:
             _check_rank(rank)
-        twice = next((rank for rank in ranks if ranks.count(rank) > 1), None)
+        twice = next((rank for rank, count in Counter(ranks).items() if count > 1), None)
         if twice is not None:
             raise BadInput(f"two values have rank {twice}", hint="a rank has one value")
         standing = self._decide(lambda db: topic_of(db, key, chat=chat, any_chat=False))

@@ -17,6 +17,7 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from memlog.eventlog.identity import folded
+from memlog.eventlog.text import nfkc
 from memlog.projector import languages
 from memlog.projector.analysis import is_cjk
 from memlog.projector.languages import ENGLISH, is_latin
@@ -76,7 +77,7 @@ class Text:
     """A text of at most `LONGEST` characters, as it is compared."""
 
     def __init__(self, content: str) -> None:
-        self._content = unicodedata.normalize("NFKC", content)
+        self._content = nfkc(content)
 
     @cached_property
     def normalised(self) -> str:

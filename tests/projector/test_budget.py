@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import memlog
 from memlog.projector import tokens
-from memlog.projector.budget import LONGEST_NAMES, LONGEST_STRUCTURED
+from memlog.projector.budget import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTURED
 from memlog.projector.chunking import ChunkSizes, chunks
 from memlog.projector.digest import dump
 from memlog.projector.projector import Projector
@@ -163,6 +163,16 @@ def test_what_is_repeated_for_each_passage_takes_no_more_than_some_of_the_text(
             },
             "long_text",
         ),
+        (
+            {"type": "fact_stored", "topic_key": "t", "kind": "ranked", "rank": 1, "value": "tea"}
+            | {"rest": ["oolong"] * (LONGEST_LIST - 1)},
+            None,
+        ),
+        (
+            {"type": "fact_stored", "topic_key": "t", "kind": "ranked", "rank": 1, "value": "tea"}
+            | {"rest": ["oolong"] * LONGEST_LIST},
+            "long_list",
+        ),
         (message("tea", name="x" * (LONGEST_NAMES + 1)), "long_names"),
         ({"type": "core_memory_updated", "section": "user", "key": "k", "value": "x" * 600_000}, None),
     ],
@@ -175,6 +185,17 @@ def test_an_event_beyond_the_budget_is_noted_with_the_reason(
         store.project(embed=False)
         plain = [json.loads(line) for line in stored(tmp_path) if '"reason":"long_' in line]
         assert [(row["id"], row["reason"]) for row in plain] == ([(position.id, reason)] if reason else [])
+
+
+@pytest.mark.parametrize(("name", "count"), [("x", LONGEST_LIST), ("x" * 1_000_000, 40)])
+def test_a_list_makes_no_more_rows_than_the_budget_allows(name: str, count: int, tmp_path: Path) -> None:
+    said = {"type": "fact_stored", "topic_key": "t", "kind": "ranked", "rank": 1, "value": "first"}
+    with memlog.open(tmp_path / "store") as store:
+        store.append([said | {"chat_id": f"c:{name}", "rest": ["tea"] * (2 * LONGEST_LIST)}])
+        assert len(store.facts.list()) == count
+        assert store.status().plain_texts == 1
+    model = sum(file.stat().st_size for file in (tmp_path / "store" / "model").iterdir())
+    assert model < 300_000_000
 
 
 def test_a_plain_text_is_found_by_its_words_and_leaves_with_its_event(tmp_path: Path) -> None:
