@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 import memlog
 from memlog.projector.embedding import OnnxEmbedder, load_embedder
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
+
+# No example has a deadline: on a busy machine any of them may take a second.
+settings.register_profile("memlog", deadline=None)
+settings.load_profile("memlog")
 
 
 @pytest.fixture
