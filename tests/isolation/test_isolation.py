@@ -100,7 +100,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("half", [1, 2], ids=["one process", "another"])
-@settings(max_examples=140, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(max_examples=140, suppress_health_check=[*HealthCheck])
 @given(drawn=worlds())
 def test_no_read_gives_a_row_of_another_project_or_of_another_chat_than_was_asked_for(
     half: int, drawn: list[World]
@@ -108,7 +108,7 @@ def test_no_read_gives_a_row_of_another_project_or_of_another_chat_than_was_aske
     check_isolation(drawn, [*READS.values(), of_the_log], "text")
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(max_examples=20, suppress_health_check=[*HealthCheck])
 @given(drawn=worlds(), mode=st.sampled_from(["vector", "hybrid"]))
 def test_no_read_by_meaning_and_none_of_the_whole_store_does_either(
     cache: Path, drawn: list[World], mode: Mode

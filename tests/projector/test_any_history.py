@@ -250,7 +250,6 @@ class History(RuleBasedStateMachine):
 SETTINGS = settings(
     max_examples=100,
     stateful_step_count=STEPS,
-    deadline=None,
     # A history that fails is short enough to be read, and to make it shorter takes minutes.
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

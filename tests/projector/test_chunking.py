@@ -284,7 +284,7 @@ _pieces = st.sampled_from(
 texts = st.lists(_pieces | st.text(max_size=40), max_size=12).map("".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(texts)
 def test_chunks_leave_nothing_out_and_fit_the_model(text):
     found = chunks(text, SIZES)
@@ -300,7 +300,7 @@ def test_chunks_leave_nothing_out_and_fit_the_model(text):
     assert chunks(text, SIZES) == found
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from(["```", "  ```", "````", "~~~", "   ~~~~~"]), max_size=4))
 def test_fences_that_are_closed_are_closed_in_each_part(fences):
     text = "".join(
@@ -312,7 +312,7 @@ def test_fences_that_are_closed_are_closed_in_each_part(fences):
         assert count_tokens(part) <= ELEMENT_TOKENS
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=200), st.integers(1, 400))
 def test_what_surely_fits_is_within_the_limit(text, limit):
     if surely_within(text, limit):

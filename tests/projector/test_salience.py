@@ -84,7 +84,7 @@ def saliences(store):
     return {memory.memory_id: memory.salience for memory in store.memories.list()}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data(), saves, decays)
 def test_saliences_are_those_of_one_replay_whatever_the_order_and_never_leave_0_to_1(data, saved, decayed):
     lines = data.draw(st.permutations(lines_of(saved, decayed)))

@@ -93,7 +93,7 @@ def foreign(event_id, ts, channel, chat_id, is_break, model):
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(first=_EVENTS, late=_EVENTS)
 def test_the_view_says_what_a_plain_reading_says(first, late):
     with tempfile.TemporaryDirectory() as folder:

@@ -183,7 +183,7 @@ def test_a_text_is_analysed_alike_however_its_letters_are_composed():
 
 
 @given(st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=("Cn", "Cs")), max_size=40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_is_found_by_its_own_words_next_to_each_other(text):
     db = binding().connect(":memory:")
     db.execute(re.findall(r"CREATE VIRTUAL TABLE messages_fts[^;]*", schema())[0])
