@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
@@ -95,9 +96,17 @@ def memlog_command(ctx: click.Context) -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line. Errors are one line and a hint on stderr, never a traceback."""
+    """The program `memlog`, in a process of its own."""
     interrupts = Interrupts(_end_interrupted)
     use_own_streams()
+    _end(run(lambda: interrupts.has_come), interrupts)
+
+
+def run(is_interrupted: Callable[[], bool] = lambda: False) -> int:
+    """Run the command line and return its exit code. Errors are one line and a hint, never a traceback.
+
+    is_interrupted: tells whether a library may have turned an interrupt into another error.
+    """
     code = 0
     error: BaseException | None = None
     try:
@@ -111,13 +120,13 @@ def main() -> NoReturn:
         error = None if caught.is_reader_gone and not STORED.count else caught
     except (Exception, KeyboardInterrupt) as caught:  # noqa: BLE001 - the edge: nothing goes past it
         error = caught
-    if interrupts.has_come:
+    if is_interrupted():
         error = KeyboardInterrupt()
     if error is not None:
         print_error(error, as_json=_asks_for_json())
         code = exit_code_of(error)
     STORED.print_repeated_warnings()
-    _end(code, interrupts)
+    return code
 
 
 def _end(code: int, interrupts: Interrupts) -> NoReturn:

@@ -17,6 +17,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.log import Log
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.lines import encoded, link
+from memlog.eventlog.seals.file import SealFile
 from memlog.eventlog.seals.sealing import reseal
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "damaged"
@@ -113,7 +114,7 @@ def _resealed(store: Store) -> None:
     store.sealed.write_bytes(store.sealed.read_bytes().replace(b"green tea", b"         "))
     store.lines(store.sealed, lambda lines: [b" " * (len(lines[0]) - 1) + b"\n", *lines[1:]])
     with clock("2026-02-27T08:00:00.000Z"):
-        reseal(store.log, CHAT, store.sealed.name)
+        reseal(SealFile(store.log), CHAT, store.sealed.name)
 
 
 def _accepted(store: Store) -> None:
@@ -153,18 +154,18 @@ CLEAN: dict[str, tuple[int, Callable[[Store], None]]] = {
 """By name: the exit code of `verify --strict`, and what is done. Without --strict it is 0."""
 
 DAMAGED: dict[str, tuple[int, str, Callable[[Store], None]]] = {
-    "line-flipped-bit": (1, "1 lines", lambda store: store.replace(store.open, b"tea", b"tda")),
-    "line-flipped-crc": (1, "1 lines", _flip_crc),
-    "line-edited": (1, "1 lines", lambda store: store.replace(store.open, b"user", b"assistant")),
+    "line-flipped-bit": (1, "1 line is", lambda store: store.replace(store.open, b"tea", b"tda")),
+    "line-flipped-crc": (1, "1 line is", _flip_crc),
+    "line-edited": (1, "1 line is", lambda store: store.replace(store.open, b"user", b"assistant")),
     "line-without-crc": (
-        *(1, "1 lines"),
+        *(1, "1 line is"),
         lambda store: store.lines(store.open, lambda lines: [lines[0][:-19] + b"}\n", *lines[1:]]),
     ),
-    "line-with-crc-inside": (1, "1 lines", lambda store: store.replace(store.open, b'"}\n', b'","x":1}\n')),
-    "line-space-behind-crc": (1, "1 lines", lambda store: store.replace(store.open, b'"}\n', b'" }\n')),
-    "lines-glued": (1, "1 lines", lambda store: store.replace(store.open, b"\n", b"")),
+    "line-with-crc-inside": (1, "1 line is", lambda store: store.replace(store.open, b'"}\n', b'","x":1}\n')),
+    "line-space-behind-crc": (1, "1 line is", lambda store: store.replace(store.open, b'"}\n', b'" }\n')),
+    "lines-glued": (1, "1 line is", lambda store: store.replace(store.open, b"\n", b"")),
     "memory-edited": (
-        *(1, "1 lines"),
+        *(1, "1 line is"),
         lambda store: store.replace(store.log / "memory" / store.open.name, b"tea", b"gin"),
     ),
     "sealed-gone": (3, "is gone", lambda store: store.sealed.unlink()),

@@ -20,12 +20,13 @@ MODULES = sorted(
 TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(found)}
 
 CAUGHT_INSIDE = {
-    *("BadLine", "Damaged", "HistoryChanged", "NoReader", "OutputError", "Unfit"),
-    *("_Doubt", "_GenerationChanged", "_Stopped"),
+    *("BadLine", "BadPattern", "Damaged", "Ended", "HistoryChanged", "NoReader", "OutputError"),
+    *("PastLimit", "Refused", "TooLate", "Unfit"),
+    *("_Doubt", "_GenerationChanged", "_OutOfMemory", "_Stopped"),
 }
 """How one module tells another what it met, which makes a row, a replay, a report or an error of it."""
 
-OF_PYTHON = {"ValueError", "TypeError", "AttributeError", "OSError", "FileExistsError"}
+OF_PYTHON = {"ValueError", "TypeError", "AttributeError", "OSError", "FileExistsError", "PermissionError"}
 """What Python's own calls raise in the same place, so that one `except` takes both."""
 
 VARIABLES = {"outcome", "TOO_LONG", "_failure", "frozen"}

@@ -52,7 +52,9 @@ TABLE = {
     "memory_accessed": Told("--memory-id tea", "memory_events memories"),
     "salience_decayed": Told('--rates {"other":0.5}', "decays memories"),
     "daily_event_recorded": Told("--summary coffee", "daily_events memory_chunks"),
-    "daily_events_compressed": Told("--daily-event e1 --memory-id tea", "daily_compressions"),
+    "daily_events_compressed": Told(
+        "--daily-event e1 --memory-id tea", "daily_compressions daily_distillates"
+    ),
     "core_memory_updated": Told("--section user --key name --value Dmitri", "core_memory"),
     "core_memory_deleted": Told("--section user --key name", "core_memory tombstones"),
     "fact_stored": Told("--topic-key teas --rank 1 --value sencha", "facts memory_chunks"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memlog.cli.main import main
+from memlog.cli.main import run
 
 
 @dataclass
@@ -45,16 +45,8 @@ def memlog_here(*args: str | Path, input: bytes = b"", env: dict[str, str] | Non
         monkeypatch.setattr(sys, "stderr", err)
         # What goes wrong while objects are removed is told on stderr, too: pytest would take it.
         monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
-        code = _exit_code()
+        code = run()
     return Ended(code, _written(out), _written(err))
-
-
-def _exit_code() -> int:
-    """Of `main`; what its error held on to is gone, too."""
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert isinstance(left.value.code, int)
-    return left.value.code
 
 
 def _written(stream: io.TextIOWrapper) -> bytes:

@@ -8,6 +8,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.log import Log
+from memlog.eventlog.seals.file import SealFile
 from memlog.eventlog.seals.sealing import blank
 from memlog.projector.cache import VectorCache, cache_file
 from memlog.projector.sqlite import connect
@@ -171,7 +172,7 @@ def test_damage_of_what_is_disposable_is_found_and_left(
 
 def test_an_erasure_that_was_not_finished_is_told_and_no_damage(store: Path) -> None:
     (path,) = (store / "log" / "facts").iterdir()
-    blank(store / "log", "facts", path.name)
+    blank(SealFile(store / "log"), "facts", path.name)
     found = checked(store)
     assert found.notes == [f"facts/{path.name}: an erasure was begun and not finished: memlog scrub"]
     assert found.ok
