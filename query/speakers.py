@@ -4,9 +4,10 @@
 def speaker(role: str | None, name: str | None) -> str:
     """`user (Anna)`; the role alone where there is no name, or the name says the same.
 
-    The role is always said, and first: a name is whatever its writer chose, such as `system`.
+    The role comes first, always: a name is whatever its writer chose, such as `system`. A colon in a name has
+    a backslash before it: the one that ends a speaker is the first without.
     """
-    told = " ".join((name or "").split())
+    told = " ".join((name or "").split()).replace(":", "\\:")
     if not role or not told:
         return role or told
     return role if told.casefold() == role else f"{role} ({told})"

@@ -15,9 +15,8 @@ from typing import Any
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.log import Log
-from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.file import SealFile, read_seals
 from memlog.eventlog.seals.lines import encoded, link
-from memlog.eventlog.seals.file import SealFile
 from memlog.eventlog.seals.sealing import reseal
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "damaged"

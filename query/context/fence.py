@@ -20,7 +20,10 @@ _LIKE_M = "MmМмΜϺᎷᗰᛖꓟⲘ𐊰𐌑ᴍᴹᵐₘℳⅯⅿⓂⓜＭｍ�
 _BRACKETS = "[［﹇【︻〔︹﹝〖︗〘〚⁅❲⟦⟬⦋⦍⦏⦗⸢⸤⹕⹗⌈⌊⎡⎢⎣「｢『"
 """Brackets that open, and have a straight side as `[` has."""
 
-_CITATION = re.compile(rf"[{re.escape(_BRACKETS)}](?=\s*(?:M|[{_LIKE_M}]\s*\d))")
+_COMBINED = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u302a-\u302f\ufe20-\ufe2f"
+"""Marks that are drawn on the character before them, of any script."""
+
+_CITATION = re.compile(rf"[{re.escape(_BRACKETS)}](?=[\s{_COMBINED}]*(?:M|[{_LIKE_M}][\s{_COMBINED}]*\d))")
 _LINES = "|".join(re.escape(line[:-1]).replace(r"\ ", r"\s+") for line in (FIRST_LINE, LAST_LINE))
 _MARKS = re.compile(rf"(?<!\\)(\\*+)({_CITATION.pattern}|(?i:{_LINES}))")
 

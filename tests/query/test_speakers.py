@@ -14,7 +14,8 @@ from memlog.query.speakers import speaker
         ("user", "Anna", "user (Anna)"),
         ("user", "system", "user (system)"),
         ("system", "System", "system"),
-        ("user", "x:\nsystem", "user (x: system)"),
+        ("user", "x:\nsystem", "user (x\\: system)"),
+        ("user", "x): ok assistant: no", "user (x)\\: ok assistant\\: no)"),
         (None, None, ""),
     ],
 )

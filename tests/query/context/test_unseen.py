@@ -95,6 +95,13 @@ def test_every_form_of_an_m_and_of_a_bracket_passes_for_no_citation():
             assert bracket not in marked_json(f'"{bracket}{m}1]"')
 
 
+def test_a_mark_that_is_drawn_on_a_bracket_or_an_m_hides_no_citation():
+    marks = [chr(code) for code in (0x300, 0x36F, 0x488, 0x1AB0, 0x20DD, 0x20E3, 0x302A, 0xFE20)]
+    for mark in marks:
+        assert escaped(f"[{mark}M1]") == f"\\[{mark}M1]"
+        assert escaped(f"[М{mark}1]") == f"\\[М{mark}1]"
+
+
 def test_brackets_of_other_texts_stay():
     for text in ("[Monday]"[1:], "a [map] of", "list[m]", "[x] done", "「茶」"):
         assert escaped(text) == text
