@@ -13,8 +13,9 @@ import click
 import msgspec
 
 from memlog.cli.failures import exit_code_of, failure_of
+from memlog.cli.lazy_commands import LazyCommands
 from memlog.cli.opening import open_log
-from memlog.cli.output import json_option, print_json
+from memlog.cli.output import json_option, note, print_json
 from memlog.cli.progress import progress_line
 from memlog.cli.settings import setting_option
 from memlog.cli.stdin import TOO_LONG, stdin, stdin_text
@@ -35,7 +36,7 @@ _durability = setting_option("durability", "--durability")
 _redact = setting_option("redact", "--redact/--no-redact")
 
 
-class _Types(click.Group):
+class _Types(LazyCommands):
     """A command for each event type, made when it is called: most calls need one of them, or none."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -64,14 +65,18 @@ def append(ctx: click.Context, as_json: bool) -> int:  # noqa: ARG001
     if ctx.invoked_subcommand is not None:
         return 0
     log, fd = open_log(ctx), stdin().fileno()
-    worst = 0
+    worst = refused = 0
     with _progress_of(fd) as tell:
         for batch in _batches(fd):
             answers, code = _answered(log, batch)
             worst = max(worst, code)
             print_json(*answers)
+            refused += sum(not isinstance(answer, Position) for answer in answers)
             STORED.acknowledged()
             tell()
+    if refused:
+        lines = "1 line was" if refused == 1 else f"{refused:,} lines were"
+        note(f'{lines} not stored: see the answers with an "error"')
     return worst
 
 

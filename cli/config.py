@@ -29,7 +29,7 @@ def config(ctx: click.Context, name: str | None, as_json: bool) -> None:
         print_json({"settings": found})
         return
     for each in found:
-        value = "none" if each["value"] is None else each["value"]
+        value = "none" if each["value"] is None else _text(each["value"])
         click.echo(printable(f"{each['name']:14} {value}  ({each['origin']})"))
 
 
@@ -51,4 +51,9 @@ def _print_one(setting: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(setting)
     else:
-        click.echo(printable(str("" if setting["value"] is None else setting["value"])))
+        click.echo(printable("" if setting["value"] is None else _text(setting["value"])))
+
+
+def _text(value: object) -> str:
+    """A value as memlog.toml has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

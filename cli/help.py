@@ -7,6 +7,7 @@ import click
 
 import memlog
 from memlog.cli.failures import EXIT_CODES
+from memlog.cli.lazy_commands import no_such_command
 from memlog.cli.output import json_option, print_json
 from memlog.cli.types import TEXT
 
@@ -32,7 +33,7 @@ def _context_of(root: click.Context, words: Sequence[str]) -> click.Context:
     for word in words:
         below = dict(_below(context))
         if word not in below:
-            raise click.UsageError(f"No such command {' '.join(words)!r}.", context)
+            raise no_such_command(" ".join(words), below, context)
         context = below[word]
     return context
 

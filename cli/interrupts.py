@@ -18,25 +18,31 @@ _GRACE = 0.6
 class Interrupts:
     """What is known of Ctrl-C since the process began.
 
-    end: ends the process where the command does not. thread: waits for it; None where nobody does.
+    end: ends the process where the command does not.
     """
 
     def __init__(self, end: Callable[[], None]) -> None:
         self.has_come = False
-        self.thread: threading.Thread | None = None
+        self._writer: int | None = None
         self._end = end
         # A shell has commands in the background ignore it.
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._begin()
 
+    def release(self) -> None:
+        """Close the descriptors: where the command has used all others, printing its error needs them."""
+        if self._writer is not None:
+            signal.set_wakeup_fd(-1)
+            os.close(self._writer)
+            self._writer = None
+
     def _begin(self) -> None:
-        reader, writer = os.pipe()
-        os.set_blocking(writer, False)
+        reader, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)
         # The pipe is written by the signal handler in C, also while the main thread is in a library.
-        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGINT, self._interrupt)
-        self.thread = threading.Thread(target=self._wait, args=(reader,), daemon=True)
-        self.thread.start()
+        threading.Thread(target=self._wait, args=(reader,), daemon=True).start()
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self.has_come = True
@@ -46,10 +52,11 @@ class Interrupts:
         signal.default_int_handler(number, frame)
 
     def _wait(self, reader: int) -> None:
-        while signal.SIGINT not in os.read(reader, 64):
-            pass
-        time.sleep(_GRACE)
-        self._end()
+        while data := os.read(reader, 64):
+            if signal.SIGINT in data:
+                time.sleep(_GRACE)
+                self._end()
+        os.close(reader)
 
 
 def _is_importing(frame: FrameType | None) -> bool:

@@ -3,7 +3,6 @@
 import os
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
@@ -13,6 +12,7 @@ import click
 import memlog
 from memlog.cli.failures import EXIT_CODES_HELP, exit_code_of, print_error
 from memlog.cli.interrupts import Interrupts
+from memlog.cli.lazy_commands import LazyCommands
 from memlog.cli.output import note, shows_colours
 from memlog.cli.settings import Settings, misspelt_variables, setting_option
 from memlog.cli.standard_streams import OutputError, use_own_streams
@@ -59,7 +59,7 @@ _COMMANDS = {
 }
 
 
-class _Commands(click.Group):
+class _Commands(LazyCommands):
     """Imports `memlog.cli.<command>` when that command is called, so that `append` starts fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -98,14 +98,16 @@ def memlog_command(ctx: click.Context) -> None:
 def main() -> NoReturn:
     """The program `memlog`, in a process of its own."""
     interrupts = Interrupts(_end_interrupted)
+    before = set(threading.enumerate())
     use_own_streams()
-    _end(run(lambda: interrupts.has_come), interrupts)
+    code = run(interrupts)
+    _end(code, has_threads=not before.issuperset(threading.enumerate()))
 
 
-def run(is_interrupted: Callable[[], bool] = lambda: False) -> int:
+def run(interrupts: Interrupts | None = None) -> int:
     """Run the command line and return its exit code. Errors are one line and a hint, never a traceback.
 
-    is_interrupted: tells whether a library may have turned an interrupt into another error.
+    interrupts: tells whether a library may have turned an interrupt into another error.
     """
     code = 0
     error: BaseException | None = None
@@ -120,17 +122,19 @@ def run(is_interrupted: Callable[[], bool] = lambda: False) -> int:
         error = None if caught.is_reader_gone and not STORED.count else caught
     except (Exception, KeyboardInterrupt) as caught:  # noqa: BLE001 - the edge: nothing goes past it
         error = caught
-    if is_interrupted():
+    if interrupts is not None and interrupts.has_come:
         error = KeyboardInterrupt()
     if error is not None:
+        if interrupts is not None:
+            interrupts.release()
         print_error(error, as_json=_asks_for_json())
         code = exit_code_of(error)
     STORED.print_repeated_warnings()
     return code
 
 
-def _end(code: int, interrupts: Interrupts) -> NoReturn:
-    if any(thread is not interrupts.thread for thread in threading.enumerate()[1:]):
+def _end(code: int, *, has_threads: bool) -> NoReturn:
+    if has_threads:
         # A watch does not wait for the step that a thread of it is at. Python would wait for it, or crash.
         with suppress(OSError):
             sys.stdout.flush()

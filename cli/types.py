@@ -1,6 +1,7 @@
 """The kinds of values that options take."""
 
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,14 @@ class _Number(click.FloatRange):
         return number
 
 
+class _Path(click.Path):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        # Python takes it for the current folder; in a script it is a variable that is not set.
+        if not os.fspath(value):
+            self.fail("the path is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def count(least: int) -> click.IntRange:
     """A number of things, from `least` on. More than a million is a slip, and SQLite's numbers end, too."""
     return click.IntRange(least, 1_000_000)
@@ -147,10 +156,10 @@ TIME = _Time()
 DAY = _Day()
 """A date of the calendar: 2026-02-24."""
 
-FOLDER = click.Path(path_type=Path)
+FOLDER = _Path(path_type=Path)
 """A folder's path."""
 
-PATH = click.Path(path_type=Path, readable=False)
+PATH = _Path(path_type=Path, readable=False)
 """A file's or folder's path; what is wrong with it the command says."""
 SECONDS = _Seconds(0, 3600)
 """A time to wait, at most an hour."""

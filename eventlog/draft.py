@@ -9,6 +9,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.acknowledgements import AppendWarning
 from memlog.eventlog.damage import HINTS, BadLine, check_length, check_text
+from memlog.eventlog.encoding import encoded
 from memlog.eventlog.errors import BadInput, MemlogError
 from memlog.eventlog.events import Event, MemorySaved, Redacted, tag_of
 from memlog.eventlog.ids import new_id
@@ -181,7 +182,7 @@ def _joined(event_id: str, stream: str, head: dict[str, Any], tail: dict[str, An
         stream=stream,
         head=msgspec.json.encode(head).removesuffix(b"}"),
         # A line holds no newline, but white space between the members of an input may.
-        tail=b"," + b" ".join(msgspec.json.encode(tail).splitlines())[1:-1],
+        tail=b"," + b" ".join(encoded(tail).splitlines())[1:-1],
     )
 
 
@@ -204,7 +205,7 @@ def _memory_id(event: Event) -> str | None:
 def _encoded(event: "Event | dict[str, Any]") -> bytes:
     try:
         members = msgspec.to_builtins(event)
-        return msgspec.json.encode(members) if _is_all_text(members) else _encoded_with_numbers(members)
+        return encoded(members) if _is_all_text(members) else _encoded_with_numbers(members)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadInput(
             f"the event cannot be written as JSON: {error}", hint="give an event struct or a dict"

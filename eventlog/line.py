@@ -12,6 +12,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.ambiguity import check_members, is_as_short_as_can_be
 from memlog.eventlog.damage import BadLine, check_text, why_not_json
+from memlog.eventlog.encoding import encoded
 from memlog.eventlog.events import TYPES, AnyEvent, Event, tag_of
 from memlog.eventlog.streams import belongs_in, stream_of
 from memlog.eventlog.upcast import Place, upcast
@@ -87,7 +88,7 @@ def canonical(event: Event) -> bytes:
         BadLine: it holds an integer that JSON readers would not agree on.
     """
     try:
-        return _canonical.encode((tag_of(event), *msgspec.structs.astuple(event)[:_SAID]))
+        return encoded((tag_of(event), *msgspec.structs.astuple(event)[:_SAID]), _canonical)
     except OverflowError as error:
         raise BadLine("invalid", "an integer is outside 64 bits") from error
 

@@ -388,12 +388,14 @@ class Store:
 
         Raises:
             Busy: another process watches this store.
+            NotFound: with `once`, there is no store.
             LogError: the store cannot be made, or written; with `once`, also as `project`.
             DatabaseError: with `once`, as `project`.
         """
         from memlog.service.watching import watching
 
         if once:
+            self._read_model.check_store()
             watching.bring_up(self._read_model, self.documents, tell=tell, progress=progress)
             return
         watching.watch(

@@ -56,10 +56,9 @@ def _verified(read_model: ReadModel, progress: Progress | None) -> Verification:
 
 def _count_unused(read_model: ReadModel) -> int:
     """How many texts the cache has a vector of that no passage has."""
-    is_read_only = read_model.is_read_only
     with wrapped("the read model"):
-        texts = passages.texts(read_model.projector.live(read_only=is_read_only))
-        return count_unused(read_model.path, texts, read_only=is_read_only)
+        texts = passages.texts(read_model.projector.live(read_only=read_model.is_read_only))
+        return count_unused(read_model.path, texts, read_only=read_model.is_only_read)
 
 
 def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:

@@ -430,6 +430,7 @@ def test_a_file_name_that_is_not_utf_8_stops_no_project(
 def test_a_store_whose_name_is_not_utf_8_has_a_status(
     memlog: Run, tmp_path: Path, without_model: dict[str, str]
 ) -> None:
+    (tmp_path / "caf\udce9" / "log").mkdir(parents=True)
     done = memlog("--store", tmp_path / "caf\udce9", "status", "--json", env=without_model)
     assert done.code == 0
 
@@ -460,7 +461,7 @@ def test_a_store_cannot_be_made_in_a_read_only_folder(
     memlog: Run, read_only: Run, bound_by_modes: dict[str, Any], store: Path
 ) -> None:
     read_only()
-    done = memlog("--store", store / "new", "query", "x", "--mode", "text", "--json", **bound_by_modes)
+    done = memlog("--store", store / "new", "init", "--json", **bound_by_modes)
     assert (done.code, done.error["code"]) == (73, "cannot_create")
     assert str(store / "new") in done.error["message"]
 
@@ -488,6 +489,7 @@ def test_a_read_only_store_can_be_verified(
     assert memlog("verify", "--json", **bound_by_modes).code == 0
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_a_read_only_store_cannot_be_projected(
     memlog: Run, read_only: Run, bound_by_modes: dict[str, Any], without_model: dict[str, str]
 ) -> None:
@@ -496,6 +498,7 @@ def test_a_read_only_store_cannot_be_projected(
     assert (done.code, done.error["code"]) == (73, "cannot_create")
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_a_read_only_folder_without_a_read_model_says_why_it_has_none(
     memlog: Run, read_only: Run, bound_by_modes: dict[str, Any]
 ) -> None:

@@ -326,3 +326,42 @@ def test_odd_invocations_have_a_documented_exit_code(
         assert error is None or failure_of(error).message, args
         assert "Traceback" not in done.output, args
     assert set(codes) >= {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("words", "nearest"),
+    [
+        (("qury",), "query"),
+        (("append", "mesage"), "message"),
+        (("memory", "lst"), "list"),
+        (("help", "qury"), "query"),
+    ],
+    ids=" ".join,
+)
+def test_an_unknown_command_is_answered_with_the_nearest(
+    memlog: Run, words: tuple[str, ...], nearest: str
+) -> None:
+    done = memlog(*words, "--json")
+    assert (done.code, done.error["code"]) == (2, "usage")
+    assert f"Did you mean '{nearest}'" in done.error["message"]
+
+
+@pytest.mark.parametrize("words", [("--store", "", "append"), ("docs", "add", "")], ids=" ".join)
+def test_an_empty_path_is_refused_and_is_not_the_current_folder(
+    memlog: Run, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    folder = tmp_path / "current"
+    folder.mkdir()
+    said = b'{"type":"memory_saved","content":"tea"}\n'
+    done = memlog(*words, "--json", input=said, cwd=folder)
+    assert (done.code, done.error["code"]) == (2, "usage")
+    assert "the path is empty" in done.error["message"]
+    assert list(folder.iterdir()) == []
+
+
+def test_a_pipe_says_on_stderr_how_many_lines_were_not_stored(memlog: Run) -> None:
+    sound = b'{"type":"memory_saved","content":"tea"}\n'
+    done = memlog("append", input=b"no JSON\n" * 300 + sound + b"{}\n")
+    assert done.code == 65
+    assert done.err.splitlines()[-1] == b'memlog: 301 lines were not stored: see the answers with an "error"'
+    assert b"not stored" not in memlog("append", input=sound).err

@@ -86,6 +86,7 @@ def test_two_formats_at_once_are_refused(memlog: Run, flags: tuple[str, ...]) ->
     assert "one format only" in done.error["message"]
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_one_format_said_twice_is_one(memlog: Run) -> None:
     assert list(memlog("core", "get", "--json", "--format", "json").json) == ["user", "agent"]
 
@@ -153,6 +154,7 @@ def test_json_is_asked_for_by_the_option_and_by_nothing_that_looks_like_it(args:
     assert asks_for_json(memlog_command, args.split()) is asked
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_an_error_is_in_the_form_that_was_asked_for(memlog: Run) -> None:
     said = ("append", "message", "--chat", "x", "--role", "user", "--content", "--json")
     assert memlog(*said).err.startswith(b"memlog: ")

@@ -294,6 +294,7 @@ def test_what_any_process_appends_is_printed_within_a_second(
     assert (code, err.strip()) == (130, b"memlog: interrupted\nhint: what was done is kept")
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_a_log_that_is_to_come_is_followed(store: Path, follow: Callable[..., Following]) -> None:
     tail = follow("--chat", "x:1")
     time.sleep(0.5)

@@ -24,10 +24,9 @@ CREATES: dict[Words, tuple[str, ...]] = {
     ("fact", "extract"): ("My favourite colours are 1) Blue, 2) Green",),
     ("fact", "set"): ("city", "Helsinki"),
     ("memory", "save"): ("--content", "x"),
-    ("watch",): ("--once",),
     ("workspace", "add"): ("folder",),
 }
-"""What stores something new, or waits for it."""
+"""What stores something new."""
 
 NEEDS_NONE: set[Words] = {("completion",), ("config",), ("gate",), ("help",)}
 """Commands that look at no store."""
@@ -52,6 +51,7 @@ _VALUES = {
 }
 _OPTIONS: dict[Words, tuple[str, ...]] = {
     ("scrub",): ("--yes",),
+    ("watch",): ("--once",),
     ("forget",): ("m1", "--yes"),
     ("memory", "update"): ("--content", "x"),
     ("session", "content"): ("c:1",),

@@ -1,0 +1,27 @@
+"""Groups whose commands are made when they are called."""
+
+from collections.abc import Iterable
+
+import click
+
+
+class LazyCommands(click.Group):
+    """Knows its commands by `list_commands` alone; an unknown name is answered with the nearest ones."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """See `click.Group`, which suggests only commands that are made already."""
+        name = args[0]
+        if not name.startswith("-") and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
+            raise no_such_command(name, self.list_commands(ctx), ctx)
+        return super().resolve_command(ctx, args)
+
+
+def no_such_command(name: str, known: Iterable[str], ctx: click.Context) -> click.UsageError:
+    """The error for a name of no command, with the nearest of those that are known."""
+    from difflib import get_close_matches
+
+    nearest = " or ".join(repr(each) for each in get_close_matches(name.split()[-1], list(known)))
+    suggestion = f" Did you mean {nearest}?" if nearest else ""
+    return click.UsageError(f"No such command {name!r}.{suggestion}", ctx)
