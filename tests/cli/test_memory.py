@@ -13,6 +13,7 @@ from command_tree import MEMLOG
 Run = Callable[..., Any]
 
 POSITION = ["id", "stream", "segment", "offset", "durability"]
+OF_MEMORY = [*POSITION, "memory_id"]
 MEMORY = [
     *("memory_id", "title", "content", "category", "kind", "importance", "salience", "age_days"),
     *(
@@ -55,7 +56,7 @@ def test_a_save_says_what_became_of_it(memlog: Run) -> None:
     done = memlog("memory", "save", "--content", "Anna drinks green tea", "--memory-id", "tea")
     assert (done.code, done.err) == (0, b"")
     assert list(done.json) == ["memory_id", "event_id", "decision", "position"]
-    assert list(done.json["position"]) == POSITION
+    assert list(done.json["position"]) == OF_MEMORY
     assert (done.json["memory_id"], done.json["decision"]) == ("tea", "saved")
     assert done.json["event_id"] == done.json["position"]["id"]
     assert done.json["position"]["stream"] == "memory"
@@ -218,6 +219,7 @@ def test_a_list_for_people_shows_salience_and_age_apart_with_counts_times_and_im
     )
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_a_store_without_memories_says_so(memlog: Run) -> None:
     assert memlog("memory", "list", "--json").json == {"memories": []}
     done = memlog("memory", "list")
@@ -232,7 +234,7 @@ def test_an_update_changes_what_is_given_and_nothing_else(memlog: Run, save: Run
     save("green tea", "--memory-id", "m", "--title", "Tea", "--topic", "drinks", "--tag", "a")
     before = memlog("memory", "show", "m", "--json").json
     done = memlog("memory", "update", "m", "--importance", "0.9", "--topic", "", "--no-tags", "--chat", "x:1")
-    assert list(done.json) == POSITION
+    assert list(done.json) == OF_MEMORY
     after = memlog("memory", "show", "m", "--json").json
     changed = {"importance": 0.9, "relevance": 0.9, "topic": None, "tags": [], "chat": "x:1"}
     assert after == before | changed | {"updated_at": after["updated_at"]}
@@ -256,7 +258,7 @@ def test_an_update_that_says_nothing_is_wrong_usage(memlog: Run, save: Run, opti
 
 def test_an_archived_memory_is_not_found_and_a_save_revives_it(memlog: Run, save: Run) -> None:
     save("green tea", "--memory-id", "m", "--ts", "2026-02-24T10:15:00Z")
-    assert list(memlog("memory", "archive", "m").json) == POSITION
+    assert list(memlog("memory", "archive", "m").json) == OF_MEMORY
     assert memlog("query", "tea", "--mode", "text", "--json").json["hits"] == []
     assert listed(memlog, "--archived") == ["m"]
     save("green tea", "--memory-id", "m")
@@ -268,7 +270,7 @@ def test_an_archived_memory_is_not_found_and_a_save_revives_it(memlog: Run, save
 def test_a_deletion_asks_nothing_and_a_save_begins_anew(memlog: Run, save: Run) -> None:
     save("green tea", "--memory-id", "m", "--ts", "2026-02-24T10:15:00Z")
     done = memlog("memory", "delete", "m")
-    assert list(done.json) == POSITION
+    assert list(done.json) == OF_MEMORY
     assert memlog("memory", "show", "m", "--json").error["code"] == "memory_not_found"
     save("green tea", "--memory-id", "m", "--ts", "2030-01-01T00:00:00Z")
     assert memlog("memory", "show", "m", "--json").json["created_at"] == "2030-01-01T00:00:00.000Z"
