@@ -1,6 +1,7 @@
 """How each function that takes text is called: what fills its other parameters; what is left out, and why."""
 
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
@@ -12,6 +13,8 @@ from world import World
 
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.errors import MemlogError
+from memlog.eventlog.key_shapes import SHAPES
+from memlog.query.context.unseen import json_escape
 from memlog.service.documents.text_files import Unfit
 
 PLAIN = "green tea"
@@ -27,6 +30,7 @@ ORDINARY = (
     '{"stream":"memory","segment":"2026-02-24.jsonl","bytes":1',
     "36 35 98:0 / /mnt\\040x rw,noatime - ext4 /dev/root rw",
     "# Name\n- Anna's tea: green\nName: Anna\n",
+    " ".join(shape.fixed for shape in SHAPES),
 )
 """What leads to most of what a function does."""
 
@@ -52,10 +56,12 @@ LEFT_OUT: dict[str, str] = {
     "cli.settings.Setting*": "a person's own settings: `Setting.read` is covered by the type of each",
     "cli.settings.setting_option": "names of memlog's own settings",
     "cli.turns.lines_around": "prints rows that `set_in` and `one_line` shaped",
+    "eventlog.acknowledgements.compared": "compares the hash of an event",
     "eventlog.ambiguity.check_members": "a line and its members, which `eventlog.line.decode` read from it",
     "eventlog.checking.*": "walks the log by names of streams; its lines are read by `eventlog.line.decode`",
     "eventlog.disk.*": "one call of the system each",
     "eventlog.draft.Draft.line": "joins a time of memlog's own to a line",
+    "eventlog.folders.entered": "opens folders by their names",
     "eventlog.line.members_of": "takes lines whose depth `check_text` has checked; `decode` calls both",
     "eventlog.locks.*": "a text of memlog's own, for the error",
     "eventlog.privacy.*": "one call of the system each",
@@ -64,10 +70,10 @@ LEFT_OUT: dict[str, str] = {
     "eventlog.scrub.*": "overwrites lines of the log by their place",
     "eventlog.seals.file.*": "looks up a segment by its name",
     "eventlog.seals.held.*": "hashes a segment by its name",
-    "eventlog.seals.lines.Seals.of": "looks up a segment by its name",
     "eventlog.seals.sealing.*": "works on a segment by its name; its lines are read by `seals_in`",
     "eventlog.segment.*": "opens a segment by its name",
     "eventlog.streams.SegmentName.successor": "a day of memlog's own",
+    "eventlog.streams.segments_in": "opens a stream by its name, which the log has",
     "eventlog.writing.*": "writes bytes as they are",
     "projector.cache.VectorCache*": "looks vectors up by the hash of a text",
     "projector.cache.keep_only": "looks vectors up by the hash of a text",
@@ -87,7 +93,7 @@ LEFT_OUT: dict[str, str] = {
     "projector.vectors.*": "SQL of memlog's own, and vectors",
     "query.counts.*": "SQL of memlog's own",
     "query.document_tree.tree": "names of files that were read",
-    "query.context.fence.is_unseen": "one character",
+    "query.context.unseen.is_unseen": "one character",
     "query.facts.answers.find": "a name of a chat",
     "query.known.unknown": "SQL of memlog's own",
     "query.search.fusion.*": "numbers by keys",
@@ -96,27 +102,33 @@ LEFT_OUT: dict[str, str] = {
     "query.search.vector_side.*": "vectors",
     "query.search.text_side.*": "expressions that `query.search.question` made and bounds, and FTS5 parses",
     "service.documents.documents.*": "names of files; what is in them goes through `extracted` and `blocks`",
-    "service.documents.indexing.*": "names of files that were read",
+    "service.documents.ignoring.*": "hands rules and paths to the reader process, which has limits",
     "service.documents.pdf_text.*": "pypdf, which has limits of its own",
+    "service.documents.readers.*": "hands its text to the reader process, which has limits",
     "service.documents.records.*": "names of files that were read",
+    "service.documents.root.*": "names of files, of at most 4,096 bytes",
+    "service.documents.sources.Wanted.nothing_done": "keeps its text",
     "service.documents.text_files.look_at": "a call of the system",
     "service.documents.text_files.read*": "reads bytes as they are",
     "service.documents.workspaces.*": "names of files; as `Documents`",
+    "service.erasing.forgetting.Forgetting.match": "hands the pattern to a process that has limits",
+    "service.erasing.stranger_pattern.*": "hands the pattern to a process that has limits",
     "service.memories.fading.*": "categories and rates, one each",
     "service.projects.*": "names of folders, of at most 255 bytes",
     "service.read_model.*": "names of a stream or a chat",
     "service.store.open": "names of folders",
-    "service.watching.*": "names of memlog's own threads",
 }
 """Functions, by name or pattern, and why no foreign text of any length reaches their own work."""
 
 RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "eventlog.ambiguity.is_as_short_as_can_be": lambda world: {"event": world.message},
+    "eventlog.escapes.places": lambda world: {"positions": [sys.maxsize]},
     "eventlog.line.check_crc_is_last": lambda world: {"has_crc": False},
     "eventlog.streams.belongs_in": lambda world: {"event": world.message},
     "projector.analysis.first_place": lambda world: {"marks": world.marks},
     "projector.languages.stems": lambda world: {"latin": ("finnish",)},
     "query.context.entries.window_entries": lambda world: {"messages": []},
+    "query.context.unseen.shown": lambda world: {"escape": json_escape},
     "query.facts.ordinals.ordinal_at": lambda world: {"place": 0},
     "query.likely_memories.likely_memories": lambda world: {"lengths": (1, 10_000)},
     "query.search.priors.priors": lambda world: {"said": {}},

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import memlog
+from memlog.eventlog.events import Event
+from memlog.eventlog.seals.index import SealIndex
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place
 from memlog.projector.analysis import marks_of
@@ -16,7 +18,6 @@ from memlog.projector.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, connect
 from memlog.query.filters import Filters
 from memlog.service.documents.folder import Patterns
-from memlog.service.documents.ignoring import Ignoring
 
 TODAY = "2026-02-24"
 STREAM = "conversations/cli_1"
@@ -73,6 +74,7 @@ class World:
             Connection: lambda: self.db,
             Path: lambda: self.path / "log",
             ChunkSizes: ChunkSizes,
+            Event: lambda: self.message,
             Filters: Filters,
             Place: lambda: Place(STREAM, SegmentName(TODAY), 0),
             bool: lambda: False,
@@ -96,5 +98,5 @@ class World:
             "Forgetting": lambda: store._forgetting,
             "Log": lambda: store._log,
             "Patterns": lambda: Patterns(("*.md",), ("old*",)),
-            "Ignoring": lambda: Ignoring(),
+            "SealIndex": SealIndex,
         }
