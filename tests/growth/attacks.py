@@ -81,7 +81,7 @@ def against(pattern: re.Pattern[str] | re.Pattern[bytes], most: int = 10) -> lis
     pairs = _pairs(bodies, characters)
     atoms = dict.fromkeys([*_spread(bodies, most), *_spread(characters, most), *_spread(pairs, most)])
     own = (Attack(*parts) for parts in product(_spread(prefixes, most // 2), atoms, ENDS[:3]))
-    return list(dict.fromkeys([*own, *general()]))
+    return list(dict.fromkeys(own))
 
 
 def _pairs(bodies: list[str], characters: list[str]) -> list[str]:

@@ -13,11 +13,15 @@ _OF_STORED = 15
 
 
 def growing_patterns(
-    found: Iterable[Found], *, most: int, sizes: Iterable[int] = SIZES
+    found: Iterable[Found], *, most: int, share: int = 1, sizes: Iterable[int] = SIZES
 ) -> Iterator[tuple[str, str]]:
-    """Where a pattern stands that grows, and on what. most: how many attacks of each sort are tried."""
-    for each in found:
-        attacks = against(each.pattern, most)
+    """Where a pattern stands that grows, and on what.
+
+    most: how many attacks of each sort that are made of the pattern are tried.
+    share: one in so many of the general attacks is tried, another one on each pattern.
+    """
+    for number, each in enumerate(found):
+        attacks = [*against(each.pattern, most), *general()[number % share :: share]]
         for method, call in each.calls():
             if growth := first_growth(call, attacks, sizes):
                 yield str(each.site), f"{method}, {growth}"

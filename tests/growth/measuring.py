@@ -88,7 +88,6 @@ def _seconds(work: Callable[[str], object], text: str) -> float:
 @contextmanager
 def _no_collection() -> Iterable[None]:
     """A collection of garbage takes as long as everything that was imported is large."""
-    gc.collect()
     gc.disable()
     try:
         yield

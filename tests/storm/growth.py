@@ -48,6 +48,6 @@ def run(seconds: float, seed: int) -> dict[str, int]:
 
 def _patterns():
     for found in patterns("memlog", exercise="exercise")[0]:
-        attacks = against(found.pattern, _MOST)
+        attacks = [*against(found.pattern, _MOST), *general()]
         for method, call in found.calls():
             yield f"{found.site} {method}", call, attacks
