@@ -15,6 +15,7 @@ from functools import cache
 from typing import Literal, get_args
 
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.text import pieces
 from memlog.projector.tokens import count_tokens
 
 Counter = Literal["model", "chars4", "heuristic"]
@@ -59,6 +60,10 @@ def tokens(text: str, counter: Counter) -> int:
 
 
 def _heuristic(text: str) -> float:
+    return sum(map(_heuristic_of_piece, pieces(text)))
+
+
+def _heuristic_of_piece(text: str) -> float:
     chinese, word = _patterns()
     rest, count = chinese.subn(" ", text)
     return count * 1.5 + len(word.findall(rest)) * 0.75

@@ -33,7 +33,14 @@ text.)"""
 _IN_ARABIC = "(?<=[\u0620-\u064a\u0671-\u06d3])\u200c(?=[\u0620-\u064a\u0671-\u06d3])"
 """Persian and its neighbours spell words with U+200C between letters."""
 
-_KEPT_OR_ODD = re.compile(rf"({_EMOJI}|{_IN_ARABIC})|[^ -~\xa1-\xac\xae-\u034e\u0350-\u05ff]")
+_PLAIN = r" -~\xa1-\xac\xae-\u034e\u0350-\u05ff"
+"""Characters with a shape of their own, of the scripts that come first."""
+
+_RUN = rf"[{_PLAIN}]{{1,65536}}(?![\ufe0f\u200d])"
+"""Plain characters, without one that begins an emoji. The search for an odd character in 16 MiB of them takes
+0.5 s, during which no other thread runs; by runs it takes 0.02 s."""
+
+_KEPT_OR_ODD = re.compile(rf"({_EMOJI}|{_IN_ARABIC}|{_RUN})|[^{_PLAIN}]")
 """By what it is not: a range up to the last character takes `re` 6 ms to compile, this 0.6."""
 
 
