@@ -1,16 +1,21 @@
 """Texts without one level of escapes, and where each character of such a text came from.
 
-A level is what one quoting adds: JSON or a Python literal (`\\n`, `\\u001b`), a URL (`%3D`), or colours of a
-terminal, which become a space. Each escape becomes one character.
+A level is what one quoting adds: JSON or a Python literal (`\\n`, `\\u001b`), a URL (`%3D`), HTML (`&quot;`),
+quoted-printable (`=3D`), colours of a terminal and characters of no width. An escape becomes one character,
+a colour or a character of no width becomes none.
 """
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
-_COLOUR = r"\[[0-9;:?]{0,32}[A-Za-z]"
+_COLOUR = r"(?:\[[0-9;:?]{0,32}[A-Za-z]|\([0AB])"
+_NO_WIDTH = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+_ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">"}
 _ESCAPE = re.compile(
-    r"[\\%\x1b](?:"
-    rf"(?<=\x1b){_COLOUR}|(?<=%)[0-9A-Fa-f]{{2}}|"
+    rf"[\\%\x1b&={_NO_WIDTH}](?:"
+    rf"(?<=[{_NO_WIDTH}])|(?<=\x1b){_COLOUR}|(?<=%)[0-9A-Fa-f]{{2}}|(?<==)3D|"
+    r"(?<=&)(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|quot|apos|amp|lt|gt);|"
     rf"(?<=\\)(?:(?:x1[bB]|u001[bB]|033|e){_COLOUR}|"
     r"u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-7]{3}|[abefnrtv0\"'`\\/]))"
 )
@@ -28,30 +33,63 @@ _CONTROLS = {
 _LAST_CHARACTER = 0x10FFFF
 
 
+def is_escaped(text: str) -> bool:
+    """Answers quickly whether `text` may hold an escape."""
+    if "\\" in text or "%" in text or "\x1b" in text or "&" in text or "=3D" in text:
+        return True
+    return not text.isascii() and any(character in text for character in _NO_WIDTH)
+
+
 def unescaped(text: str) -> str:
     """`text` without one level of escapes."""
     return _ESCAPE.sub(_character, text)
 
 
-def places(text: str, positions: Iterable[int]) -> Iterator[int]:
-    """The positions in `text` of rising `positions` in `unescaped(text)`."""
+def spans(text: str, plain_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The spans in `text` of rising spans, none empty, of `unescaped(text)`.
+
+    What became no character belongs to a span only if it is within.
+    """
+    characters = _characters(text, chain.from_iterable((start, end - 1) for start, end in plain_spans))
+    return ((first[0], last[1]) for first, last in zip(characters, characters, strict=True))
+
+
+def _characters(text: str, indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Where the characters at rising `indexes` of `unescaped(text)` begin and end in `text`."""
     escapes = _ESCAPE.finditer(text)
     escape = next(escapes, None)
     removed = 0
-    for position in positions:
-        while escape and escape.start() - removed < position:
-            removed += escape.end() - escape.start() - 1
+    for index in indexes:
+        while escape and escape.start() - removed + _width(escape[0]) <= index:
+            removed += len(escape[0]) - _width(escape[0])
             escape = next(escapes, None)
-        yield position + removed
+        start = index + removed
+        yield start, escape.end() if escape and escape.start() == start else start + 1
 
 
-def _character(escape: re.Match[str]) -> str:
-    found = escape[0]
-    if found[-1].isalpha() and "[" in found:
-        return " "
-    if found[0] == "%":
-        return chr(int(found[1:], 16))
-    if len(found) == 2:
-        return _CONTROLS.get(found[1], found[1])
-    code = int(found[1:], 8) if found[1].isdigit() else int(found[2:], 16)
+def _width(escape: str) -> int:
+    return 0 if escape[0] in _NO_WIDTH or "[" in escape or "(" in escape else 1
+
+
+def _character(match: re.Match[str]) -> str:
+    escape = match[0]
+    if not _width(escape):
+        return ""
+    if escape[0] == "%":
+        return chr(int(escape[1:], 16))
+    if escape[0] == "=":
+        return "="
+    if escape[0] == "&":
+        return _ENTITIES.get(escape[1:-1]) or _character_of(escape[2:-1])
+    if len(escape) == 2:
+        return _CONTROLS.get(escape[1], escape[1])
+    return _numbered(int(escape[1:], 8) if escape[1].isdigit() else int(escape[2:], 16))
+
+
+def _character_of(reference: str) -> str:
+    """Of a reference of HTML: `39`, `x27`."""
+    return _numbered(int(reference) if reference.isdigit() else int(reference[1:], 16))
+
+
+def _numbered(code: int) -> str:
     return chr(code) if code <= _LAST_CHARACTER else " "

@@ -7,10 +7,10 @@ pattern. A long text is read by windows, so that no call holds the interpreter f
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import chain, takewhile
+from itertools import takewhile
 from typing import NamedTuple
 
-from memlog.eventlog.escapes import places, unescaped
+from memlog.eventlog.escapes import is_escaped, spans, unescaped
 from memlog.eventlog.key_shapes import SHAPES
 
 _LEVELS = 5
@@ -18,7 +18,7 @@ _LEVELS = 5
 _SHORTEST = len("a://:b@c")
 """No key has fewer characters, with what tells that it is one."""
 _LONGEST = 1 << 16
-"""No key has more characters (RSA with 16,384 bits: 13,000); a private key without an end ends here."""
+"""No key has more characters (RSA with 16,384 bits: 13,000)."""
 _WINDOW = 1 << 18
 """Other threads wait at most 22 ms, measured on 16 MiB of keys behind escapes; 310 ms without windows."""
 _REACH = 1 << 15
@@ -78,16 +78,19 @@ def _keys(text: str, levels: int) -> list[Key]:
         for shape in shapes
         for key in _keys_of(shape, fixed, text)
     ]
-    if levels and ("\\" in text or "%" in text or "\x1b" in text):
+    if levels and is_escaped(text):
         plain = unescaped(text)
         if len(plain) < len(text):
             found += _in_escaped(text, _keys(plain, levels - 1))
     return _merged(found)
 
 
+_MARKS = ("_", "-", ":", "/", "=", "")
+
+
 def _grouped() -> dict[str, dict[str, list[int]]]:
-    """The shapes of each fixed text, by a character that it holds: most texts lack two of them."""
-    groups: dict[str, dict[str, list[int]]] = {"_": {}, "-": {}, "": {}}
+    """The shapes of each fixed text, by a character that it holds: most texts lack several."""
+    groups: dict[str, dict[str, list[int]]] = {mark: {} for mark in _MARKS}
     for index, shape in enumerate(SHAPES):
         for fixed in shape.fixed.split():
             mark = next(mark for mark in groups if mark in fixed)
@@ -99,7 +102,7 @@ _FIXED = _grouped()
 
 
 def _keys_of(shape: int, fixed: str, text: str) -> Iterator[Key]:
-    before, rest, until = _patterns(shape)
+    before, rest = _patterns(shape)
     width = SHAPES[shape].width
     at = text.find(fixed)
     while at >= 0:
@@ -110,25 +113,21 @@ def _keys_of(shape: int, fixed: str, text: str) -> Iterator[Key]:
             continue
         start = match.start(1) if rest.groups else head.start()
         end = match.end(rest.groups)
-        if until:
-            last = until.search(text, end, at + _LONGEST)
-            end = last.end() if last else min(at + _LONGEST, len(text))
         yield Key(start, shape, end)
         at = text.find(fixed, end)
 
 
 @cache
-def _patterns(shape: int) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str] | None]:
+def _patterns(shape: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Compiled when a text holds a fixed text of the shape: few texts hold any."""
     row = SHAPES[shape]
-    before = re.compile(f"(?:{row.before})\\Z", re.ASCII)
-    return before, re.compile(row.rest, re.ASCII), re.compile(row.until, re.ASCII) if row.until else None
+    return re.compile(f"(?:{row.before})\\Z", re.ASCII), re.compile(row.rest, re.ASCII)
 
 
 def _in_escaped(text: str, keys: list[Key]) -> Iterator[Key]:
     """`keys` of the unescaped `text`, where they stand in `text`."""
-    ends = places(text, chain.from_iterable((key.start, key.end) for key in keys))
-    return (Key(start, key.shape, end) for key, start, end in zip(keys, ends, ends, strict=True))
+    found = spans(text, ((key.start, key.end) for key in keys))
+    return (Key(start, key.shape, end) for key, (start, end) in zip(keys, found, strict=True))
 
 
 def _merged(keys: list[Key]) -> list[Key]:

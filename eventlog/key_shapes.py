@@ -21,7 +21,6 @@ class KeyShape(msgspec.Struct, frozen=True, gc=False):
     rest: its group, if it has one, is the key; otherwise the whole match is.
     source: where the issuer documents the shape, or the rule set that it was taken from.
     width: how many characters `before` takes at most.
-    until: where the key ends; without a match, at the end of the text.
     """
 
     kind: str
@@ -30,7 +29,6 @@ class KeyShape(msgspec.Struct, frozen=True, gc=False):
     source: str
     before: str = APART
     width: int = 0
-    until: str = ""
 
 
 _GITLEAKS = "https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml"
@@ -40,27 +38,48 @@ _GITHUB = (
 _AZURE = "https://learn.microsoft.com/en-us/purview/sit-defn-all-creds"
 
 _PEM = r"[ +](?:[A-Z0-9]{1,16}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----"
-_PEM_END = "-----END" + _PEM
-_ASSIGNED = r"""["']?[ \t]{0,4}(?:=>|[:=])[ \t]{0,4}["']?"""
+_PEM_GAP = r"(?:[\s\"'`,\\>|#*.:+/]|-(?!----)){0,99}+"
+_PEM_HEADER = r"(?:Proc-Type|DEK-Info|Version|Comment|Charset):[^\n]{0,120}+"
+_PEM_BLOCK = r"(?=[\s\S]{0,400}?[A-Za-z0-9+/]{40})[^-]*+(?:-(?!----(?:BEGIN|END))[^-]*+)*+-----END" + _PEM
+"""To the end, if a line of a key comes soon, and no other beginning stands between."""
+_PEM_LINES = (
+    rf"(?:{_PEM_GAP}{_PEM_HEADER}){{0,4}}(?:{_PEM_GAP}[A-Za-z0-9+/]{{20,}}+={{0,2}})++"
+    rf"(?:[^-]{{0,200}}+-----END{_PEM}|{_PEM_GAP}[A-Za-z0-9+/=]{{1,63}}+\Z)?"
+)
+"""As far as lines of a key go. A text that only mentions the first line of a key keeps what follows."""
+
+_NAMED = (
+    r"[^A-Za-z0-9]{1,40}"
+    r"(?:(?:[Vv]alue|None|[Dd]efault|[Ss]tring|[A-Z0-9]{4}(?=\])|[bru])[^A-Za-z0-9]{1,40}){0,2}"
+)
+"""What stands between a name and its value: an assignment in any notation, a table, a tag, a pair."""
 _DATABASES = (
     "postgres|postgresql|mysql|mariadb|mongodb|redis|rediss|amqp|amqps|mssql|sqlserver|oracle|clickhouse"
 )
-# Not a placeholder: ${NAME}, $NAME, {name}, %s, ***.
-_IN_URL = (
-    r"""[^\s:/?#@"'`<>\\]{0,128}:(?!\$?\{|\$\(|\$\w{1,64}@|%[(s]|\*{1,64}@)"""
-    r"""([^\s/?#"'`<>\\\[\]]{1,256})@(?=[\w\[%.-])"""
+_USER = r"""[^\s:/?#@"'`<>\\]{0,128}:"""
+_VARIABLE = (
+    r"""(?!(?:\$?\{{1,2}[^}@]{0,128}\}{1,2}|\$\([^)@]{0,128}\)|\$(?:[A-Za-z_]{1,64}|[A-Z0-9_]{1,64})"""
+    r"""|%\(\w{1,64}\)s|%s|%\w{1,64}%|\*{1,64}|<[^>@]{1,64}>|\[[^\]@]{1,64}\])@)"""
 )
+"""${NAME}, $NAME, {name}, %s, ***, <password>, [password] are no passwords."""
+_WORD = r"""[^\s/?#"'`<>\\\[\]]{1,256}"""
+_RAW_WORD = r"""(?![0-9]{1,5}(?:[^\w!$&*+.^~-]|\Z))(?:[^\s"'`<>\\@]|["'`](?![,:;)\]}+\s\\])|<(?!/)){1,256}"""
+"""Clients of databases read a password up to `@`; a number before a path is a port."""
+_HOST = r"@(?=[\w\[%.-])"
+_IN_URL = f"{_USER}{_VARIABLE}({_WORD}){_HOST}"
+_IN_DATABASE_URL = f"{_USER}{_VARIABLE}({_WORD}(?={_HOST})|{_RAW_WORD}){_HOST}"
 
 # fmt: off
 SHAPES = (
-    KeyShape("private-key", "-----BEGIN", _PEM, "https://www.rfc-editor.org/rfc/rfc7468", before=ANYWHERE,
-             until=_PEM_END),
+    KeyShape("private-key", "-----BEGIN", f"{_PEM}(?:{_PEM_BLOCK}|{_PEM_LINES})",
+             "https://www.rfc-editor.org/rfc/rfc7468", before=ANYWHERE),
     KeyShape("age-key", "AGE-SECRET-KEY-1 age-secret-key-1", "[A-Za-z0-9]{58}",
              "https://github.com/C2SP/C2SP/blob/main/age.md#the-x25519-recipient-type"),
     KeyShape("aws-key", "AKIA ASIA ABIA ACCA", "[A-Z0-9]{16}(?![A-Z0-9])",
              "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html"),
-    KeyShape("aws-secret-key", "ecret_access_key ECRET_ACCESS_KEY ecretAccessKey",
-             _ASSIGNED + "([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])",
+    KeyShape("aws-secret-key", "ecret ECRET",
+             "(?i:[ _-]?access)?[ _-]?(?i:key)" + _NAMED
+             + "(?<![A-Za-z0-9/+])([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])",
              "https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-files.html", before=ANYWHERE),
     KeyShape("azure-storage-key", "AccountKey=", "([A-Za-z0-9+/]{86}==)",
              "https://learn.microsoft.com/en-us/azure/storage/common/storage-configure-connection-string"),
@@ -113,8 +132,8 @@ SHAPES = (
     KeyShape("discord-token", "MT Mj Mz ND NT Nj Nz OD OT", r"[\w-]{21,26}\.[\w-]{6}\.[\w-]{27,}+",
              "https://docs.discord.com/developers/reference#authentication"),
     KeyShape("telegram-token", ":AA", r"[\w-]{33}(?![\w-])",
-             "https://core.telegram.org/bots/api#authorizing-your-bot", before=APART + "[0-9]{8,10}",
-             width=10),
+             "https://core.telegram.org/bots/api#authorizing-your-bot",
+             before=f"(?:{APART}|(?<=/bot))[0-9]{{8,10}}", width=10),
     KeyShape("google-key", "AIza", r"[\w-]{35}(?![\w-])",
              "https://cloud.google.com/docs/authentication/api-keys"),
     KeyShape("google-token", "GOCSPX- ya29.", r"[\w-]{20,}+",
@@ -215,22 +234,26 @@ SHAPES = (
     # The header is bounded: a run of characters may hold many beginnings, and each reads it again.
     KeyShape("jwt", "eyJ", r"[\w-]{8,1000}+\.eyJ[\w-]{8,}+(?:\.[\w-]*+)?",
              "https://www.rfc-editor.org/rfc/rfc7519"),
-    KeyShape("database-url", "://", _IN_URL,
+    KeyShape("database-url", "://", _IN_DATABASE_URL,
              "https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS",
              before=rf"(?:{_DATABASES})(?:\+\w{{1,16}})?", width=32),
     KeyShape("url-password", "://", _IN_URL, "https://www.rfc-editor.org/rfc/rfc3986#section-3.2.1",
              before="[A-Za-z0-9]", width=1),
-    KeyShape("basic-auth", "uthorization",
-             _ASSIGNED + r"[Bb]asic[ \t]{1,4}(?=[a-z0-9+/=]{0,40}[A-Z])([A-Za-z0-9+/]{8,}+=*+)",
+    KeyShape("basic-auth", "uthorization UTHORIZATION",
+             _NAMED + r"(?i:basic)[ \t]{1,4}(?=[a-z0-9+/=]{0,40}[A-Z])([A-Za-z0-9+/]{8,}+=*+)",
              "https://www.rfc-editor.org/rfc/rfc7617", before="[Aa]", width=1),
-    KeyShape("bearer-token", "earer", r"[ ]{1,4}(?=[A-Za-z._~+/-]{0,63}[0-9])([\w.~+/-]{32,}+=*+)",
+    KeyShape("bearer-token", "earer EARER", r"[ ]{1,4}(?=[A-Za-z._~+/-]{0,63}[0-9])([\w.~+/-]{32,}+=*+)",
              "https://www.rfc-editor.org/rfc/rfc6750", before="[Bb]", width=1),
-    KeyShape("bearer-token", "uthorization",
-             _ASSIGNED + r"(?:[Bb]earer|[Tt]oken)[ \t]{1,4}(?=[A-Za-z._~+/-]{0,63}[0-9])([\w.~+/-]{16,}+=*+)",
+    KeyShape("bearer-token", "uthorization UTHORIZATION",
+             _NAMED + r"(?i:bearer|token)[ \t]{1,4}(?=[A-Za-z._~+/-]{0,63}[0-9])([\w.~+/-]{16,}+=*+)",
+             "https://www.rfc-editor.org/rfc/rfc6750", before="[Aa]", width=1),
+    # A token without its scheme.
+    KeyShape("bearer-token", "uthorization UTHORIZATION",
+             _NAMED + r"(?=[A-Za-z_-]{0,63}[0-9])(?=[0-9_-]{0,63}[A-Za-z])([\w-]{20,}+=*+)(?![./(:])",
              "https://www.rfc-editor.org/rfc/rfc6750", before="[Aa]", width=1),
 )
 # fmt: on
 
 KINDS = tuple(dict.fromkeys(shape.kind for shape in SHAPES))
-NAMES = tuple(fixed for shape in SHAPES if shape.rest.startswith(_ASSIGNED) for fixed in shape.fixed.split())
-"""A name that holds one of these may tell that its value is a key."""
+NAMES = {"secretaccesskey": "secret_access_key", "secretkey": "secret_key", "authorization": "authorization"}
+"""How the shapes spell a name that tells that its value is a key, by its lower-case letters."""

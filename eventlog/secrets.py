@@ -1,8 +1,9 @@
 """Masks keys in texts, events and errors; `memlog.eventlog.key_shapes` has the kinds of keys."""
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from functools import lru_cache
 from io import StringIO
-from itertools import chain, count
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -18,6 +19,10 @@ _NAMES = frozenset(
 )
 """Members that name things: masked, two things would be one."""
 _SHORTEST_NAME = min(map(len, NAMES))
+_LONGEST_NAME = 64
+"""Of a member that tells that its value is a key, with a margin: `HTTP_PROXY_AUTHORIZATION` has 24."""
+_PAIR_NAMES = ("name", "Name", "NAME", "key", "Key", "KEY", "header", "Header")
+"""What {name: …, value: …} calls its name: headers in HAR, the environment of a container."""
 
 
 def masked(text: str) -> str:
@@ -36,9 +41,19 @@ def kinds_in(text: str) -> list[str]:
 
 
 def kinds_in_line(line: bytes) -> list[str]:
-    """Each kind of key in a line of a log, once: in its texts, or in the line, where names precede values."""
-    texts = chain(texts_in(line), [line.decode(errors="replace")])
-    return list(dict.fromkeys(kind for text in texts for kind in kinds_in(text)))
+    """Each kind of key in a line of a log, once: in its texts and members, or in a line that is no JSON."""
+    try:
+        value = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        value = line.decode(errors="replace")
+    kinds: dict[str, None] = {}
+
+    def noted(text: str) -> str:
+        kinds.update(dict.fromkeys(kinds_in(text)))
+        return text
+
+    _rewritten(value, noted)
+    return list(kinds)
 
 
 def masked_event(source: bytes) -> bytes:
@@ -56,7 +71,7 @@ def masked_event(source: bytes) -> bytes:
         return source
     # Those of a line of another log were of what it said.
     said = {name: value for name, value in members.items() if name not in ("at", "crc")}
-    clean = _without_keys(said)
+    clean = _rewritten(said, masked)
     if clean == said:
         return source
     for name in _NAMES & clean.keys():
@@ -95,24 +110,33 @@ def texts_within(values: Iterable[Any]) -> Iterator[str]:
             waiting += reversed(value)
 
 
-def _without_keys(value: Any, name: str = "") -> Any:  # noqa: ANN401 - whatever JSON holds
+def _rewritten(value: Any, rewrite: Callable[[str], str], head: str = "") -> Any:  # noqa: ANN401 - any JSON
+    """`value` with each text rewritten, at any depth, behind the `head` that tells what it is."""
     if isinstance(value, str):
-        return _masked_value(name, value) if len(name) >= _SHORTEST_NAME else masked(value)
+        return rewrite(head + value)[len(head) :] if head else rewrite(value)
     if isinstance(value, list):
-        return [_without_keys(each) for each in value]
+        behind_name = _head(value[0]) if len(value) == 2 else ""
+        heads = [head, behind_name] if behind_name else [head] * len(value)
+        return [_rewritten(each, rewrite, before) for each, before in zip(value, heads, strict=True)]
     if isinstance(value, dict):
+        paired = next((_head(value[each]) for each in _PAIR_NAMES if each in value), "")
         clean: dict[str, Any] = {}
         for name, each in value.items():
-            clean[_unlike(clean, masked(name))] = _without_keys(each, name)
+            before = paired if paired and name.lower() == "value" else _head(name)
+            clean[_unlike(clean, rewrite(name))] = _rewritten(each, rewrite, before)
         return clean
     return value
 
 
-def _masked_value(name: str, value: str) -> str:
-    if not any(part in name for part in NAMES):
-        return masked(value)
-    head = f"{name}="
-    return masked(head + value)[len(masked(head)) :]
+def _head(name: object) -> str:
+    """What a text would say before a value, if `name` tells that it is a key."""
+    return _head_of(name) if isinstance(name, str) and len(name) >= _SHORTEST_NAME else ""
+
+
+@lru_cache(maxsize=1024)
+def _head_of(name: str) -> str:
+    letters = "".join(filter(str.isalnum, name[-_LONGEST_NAME:])).lower()
+    return next((f"{spelt}=" for told, spelt in NAMES.items() if told in letters), "")
 
 
 def _unlike(members: Container[str], name: str) -> str:

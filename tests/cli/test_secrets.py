@@ -129,4 +129,6 @@ def test_secrets_are_listed_by_kind_and_place_and_never_shown(memlog: Run, store
     assert b"aws-key  conversations/x_1/2026-02-24.jsonl:1" in table.out
     memlog("scrub", "--yes")
     assert len(memlog("secrets", "--jsonl").lines) == 1
-    assert b"none that memlog knows" in memlog("secrets", env={"MEMLOG_STORE": str(store / "empty")}).err
+    empty = {"MEMLOG_STORE": str(store / "empty")}
+    memlog("init", env=empty)
+    assert b"none that memlog knows" in memlog("secrets", env=empty).err

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from html import escape
 from urllib.parse import quote
 
 Wrapping = Callable[[str], str]
@@ -33,6 +34,11 @@ WRAPPINGS: dict[str, Wrapping] = {
     "colour in JSON in JSON": lambda text: json.dumps(json.dumps({"out": f"\x1b[38;5;1m{text}\x1b[m"})),
     "colour in repr": lambda text: _repr(f"\x1b[31m{text}\x1b[0m"),
     "colour in octal": lambda text: f"\\033[31m{text}\\033[0m",
+    "colour as grep writes it": lambda text: (
+        f"\x1b[35mfile\x1b[m\x1b[36m:\x1b[m\x1b[01;31m\x1b[K{text}\x1b(B\x1b[m"
+    ),
+    "HTML": lambda text: f"<td>{escape(json.dumps({'out': text}))}</td>",
+    "quoted-printable": lambda text: f"k=3D{text}",
     "URL": lambda text: f"https://example.com/?next={quote('/a?k=' + text, safe='')}",
     "URL twice": lambda text: quote(quote(f"k={text}&x=1", safe=""), safe=""),
 }

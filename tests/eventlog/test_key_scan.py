@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from key_wrappings import WRAPPINGS
 
-from memlog.eventlog.escapes import places, unescaped
+from memlog.eventlog.escapes import spans, unescaped
 from memlog.eventlog.key_scan import keys_in
 from memlog.eventlog.key_shapes import KINDS, SHAPES
 from memlog.eventlog.secrets import masked
@@ -24,6 +24,10 @@ HOSTILE = [
         "sk-a1",
         "-----BEGIN PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----\n-----END ",
+        "-----BEGIN PRIVATE KEY-----\n" + "aB3d" * 16,
+        "-----BEGIN PRIVATE KEY-----\n" + "aB3d" * 6 + "\n",
+        "-----BEGIN PRIVATE KEY-----\nComment: a\n",
+        "aB3d" * 16 + "\n-----END ",
     ),
     *(
         "%253D",
@@ -51,6 +55,13 @@ HOSTILE = [
         "dp.st.a",
         "xoxb-1",
         "eu01xx0NRAL",
+        "secret key [",
+        "secret key value: ",
+        "mysql://a:b/c'd",
+        "&#39;",
+        "&quot;",
+        "\u200b",
+        "\x1b(B",
     ),
     *FIXED,
 ]
@@ -136,16 +147,18 @@ def test_a_key_is_found_at_any_place_about_the_end_of_a_window() -> None:
 @given(
     st.lists(
         st.sampled_from(
-            ["\\", "n", "u", "0041", "%", "3D", "\x1b", "[31m", "x1b", "033", "ä", "😀", '"', "e"]
+            ["\\", "n", "u", "0041", "%", "3D", "\x1b", "[31m", "(B", "x1b", "033", "ä", "😀", '"', "e"]
+            + ["=", "&", "#39;", "lt;", "\u200b"]
         )
     )
 )
 def test_a_place_in_an_unescaped_text_is_known_in_the_text(atoms: list[str]) -> None:
     text = "".join(atoms)
     plain = unescaped(text)
-    found = list(places(text, range(len(plain) + 1)))
-    assert found[-1] == len(text)
-    assert [unescaped(text[first:last]) for first, last in pairwise(found)] == list(plain)
+    found = list(spans(text, ((place, place + 1) for place in range(len(plain)))))
+    assert [unescaped(text[start:end]) for start, end in found] == list(plain)
+    assert all(end <= start for (_, end), (start, _) in pairwise(found))
+    assert not plain or list(spans(text, [(0, len(plain))])) == [(found[0][0], found[-1][1])]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +167,8 @@ def test_a_place_in_an_unescaped_text_is_known_in_the_text(atoms: list[str]) -> 
         (r"a\nb\tc\\d\/e\"f", 'a\nb\tc\\d/e"f'),
         (r"\u0041\x41\U00000041\101", "AAAA"),
         ("%41%3d%zz%", "A=%zz%"),
-        ("\x1b[31mred\x1b[0m \\x1b[1;31mred\\u001b[m \\033[0m\\e[K.", " red   red    ."),
+        ("\x1b[31mred\x1b[0m \\x1b[1;31mred\\u001b[m \\033[0m\\e[K.", "red red ."),
+        ("&quot;a&#39;&#x41;&amp;lt; a=3Db &copy; gh\u200bp\x1b(B", "\"a'A&lt; a=b &copy; ghp"),
         (r"\d+ C:\Users \ud83d \UFFFFFFFF", "\\d+ C:\\Users \ud83d  "),
     ],
 )

@@ -1,10 +1,11 @@
 """What looks like a key, and what does not."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from canaries import Canary, canaries
+from canaries import Canary, Chance, canaries
 from key_wrappings import WRAPPINGS
 
 from memlog.eventlog.draft import draft
@@ -82,6 +83,12 @@ def test_what_is_masked_has_no_key() -> None:
         "Authorization: Bearer YOUR_ACCESS_TOKEN and Authorization: Basic authentication",
         "the bearer of good news, bearer-authentication-is-described-elsewhere",
         "aws_secret_access_key = ...",
+        "Secret access keys are rotated: see https://docs.example.com/iam/secret-access-key-rotation",
+        "mysql://app:<password>@db, postgres://app:[YOUR-PASSWORD]@db, redis://:{{password}}@mq, mysql://a:%PW%@db",
+        '{"url":"redis://cache:6379","mail":"a@b.example"}, [\'mysql://db:main\', \'a@b.example\']',
+        "postgres://db:5432/main?contact=admin@example.com",
+        'if "-----BEGIN RSA PRIVATE KEY-----" in text and "-----END RSA PRIVATE KEY-----" in it:',
+        "-----BEGIN PRIVATE KEY----- is the first line, and validate_certificate_chain_of_server checks it",
         "AccountKey=<your account key>;EndpointSuffix=core.windows.net",
         "key-value, re_compile, pat_on_the_back, dp.py, MT. Everest, api_key, secret_santa, hf_hub_download",
         "C:\\new\\table, 100%ab, \\u0041, %zz, \x1b[31mred\x1b[0m, \\d+\\w{3}",
@@ -101,6 +108,52 @@ def test_the_fixtures_hold_no_key() -> None:
 def test_a_private_key_that_was_cut_short_is_masked_to_the_end() -> None:
     key = next(each.key for each in CANARIES if each.kind == "private-key")
     assert masked(f"see {key[:100]}") == "see [REDACTED:private-key]"
+
+
+@pytest.mark.parametrize(
+    "behind", [" and prose goes on. ", "\ndef load(path):\n    return open(path)\n", '")\n']
+)
+def test_only_the_lines_of_a_private_key_that_was_cut_short_are_masked(behind: str) -> None:
+    for key in (each.key for each in CANARIES if each.kind == "private-key"):
+        head, *lines = key.split("\n")
+        for count in (1, 2, 3):
+            text = "\n".join([head, *lines[:count]]) + behind * 50
+            assert masked(text) == f"[REDACTED:private-key]{behind * 50}"
+
+
+@pytest.mark.parametrize("before", ["> ", "# ", "12: ", "web_1 | ", "+", '    "'])
+def test_a_private_key_is_masked_whole_whatever_its_lines_begin_with(before: str) -> None:
+    for key in (each.key for each in CANARIES if each.kind == "private-key"):
+        assert masked(f"{key}\nend".replace("\n", f"\n{before}")) == f"[REDACTED:private-key]\n{before}end"
+
+
+@pytest.mark.parametrize("coded", [str, json.dumps, repr])
+def test_a_colour_or_a_character_of_no_width_within_a_key_does_not_hide_it(
+    coded: Callable[[str], str],
+) -> None:
+    for kind, text, key in CANARIES:
+        within = f"{key[:3]}\x1b[m\x1b[K{key[3:9]}\u200b{key[9:]}"
+        shown = masked(coded(text.replace(key, within)))
+        assert shown == coded(text.replace(key, f"[REDACTED:{kind}]")), kind
+
+
+def test_a_telegram_token_is_masked_in_the_address_of_its_bot() -> None:
+    for key in (each.key for each in CANARIES if each.kind == "telegram-token"):
+        url = f"https://api.telegram.org/bot{key}/sendMessage"
+        assert masked(url) == "https://api.telegram.org/bot[REDACTED:telegram-token]/sendMessage"
+
+
+@pytest.mark.parametrize(
+    "scheme", ["postgres", "postgresql+psycopg", "mysql", "mongodb+srv", "redis", "amqps"]
+)
+def test_the_password_of_a_database_is_masked_whatever_characters_it_has(scheme: str) -> None:
+    chance = Chance(11)
+    passwords = [f"p{chance.some(each + 'a4', 6)}{each}9x" for each in "/#?'\"<[]{}$!&=;,|*:"]
+    for password in [*passwords, "$ecr3t", "{9fa", "[a9b", "<a9b", "#a9", "/a9"]:
+        assert (
+            masked(f"{scheme}://app:{password}@db:5432/m")
+            == f"{scheme}://app:[REDACTED:database-url]@db:5432/m"
+        )
 
 
 KEY = next(each.key for each in CANARIES if each.kind == "aws-key")
