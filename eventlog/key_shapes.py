@@ -69,10 +69,22 @@ _HOST = r"@(?=[\w\[%.-])"
 _IN_URL = f"{_USER}{_VARIABLE}({_WORD}){_HOST}"
 _IN_DATABASE_URL = f"{_USER}{_VARIABLE}({_WORD}(?={_HOST})|{_RAW_WORD}){_HOST}"
 
+_SETTING = (
+    r"""["']?[ \t]{0,2}[=:][ \t]{0,2}["']?"""
+    r"""(?![\w.]{1,64}[(\[{]|[a-z_]{1,32}\.[a-z_]|(?i:your|my|example|change|test))"""
+    r"""(?=[^\s0-9"'&]{0,63}[0-9])(?=[^\sA-Za-z"'&]{0,63}[A-Za-z])"""
+    r"""([\w!#%+/=@^~-](?:[\w!#$%()*+./:=?@^~|-]|&(?!\w{1,32}=|[a-z0-9#]{1,6};)){9,127})"""
+    r"""(?<![).:?|*])(?![\w(\[{<$])"""
+)
+"""What a setting holds that is opaque: letters and digits, no call, index, variable or placeholder."""
+
 # fmt: off
 SHAPES = (
     KeyShape("private-key", "-----BEGIN", f"{_PEM}(?:{_PEM_BLOCK}|{_PEM_LINES})",
              "https://www.rfc-editor.org/rfc/rfc7468", before=ANYWHERE),
+    KeyShape("private-key", "LS0tLS1CRUdJTi",
+             "(?:BQUklW|BSU0EgUFJJ|BFQyBQUklW|BPUEVOU1NI|BFTkNS)[A-Za-z0-9+/]{40,}+={0,2}",
+             "https://kubernetes.io/docs/concepts/configuration/secret/"),
     KeyShape("age-key", "AGE-SECRET-KEY-1 age-secret-key-1", "[A-Za-z0-9]{58}",
              "https://github.com/C2SP/C2SP/blob/main/age.md#the-x25519-recipient-type"),
     KeyShape("aws-key", "AKIA ASIA ABIA ACCA", "[A-Z0-9]{16}(?![A-Z0-9])",
@@ -251,9 +263,20 @@ SHAPES = (
     KeyShape("bearer-token", "uthorization UTHORIZATION",
              _NAMED + r"(?=[A-Za-z_-]{0,63}[0-9])(?=[0-9_-]{0,63}[A-Za-z])([\w-]{20,}+=*+)(?![./(:])",
              "https://www.rfc-editor.org/rfc/rfc6750", before="[Aa]", width=1),
+    # A setting: its name is in capitals and ends so, its value has letters and digits, and is no expression.
+    KeyShape("named-secret", "PASSW SECRET API_KEY SECRET_KEY AUTH_TOKEN ACCESS_TOKEN",
+             "(?:ORD|D)?" + _SETTING, "https://12factor.net/config", before="(?<![a-z])"),
 )
 # fmt: on
 
 KINDS = tuple(dict.fromkeys(shape.kind for shape in SHAPES))
-NAMES = {"secretaccesskey": "secret_access_key", "secretkey": "secret_key", "authorization": "authorization"}
+NAMES = {
+    "secretaccesskey": "secret_access_key",
+    "secretkey": "secret_key",
+    "authorization": "authorization",
+    "password": "PASSWORD",
+    "passwd": "PASSWD",
+    "apikey": "API_KEY",
+    "clientsecret": "SECRET",
+}
 """How the shapes spell a name that tells that its value is a key, by its lower-case letters."""

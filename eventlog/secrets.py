@@ -136,7 +136,7 @@ def _head(name: object) -> str:
 @lru_cache(maxsize=1024)
 def _head_of(name: str) -> str:
     letters = "".join(filter(str.isalnum, name[-_LONGEST_NAME:])).lower()
-    return next((f"{spelt}=" for told, spelt in NAMES.items() if told in letters), "")
+    return next((f"{spelt}=" for told, spelt in NAMES.items() if letters.endswith(told)), "")
 
 
 def _unlike(members: Container[str], name: str) -> str:

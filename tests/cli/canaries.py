@@ -187,6 +187,11 @@ _NAMED: dict[str, Callable[[Chance], tuple[str, str, str]]] = {
         c.some(_LETTERS, 18),
         "@files.example.com/a",
     ),
+    "named-secret": lambda c: (
+        c.choice(["DB_PASSWORD=", "export DATADOG_API_KEY=", "CLIENT_SECRET: ", '"SMTP_PASSWORD": ']),
+        c.some(_LETTERS, 5) + "4x" + c.some("!%+/=@^~-", 1) + c.some(_LETTERS, 12),
+        "",
+    ),
     "basic-auth": lambda c: (
         "Authorization: Basic ",
         base64.b64encode(f"deploy:{c.some(_LETTERS, 18)}".encode()).decode(),

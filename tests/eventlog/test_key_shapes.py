@@ -1,6 +1,7 @@
 """What looks like a key, and what does not."""
 
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 
@@ -89,6 +90,10 @@ def test_what_is_masked_has_no_key() -> None:
         "postgres://db:5432/main?contact=admin@example.com",
         'if "-----BEGIN RSA PRIVATE KEY-----" in text and "-----END RSA PRIVATE KEY-----" in it:',
         "-----BEGIN PRIVATE KEY----- is the first line, and validate_certificate_chain_of_server checks it",
+        "DB_PASSWORD=${PW2}, API_KEY=os.environ['X1'], PASSWORD=get_password2(name)",
+        "API_KEY = settings.api_key2",
+        "SECRET=your-secret-here-123, PASSWORD=changeme123, SMTP_PASSWORD=<password>",
+        "PASSWORD: None, API_KEY=%(key)s",
         "AccountKey=<your account key>;EndpointSuffix=core.windows.net",
         "key-value, re_compile, pat_on_the_back, dp.py, MT. Everest, api_key, secret_santa, hf_hub_download",
         "C:\\new\\table, 100%ab, \\u0041, %zz, \x1b[31mred\x1b[0m, \\d+\\w{3}",
@@ -135,6 +140,14 @@ def test_a_colour_or_a_character_of_no_width_within_a_key_does_not_hide_it(
         within = f"{key[:3]}\x1b[m\x1b[K{key[3:9]}\u200b{key[9:]}"
         shown = masked(coded(text.replace(key, within)))
         assert shown == coded(text.replace(key, f"[REDACTED:{kind}]")), kind
+
+
+@pytest.mark.parametrize("kind", ["RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", ""])
+def test_a_private_key_is_masked_in_base64(kind: str) -> None:
+    key = b64encode(f"-----BEGIN {kind}PRIVATE KEY-----\n{'MIIEowab' * 20}\n".encode()).decode()
+    assert masked(f"client-key-data: {key}\n") == "client-key-data: [REDACTED:private-key]\n"
+    public = b64encode(f"-----BEGIN PUBLIC KEY-----\n{'MIIEowab' * 20}\n".encode()).decode()
+    assert masked(public) == public
 
 
 def test_a_telegram_token_is_masked_in_the_address_of_its_bot() -> None:
