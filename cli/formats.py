@@ -138,11 +138,10 @@ def _aligned(table: Table) -> Iterator[str]:
     rows = [[one_line(_text(cell)) for cell in row] for row in table.rows]
     if table.is_headed and rows:
         rows.insert(0, list(table.columns))
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    # The last column is not padded: its texts may be long, and to measure one takes a look at each character.
+    widths = [max(map(_width, column)) for column in list(zip(*rows, strict=True))[:-1]]
     for number, row in enumerate(rows):
-        cells = [_padded(cell, width) for cell, width in zip(row, widths, strict=True)]
-        # What is last is not padded: it may be long, and its width does not matter.
-        cells[-1] = row[-1]
+        cells = [*map(_padded, row, widths), row[-1]]
         is_head = table.is_headed and number == 0
         styled = map(bold, cells) if is_head else map(_styled, table.columns, cells)
         yield _GAP.join(styled).rstrip()

@@ -3,7 +3,6 @@
 The reader reports; what becomes of a bad or repeated line, its caller decides.
 """
 
-import re
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -104,7 +103,7 @@ def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[Ent
     """The lines that ask for an event to be gone, with what they say."""
     for line in lines:
         # Most lines need no decoding to see that they are none: a name is spelt with escapes, or plainly.
-        if line.data is None or not re.search(rb"redacted|\\u", line.data):
+        if line.data is None or not (b"redacted" in line.data or b"\\u" in line.data):
             continue
         entry = entry_of(segment, line)
         if entry is not None and isinstance(entry.event, Redacted):
@@ -127,15 +126,19 @@ def is_redacted(entry: Entry, redacted: Container[Key]) -> bool:
     return entry.key in redacted and not isinstance(entry.event, Redacted)
 
 
-def in_log_order(segments: Iterable[Segment], *, tails: bool = False) -> Iterator[Entry]:
+def in_log_order(
+    segments: Iterable[Segment], *, tails: bool = False, leave_out: Container[int] = ()
+) -> Iterator[Entry]:
     """Every line of `segments`, one segment after the other.
 
     tails: also what stands behind the last newline of a newest segment, though a writer may be at it.
+    leave_out: offsets of lines that are not looked at.
     """
     for segment in segments:
         with reading(segment) as fd:
             lines = read_lines(fd, tail_is_a_line=tails or not segment.is_newest)
-            yield from filter(None, (entry_of(segment, line) for line in lines))
+            looked_at = (line for line in lines if line.offset not in leave_out)
+            yield from filter(None, (entry_of(segment, line) for line in looked_at))
 
 
 def accepted(segments: Sequence[Segment], leave_out: Callable[[Entry, str], None]) -> Iterator[Entry]:

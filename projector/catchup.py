@@ -18,15 +18,10 @@ from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_
 from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
 from memlog.projector.chunking import ChunkSizes
-from memlog.projector.fold import (
-    HistoryChanged,
-    Stretch,
-    Tally,
-    as_it_stands,
-    fold_segment,
-    replay_stream,
-)
+from memlog.projector.fold import Tally, fold_segment
+from memlog.projector.replay import replay_stream
 from memlog.projector.sqlite import Connection
+from memlog.projector.stretches import HistoryChanged, Stretch, as_it_stands
 
 Bounds = dict[tuple[str, str], int]
 """How far to read in each (stream, segment), in bytes."""

@@ -1,16 +1,16 @@
 """Folds the lines of segments into a read model: each becomes an event, or a row that says why not."""
 
 import json
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import NamedTuple, cast
+from types import MappingProxyType
+from typing import cast
 
 from memlog.eventlog import disk
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.events import Event, Redacted, tag_of
-from memlog.eventlog.reading import Entry, entry_of, reading, redactions_in
+from memlog.eventlog.reading import Entry, entry_of
 from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment
 from memlog.eventlog.upcast import Place, place_of
@@ -20,39 +20,10 @@ from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers.placed import Placed
 from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection
+from memlog.projector.stretches import HistoryChanged, Stretch, opened_segment
 
 _BATCH_LINES = 4096
 _BATCH_BYTES = 8 * 1024 * 1024
-
-
-class Stretch(NamedTuple):
-    """What is to be read of a segment.
-
-    end: in bytes, and no further; None for all that stands there.
-    tail_is_a_line: whether bytes behind the last newline are one; elsewhere a writer may still be at them.
-    """
-
-    segment: Segment
-    end: int | None
-    tail_is_a_line: bool
-
-
-def as_it_stands(segment: Segment, size: int) -> Stretch:
-    """What a segment of `size` bytes holds now.
-
-    No more of the newest: a reader that followed its writers would end after them. An older one is read to
-    its end, since only there a tail without newline is a line.
-    """
-    return Stretch(segment, size, False) if segment.is_newest else Stretch(segment, None, True)
-
-
-class HistoryChanged(Exception):
-    """What was projected of a stream is no longer what a replay would give: it must be replayed."""
-
-    def __init__(self, stream: str, why: str) -> None:
-        super().__init__(why)
-        self.stream = stream
-        self.why = why
 
 
 @dataclass
@@ -76,8 +47,18 @@ class Tally:
         self.bytes += other.bytes
 
 
+Known = Mapping[int, Placed | None]
+"""Lines of a segment that need no check, by their offsets: a redaction that is recorded already, or None for
+a line that is left out."""
+
+
 def fold_segment(
-    db: Connection, stretch: Stretch, sizes: ChunkSizes, *, share: int = 1
+    db: Connection,
+    stretch: Stretch,
+    sizes: ChunkSizes,
+    *,
+    share: int = 1,
+    known: Known = MappingProxyType({}),
 ) -> Generator[Tally, None, None]:
     """Read on from the segment's checkpoint, a batch at a time; each batch leaves a checkpoint.
 
@@ -87,7 +68,7 @@ def fold_segment(
         HistoryChanged: what was read before no longer stands there.
     """
     segment = stretch.segment
-    with _opened(segment) as fd:
+    with opened_segment(segment) as fd:
         while True:
             checkpoint = checkpoints.load(db, segment)
             hints = FileHints.of(disk.status(fd))
@@ -103,33 +84,11 @@ def fold_segment(
                 tail_is_a_line=stretch.tail_is_a_line,
             )
             batch = _batch(lines, share)
-            tally = _fold(db, segment, batch, sizes)
+            tally = _fold(db, segment, batch, sizes, known)
             checkpoints.save(db, segment, _advanced(checkpoint, batch, fd, hints.up_to(end)))
             yield tally
             if not batch:
                 return
-
-
-def replay_stream(db: Connection, stream: str, stretches: list[Stretch], sizes: ChunkSizes) -> Tally:
-    """Forget all rows of `stream` and project it anew, within the caller's transaction."""
-    handlers.clear_stream(db, stream)
-    tally = Tally()
-    for stretch in stretches:
-        _find_redactions(db, stretch)
-    for stretch in stretches:
-        with closing(fold_segment(db, stretch, sizes)) as parts:
-            for part in parts:
-                tally.add(part)
-    return tally
-
-
-def _find_redactions(db: Connection, stretch: Stretch) -> None:
-    """Note what is to be left out before any of it is read: a redaction stands behind its target."""
-    segment = stretch.segment
-    with _opened(segment) as fd:
-        lines = read_lines(fd, end=stretch.end, tail_is_a_line=stretch.tail_is_a_line)
-        found = [_placed(entry, event, segment.name.order) for entry, event in redactions_in(segment, lines)]
-    _record_redactions(db, found)
 
 
 @dataclass
@@ -140,10 +99,10 @@ class _Outcome:
     quarantined: list[tuple[Line, BadLine]] = field(default_factory=list)
 
 
-def _fold(db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes) -> Tally:
+def _fold(db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes, known: Known) -> Tally:
     outcome = _Outcome()
-    decoded = _decoded(segment, lines, outcome.quarantined)
-    redactions = _redactions(decoded)
+    decoded = _decoded(segment, lines, outcome.quarantined, known)
+    redactions = _new_redactions(decoded, known)
     bad_ids = [Place(segment.stream, segment.name, line.offset).id for line, _ in outcome.quarantined]
     redacted = _redacted(db, segment, decoded, bad_ids, redactions)
     if redacted:
@@ -158,7 +117,7 @@ def _fold(db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes
         ]
     _sort_out(db, segment, decoded, outcome)
     _record(db, segment, outcome)
-    _record_redactions(db, redactions)
+    record_redactions(db, redactions)
     handlers.handle(db, outcome.accepted, sizes)
     return Tally(
         events=len(outcome.accepted),
@@ -170,29 +129,39 @@ def _fold(db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes
     )
 
 
-def _decoded(segment: Segment, lines: Iterable[Line], bad_lines: list[tuple[Line, BadLine]]) -> list[Placed]:
+def _decoded(
+    segment: Segment, lines: Iterable[Line], bad_lines: list[tuple[Line, BadLine]], known: Known
+) -> list[Placed]:
     """The events of lines; those that hold none, and are not blank, become `bad_lines`."""
     decoded = []
     segment_no = segment.name.order
     for line in lines:
+        if line.offset in known:
+            placed = known[line.offset]
+            if placed is not None:
+                decoded.append(placed)
+            continue
         entry = entry_of(segment, line)
         if entry is None:
             continue
         if isinstance(entry.event, BadLine):
             bad_lines.append((line, entry.event))
         else:
-            decoded.append(_placed(entry, entry.event, segment_no))
+            decoded.append(placed_event(entry, entry.event, segment_no))
     return decoded
 
 
-def _placed(entry: Entry, event: Event, segment_no: int) -> Placed:
+def placed_event(entry: Entry, event: Event, segment_no: int) -> Placed:
+    """The event of an entry; segment_no: the `order` of its segment's name."""
     segment, line = entry.segment, entry.line
     order = (cast(str, event.ts), segment_no, line.offset)
     return Placed(cast(str, event.id), event, segment.stream, segment.name, line, entry.content, order)
 
 
-def _redactions(decoded: list[Placed]) -> list[Placed]:
-    return [placed for placed in decoded if isinstance(placed.event, Redacted)]
+def _new_redactions(decoded: list[Placed], known: Known) -> list[Placed]:
+    return [
+        placed for placed in decoded if isinstance(placed.event, Redacted) and placed.line.offset not in known
+    ]
 
 
 def _redacted(
@@ -311,14 +280,20 @@ def _record_nuls(db: Connection, segment: Segment, lines: list[Line]) -> int:
     return len(runs)
 
 
-def _record_redactions(db: Connection, redactions: list[Placed]) -> None:
+def record_redactions(db: Connection, redactions: list[Placed]) -> None:
     """A row for each line, since also one that repeats or contradicts another counts."""
     db.executemany(
         "INSERT OR IGNORE INTO redactions (stream, target_id, id, reason, ts, segment, offset)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, nullif(?, 0), ?, ?, ?)",
         (
-            (placed.stream, placed.event.target_id, placed.id, placed.event.reason, placed.event.ts)
-            + (placed.segment.filename, placed.line.offset)
+            # 0 in the place of None: see `insert`. A reason may be "".
+            (
+                placed.stream,
+                placed.event.target_id,
+                placed.id,
+                0 if (reason := placed.event.reason) is None else reason,
+            )
+            + (placed.event.ts, placed.segment.filename, placed.line.offset)
             for placed in redactions
             if isinstance(placed.event, Redacted)
         ),
@@ -347,12 +322,3 @@ def _advanced(checkpoint: Checkpoint, batch: list[Line], fd: int, hints: FileHin
         # Whoever is killed now has not read what stands behind it: it is seen as growth.
         hints=hints.up_to(last.end),
     )
-
-
-@contextmanager
-def _opened(segment: Segment) -> Iterator[int]:
-    try:
-        with reading(segment) as fd:
-            yield fd
-    except FileNotFoundError as error:
-        raise HistoryChanged(segment.stream, f"{segment.name.filename} is gone") from error

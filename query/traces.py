@@ -1,6 +1,6 @@
 """Where an event, or what says something of a memory, stands in the log, as far as the read model knows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -29,6 +29,17 @@ def streams_of(db: Connection, name: str) -> list[str]:
 def streams_with_bad_lines(db: Connection) -> list[str]:
     """The streams that have lines which could not be projected."""
     return [stream for (stream,) in db.execute("SELECT DISTINCT stream FROM quarantine ORDER BY stream")]
+
+
+def messages_in(db: Connection, stream: str) -> Iterator[tuple[str, str, int, int, str, str]]:
+    """The messages of a stream that say something: id, segment, offset, line, type of the event, content."""
+    rows: Iterator[tuple[str, str, int, int, str, str]] = db.execute(
+        "SELECT id, e.segment, e.offset, e.line, e.type, m.content"
+        " FROM messages AS m JOIN events AS e USING (stream, id)"
+        " WHERE stream = ? AND m.content <> ''",
+        (stream,),
+    )
+    return rows
 
 
 def memories_of(db: Connection, events: Iterable[Key]) -> list[str]:

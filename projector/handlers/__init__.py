@@ -6,7 +6,7 @@ tolerates references to what does not exist. So events may be projected in batch
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from memlog.eventlog.events import (
     CoreMemoryDeleted,
@@ -96,8 +96,10 @@ def _record_plain(db: Connection, events: Sequence[Placed]) -> None:
     insert(db, "plain_texts", ("stream", "id", "reason"), [row for row in found if row[2]])
 
 
-def clear_stream(db: Connection, stream: str) -> None:
+def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> None:
     """Remove every row that came from `stream`, so that it can be replayed.
+
+    keep: tables whose rows stay.
 
     Rows of other kinds of streams are left alone: looking through all memories and documents for each of
     many conversations would be quadratic.
@@ -108,7 +110,8 @@ def clear_stream(db: Connection, stream: str) -> None:
     for shelf, where in _PASSAGES_OF.get(kind, ()):
         passages.remove(db, shelf, where, (stream,))
     for table in (*_TABLES_OF.get(kind, ()), *_TABLES_OF_ALL):
-        db.execute(f"DELETE FROM {table} WHERE stream = ?", (stream,))
+        if table not in keep:
+            db.execute(f"DELETE FROM {table} WHERE stream = ?", (stream,))
 
 
 _PASSAGES_OF = {

@@ -4,7 +4,10 @@ The bytes stay in the log until they are overwritten (`memlog.service.erasing.sc
 """
 
 import re
-from collections.abc import Callable, Container, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Container, Iterator
+from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +30,7 @@ from memlog.service.erasing.stranger_pattern import BadPattern, searching
 from memlog.service.read_model import ReadModel
 
 _WORDS_LENGTH = 60
+_offset = attrgetter("offset")
 _OF_NEWER = ("unknown_type", "newer_version")
 _NAMES = {*ENVELOPE, "channel", "chat_id", "role", "kind"}
 """Members that say where an event belongs, not what was said."""
@@ -35,7 +39,7 @@ _SAID_FIRST = ("content", "value", "summary", "title")
 """The members that a person knows an event by."""
 
 
-class DoomedLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class DoomedLine(msgspec.Struct, frozen=True, gc=False):
     """A line that no reader will see any more.
 
     id: of its event; of a line that holds none its position, `2026-02-24.jsonl:1042`.
@@ -74,11 +78,15 @@ Confirm = Callable[[Forgotten], bool]
 
 
 class _Asked(NamedTuple):
-    """Which lines of which segments are to go."""
+    """Which lines of which segments are to go.
+
+    whole: streams of which `wants` every line.
+    """
 
     segments: list[Segment]
     wants: Callable[[Entry], bool]
     names: set[Key]
+    whole: Collection[str] = ()
 
 
 class Forgetting:
@@ -124,7 +132,7 @@ class Forgetting:
     def _forget(
         self, asked: Callable[[Connection], _Asked], reason: str | None, confirm: Confirm
     ) -> Forgotten:
-        done, keys = self._read_model.decide(lambda db: _found(asked(db)))
+        done, keys = self._read_model.decide(lambda db: _found(db, asked(db)))
         if not confirm(done):
             return done
         self._log.append_redactions(keys, reason)
@@ -171,26 +179,35 @@ class Forgetting:
             )
         streams = {segment.stream for segment in own}
         touched = traces.events_of(db, traces.memories_of(db, of_chat))
-        return _Asked([*own, *others], lambda entry: entry.segment.stream in streams, of_chat | touched)
+        return _Asked(
+            [*own, *others], lambda entry: entry.segment.stream in streams, of_chat | touched, streams
+        )
 
     def _segments(self, streams: Container[str]) -> list[Segment]:
         return [segment for segment in segments_about(self._log.path) if segment.stream in streams]
 
 
-def _found(asked: _Asked) -> tuple[Forgotten, list[Key]]:
+def _found(db: Connection, asked: _Asked) -> tuple[Forgotten, list[Key]]:
     """What goes, and what has yet to be redacted for it."""
-    keys, mixed = set(asked.names), set()
+    keys, mixed = dict.fromkeys(sorted(asked.names)), set()
     wanted: dict[Segment, list[tuple[Key, DoomedLine]]] = {segment: [] for segment in asked.segments}
+    shown_of = {stream: _shown_messages(db, stream) for stream in asked.whole}
     for segment in asked.segments:
-        for entry in _forgettable(segment):
+        shown = shown_of.get(segment.stream, {}).get(segment.name.filename, [])
+        wanted[segment] += [((segment.stream, line.id), line) for line in shown]
+        for entry in _forgettable(segment, leave_out={line.offset for line in shown}):
             if asked.wants(entry):
-                keys.update(_keys(entry))
-                wanted[segment].append((entry.key, _doomed(entry)))
+                line = _doomed(entry)
+                keys.update(dict.fromkeys(_other_keys(entry)))
+                wanted[segment].append(((segment.stream, line.id), line))
             else:
                 mixed.add(segment)
+        keys.update(dict.fromkeys(key for key, _ in wanted[segment]))
     before = redacted_keys(asked.segments)
-    new = {key for key in keys if key not in before and is_stream(key[0])}
-    done = Forgotten(lines=[], already=len(keys & before))
+    streams = set(filter(is_stream, {stream for stream, _ in keys}))
+    # In the order of the log: to sort them takes as long as to write them.
+    new = {key: None for key in keys if key[0] in streams and key not in before}
+    done = Forgotten(lines=[], already=len(keys.keys() & before))
     for segment, lines in wanted.items():
         if not is_stream(segment.stream):
             done.unreachable += [entry.position for entry in _forgettable(segment) if entry.key in keys]
@@ -198,22 +215,31 @@ def _found(asked: _Asked) -> tuple[Forgotten, list[Key]]:
             # Read again: lines that are not asked for may have the same id.
             done.lines += [_doomed(entry) for entry in _forgettable(segment) if entry.key in new]
         else:
-            done.lines += [line for key, line in lines if key in new]
-    return done, sorted(new)
+            done.lines += sorted((line for key, line in lines if key in new), key=_offset)
+    return done, list(new)
 
 
-def _forgettable(segment: Segment) -> Iterator[Entry]:
-    return (entry for entry in in_log_order([segment], tails=True) if not isinstance(entry.event, Redacted))
+def _shown_messages(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
+    """By segment the messages that the caught-up read model shows of a stream: to check their lines again
+    takes half as long as projecting them."""
+    found: defaultdict[str, list[DoomedLine]] = defaultdict(list)
+    for event_id, segment, offset, number, kind, content in traces.messages_in(db, stream):
+        line = DoomedLine(event_id, stream, segment, offset, number, kind, _beginning(content))
+        found[segment].append(line)
+    return found
 
 
-def _keys(entry: Entry) -> Iterator[Key]:
-    """What names a line: of an event that a newer memlog will know, its id as well as its position."""
-    yield entry.key
+def _forgettable(segment: Segment, leave_out: Container[int] = ()) -> Iterator[Entry]:
+    entries = in_log_order([segment], tails=True, leave_out=leave_out)
+    return (entry for entry in entries if not isinstance(entry.event, Redacted))
+
+
+def _other_keys(entry: Entry) -> list[Key]:
+    """What names a line beside its key: of an event that a newer memlog will know, its id."""
     if isinstance(entry.event, BadLine) and entry.event.reason in _OF_NEWER:
-        try:
-            yield entry.segment.stream, msgspec.convert(_members(entry)["id"], Id)
-        except (KeyError, msgspec.ValidationError):
-            return
+        with suppress(KeyError, msgspec.ValidationError):
+            return [(entry.segment.stream, msgspec.convert(_members(entry)["id"], Id))]
+    return []
 
 
 def _doomed(entry: Entry) -> DoomedLine:
@@ -229,9 +255,15 @@ def _doomed(entry: Entry) -> DoomedLine:
 
 
 def _first_words(entry: Entry) -> str:
-    members = _members(entry)
-    said = next((members[name] for name in _SAID_FIRST if isinstance(members.get(name), str)), None)
-    text = next(texts_of(entry), "") if said is None else said
+    text = getattr(entry.event, "content", "")
+    if not text:
+        members = _members(entry)
+        said = next((members[name] for name in _SAID_FIRST if isinstance(members.get(name), str)), None)
+        text = next(texts_of(entry), "") if said is None else said
+    return _beginning(text)
+
+
+def _beginning(text: str) -> str:
     words = " ".join(text[: 4 * _WORDS_LENGTH].split())
     return words if len(words) <= _WORDS_LENGTH else f"{words[: _WORDS_LENGTH - 1]}…"
 

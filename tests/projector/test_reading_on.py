@@ -10,8 +10,9 @@ from memlog.eventlog.log import Log
 from memlog.eventlog.streams import segments_of
 from memlog.projector import fold
 from memlog.projector.digest import digest
-from memlog.projector.fold import Tally, as_it_stands, fold_segment
+from memlog.projector.fold import Tally, fold_segment
 from memlog.projector.projector import Projector
+from memlog.projector.stretches import as_it_stands
 
 
 class History:
@@ -217,6 +218,49 @@ def test_a_redaction_of_an_event_or_of_a_bad_line_replays_the_stream(history, ta
     assert history.catch_up().notes == [
         f"conversations/cli_1: {target} was redacted; the stream was replayed"
     ]
+    assert history.is_like_a_replay()
+
+
+def test_redactions_after_redactions_leave_what_none_of_them_names(history):
+    stream = "conversations/cli_1"
+    for target in ("m4", "m0", "m5"):
+        history.log.append_redactions([(stream, target)], None)
+        history.catch_up()
+        assert history.is_like_a_replay()
+    assert history.ids() == ["m1", "m2", "m3"]
+
+
+def test_lines_of_a_rewritten_segment_are_read_again_though_its_events_are_redacted(history):
+    first, second, third = history.old.read_bytes().splitlines(keepends=True)
+    history.old.write_bytes(second + first + third)
+    history.log.append_redactions([("conversations/cli_1", "m0")], None)
+    history.catch_up()
+    assert history.ids() == [f"m{number}" for number in range(1, 6)]
+    assert history.is_like_a_replay()
+
+
+def test_a_redaction_that_was_taken_out_of_the_log_counts_no_more(history):
+    before = history.new.read_bytes()
+    history.log.append_redactions([("conversations/cli_1", target) for target in ("m0", "m3")], "a reason")
+    history.catch_up()
+    assert history.ids() == ["m1", "m2", "m4", "m5"]
+    history.new.write_bytes(before)
+    history.catch_up()
+    assert history.ids() == [f"m{number}" for number in range(6)]
+    assert history.is_like_a_replay()
+
+
+def test_a_redaction_that_has_the_id_of_its_target_stays_when_the_target_goes(history):
+    redaction = {"type": "redacted", "id": "m1", "target_id": "m1", "stream": "conversations/cli_1"}
+    history.log.append([redaction])
+    history.catch_up()
+    history.log.append([redaction | {"id": "r2", "target_id": "m4", "reason": ""}])
+    history.catch_up()
+    types = history.projector.live().execute(
+        "SELECT id, type FROM events WHERE type = 'redacted' ORDER BY id"
+    )
+    assert types.fetchall() == [("m1", "redacted"), ("r2", "redacted")]
+    assert history.ids() == ["m0", "m2", "m3", "m5"]
     assert history.is_like_a_replay()
 
 

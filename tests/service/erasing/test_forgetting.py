@@ -205,6 +205,39 @@ def log_lines(store) -> list[bytes]:
     return [line for path in (store.path / "log").rglob("*.jsonl") for line in path.read_bytes().splitlines()]
 
 
+def test_a_chat_takes_the_lines_that_no_read_shows_with_it(store):
+    store.append([said("thank you", id="m1"), said("thank you", id="m1"), said("no thanks", id="m1")])
+    store.append(
+        [
+            said("", id="m2"),
+            said("a\0b", id="m3"),
+            {"type": "session_break", "channel": "cli", "chat_id": "1", "id": "b"},
+        ]
+    )
+    store.append([said("gone", id="m4")])
+    store.forget("m4")
+    segment = max((store.path / "log" / STREAM).iterdir()).name
+    newer = said("a newer memlog", type="thought", id="m5")
+    write_segment(store, b"no event\n" + json.dumps(newer).encode() + b"\n", filename=segment)
+    write_segment(store, b'{"type":"message","content":"cut sho', filename=segment)
+    done = store.forget(chat=("cli", "1"))
+    assert words(done) == [
+        "thank you",
+        "thank you",
+        "no thanks",
+        "",
+        "a\0b",
+        "",
+        "no event",
+        "a newer memlog",
+        '{"type":"message","content":"cut sho',
+    ]
+    assert [line.line for line in done.lines] == [1, 2, 3, 4, 5, 6, 9, 10, 11]
+    assert (done.already, store.forget(chat=("cli", "1")).lines) == (1, [])
+    assert messages(store) == []
+    assert store.verify().ok
+
+
 def test_all_that_touched_a_memory_is_forgotten(store):
     store.memories.save("the door code is 4711", memory_id="m")
     store.memories.save("tea is green", memory_id="other")

@@ -1,0 +1,52 @@
+"""What a projector reads of a segment, and how it finds that it must read the stream anew."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from memlog.eventlog.reading import reading
+from memlog.eventlog.streams import Segment
+
+
+class Stretch(NamedTuple):
+    """What is to be read of a segment.
+
+    end: in bytes, and no further; None for all that stands there.
+    tail_is_a_line: whether bytes behind the last newline are one; elsewhere a writer may still be at them.
+    """
+
+    segment: Segment
+    end: int | None
+    tail_is_a_line: bool
+
+
+def as_it_stands(segment: Segment, size: int) -> Stretch:
+    """What a segment of `size` bytes holds now.
+
+    No more of the newest: a reader that followed its writers would end after them. An older one is read to
+    its end, since only there a tail without newline is a line.
+    """
+    return Stretch(segment, size, False) if segment.is_newest else Stretch(segment, None, True)
+
+
+class HistoryChanged(Exception):
+    """What was projected of a stream is no longer what a replay would give: it must be replayed."""
+
+    def __init__(self, stream: str, why: str) -> None:
+        super().__init__(why)
+        self.stream = stream
+        self.why = why
+
+
+@contextmanager
+def opened_segment(segment: Segment) -> Iterator[int]:
+    """A descriptor that reads a segment.
+
+    Raises:
+        HistoryChanged: it is gone.
+    """
+    try:
+        with reading(segment) as fd:
+            yield fd
+    except FileNotFoundError as error:
+        raise HistoryChanged(segment.stream, f"{segment.name.filename} is gone") from error
