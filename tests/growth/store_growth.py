@@ -272,6 +272,11 @@ def _syncing_nothing() -> Iterator[None]:
         disk.sync, disk.sync_data = real
 
 
+def least(first: dict[str, float], second: dict[str, float]) -> dict[str, float]:
+    """The lesser time of each operation: what else the machine does only ever adds to one."""
+    return {name: min(seconds, first.get(name, seconds)) for name, seconds in second.items()}
+
+
 def grown_too_fast(small: dict[str, float], large: dict[str, float]) -> dict[str, float]:
     """The operations whose CPU time grew more than LIMIT times, and how often."""
     ratios = {name: large[name] / max(FLOOR, small[name]) for name in small}
