@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from growth import messages
+from store_growth import messages
 
 import memlog
 
