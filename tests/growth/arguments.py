@@ -8,6 +8,7 @@ from contextlib import nullcontext, suppress
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple
 
+import click
 from functions import Function, as_kind
 from world import World
 
@@ -57,6 +58,7 @@ LEFT_OUT: dict[str, str] = {
     "cli.settings.setting_option": "names of memlog's own settings",
     "cli.turns.lines_around": "prints rows that `set_in` and `one_line` shaped",
     "eventlog.acknowledgements.compared": "compares the hash of an event",
+    "cli.lazy_commands.LazyCommands.resolve_command": "looks a name up; an unknown one goes to `no_such_command`",
     "eventlog.ambiguity.check_members": "a line and its members, which `eventlog.line.decode` read from it",
     "eventlog.checking.*": "walks the log by names of streams; its lines are read by `eventlog.line.decode`",
     "eventlog.disk.*": "one call of the system each",
@@ -81,11 +83,11 @@ LEFT_OUT: dict[str, str] = {
     "projector.core_view.*": "compares bytes",
     "projector.embedding.*": "the model takes the first 510 tokens of a passage",
     "projector.files.*": "writes bytes as they are",
-    "projector.fold.*": "replays a stream, whose events come one by one",
     "projector.fulltext.*": "SQLite's own insert; texts are made by `projector.analysis.analysed`",
     "projector.handlers.*": "rows by their keys",
     "projector.passages.*": "rows of what `chunks` cut and `analysed` indexes",
     "projector.projector.*": "replays a log, whose events come one by one",
+    "projector.replay.*": "replays a stream, whose events come one by one",
     "projector.rows.*": "SQL of memlog's own",
     "projector.shipped.*": "a file of the package",
     "projector.source_code.no_title": "looks at nothing",
@@ -121,8 +123,9 @@ LEFT_OUT: dict[str, str] = {
 """Functions, by name or pattern, and why no foreign text of any length reaches their own work."""
 
 RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
+    "cli.lazy_commands.no_such_command": lambda world: {"ctx": click.Context(click.Group())},
     "eventlog.ambiguity.is_as_short_as_can_be": lambda world: {"event": world.message},
-    "eventlog.escapes.places": lambda world: {"positions": [sys.maxsize]},
+    "eventlog.escapes.spans": lambda world: {"plain_spans": [(0, 1), (sys.maxsize - 1, sys.maxsize)]},
     "eventlog.line.check_crc_is_last": lambda world: {"has_crc": False},
     "eventlog.streams.belongs_in": lambda world: {"event": world.message},
     "projector.analysis.first_place": lambda world: {"marks": world.marks},
