@@ -29,7 +29,7 @@ CAUGHT_INSIDE = {
 OF_PYTHON = {"ValueError", "TypeError", "AttributeError", "OSError", "FileExistsError", "PermissionError"}
 """What Python's own calls raise in the same place, so that one `except` takes both."""
 
-VARIABLES = {"outcome", "TOO_LONG", "_failure", "frozen"}
+VARIABLES = {"outcome", "TOO_LONG", "_failure", "frozen", "no_such_command"}
 """Names that hold an error of the tree which was made elsewhere."""
 
 

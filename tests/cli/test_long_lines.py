@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from refusals import not_stored
 
 MEMLOG = Path(sys.executable).parent / "memlog"
 LENGTH = 100_000_000
@@ -83,7 +84,7 @@ def test_a_line_of_100_mb_in_a_pipe_is_refused_in_little_memory(
     if not is_ended:
         cut(long_line)
     done = measured("append", given=long_line)
-    assert (done.code, done.err) == (65, "")
+    assert (done.code, done.err) == (65, not_stored(1).decode())
     first, refusal, *rest = [json.loads(line) for line in done.out.splitlines()]
     assert "id" in first
     assert (refusal["line"], refusal["error"]["code"]) == (2, "too_long")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import not_stored
 
 Run = Callable[..., Any]
 
@@ -122,7 +123,7 @@ def test_what_writes_is_refused_with_a_hint(bound: Run, frozen: Run, args: tuple
 def test_a_line_in_a_pipe_is_refused_with_a_hint(bound: Run, frozen: Run) -> None:
     frozen()
     done = bound("append", input=line(LINES[0]))
-    assert (done.code, done.err) == (73, b"")
+    assert (done.code, done.err) == (73, not_stored(1))
     assert done.json["error"]["code"] == "cannot_create"
     assert done.json["error"]["hint"].startswith("make the store's folder writable")
 

@@ -89,6 +89,7 @@ def test_a_search_for_meaning_alone_finds_nothing_and_says_why(
     assert done.json["silent"]["vector"].endswith(WHY)
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_status_names_the_sqlite_and_what_is_missing(memlog: Run, without_extensions: dict[str, str]) -> None:
     status = memlog("status", "--json", env=without_extensions).json
     assert status["sqlite"].startswith("sqlite3 3.")

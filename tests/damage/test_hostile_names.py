@@ -114,6 +114,8 @@ def test_folders_of_chats_are_of_few_characters_and_no_two_chats_share_one(opene
 
 @pytest.mark.parametrize("name", LONE, ids=ascii)
 def test_a_lone_surrogate_is_refused_and_nothing_is_written(opened, store, name):
+    store.mkdir()
+    (store / "memlog.toml").touch()
     attempts = [
         lambda: opened.append([memlog.Message(channel="x", chat_id=name, role="user", content="tea")]),
         lambda: opened.append([{"type": "memory_saved", "content": name}]),

@@ -58,7 +58,7 @@ LEFT_OUT: dict[str, str] = {
     "cli.settings.setting_option": "names of memlog's own settings",
     "cli.turns.lines_around": "prints rows that `set_in` and `one_line` shaped",
     "eventlog.acknowledgements.compared": "compares the hash of an event",
-    "cli.lazy_commands.LazyCommands.resolve_command": "looks a name up; an unknown one goes to `no_such_command`",
+    "cli.lazy_commands.LazyCommands.*": "looks a name up; an unknown one goes to `no_such_command`",
     "eventlog.ambiguity.check_members": "a line and its members, which `eventlog.line.decode` read from it",
     "eventlog.checking.*": "walks the log by names of streams; its lines are read by `eventlog.line.decode`",
     "eventlog.disk.*": "one call of the system each",
