@@ -22,6 +22,7 @@ def no_such_command(name: str, known: Iterable[str], ctx: click.Context) -> clic
     """The error for a name of no command, with the nearest of those that are known."""
     from difflib import get_close_matches
 
-    nearest = " or ".join(repr(each) for each in get_close_matches(name.split()[-1], list(known)))
+    last = name.rpartition(" ")[2]
+    nearest = " or ".join(repr(each) for each in get_close_matches(last, list(known)))
     suggestion = f" Did you mean {nearest}?" if nearest else ""
     return click.UsageError(f"No such command {name!r}.{suggestion}", ctx)

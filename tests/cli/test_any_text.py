@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import Finished
 
-Run = Callable[..., Finished]
+Run = Callable[..., Any]
 
 SECONDS = 10
 """Of CPU time that a command may take; one is what they need. Before, these took 20 seconds to hours."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -237,12 +238,13 @@ def test_a_verify_that_is_killed_leaves_no_copy_of_the_memory(env: dict[str, str
 def nameless_files(pid: int) -> list[Path]:
     """The files with bytes that a process has open and that have no name any more, by the name they had."""
     gone = " (deleted)"
-    links = {each: os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink()}
-    return [
-        Path(name.removesuffix(gone))
-        for each, name in links.items()
-        if name.endswith(gone) and os.stat(each).st_size > 0
-    ]
+    found = []
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed since it was listed
+            name = os.readlink(each)
+            if name.endswith(gone) and os.stat(each).st_size > 0:
+                found.append(Path(name.removesuffix(gone)))
+    return found
 
 
 def test_a_query_syncs_nothing_where_nothing_is_new(env: dict[str, str], tmp_path: Path) -> None:
