@@ -8,7 +8,15 @@ from pathlib import Path
 from memlog.eventlog import disk, privacy
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.folders import make_path
-from memlog.projector.sqlite import Connection, connect, count_rows, remove_database, transaction, wrapped
+from memlog.projector.sqlite import (
+    NO_ROOM,
+    Connection,
+    connect,
+    count_rows,
+    remove_database,
+    transaction,
+    wrapped,
+)
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS models (model_no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
@@ -35,7 +43,9 @@ class VectorCache:
         self._path = path
         try:
             self._db = _opened(path)
-        except DatabaseError:
+        except DatabaseError as error:
+            if error.code == NO_ROOM:
+                raise
             # It holds nothing that cannot be computed again.
             remove_database(path)
             self._db = _opened(path)
@@ -86,7 +96,9 @@ def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int
         db = _opened(path)
     except FileNotFoundError:
         return 0
-    except DatabaseError:
+    except DatabaseError as error:
+        if error.code == NO_ROOM:
+            raise
         # As above: it holds nothing that cannot be computed again.
         remove_database(path)
         return 0

@@ -25,6 +25,7 @@ from memlog.projector.sqlite import (
     NO_ROOM,
     Connection,
     connect,
+    connect_without_room,
     remove_database,
     transaction,
     why_no_vectors,
@@ -247,7 +248,7 @@ class Projector:
             except DatabaseError as error:
                 if error.code == NO_ROOM:
                     self.frozen = error
-                    self._live = (path, connect(path, "immutable"))
+                    self._live = (path, connect_without_room(path))
                 # It may have been removed between the two looks, where two others took its place.
                 elif self.generations.current() == path:
                     raise

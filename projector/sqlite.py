@@ -22,21 +22,26 @@ from memlog.eventlog.errors import DatabaseError
 Connection = sqlite3.Connection
 """A connection; pysqlite3's and sqlean's have the same methods as the standard library's."""
 
-Mode = Literal["bulk", "write", "immutable", "look"]
+Mode = Literal["bulk", "write", "immutable", "alone", "look"]
 """`bulk`: a new file that nobody else sees yet. `immutable`: a file in a folder that cannot be written.
-`look`: a few rows are read, and no vectors."""
+`alone`: a file whose commits stand beside it, where there is no room for an index of them: SQLite keeps it in
+memory, and no other process can open the file. `look`: a few rows are read, and no vectors."""
 
 _MINIMUM = (3, 40)
-_OF_THE_DISK = (10, 13)  # SQLITE_IOERR, which a file size limit gives, and SQLITE_FULL
+_FULL = 13  # SQLITE_FULL
+_OF_THE_DISK = (10, _FULL)  # with SQLITE_IOERR, which a file size limit gives
 _NOT_OF_THE_FILE = (3, 4, 5, 6, 9, 10, 13, 14, 15, 22, 23)
 """SQLITE_PERM, ABORT, BUSY, LOCKED, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, NOLFS, AUTH: what they say is
 no fault of what stands in the file. https://www.sqlite.org/rescode.html"""
 DAMAGED = "damaged"
 """The code of an error after which another read model is to be built."""
 NO_ROOM = "no_room"
-"""The code of an error where a sound database cannot be opened for writing, since SQLite keeps a file beside
-it and the file system is out of room, or of inodes."""
+"""The code of an error where a sound database cannot be written, since SQLite keeps files beside it and the
+file system is out of room, or of inodes."""
 _OUT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_SIDE_FILE_BYTES = 32 * 1024
+"""SQLite makes -shm in steps of 32 KiB, and cannot read a database in WAL mode without the first one.
+https://www.sqlite.org/walformat.html#the_wal_index_file_format"""
 _NO_ROOM = "make room on the disk; the log is untouched, and memlog project goes on from there"
 DISPOSABLE = "the read model is disposable: memlog project --from-scratch"
 """The hint under an error after which another read model is to be built."""
@@ -61,6 +66,7 @@ _PRAGMAS: dict[Mode, tuple[str, ...]] = {
     # and the next catch-up reads them again.
     "write": ("synchronous = NORMAL", "foreign_keys = ON"),
     "immutable": (),
+    "alone": ("locking_mode = EXCLUSIVE", "query_only = ON"),
     "look": (),
 }
 
@@ -115,16 +121,26 @@ def connect(path: Path | None, mode: Mode) -> Connection:
     The connection may be used from several threads, one at a time.
 
     Raises:
-        DatabaseError: it cannot be opened; with the code NO_ROOM it could be read in the mode `immutable`.
+        DatabaseError: it cannot be opened; with the code NO_ROOM `connect_without_room` can read it.
     """
     try:
         return _connected(path, mode)
     except DatabaseError as error:
-        why = _why_no_new_file(path) if path is not None and mode == "write" else None
+        why = _why_no_side_file(path) if path is not None and mode == "write" else None
         if why is None:
             raise
         message = f"{path}: SQLite can make no file beside it: {why}"
         raise DatabaseError(message, hint=_NO_ROOM, code=NO_ROOM) from error
+
+
+def connect_without_room(path: Path) -> Connection:
+    """Open a database for reading where there is no room for the files that SQLite keeps beside it.
+
+    Raises:
+        DatabaseError: it cannot be opened.
+    """
+    has_commits_beside = _size(path.with_name(f"{path.name}-wal")) > 0
+    return connect(path, "alone" if has_commits_beside and not _has_index(path) else "immutable")
 
 
 def _connected(path: Path | None, mode: Mode) -> Connection:
@@ -140,15 +156,26 @@ def _connected(path: Path | None, mode: Mode) -> Connection:
     return db
 
 
-def _why_no_new_file(path: Path) -> str | None:
+def _why_no_side_file(path: Path) -> str | None:
     """Why the file system has no room for one more file beside the database; None where it has."""
+    # Zeros, which SQLite takes for no journal whatever the name: a kill may leave them.
     probe = path.with_name(f"{path.name}-journal")
     try:
-        disk.close(privacy.open_file(probe, disk.WRITE | disk.NEW))
-        disk.unlink(probe)
+        fd = privacy.open_file(probe, disk.WRITE | disk.NEW)
+        try:
+            _fill(fd, bytes(_SIDE_FILE_BYTES))
+        finally:
+            disk.close(fd)
+            disk.unlink(probe)
     except OSError as error:
         return error.strerror if error.errno in _OUT_OF_ROOM else None
     return None
+
+
+def _fill(fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[disk.write(fd, rest) :]
 
 
 def _access(path: Path, mode: Mode) -> str:
@@ -157,9 +184,20 @@ def _access(path: Path, mode: Mode) -> str:
     if mode != "immutable":
         return "mode=rw"
     # A writer that is at it, or was killed, has commits beside the file, where immutable does not look.
-    # SQLite needs both side files for that, and cannot make one here.
-    sides = (path.with_name(path.name + side) for side in ("-wal", "-shm"))
-    return "mode=ro" if all(side.exists() for side in sides) else "immutable=1"
+    # SQLite needs both side files for that, and cannot make or extend one here.
+    return "mode=ro" if _has_index(path) and path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+
+
+def _has_index(path: Path) -> bool:
+    """Whether -shm stands in its first size at least. Without room for it, SQLite leaves one of 3 bytes."""
+    return _size(path.with_name(f"{path.name}-shm")) >= _SIDE_FILE_BYTES
+
+
+def _size(path: Path) -> int:
+    try:
+        return disk.look(path).st_size
+    except FileNotFoundError:
+        return 0
 
 
 @contextmanager
@@ -168,11 +206,11 @@ def wrapped(path: Path | str) -> Iterator[None]:
     try:
         yield
     except error_types() as error:
-        of_the_disk = _result_code(error) in _OF_THE_DISK
+        result = _result_code(error)
         raise DatabaseError(
             f"{path}: {error}",
-            hint=_NO_ROOM if of_the_disk else DISPOSABLE,
-            code=DAMAGED if _is_damage(error) else None,
+            hint=_NO_ROOM if result in _OF_THE_DISK else DISPOSABLE,
+            code=NO_ROOM if result == _FULL else DAMAGED if _is_damage(error) else None,
         ) from error
 
 

@@ -192,7 +192,8 @@ class ReadModel:
                 lock_timeout=_QUERY_LOCK_TIMEOUT,
             )
         except DatabaseError as error:
-            if error.code != NO_ROOM:
+            # Without one that can be read, what was to be built is what there is no room for.
+            if error.code != NO_ROOM or self.projector.why_unusable() is not None:
                 raise
             self.notify(f"{error.message}: the read model stays as it is")
             return self.projector.live(), False
