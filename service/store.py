@@ -158,7 +158,7 @@ class Store:
         """What is known by a topic's name; see `Facts`."""
         from memlog.service.facts.facts import Facts
 
-        return Facts(append=self.append, **_readings(self._read_model, "facts"))
+        return Facts(append=self.append, redact=self._redact, **_readings(self._read_model, "facts"))
 
     @cached_property
     def documents(self) -> "Documents":

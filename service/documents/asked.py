@@ -1,6 +1,7 @@
 """What is asked of a source: the folder, the files of it that were named, its name and its patterns."""
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from glob import escape
 from pathlib import Path
@@ -14,6 +15,10 @@ from memlog.eventlog.streams import shown
 from memlog.query.documents import Registered
 from memlog.service.documents.folder import Patterns
 from memlog.service.documents.text_files import filetype
+
+_SET = re.compile(r"\[!?+\]?+[^]]*+(\])?+")
+"""A set of characters in a glob, as `fnmatch` reads it: a ] at its beginning belongs to it. One that is not
+closed goes on to the end, so that no [ is searched for twice."""
 
 
 class Asked(NamedTuple):
@@ -54,6 +59,42 @@ def checked_name(name: str) -> str:
             f"{name!r} cannot name a source: {error}",
             hint="--source NAME: up to 255 characters, without / and control characters",
         ) from error
+
+
+def checked_patterns(include: Sequence[str], exclude: Sequence[str]) -> Patterns:
+    """The patterns that were given.
+
+    Raises:
+        BadInput: one of them can match nothing, or is broken.
+    """
+    for pattern in (*include, *exclude):
+        if any(_is_open(part) for part in pattern.split("/")):
+            raise BadInput(
+                f"the pattern {pattern!r} has a [ that is not closed",
+                hint="close it within one name, as in '[a-z]*.md'; [[] stands for the character itself",
+            )
+    return Patterns(tuple(include), tuple(exclude))
+
+
+def check_without_keys(texts: Iterable[str]) -> None:
+    """Refuse what holds a key, before it is written anywhere.
+
+    Raises:
+        BadInput: a text holds what looks like a key: masked, it would name something else.
+    """
+    # Imported here: it compiles the shapes of all keys, which most runs do not need.
+    from memlog.eventlog.secrets import kinds_in
+
+    if any(kinds_in(text) for text in texts):
+        raise BadInput(
+            "the name, the folder or a pattern of the source holds what looks like a key",
+            hint="name things otherwise: names stay",
+        )
+
+
+def _is_open(part: str) -> bool:
+    """Whether a [ in a glob begins no set of characters."""
+    return any(found[1] is None for found in _SET.finditer(part))
 
 
 def by_folder(paths: Iterable[Path]) -> list[Asked]:

@@ -23,8 +23,10 @@ from memlog.query.documents import Document, DocumentText, Registered, Source
 from memlog.service.documents.asked import (
     Asked,
     by_folder,
+    check_without_keys,
     checked_name,
     checked_path,
+    checked_patterns,
     patterns_of,
     standing_root_of,
 )
@@ -52,7 +54,7 @@ class Documents:
     take_over: puts what USER.md of a workspace says into the core memory.
     readers: have libraries read HTML, PDF and the rules of `.gitignore`.
     lock_timeout: seconds to wait for others that read the same source.
-    redact: leave out files whose names look like keys.
+    redact: leave out files whose names look like keys, and refuse sources that are named so.
     """
 
     def __init__(
@@ -122,11 +124,17 @@ class Documents:
         progress: Progress | None = None,
     ) -> list[Added]:
         """As `add` for each of `paths`; the files of one folder are added together."""
-        given = Patterns(tuple(include), tuple(exclude))
-        added = []
-        for asked in by_folder([checked_path(path) for path in paths]):
+        given = checked_patterns(include, exclude)
+        named = [
+            (asked, checked_name(asked.root.name if source is None else source))
+            for asked in by_folder([checked_path(path) for path in paths])
+        ]
+        for asked, name in named:
             self._check_outside_the_store(asked.root)
-            name = checked_name(asked.root.name if source is None else source)
+            if self._redact:
+                check_without_keys([name, str(asked.root), *include, *exclude])
+        added = []
+        for asked, name in named:
             with self._records(name).held(self._lock_timeout):
                 wanted = self._wanted(asked, name, given, kind)
                 added.append(self._indexing(wanted, progress).run(is_by_name=True))

@@ -123,6 +123,11 @@ class Forgetting:
         """Forget every event that says what `pattern` finds."""
         try:
             with searching(pattern) as finds:
+                if reason is not None and finds([reason]):
+                    raise BadInput(
+                        "the reason says what is to be forgotten, and stays in the log",
+                        hint="word it otherwise",
+                    )
                 asked = _Asked(segments_about(self._log.path), lambda entry: finds(texts_of(entry)), set())
                 return self._forget(lambda _: asked, reason, confirm)
         except BadPattern as error:

@@ -64,10 +64,12 @@ class Facts:
     """What is known by a topic's name: ranked lists, such as favourite colours, or single values.
 
     read: asks the read model, caught up if that takes no time. decide: caught up, or raises Busy.
+    redact: whether what looks like a key is masked in what is appended, and so in what is answered.
     """
 
-    def __init__(self, *, append: Append, read: Reading, decide: Reading) -> None:
+    def __init__(self, *, append: Append, read: Reading, decide: Reading, redact: bool = False) -> None:
         self._append = append
+        self._redact = redact
         self._read = read
         self._decide = decide
 
@@ -104,13 +106,15 @@ class Facts:
             self._check_ranks(key, chat, values, ranks)
             pairs, ts = zip(ranks, values, strict=True), now()
             events = [replace(fact, kind="ranked", rank=rank, value=value, ts=ts) for rank, value in pairs]
+        positions = self._append([*events])
+        stored = [_masked(event) for event in events] if self._redact else events
         return FactsSet(
             topic_key=key,
             kind=events[0].kind,
             ranks=[0] if single else [*(ranks or range(1, len(values) + 1))],
-            values=[*values],
+            values=[value for event in stored for value in (event.value, *(event.rest or ()))],
             chat=chat,
-            positions=self._append([*events]),
+            positions=positions,
         )
 
     def get(
@@ -169,7 +173,7 @@ class Facts:
         if said.topic_key is None or dry_run:
             return found
         done = self.set(said.topic_key, *said.values, chat=chat, source_message_id=source_message_id)
-        return replace(found, stored=True, position=done.positions[0])
+        return replace(found, stored=True, values=done.values, position=done.positions[0])
 
     def remove(self, topic: str, *, rank: int | None = None, chat: str | None = None) -> list[Position]:
         """Remove all that stands of a topic, or one rank of its list; the others keep theirs.
@@ -209,6 +213,14 @@ class Facts:
             if rank > last + 1:
                 raise BadInput(f"rank {rank} of {key}, which has {last}", hint=f"the next one is {last + 1}")
             last = max(last, rank)
+
+
+def _masked(event: FactStored) -> FactStored:
+    """`event` as the log has it."""
+    # Imported here: it compiles the shapes of all keys, which most runs do not need.
+    from memlog.eventlog.secrets import masked_event
+
+    return msgspec.json.decode(masked_event(msgspec.json.encode(event)), type=FactStored)
 
 
 def _check_values(values: Sequence[str]) -> None:

@@ -308,6 +308,37 @@ def test_a_file_whose_name_looks_like_a_key_is_masked_and_skipped_and_all_others
     assert not any(KEY.encode() in path.read_bytes() for path in store.rglob("*") if path.is_file())
 
 
+@pytest.mark.parametrize("place", ["source", "folder", "include", "exclude"])
+def test_a_source_that_is_named_like_a_key_is_refused_before_anything_is_written(
+    memlog: Run, notes: Path, store: Path, place: str
+) -> None:
+    folder = notes / KEY
+    folder.mkdir()
+    given = [folder] if place == "folder" else [notes, f"--{place}", KEY]
+    done = memlog("docs", "add", *given, "--json", env={"MEMLOG_REDACT": "1"})
+    assert (done.code, done.error["code"]) == (65, "bad_input")
+    assert "looks like a key" in done.error["message"]
+    assert not store.exists()
+
+
+@pytest.mark.parametrize("pattern", ["[", "guide/[a-z", "[]", "[!]", "[a/b].md"])
+@pytest.mark.parametrize("option", ["--include", "--exclude"])
+def test_a_pattern_that_is_not_closed_is_refused_and_the_documents_stay(
+    memlog: Run, notes: Path, pattern: str, option: str
+) -> None:
+    memlog("docs", "add", notes)
+    done = memlog("docs", "add", notes, option, pattern, "--json")
+    assert (done.code, done.error["code"]) == (65, "bad_input")
+    assert repr(pattern) in done.error["message"]
+    assert found(memlog, "needle") == ["notes/tea.md"]
+
+
+@pytest.mark.parametrize("pattern", ["[t]*.md", "[]t]ea.md", "[!]]ea.md", "t[e[]a.md"])
+def test_a_pattern_with_a_set_of_characters_is_taken(memlog: Run, notes: Path, pattern: str) -> None:
+    (source,) = memlog("docs", "add", notes, "--include", pattern, "--json").json["sources"]
+    assert source["indexed"] == 1
+
+
 def test_a_document_whose_name_looks_like_a_key_holds_up_no_other(memlog: Run, notes: Path) -> None:
     (notes / f"{KEY}.md").write_text("tea")
     memlog("docs", "add", notes)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+TOKEN = "ghp_" + "wT3kZ9qLm2Xv7RbN5sHd8YfJ4cKe6PgA1uVo"
 NOT_STORED = "I don't have that stored yet"
 ANSWER = ["found", "answer", "facts", "route", "why"]
 FACT = [
@@ -98,3 +99,12 @@ def test_a_value_that_others_wrote_cannot_drive_a_terminal(memlog):
     memlog("append", input=json.dumps(event).encode() + b"\n")
     assert memlog("ask", "what is my city?").out == b"Oulu\\x1b[31m favorite\n"
     assert b"\x1b" not in memlog("fact", "list").out
+
+
+@pytest.mark.parametrize("values", [[TOKEN], ["tea", TOKEN], [TOKEN, "--single"]])
+def test_a_fact_is_answered_as_it_is_stored(memlog, values):
+    done = memlog("fact", "set", "tok", *values, env={"MEMLOG_REDACT": "1"})
+    assert TOKEN.encode() not in done.out
+    stored = memlog("fact", "get", "tok", "--json").json["facts"]
+    assert done.json["values"] == [each["value"] for each in stored]
+    assert "[REDACTED:github-token]" in done.json["values"]

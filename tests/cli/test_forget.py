@@ -136,3 +136,14 @@ def test_a_pipe_in_the_store_is_named_by_the_proof(memlog: Run, store: Path) -> 
     memlog("append", "session_break", "--chat", "x:1")
     os.mkfifo(store / "pipe")
     assert b"pipe is no file, and was not read" in memlog("scrub", "--prove", "nothing").err
+
+
+def test_a_reason_that_says_what_is_forgotten_is_refused(memlog: Run, store: Path) -> None:
+    memlog("append", "message", "--chat", "c:1", "--role", "user", "--content", "my number is 0405551234")
+    segment = next(store.glob("log/**/*.jsonl"))
+    before = segment.read_bytes()
+    done = memlog("forget", "--match", r"\d{7}", "--reason", "0405551234 is private", "--yes", "--json")
+    assert (done.code, done.error["code"]) == (65, "bad_input")
+    assert "0405551234" not in done.error["message"]
+    assert segment.read_bytes() == before
+    assert memlog("forget", "--match", r"\d{7}", "--reason", "a phone number", "--yes").code == 0
