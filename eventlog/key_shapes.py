@@ -48,11 +48,12 @@ _PEM_LINES = (
 )
 """As far as lines of a key go. A text that only mentions the first line of a key keeps what follows."""
 
-_NAMED = (
-    r"[^A-Za-z0-9]{1,40}"
-    r"(?:(?:[Vv]alue|None|[Dd]efault|[Ss]tring|[A-Z0-9]{4}(?=\])|[bru])[^A-Za-z0-9]{1,40}){0,2}"
-)
+_SIGNS = "[^A-Za-z0-9]{1,40}"
+_NO_VALUE = r"(?:[Vv]alue|None|[Dd]efault|[Ss]tring|[A-Z0-9]{4}(?=\])|[bru])"
+_NAMED = f"{_SIGNS}(?:{_NO_VALUE}{_SIGNS}){{0,2}}"
 """What stands between a name and its value: an assignment in any notation, a table, a tag, a pair."""
+_NAMED_WORD = f"{_SIGNS}+(?:{_NO_VALUE}{_SIGNS}+){{0,2}}"
+"""The same before a value that begins with a letter or a digit: each sign is read once."""
 _DATABASES = (
     "postgres|postgresql|mysql|mariadb|mongodb|redis|rediss|amqp|amqps|mssql|sqlserver|oracle|clickhouse"
 )
@@ -63,7 +64,10 @@ _VARIABLE = (
 )
 """${NAME}, $NAME, {name}, %s, ***, <password>, [password] are no passwords."""
 _WORD = r"""[^\s/?#"'`<>\\\[\]]{1,256}"""
-_RAW_WORD = r"""(?![0-9]{1,5}(?:[^\w!$&*+.^~-]|\Z))(?:[^\s"'`<>\\@]|["'`](?![,:;)\]}+\s\\])|<(?!/)){1,256}"""
+_RAW_WORD = (
+    r"""(?=[^\s@]{1,256}+@)(?![0-9]{1,5}(?:[^\w!$&*+.^~-]|\Z))"""
+    r"""(?:[^\s"'`<>\\@]|["'`](?![,:;)\]}+\s\\])|<(?!/)){1,256}+"""
+)
 """Clients of databases read a password up to `@`; a number before a path is a port."""
 _HOST = r"@(?=[\w\[%.-])"
 _IN_URL = f"{_USER}{_VARIABLE}({_WORD}){_HOST}"
@@ -252,16 +256,17 @@ SHAPES = (
     KeyShape("url-password", "://", _IN_URL, "https://www.rfc-editor.org/rfc/rfc3986#section-3.2.1",
              before="[A-Za-z0-9]", width=1),
     KeyShape("basic-auth", "uthorization UTHORIZATION",
-             _NAMED + r"(?i:basic)[ \t]{1,4}(?=[a-z0-9+/=]{0,40}[A-Z])([A-Za-z0-9+/]{8,}+=*+)",
+             _NAMED_WORD + r"(?i:basic)[ \t]{1,4}(?=[a-z0-9+/=]{0,40}[A-Z])([A-Za-z0-9+/]{8,}+=*+)",
              "https://www.rfc-editor.org/rfc/rfc7617", before="[Aa]", width=1),
     KeyShape("bearer-token", "earer EARER", r"[ ]{1,4}(?=[A-Za-z._~+/-]{0,63}[0-9])([\w.~+/-]{32,}+=*+)",
              "https://www.rfc-editor.org/rfc/rfc6750", before="[Bb]", width=1),
     KeyShape("bearer-token", "uthorization UTHORIZATION",
-             _NAMED + r"(?i:bearer|token)[ \t]{1,4}(?=[A-Za-z._~+/-]{0,63}[0-9])([\w.~+/-]{16,}+=*+)",
+             _NAMED_WORD + r"(?i:bearer|token)[ \t]{1,4}(?=[A-Za-z._~+/-]{0,63}[0-9])([\w.~+/-]{16,}+=*+)",
              "https://www.rfc-editor.org/rfc/rfc6750", before="[Aa]", width=1),
-    # A token without its scheme.
+    # A token without its scheme, of 20 characters with its first one, which may be a sign.
     KeyShape("bearer-token", "uthorization UTHORIZATION",
-             _NAMED + r"(?=[A-Za-z_-]{0,63}[0-9])(?=[0-9_-]{0,63}[A-Za-z])([\w-]{20,}+=*+)(?![./(:])",
+             _NAMED_WORD + r"(?=[A-Za-z_-]{0,63}[0-9])(?=[0-9_-]{0,63}[A-Za-z])"
+             r"((?:[\w-]{20,}+|(?<=[^A-Za-z0-9][_-])[\w-]{19}(?![\w-]))=*+)(?![./(:])",
              "https://www.rfc-editor.org/rfc/rfc6750", before="[Aa]", width=1),
     # A setting: its name is in capitals and ends so, its value has letters and digits, and is no expression.
     KeyShape("named-secret", "PASSW SECRET API_KEY SECRET_KEY AUTH_TOKEN ACCESS_TOKEN",

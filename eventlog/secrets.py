@@ -22,7 +22,7 @@ _SHORTEST_NAME = min(map(len, NAMES))
 _LONGEST_NAME = 64
 """Of a member that tells that its value is a key, with a margin: `HTTP_PROXY_AUTHORIZATION` has 24."""
 _PAIR_NAMES = ("name", "Name", "NAME", "key", "Key", "KEY", "header", "Header")
-"""What {name: …, value: …} calls its name: headers in HAR, the environment of a container."""
+"""What {name: …, value: …} calls its name: headers in HAR, variables of a container."""
 
 
 def masked(text: str) -> str:
