@@ -110,10 +110,10 @@ def chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
     """The chunks of `text`, in order; none where it is blank."""
     if not text.strip():
         return []
-    if not is_structured(text):
-        return list(plain_chunks(text, sizes))
     if surely_within(text, sizes.window):
         return [Chunk(form.title(text), 0, len(text), text)]
+    if not is_structured(text):
+        return list(plain_chunks(text, sizes))
     ruler = Ruler(text)
     if ruler.count(0, len(text)) <= sizes.window:
         return [Chunk(form.title(text), 0, len(text), text)]

@@ -14,6 +14,7 @@ from memlog.projector.chunking import Chunk, ChunkSizes, chunks, plain_chunks
 from memlog.projector.forms import MARKDOWN, Form, form_of
 from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection, count_rows
+from memlog.projector.tokens import surely_within
 from memlog.projector.vectors import Pending
 
 
@@ -122,6 +123,8 @@ def add_document(
 def _cut(whole: Whole, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence[str] = ()) -> list[Chunk]:
     """The passages of a text; one, where its names are too long to be repeated with each of several."""
     content = whole.content
+    if surely_within(content, sizes.window) and not whole.is_plain:
+        return chunks(content, sizes, form)  # most texts: one passage, whatever their names
     if not have_room(whole.id, whole.source, whole.chat_id, whole.label, *names):
         return [Chunk(None, 0, len(content), content)] if content.strip() else []
     if whole.is_plain:
