@@ -18,6 +18,7 @@ import pytest
 
 from memlog.eventlog import disk, locks
 from memlog.eventlog import log as log_module
+from memlog.eventlog.acknowledgements import IdHolder, KnownId
 from memlog.eventlog.draft import draft
 from memlog.eventlog.errors import BadInput, Busy, LogError
 from memlog.eventlog.events import CoreMemoryUpdated, MemorySaved, Message
@@ -878,3 +879,17 @@ def test_files_and_folders_are_their_owners_alone_whatever_the_umask(log: Any) -
     assert {mode for path, mode in modes.items() if path.is_dir()} == {0o700}
     assert {mode for path, mode in modes.items() if path.is_file()} == {0o600}
     assert len(modes) == 7
+
+
+def test_an_event_with_a_known_id_is_compared_with_the_one_that_has_it(tmp_path: Path) -> None:
+    first = {"type": "memory_saved", "id": "a", "content": "tea"}
+    held: dict[str, KnownId] = {}
+    log = Log(tmp_path, look_up=lambda _, ids: {each: held[each] for each in ids if each in held})
+    (position,) = log.append([first])
+    assert (position.conflict, position.duplicate) == (None, False)
+    holder = IdHolder(position.stream, position.segment, position.offset)
+    held["a"] = KnownId(holder, log.draft(first).content)
+    again, other, new = log.append([first, first | {"content": "coffee"}, first | {"id": "b"}])
+    assert (again.conflict, again.duplicate) == (None, True)
+    assert (other.conflict, other.duplicate) == (holder, False)
+    assert (new.conflict, new.duplicate) == (None, False)
