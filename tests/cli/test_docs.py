@@ -263,6 +263,7 @@ def test_names_do_not_drive_the_terminal(memlog: Run, notes: Path) -> None:
 def test_what_a_library_prints_is_told_in_one_line_and_drives_no_terminal(
     memlog: Run, with_terminal_errors: Callable[..., Any], notes: Path
 ) -> None:
+    pytest.importorskip("pypdf")
     for number in range(3):
         (notes / f"{number}.pdf").write_bytes(pdf_that_warns(b"\x1b]0;owned\x07\xc2\x9b31m"))
     done = with_terminal_errors("docs", "add", notes).end()
@@ -277,6 +278,7 @@ def test_what_a_library_prints_is_told_in_one_line_and_drives_no_terminal(
 
 
 def test_a_file_that_takes_too_long_is_named_with_the_limit(memlog: Run, notes: Path) -> None:
+    pytest.importorskip("pypdf")
     (notes / "slow.pdf").write_bytes(pdf_of_shared_pages(320))
     done = memlog("docs", "add", notes, env={"MEMLOG_DOCUMENT_SECONDS": "1"})
     assert done.code == 0

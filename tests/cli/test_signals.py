@@ -92,6 +92,8 @@ def begun(folder: Path, environment: dict[str, str], args: list[str]) -> "subpro
 def test_a_signal_ends_a_long_command_within_a_second(
     large: Path, environment: dict[str, str], what: str, number: signal.Signals
 ) -> None:
+    if "page" in what:
+        pytest.importorskip("lxml")
     if LONG[what][0] == "query":
         shutil.rmtree(large / "store/model", ignore_errors=True)
     process = begun(large, environment, LONG[what])
