@@ -19,7 +19,7 @@ class LazyCommands(click.Group):
 
 
 def no_such_command(name: str, known: Iterable[str], ctx: click.Context) -> click.UsageError:
-    """The error for a name of no command, with the nearest of those that are known."""
+    """Make the error for an unknown command; it suggests the nearest known ones."""
     from difflib import get_close_matches
 
     last = name.rpartition(" ")[2]

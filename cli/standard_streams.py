@@ -1,4 +1,4 @@
-"""Stdout, whose failures are told apart from those of other files; stderr, whose failures stop nothing."""
+"""Stdout, whose failures have an error of their own; stderr, whose failures are ignored."""
 
 import errno
 import io
@@ -79,7 +79,7 @@ class _Output(io.BufferedWriter):
 def _stdout() -> _Output:
     if sys.stdout is not None:
         return _Output(_file(sys.stdout.fileno()), is_needed=True)
-    # It is closed. Its descriptor is taken, which would else be that of the next file that is opened.
+    # Stdout is closed. Occupy its descriptor, or the next opened file would get it.
     closed = OSError(errno.EBADF, os.strerror(errno.EBADF))
     return _Output(io.FileIO(os.devnull, "w"), is_needed=True, failure=closed)
 

@@ -1,4 +1,4 @@
-"""What memlog answers for a stored event: where it stands, and what its writer should know about it."""
+"""The acknowledgement of a stored event: its position, and warnings for its writer."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Warnings about events that can be stored, and probably say something else than their writer meant."""
+"""Warnings about valid events that probably differ from what their writer meant."""
 
 from collections.abc import Iterator, Mapping
 
