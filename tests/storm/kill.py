@@ -160,6 +160,9 @@ class _Store:
 
     def __init__(self, path: Path, seed: str, report: Report) -> None:
         self.path = path
+        # The folder is a store before its log is begun, so a query that comes first is answered.
+        path.mkdir()
+        (path / "memlog.toml").touch()
         self._seed = seed
         self._rng = random.Random(seed)
         self._report = report

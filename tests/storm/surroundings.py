@@ -16,10 +16,11 @@ class Surroundings:
         for path in (self._home, self._temporary, *places.values()):
             path.mkdir(parents=True)
         self._before = set(self._paths())
-        names = {"HOME": self._home, "TMPDIR": self._temporary, "SQLITE_TMPDIR": self._temporary, **places}
+        folders = {"HOME": self._home, "TMPDIR": self._temporary, "SQLITE_TMPDIR": self._temporary, **places}
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMLOG_", "XDG_"))}
         kept.pop("ORT_DISABLE_TELEMETRY", None)
-        self.environment = kept | {name: str(path) for name, path in names.items()}
+        # Where SHELL is not set, a bash that a command starts asks the name service for it, over a socket.
+        self.environment = kept | {name: str(path) for name, path in folders.items()} | {"SHELL": "/bin/sh"}
 
     def holds(self, path: str) -> bool:
         """Whether a path that a process named lies here."""
