@@ -10,6 +10,9 @@ from memlog.cli.types import CHAT, INTEGER, JSON_OBJECT, TEXT, UNIT
 from memlog.eventlog.events import Event, tag_of
 
 _ENVELOPE = ("id", "ts", "at", "v")
+_OF_FORGET = ("target_ids",)
+"""Members without an option: `memlog forget` names many events, `append redacted` one."""
+_NEEDED = ("target_id",)
 
 _CHAT_HELP = "The conversation, CHANNEL:CHAT_ID, split at the first colon."
 
@@ -80,7 +83,7 @@ def options_of(
     fields = {
         field.name: field
         for field in msgspec.structs.fields(kind)
-        if field.name not in _ENVELOPE and field.name not in without
+        if field.name not in (*_ENVELOPE, *_OF_FORGET) and field.name not in without
     }
     own: list[click.Parameter] = []
     if "chat_id" in fields:
@@ -123,7 +126,7 @@ def _option(field: msgspec.structs.FieldInfo, chosen: click.ParamType[Any] | Non
         [_OPTIONS.get(name) or f"--{_singular(name) if several else name}".replace("_", "-"), name],
         type=chosen or _type_of(field.type),
         multiple=several,
-        required=field.required,
+        required=field.required or name in _NEEDED,
         help=_HELP[name],
     )
 

@@ -135,20 +135,25 @@ def _markdown_cell(cell: object) -> str:
 
 
 def _aligned(table: Table) -> Iterator[str]:
-    rows = [[one_line(_text(cell)) for cell in row] for row in table.rows]
-    if table.is_headed and rows:
-        rows.insert(0, list(table.columns))
+    columns = list(zip(*table.rows, strict=True))
+    printed = [
+        _column(name, cells, is_headed=table.is_headed, is_last=number == len(columns))
+        for number, (name, cells) in enumerate(zip(table.columns, columns, strict=False), 1)
+    ]
+    for cells in zip(*printed, strict=True):
+        yield _GAP.join(cells).rstrip()
+
+
+def _column(name: str, cells: Iterable[object], *, is_headed: bool, is_last: bool) -> list[str]:
+    texts = [one_line(_text(cell)) for cell in cells]
+    if is_headed:
+        texts.insert(0, name)
     # The last column is not padded: its texts may be long, and to measure one takes a look at each character.
-    widths = [max(map(_width, column)) for column in list(zip(*rows, strict=True))[:-1]]
-    for number, row in enumerate(rows):
-        cells = [*map(_padded, row, widths), row[-1]]
-        is_head = table.is_headed and number == 0
-        styled = map(bold, cells) if is_head else map(_styled, table.columns, cells)
-        yield _GAP.join(styled).rstrip()
-
-
-def _styled(column: str, cell: str) -> str:
-    return dim(cell) if column == "position" else cell
+    width = 0 if is_last else max(map(_width, texts))
+    padded = texts if is_last else [_padded(text, width) for text in texts]
+    head = [bold(text) for text in padded[:is_headed]]
+    body = padded[is_headed:]
+    return head + ([dim(text) for text in body] if name == "position" else body)
 
 
 def _text(cell: object) -> str:
@@ -156,7 +161,7 @@ def _text(cell: object) -> str:
 
 
 def _padded(text: str, width: int) -> str:
-    return text + " " * (width - _width(text))
+    return text.ljust(width) if text.isascii() else text + " " * (width - _width(text))
 
 
 def _width(text: str) -> int:

@@ -103,9 +103,10 @@ def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
 def _redacted(segments: list[Segment], bounds: Bounds | None) -> set[Key]:
     """The streams and ids of the events that are to be gone."""
     return {
-        (segment.stream, event.target_id)
+        (segment.stream, target)
         for segment in segments
         for _, event in redactions_in(segment, _lines(segment, bounds))
+        for target in event.targets
     }
 
 

@@ -1,6 +1,7 @@
 """An event → a line of the log: checked, and ready to be written."""
 
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from memlog.eventlog.acknowledgements import AppendWarning
 from memlog.eventlog.damage import HINTS, BadLine, check_length, check_text
 from memlog.eventlog.encoding import encoded
 from memlog.eventlog.errors import BadInput, MemlogError
-from memlog.eventlog.events import Event, MemorySaved, Redacted, tag_of
+from memlog.eventlog.events import MAX_TARGETS, Event, MemorySaved, Redacted, tag_of
 from memlog.eventlog.ids import new_id
 from memlog.eventlog.input_warnings import input_warnings
 from memlog.eventlog.line import (
@@ -74,30 +75,17 @@ def draft(
     return (_masked if redact else _as_given)(event, find_stream)
 
 
-def redaction_drafts(
-    targets: Iterable[tuple[str, str]], reason: str | None, *, redact: bool = False
-) -> Iterator[Draft]:
-    """Redactions of events that the log holds, by (stream, id), as `draft` makes them.
-
-    The log has accepted every stream and id, so one full check covers the reason and the rest: 200,000 full
-    checks took 5 s of CPU.
-
-    Raises:
-        BadInput: the reason cannot be stored.
-    """
-    is_checked, ts = False, timestamps.now()
+def redactions_of(targets: Iterable[tuple[str, str]], reason: str | None) -> Iterator[Redacted]:
+    """Redactions of events by (stream, id), as few as can be: 200,000 lines took 3 s of CPU more than 200."""
+    ids_of: defaultdict[str, list[str]] = defaultdict(list)
     for stream, target_id in targets:
-        event = Redacted(target_id=target_id, stream=stream, reason=reason)
-        if redact or not is_checked:
-            yield draft(event, redact=redact)
-            is_checked = True
+        ids_of[stream].append(target_id)
+    for stream, ids in ids_of.items():
+        if len(ids) == 1:
+            yield Redacted(target_id=ids[0], stream=stream, reason=reason)
             continue
-        event_id = new_id()
-        head = {"type": tag_of(event), "id": event_id, "ts": ts}
-        tail = {"v": event.v, "target_id": target_id, "reason": reason, "stream": stream}
-        yield _joined(
-            event_id, stream, head, {name: value for name, value in tail.items() if value is not None}
-        )
+        for first in range(0, len(ids), MAX_TARGETS):
+            yield Redacted(target_ids=ids[first : first + MAX_TARGETS], stream=stream, reason=reason)
 
 
 def _masked(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None) -> Draft:
@@ -137,10 +125,17 @@ def _checked_input(source: bytes, find_stream: FindStream | None) -> Event:
             members[name] = _input_time(name, members[name])
     event = event_of(members)
     if isinstance(event, Redacted) and event.stream is None and find_stream is not None:
-        event.stream = find_stream(event.target_id)
+        event.stream = _stream_of_all(event.targets, find_stream)
     canonical(event)
     _check_stream(event)
     return event
+
+
+def _stream_of_all(targets: list[str], find_stream: FindStream) -> str:
+    first, *others = dict.fromkeys(map(find_stream, targets))
+    if others:
+        raise BadLine("invalid", f"target_ids stand in several streams: {first}, {others[0]}")
+    return first
 
 
 def _check_stream(event: Event) -> None:

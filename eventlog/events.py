@@ -35,6 +35,10 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1."""
 
+MAX_TARGETS = 1000
+"""Events that one redaction names: a line of them is shorter than 1 MB, and one of 200,000 would be read at
+once."""
+
 Role = Literal["user", "assistant", "system", "tool"]
 MemoryKind = Literal["fact", "preference", "insight"]
 FactKind = Literal["ranked", "single"]
@@ -284,12 +288,24 @@ class Redacted(Event, tag="redacted"):
     """A person wants an event gone. Written where that event stands; no line of its id is projected any
     more, wherever in that stream it stands and whenever it comes.
 
+    target_id, target_ids: the event's id, or the ids of several events; a line has one of the two.
     stream: where to write it; needed on appending alone.
     """
 
-    target_id: Id
+    target_id: Id | None = None
+    target_ids: Annotated[list[Id], msgspec.Meta(max_length=MAX_TARGETS)] = []
     reason: str | None = None
     stream: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where it names no event, or names events in both ways."""
+        if (self.target_id is None) == (not self.target_ids):
+            raise ValueError("name one event by target_id, or several by target_ids")
+
+    @property
+    def targets(self) -> list[str]:
+        """The ids of all the events."""
+        return self.target_ids if self.target_id is None else [self.target_id]
 
 
 AnyEvent = (

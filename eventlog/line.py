@@ -23,7 +23,7 @@ ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
 _SAID = -len(Event.__struct_fields__)
 """Where the members of an event of its own type end: the envelope stands behind them."""
 
-VERSION = 5
+VERSION = 6
 """Changes with any change to which lines are accepted, or to what `canonical` holds; part of the
 projection id."""
 

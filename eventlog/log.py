@@ -18,7 +18,7 @@ from memlog.eventlog.acknowledgements import Durability as Durability
 from memlog.eventlog.acknowledgements import LookUp, OnStored, compared
 from memlog.eventlog.acknowledgements import Position as Position
 from memlog.eventlog.damage import BadLine
-from memlog.eventlog.draft import Draft, FindStream, draft, redaction_drafts
+from memlog.eventlog.draft import Draft, FindStream, draft, redactions_of
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.events import Event
 from memlog.eventlog.folders import entered, sync_folder
@@ -94,8 +94,8 @@ class Log:
         return self._all_stored([self.draft(event) for event in events])
 
     def append_redactions(self, targets: Iterable[tuple[str, str]], reason: str | None) -> list[Position]:
-        """Append a redaction for each event of the log in `targets`, by (stream, id); raises as `append`."""
-        return self._all_stored([*redaction_drafts(targets, reason, redact=self._redact)])
+        """Append redactions of all events in `targets`, by (stream, id); raises as `append`."""
+        return self.append(redactions_of(targets, reason))
 
     def draft(self, event: Event | dict[str, Any] | bytes) -> Draft:
         """`event`, checked and ready for `append_each`; raises what `append` does of one that is not."""

@@ -116,7 +116,9 @@ def redacted_keys(segments: Iterable[Segment]) -> set[Key]:
     for segment in segments:
         with reading(segment) as fd:
             found.update(
-                (segment.stream, event.target_id) for _, event in redactions_in(segment, _lines(segment, fd))
+                (segment.stream, target)
+                for _, event in redactions_in(segment, _lines(segment, fd))
+                for target in event.targets
             )
     return found
 

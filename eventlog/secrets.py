@@ -13,8 +13,17 @@ from memlog.eventlog.key_scan import keys_in
 from memlog.eventlog.key_shapes import NAMES
 
 _NAMES = frozenset(
-    ("id", "channel", "chat_id", "memory_id", "memory_ids", "ids", "target_id", "stream", "source_id", "file")
-    + ("topic_key", "section", "key", "from_message_id", "to_message_id", "through_message_id")
+    ("id", "channel", "chat_id", "memory_id", "memory_ids", "ids", "stream", "source_id", "file")
+    + (
+        "target_id",
+        "target_ids",
+        "topic_key",
+        "section",
+        "key",
+        "from_message_id",
+        "to_message_id",
+        "through_message_id",
+    )
     + ("source_message_id",)
 )
 """Members that name things: masked, two things would be one."""

@@ -1,10 +1,8 @@
 """Folds the lines of segments into a read model: each becomes an event, or a row that says why not."""
 
-import json
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Container, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
-from types import MappingProxyType
 from typing import cast
 
 from memlog.eventlog import disk
@@ -18,7 +16,7 @@ from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import Checkpoint, FileHints
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers.placed import Placed
-from memlog.projector.rows import insert
+from memlog.projector.rows import as_list, insert
 from memlog.projector.sqlite import Connection
 from memlog.projector.stretches import HistoryChanged, Stretch, opened_segment
 
@@ -47,22 +45,18 @@ class Tally:
         self.bytes += other.bytes
 
 
-Known = Mapping[int, Placed | None]
-"""Lines of a segment that need no check, by their offsets: a redaction that is recorded already, or None for
-a line that is left out."""
-
-
 def fold_segment(
     db: Connection,
     stretch: Stretch,
     sizes: ChunkSizes,
     *,
     share: int = 1,
-    known: Known = MappingProxyType({}),
+    leave_out: Container[int] = (),
 ) -> Generator[Tally, None, None]:
     """Read on from the segment's checkpoint, a batch at a time; each batch leaves a checkpoint.
 
     share: a batch is one part in so many of the usual one.
+    leave_out: offsets of lines that are known to be redacted.
 
     Raises:
         HistoryChanged: what was read before no longer stands there.
@@ -84,7 +78,7 @@ def fold_segment(
                 tail_is_a_line=stretch.tail_is_a_line,
             )
             batch = _batch(lines, share)
-            tally = _fold(db, segment, batch, sizes, known)
+            tally = _fold(db, segment, batch, sizes, leave_out)
             checkpoints.save(db, segment, _advanced(checkpoint, batch, fd, hints.up_to(end)))
             yield tally
             if not batch:
@@ -99,10 +93,12 @@ class _Outcome:
     quarantined: list[tuple[Line, BadLine]] = field(default_factory=list)
 
 
-def _fold(db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes, known: Known) -> Tally:
+def _fold(
+    db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes, leave_out: Container[int]
+) -> Tally:
     outcome = _Outcome()
-    decoded = _decoded(segment, lines, outcome.quarantined, known)
-    redactions = _new_redactions(decoded, known)
+    decoded = _decoded(segment, (line for line in lines if line.offset not in leave_out), outcome.quarantined)
+    redactions = _unrecorded(db, decoded)
     bad_ids = [Place(segment.stream, segment.name, line.offset).id for line, _ in outcome.quarantined]
     redacted = _redacted(db, segment, decoded, bad_ids, redactions)
     if redacted:
@@ -129,18 +125,11 @@ def _fold(db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes
     )
 
 
-def _decoded(
-    segment: Segment, lines: Iterable[Line], bad_lines: list[tuple[Line, BadLine]], known: Known
-) -> list[Placed]:
+def _decoded(segment: Segment, lines: Iterable[Line], bad_lines: list[tuple[Line, BadLine]]) -> list[Placed]:
     """The events of lines; those that hold none, and are not blank, become `bad_lines`."""
     decoded = []
     segment_no = segment.name.order
     for line in lines:
-        if line.offset in known:
-            placed = known[line.offset]
-            if placed is not None:
-                decoded.append(placed)
-            continue
         entry = entry_of(segment, line)
         if entry is None:
             continue
@@ -158,10 +147,22 @@ def placed_event(entry: Entry, event: Event, segment_no: int) -> Placed:
     return Placed(cast(str, event.id), event, segment.stream, segment.name, line, entry.content, order)
 
 
-def _new_redactions(decoded: list[Placed], known: Known) -> list[Placed]:
+def _unrecorded(db: Connection, decoded: list[Placed]) -> list[Placed]:
+    """The redactions that have no rows: in a replay all have them before anything is folded."""
     return [
-        placed for placed in decoded if isinstance(placed.event, Redacted) and placed.line.offset not in known
+        placed
+        for placed in decoded
+        if isinstance(placed.event, Redacted) and not _is_recorded(db, placed, placed.event)
     ]
+
+
+def _is_recorded(db: Connection, placed: Placed, redaction: Redacted) -> bool:
+    # A line's rows come and go together: that of its first target answers for all.
+    place = (placed.stream, redaction.targets[0], placed.segment.filename, placed.line.offset)
+    found = db.execute(
+        "SELECT 1 FROM redactions WHERE (stream, target_id, segment, offset) = (?, ?, ?, ?)", place
+    )
+    return found.fetchone() is not None
 
 
 def _redacted(
@@ -169,35 +170,44 @@ def _redacted(
 ) -> set[str]:
     """Of the events and bad lines of a batch, the ids of those that are to be left out.
 
+    redactions: those of the batch that have no rows yet.
+
     Raises:
         HistoryChanged: what is to be left out was projected before.
     """
-    targets = {placed.event.target_id for placed in redactions if isinstance(placed.event, Redacted)}
-    ids = {placed.id for placed in decoded}.union(bad_ids, targets)
-    known = {
-        target_id
-        for (target_id,) in db.execute(
-            "SELECT target_id FROM redactions"
-            " WHERE stream = ? AND target_id IN (SELECT value FROM json_each(?))",
-            (segment.stream, json.dumps(list(ids))),
-        )
+    targets = {
+        target
+        for placed in redactions
+        if isinstance(event := placed.event, Redacted)
+        for target in event.targets
     }
-    projected = _projected(db, segment.stream, targets - known)
-    if projected:
-        raise HistoryChanged(segment.stream, f"{min(projected)} was redacted")
-    return known | targets
-
-
-def _projected(db: Connection, stream: str, ids: set[str]) -> set[str]:
-    """Those of `ids` that an event or a quarantined line has. (A conflict shares the id of an event.)"""
-    places = [(*place, name) for name in ids if (place := place_of(name)) is not None]
-    found = db.execute(
-        "SELECT id FROM events WHERE stream = :stream AND id IN (SELECT value FROM json_each(:ids))"
-        " UNION ALL SELECT place.value ->> 2 FROM json_each(:places) AS place JOIN quarantine"
-        " ON stream = :stream AND segment = place.value ->> 0 AND offset = place.value ->> 1",
-        {"stream": stream, "ids": json.dumps(list(ids)), "places": json.dumps(places)},
+    projected = _first_projected(db, segment.stream, sorted(targets))
+    if projected is not None:
+        raise HistoryChanged(segment.stream, f"{projected} was redacted")
+    ids = {placed.id for placed in decoded}.union(bad_ids)
+    known = db.execute(
+        "SELECT target_id FROM redactions WHERE stream = ? AND target_id IN (SELECT value FROM json_each(?))",
+        (segment.stream, as_list(ids)),
     )
-    return {name for (name,) in found}
+    return targets.union(target_id for (target_id,) in known)
+
+
+def _first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
+    """The first of `ids` that is redacted for the first time and that an event has, else a quarantined line.
+    (A conflict shares the id of an event.)"""
+    found = db.execute(
+        "SELECT value FROM json_each(?1) WHERE EXISTS (SELECT 1 FROM events WHERE stream = ?2 AND id = value)"
+        " AND NOT EXISTS (SELECT 1 FROM redactions WHERE stream = ?2 AND target_id = value) LIMIT 1",
+        (as_list(ids), stream),
+    ).fetchone()
+    if found is None:
+        places = [(*place, name) for name in ids if (place := place_of(name)) is not None]
+        found = db.execute(
+            "SELECT place.value ->> 2 FROM json_each(?) AS place JOIN quarantine ON stream = ?"
+            " AND segment = place.value ->> 0 AND offset = place.value ->> 1 LIMIT 1",
+            (as_list(places), stream),
+        ).fetchone()
+    return None if found is None else str(found[0])
 
 
 def _sort_out(db: Connection, segment: Segment, decoded: list[Placed], outcome: _Outcome) -> None:
@@ -207,7 +217,7 @@ def _sort_out(db: Connection, segment: Segment, decoded: list[Placed], outcome: 
         for event_id, segment_no, offset, content in db.execute(
             "SELECT id, segment_no, offset, content_sha256 FROM events"
             " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
-            (segment.stream, json.dumps([placed.id for placed in decoded])),
+            (segment.stream, as_list([placed.id for placed in decoded])),
         )
     }
     for placed in decoded:
@@ -281,21 +291,17 @@ def _record_nuls(db: Connection, segment: Segment, lines: list[Line]) -> int:
 
 
 def record_redactions(db: Connection, redactions: list[Placed]) -> None:
-    """A row for each line, since also one that repeats or contradicts another counts."""
+    """A row for each target of each line, since also a line that repeats or contradicts another counts."""
     db.executemany(
         "INSERT OR IGNORE INTO redactions (stream, target_id, id, reason, ts, segment, offset)"
         " VALUES (?, ?, ?, nullif(?, 0), ?, ?, ?)",
         (
             # 0 in the place of None: see `insert`. A reason may be "".
-            (
-                placed.stream,
-                placed.event.target_id,
-                placed.id,
-                0 if (reason := placed.event.reason) is None else reason,
-            )
-            + (placed.event.ts, placed.segment.filename, placed.line.offset)
+            (placed.stream, target, placed.id, 0 if event.reason is None else event.reason)
+            + (event.ts, placed.segment.filename, placed.line.offset)
             for placed in redactions
-            if isinstance(placed.event, Redacted)
+            if isinstance(event := placed.event, Redacted)
+            for target in event.targets
         ),
     )
 

@@ -1,12 +1,19 @@
 """Writes rows, of which the column names are known."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
+
+import msgspec
 
 from memlog.projector.sqlite import Connection
 
 Row = dict[str, Any]
 """The values of a row by column."""
+
+
+def as_list(values: Collection[Any]) -> str:
+    """A parameter for `json_each`. `json.dumps` takes four times as long, and lets no other thread run."""
+    return msgspec.json.encode(values).decode()
 
 
 def insert(

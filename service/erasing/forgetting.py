@@ -55,12 +55,17 @@ class DoomedLine(msgspec.Struct, frozen=True, gc=False):
     type: str
     words: str
 
+    @property
+    def key(self) -> Key:
+        """What a redaction names it by."""
+        return self.stream, self.id
+
 
 class Forgotten(msgspec.Struct, kw_only=True):
     """What was forgotten, or would be.
 
     lines: every line of the log that goes, those that repeat or contradict an event among them.
-    redacted: how many redactions were appended; 0 where it was only asked.
+    redacted: how many events redactions were appended of; 0 where it was only asked.
     already: how many of the events were redacted before.
     vectors: how many vectors went out of the cache, since no passage has their text any more.
     unreachable: lines in folders that are no streams, where no redaction can stand: `place/file:line`.
@@ -195,19 +200,18 @@ class Forgetting:
 def _found(db: Connection, asked: _Asked) -> tuple[Forgotten, list[Key]]:
     """What goes, and what has yet to be redacted for it."""
     keys, mixed = dict.fromkeys(sorted(asked.names)), set()
-    wanted: dict[Segment, list[tuple[Key, DoomedLine]]] = {segment: [] for segment in asked.segments}
+    wanted: dict[Segment, list[DoomedLine]] = {segment: [] for segment in asked.segments}
     shown_of = {stream: _shown_messages(db, stream) for stream in asked.whole}
     for segment in asked.segments:
         shown = shown_of.get(segment.stream, {}).get(segment.name.filename, [])
-        wanted[segment] += [((segment.stream, line.id), line) for line in shown]
+        wanted[segment] += shown
         for entry in _forgettable(segment, leave_out={line.offset for line in shown}):
             if asked.wants(entry):
-                line = _doomed(entry)
                 keys.update(dict.fromkeys(_other_keys(entry)))
-                wanted[segment].append(((segment.stream, line.id), line))
+                wanted[segment].append(_doomed(entry))
             else:
                 mixed.add(segment)
-        keys.update(dict.fromkeys(key for key, _ in wanted[segment]))
+        keys.update(dict.fromkeys(line.key for line in wanted[segment]))
     before = redacted_keys(asked.segments)
     streams = set(filter(is_stream, {stream for stream, _ in keys}))
     # In the order of the log: to sort them takes as long as to write them.
@@ -220,7 +224,7 @@ def _found(db: Connection, asked: _Asked) -> tuple[Forgotten, list[Key]]:
             # Read again: lines that are not asked for may have the same id.
             done.lines += [_doomed(entry) for entry in _forgettable(segment) if entry.key in new]
         else:
-            done.lines += sorted((line for key, line in lines if key in new), key=_offset)
+            done.lines += sorted((line for line in lines if line.key in new), key=_offset)
     return done, list(new)
 
 

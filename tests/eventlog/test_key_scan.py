@@ -86,10 +86,9 @@ def growth(atom: str) -> float:
 
 
 def test_repetitions_take_linear_time() -> None:
-    for _ in range(3):  # another process may slow one measurement
-        slow = [atom for atom in HOSTILE if growth(atom) > MOST_GROWTH]
-        if not slow:
-            return
+    slow = HOSTILE
+    for _ in range(5):  # another process may slow a measurement
+        slow = [atom for atom in slow if growth(atom) > MOST_GROWTH]
     assert slow == []
 
 

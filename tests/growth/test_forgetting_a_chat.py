@@ -1,4 +1,4 @@
-"""Forgetting a chat costs little more CPU time than projecting it."""
+"""Forgetting a chat costs less CPU time than projecting it."""
 
 import time
 from collections.abc import Callable
@@ -9,11 +9,11 @@ from store_growth import messages
 import memlog
 
 COUNT = 10_000
-LIMIT = 2
-"""Times what a rebuild takes: measured 1.5, and 2.7 where every line was decoded four times."""
+LIMIT = 1
+"""Times what a rebuild takes: measured 0.68, and 1.5 where every event took a redaction of its own."""
 
 
-def test_forgetting_a_chat_takes_less_than_twice_the_time_of_projecting_it(tmp_path: Path) -> None:
+def test_forgetting_a_chat_takes_less_time_than_projecting_it(tmp_path: Path) -> None:
     # A busy machine slows single measurements.
     ratios: list[float] = []
     while len(ratios) < 3 and min(ratios, default=LIMIT) >= LIMIT:

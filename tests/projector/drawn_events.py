@@ -109,7 +109,10 @@ documents = [
 ]
 streams = ["conversations/cli_1", "memory", "core", "facts", "documents"]
 redacted = event("redacted", target_id=ids, stream=st.sampled_from(streams))
-EVENTS = [*conversations, *memories, *core, *facts, *documents, redacted]
+several_redacted = event(
+    "redacted", target_ids=st.lists(ids, min_size=1, max_size=3), stream=st.sampled_from(streams)
+)
+EVENTS = [*conversations, *memories, *core, *facts, *documents, redacted, several_redacted]
 # Of one thing the times are few: where they are the same, segment and offset decide.
 few_times = {"ts": st.sampled_from(TIMES[:3])}
 the_memory = few_times | {"memory_id": st.just("m1")}
@@ -204,9 +207,9 @@ def logs_of_some(kinds):
 logs = st.one_of(
     *(logs_of_some(kinds) for kinds in ONE_THING for _ in range(2)),
     logs_of(EVENTS),
-    logs_of([*conversations, redacted]),
-    logs_of([saved, *memories, redacted]),
-    logs_of([*facts, *core, *documents, redacted]),
+    logs_of([*conversations, redacted, several_redacted]),
+    logs_of([saved, *memories, redacted, several_redacted]),
+    logs_of([*facts, *core, *documents, redacted, several_redacted]),
 )
 foreign_lines = st.sampled_from(
     [

@@ -27,7 +27,12 @@ def events_of(contents):
     accepted, duplicates, conflicts = {}, 0, 0
     for stream, segments in streams.items():
         lines = list(_lines(stream, segments))
-        targets = {line["target_id"] for line in lines if line["type"] == "redacted"}
+        targets = {
+            target
+            for line in lines
+            if line["type"] == "redacted"
+            for target in line.get("target_ids", [line.get("target_id")])
+        }
         first = {}
         for line in lines:
             if line["id"] in targets and line["type"] != "redacted":

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -197,8 +198,8 @@ def test_an_event_of_a_newer_memlog_is_forgotten_by_id_and_by_position(store):
     write_segment(store, line + b'{"type":"picture_taken","id":7,"caption":"my number"}\n')
     assert store.forget(match="number").redacted == 3
     assert store.quarantine() == []
-    targets = [json.loads(each).get("target_id") for each in log_lines(store)]
-    assert {"p1", f"{SEGMENT}:0"} <= set(targets)
+    targets = [json.loads(each).get("target_ids", []) for each in log_lines(store)]
+    assert {"p1", f"{SEGMENT}:0"} <= set(chain.from_iterable(targets))
 
 
 def log_lines(store) -> list[bytes]:
