@@ -28,6 +28,7 @@ STORMS = {
     "scrubs": "scrubs of what was forgotten, killed at any call of the disk, once or more often",
     "erasures": "scrubs beside embed, watch, verify, seal and rolling segments, all killed at random",
     "month": "a month of 2,000 events in single steps, then in drawn ones, each killed",
+    "batches": "logs in any batches, with restarts and rebuilds, against one replay",
     "histories": "histories of appends, damage, kills and projections, against a telling in memory",
     "watch": "a watch beside four writers, and beside 60,000 files that are touched at once",
     "growth": "repeated atoms given to every pattern and every function that takes text",
