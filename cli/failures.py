@@ -54,6 +54,8 @@ _INTERNAL = 70
 IO_FAILED = 74
 _LACKING = 71
 _OF_LACK = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+_NOT_LOADED = "failed to map segment from shared object"
+"""What the loader of glibc and musl says of a library for which there is no memory."""
 
 
 class Failure(msgspec.Struct):
@@ -87,10 +89,8 @@ def _failure_of(error: BaseException) -> Failure:
             return Failure("interrupted", "interrupted", "what was done is kept", True)
         case OutputError():
             return _not_printed(error)
-        case MemoryError():
-            return _lack("memory")
-        case OSError() if error.errno in _OF_LACK:
-            return _lack((error.strerror or str(error)).lower())
+        case _ if (what := _lacking(error)) is not None:
+            return _lack(what)
         case OSError():
             name = error.filename or "input or output"
             hint = "see that it can be read and written, then try again"
@@ -113,6 +113,20 @@ def _not_printed(error: OutputError) -> Failure:
     return Failure("stored", message, "do not append them again without these ids", False)
 
 
+def _lacking(error: BaseException | None) -> str | None:
+    """What the system has no more of, where that is the error; None where it is another."""
+    match error:
+        case MemoryError():
+            return "memory"
+        case OSError() if error.errno in _OF_LACK:
+            return (error.strerror or str(error)).lower()
+        case ImportError() if _NOT_LOADED in str(error):
+            return "memory"
+        case ImportError():
+            return _lacking(error.__cause__ or error.__context__)
+    return None
+
+
 def _lack(what: str) -> Failure:
     hint = "give memlog more of it, or less to do at once; what was acknowledged is stored"
     return Failure("resources", f"the system has no more for memlog: {what}", hint, True)
@@ -133,9 +147,7 @@ def exit_code_of(error: BaseException) -> int:
             return error.exit_code
         case KeyboardInterrupt() | click.Abort():
             return _INTERRUPTED
-        case MemoryError():
-            return _LACKING
-        case OSError() if error.errno in _OF_LACK:
+        case _ if _lacking(error) is not None:
             return _LACKING
         case OSError() | OutputError():
             return IO_FAILED

@@ -160,6 +160,8 @@ def _onnxruntime() -> ModuleType:
     that only some platforms send. A value that the user has set is kept.
     """
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    # numpy first: where there is no memory for it, onnxruntime prints its traceback and raises another error.
+    import numpy  # noqa: F401
     import onnxruntime
 
     onnxruntime.disable_telemetry_events()

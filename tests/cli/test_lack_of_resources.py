@@ -30,6 +30,12 @@ def test_too_little_memory_is_no_fault_of_memlog(memlog: Run, store: Path) -> No
     assert not store.exists()
 
 
+def test_too_little_memory_for_a_library_is_no_fault_of_memlog(memlog: Run) -> None:
+    memlog(*SAID, "--content", "tea")
+    done = memlog("project", "--json", **with_memory(100 * MIB))
+    assert (done.code, done.error["code"]) == (71, "resources"), done.err
+
+
 def test_too_few_descriptors_are_no_fault_of_memlog(memlog: Run) -> None:
     memlog(*SAID, "--content", "tea")
     few = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5))}
