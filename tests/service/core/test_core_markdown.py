@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from memlog.service.core.markdown import key_of, parse
+from memlog.service.core.markdown import _lines, key_of, parse
 
 
 def user(text):
@@ -170,3 +170,15 @@ def test_a_huge_file_is_read_in_seconds(text):
     started = time.process_time()
     parse(text)
     assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize("line", ["\n", "a\n", "\r\n"])
+def test_a_long_file_is_not_split_at_once(line):
+    text = line * (16 * 1024 * 1024 // len(line))
+
+    def first_line() -> float:
+        begun = time.thread_time()
+        next(_lines(text))
+        return time.thread_time() - begun
+
+    assert min(first_line() for _ in range(3)) < 0.1
