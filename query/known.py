@@ -1,9 +1,10 @@
-"""Which of the ids that a caller names stand."""
+"""What the read model knows of ids, and of events that it does not show or show whole."""
 
 from collections.abc import Sequence
 
 import msgspec
 
+from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 
 
@@ -14,7 +15,7 @@ def unknown(db: Connection, ids: Sequence[str], known: str) -> list[str]:
     """
     rows = db.execute(
         f"SELECT value FROM json_each(?) WHERE value NOT IN ({known}) ORDER BY key",
-        (msgspec.json.encode(ids).decode(),),
+        (as_list(ids),),
     )
     return list(dict.fromkeys(each for (each,) in rows))
 
@@ -24,7 +25,7 @@ def id_holders(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tup
     rows = db.execute(
         "SELECT id, segment, offset, length FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
-        (stream, msgspec.json.encode(ids).decode()),
+        (stream, as_list(ids)),
     )
     return {event_id: (segment, offset, length) for event_id, segment, offset, length in rows}
 
@@ -33,7 +34,7 @@ def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
     """Those of `ids` that were forgotten in `stream`."""
     rows = db.execute(
         "SELECT target_id FROM redactions WHERE stream = ? AND target_id IN (SELECT value FROM json_each(?))",
-        (stream, msgspec.json.encode(ids).decode()),
+        (stream, as_list(ids)),
     )
     return {event_id for (event_id,) in rows}
 
@@ -58,3 +59,23 @@ def conflicts(db: Connection, limit: int) -> list[Conflict]:
         (limit,),
     )
     return [Conflict(*row) for row in rows]
+
+
+class PlainTexts(msgspec.Struct, frozen=True):
+    """Events that are indexed without a look at their form, and why.
+
+    reason: see `memlog.projector.budget`. place: of one of them, `conversations/c_1/2026-02-24.jsonl:1042`.
+    """
+
+    reason: str
+    count: int
+    place: str
+
+
+def plain_texts(db: Connection) -> list[PlainTexts]:
+    """How many events there are of each reason."""
+    rows = db.execute(
+        "SELECT reason, count(*), min(stream || '/' || segment || ':' || offset)"
+        " FROM plain_texts JOIN events USING (stream, id) GROUP BY reason ORDER BY reason"
+    )
+    return [PlainTexts(*row) for row in rows]

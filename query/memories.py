@@ -8,6 +8,7 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import MemoryKind
+from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query import known
 from memlog.query.filters import of_categories
@@ -128,7 +129,7 @@ def faded(db: Connection, *, categories: Iterable[str], at_most: float) -> list[
     chosen = [memory_id for memory_id, score in relevances.items() if score <= at_most]
     found = db.execute(
         f"{_MEMORIES} WHERE m.memory_id IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(chosen).decode(),),
+        (as_list(chosen),),
     )
     return sorted(
         (_memory_of(row, today) for row in found), key=lambda each: (each.relevance, each.memory_id)

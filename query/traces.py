@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-import msgspec
-
 from memlog.eventlog.upcast import place_of
+from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 
 Key = tuple[str, str]
@@ -47,7 +46,7 @@ def memories_of(db: Connection, events: Iterable[Key]) -> list[str]:
     rows = db.execute(
         "SELECT DISTINCT memory_id FROM memory_events WHERE (stream, event_id) IN"
         " (SELECT value ->> 0, value ->> 1 FROM json_each(?)) ORDER BY memory_id",
-        (msgspec.json.encode(list(events)).decode(),),
+        (as_list(list(events)),),
     )
     return [memory_id for (memory_id,) in rows]
 
@@ -56,6 +55,6 @@ def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
     """The events that touch any of these memories."""
     rows = db.execute(
         "SELECT stream, event_id FROM memory_events WHERE memory_id IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(list(memory_ids)).decode(),),
+        (as_list(list(memory_ids)),),
     )
     return {(stream, event_id) for stream, event_id in rows}

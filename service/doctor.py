@@ -26,7 +26,7 @@ from memlog.projector.sqlite import (
     why_no_vectors,
     wrapped,
 )
-from memlog.query.known import Conflict, conflicts
+from memlog.query.known import Conflict, conflicts, plain_texts
 from memlog.service.mounts import MOUNTS, is_over_a_network, kind_of
 from memlog.service.read_model import ReadModel
 
@@ -246,18 +246,15 @@ def _long_texts(read_model: ReadModel) -> Iterator[Finding]:
     if not disk.is_folder(projector.log) or projector.why_unusable() is not None:
         return
     with wrapped("the read model"):
-        rows = projector.live().execute(_PLAIN_TEXTS).fetchall()
-    for reason, count, place in rows:
-        count, what = f"{count:,} {'event' if count == 1 else 'events'}", _OF_A_LONG_EVENT[reason]
-        yield Finding("long texts", "warning", f"{count} {what}, such as {shown(place)}", _SPLIT)
-    if not rows:
+        found = plain_texts(projector.live())
+    for each in found:
+        events = f"{each.count:,} {'event' if each.count == 1 else 'events'}"
+        what = f"{events} {_OF_A_LONG_EVENT[each.reason]}, such as {shown(each.place)}"
+        yield Finding("long texts", "warning", what, _SPLIT)
+    if not found:
         yield Finding("long texts", "ok", "every text is indexed along its form")
 
 
-_PLAIN_TEXTS = (
-    "SELECT reason, count(*), min(stream || '/' || segment || ':' || offset)"
-    " FROM plain_texts JOIN events USING (stream, id) GROUP BY reason ORDER BY reason"
-)
 _OF_A_LONG_EVENT = {
     "long_text": f"with more than {LONGEST_STRUCTURED:,} characters: found by words as they are written,"
     " without headings, word stems and parts of names",

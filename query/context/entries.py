@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query import core, memories
 from memlog.query.chats import Chat
@@ -200,7 +201,7 @@ def _places(
         (
             *chat,
             min((message.ts for message in messages), default=""),
-            msgspec.json.encode([message.id for message in messages]).decode(),
+            as_list([message.id for message in messages]),
         ),
     )
     return {(name, ts, content): LinePosition(*place) for name, ts, content, *place in rows}

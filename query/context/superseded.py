@@ -4,11 +4,11 @@ What a message says is known by such links alone. A message that also said somet
 superseded.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from memlog.eventlog.reading import is_about
+from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query.facts.facts import topics
 from memlog.query.summaries import Summary
@@ -75,7 +75,7 @@ def _streams(db: Connection, chat: str) -> str:
     """The streams of a chat, as a JSON list: messages are found by stream and id."""
     channel, _, chat_id = chat.partition(":")
     rows = db.execute("SELECT DISTINCT stream FROM checkpoints")
-    return json.dumps([stream for (stream,) in rows if is_about(stream, (channel, chat_id))])
+    return as_list([stream for (stream,) in rows if is_about(stream, (channel, chat_id))])
 
 
 def _place(db: Connection, streams: str, message_id: str | None) -> tuple[object, ...]:
@@ -92,7 +92,7 @@ def _sources(db: Connection, message_ids: Sequence[str]) -> list[_Source]:
     rows = db.execute(
         "SELECT source_message_id, chat_id, event_id FROM fact_sources"
         " WHERE source_message_id IN (SELECT value FROM json_each(?))",
-        (json.dumps(message_ids),),
+        (as_list(message_ids),),
     )
     return [_Source(*row) for row in rows]
 

@@ -6,13 +6,13 @@ message that arrives late is a neighbour of others at once. On LoCoMo that finds
 with the neighbours' text, which would be five times the index (docs/search.md).
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
+from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query.filters import Filters
 from memlog.query.search.priors import LIKELIHOOD
@@ -78,7 +78,7 @@ def neighbourhood_of(
     alone: without those on each side.
     """
     condition = filters.of_messages()
-    found = json.dumps(list(numbers))
+    found = as_list(list(numbers))
     if condition is None or found == "[]":
         return Neighbourhood({}, [])
     windows: list[tuple[int | None, ...]] = [] if alone else db.execute(_WINDOWS, (found,)).fetchall()
@@ -86,7 +86,7 @@ def neighbourhood_of(
     rows = db.execute(
         f"SELECT message_no, type = 'session_break', stream, id, created_at, {LIKELIHOOD.format('content')},"
         f" name, ({condition[0]}) FROM messages m WHERE message_no IN (SELECT value FROM json_each(?))",
-        [*condition[1], json.dumps(sorted(around)) if windows else found],
+        [*condition[1], as_list(sorted(around)) if windows else found],
     ).fetchall()
     messages = {
         number: Said((stream, event_id), ts, speaker, likelihood, bool(is_wanted))

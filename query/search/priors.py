@@ -1,6 +1,5 @@
 """What a ranking knows of a candidate beside how well it matches: who said it, its topic, its length."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -8,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from memlog.eventlog import timestamps
 from memlog.projector.languages import english_stem
+from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query.relevance import age_in_days, relevance
 from memlog.query.search.candidates import Candidate, Ref
@@ -110,7 +110,7 @@ def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Pa
         refs[number]: Passage(likelihood, _relevance(said, today), topic=topic)
         for sql, refs in passages.items()
         if refs
-        for number, likelihood, topic, *said in db.execute(sql, (json.dumps(list(refs)),)).fetchall()
+        for number, likelihood, topic, *said in db.execute(sql, (as_list(list(refs)),)).fetchall()
     }
 
 

@@ -1,9 +1,9 @@
 """How near passages are to a vector: by cosine, reckoned in one way wherever the vectors come from."""
 
-import json
 from typing import TYPE_CHECKING
 
 from memlog.projector.passages import Shelf
+from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def similarities(db: Connection, shelf: Shelf, numbers: list[int], vector: bytes
     rows = db.execute(
         f"SELECT v.rowid, v.embedding FROM json_each(?) a CROSS JOIN {shelf.vectors} v"
         " WHERE v.rowid = a.value",
-        (json.dumps(numbers),),
+        (as_list(numbers),),
     ).fetchall()
     read = np.frombuffer(b"".join(embedding for _, embedding in rows), np.float32)
     found = cosines(read.reshape(len(rows), -1) if rows else read.reshape(0, 1), vector)

@@ -3,10 +3,10 @@
 Messages, memories and documents are ranked apart, since bm25 of different tables cannot be compared.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
 from memlog.query.search.candidates import (
@@ -71,7 +71,7 @@ def with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood)
     """
     total = [0.0] * len(around.line)
     places = around.places
-    numbers = json.dumps(list(around.messages))
+    numbers = as_list(list(around.messages))
     for term in terms if around.messages else ():
         own = [(places[number], score) for number, score in _scores(db, term, numbers)]
         most = _WORD_LIMIT * max((score for _, score in own), default=0.0)

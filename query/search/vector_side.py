@@ -1,6 +1,5 @@
 """The vector side of a search: the passages nearest to a vector, by cosine distance."""
 
-import json
 import math
 from collections.abc import Callable
 from operator import attrgetter
@@ -8,6 +7,7 @@ from typing import NamedTuple
 
 from memlog.projector import passages
 from memlog.projector.passages import Shelf
+from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
 from memlog.query.search.candidates import (
@@ -189,7 +189,7 @@ def _candidates(
     rows = db.execute(
         f"SELECT {source.columns}, c.chunk_no, substr(c.content, 1, {_READ})"
         f" FROM {source.shelf.chunks} c WHERE c.chunk_no IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(similarities)),),
+        (as_list(list(similarities)),),
     ).fetchall()
     by_number = {chunk_no: values for *values, chunk_no, text in rows if can_read is None or can_read(text)}
     return [
