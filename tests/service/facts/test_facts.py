@@ -87,7 +87,7 @@ def test_what_two_processes_set_at_once_is_one_of_both(store):
 
 def test_a_writer_that_is_killed_leaves_the_old_list_or_a_new_one(store):
     program = (
-        "import memlog,sys\ns=memlog.open(sys.argv[1])\nprint(flush=True)\n"
+        "import memlog,sys\ns=memlog.open(sys.argv[1])\ns.facts.set('tea', '0')\nprint(flush=True)\n"
         "n=0\nwhile True:\n n+=1; s.facts.set('tea', *[str(n)] * (n % 5 + 1))"
     )
     for _ in range(2):
