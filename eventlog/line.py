@@ -12,8 +12,8 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.ambiguity import check_members, is_as_short_as_can_be
 from memlog.eventlog.damage import BadLine, check_text, why_not_json
-from memlog.eventlog.encoding import encoded
-from memlog.eventlog.events import TYPES, AnyEvent, Event, tag_of
+from memlog.eventlog.encoding import encoded_buffer
+from memlog.eventlog.events import TYPES, AnyEvent, Event
 from memlog.eventlog.streams import belongs_in, stream_of
 from memlog.eventlog.upcast import Place, upcast
 
@@ -22,6 +22,8 @@ ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
 
 _SAID = -len(Event.__struct_fields__)
 """Where the members of an event of its own type end: the envelope stands behind them."""
+
+_TAGS = {kind: tag for tag, kind in TYPES.items()}
 
 VERSION = 6
 """Changes with any change to which lines are accepted, or to what `canonical` holds; part of the
@@ -80,7 +82,7 @@ def is_blank(line: bytes) -> bool:
     return not line or line.isspace() or line == BOM or line.startswith(ERASING)
 
 
-def canonical(event: Event) -> bytes:
+def canonical(event: Event) -> bytearray:
     """What the event says: a JSON list of its type and its members but id, ts, at, v and crc, in the order in
     which its struct has them, defaults included.
 
@@ -88,7 +90,7 @@ def canonical(event: Event) -> bytes:
         BadLine: it holds an integer that JSON readers would not agree on.
     """
     try:
-        return encoded((tag_of(event), *msgspec.structs.astuple(event)[:_SAID]), _canonical)
+        return encoded_buffer((_TAGS[type(event)], *msgspec.structs.astuple(event)[:_SAID]), _canonical)
     except OverflowError as error:
         raise BadLine("invalid", "an integer is outside 64 bits") from error
 

@@ -1,7 +1,6 @@
 """Work on texts of any length and content in linear time, a piece at a time: a single call of `str`, `re` or
 `unicodedata` on 16 MB holds the GIL for up to a second."""
 
-import string
 import unicodedata
 from collections.abc import Iterator
 from itertools import groupby
@@ -11,6 +10,9 @@ PIECE = 65_536
 
 # Python's normalization takes time with the square of a run of combining marks: 80,000 take 3.7 s.
 _RUN = 64
+
+# `string.punctuation`: that module compiles an expression when it is imported.
+_PUNCTUATION = r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~"""
 
 
 def pieces(text: str, size: int = PIECE) -> Iterator[str]:
@@ -26,7 +28,7 @@ def pieces(text: str, size: int = PIECE) -> Iterator[str]:
 def break_before(text: str, start: int, limit: int) -> int:
     """The place behind the last space or newline from `start` to `limit`, else behind the last ASCII
     punctuation; `limit` where there is neither."""
-    for marks in (" \n", string.punctuation):
+    for marks in (" \n", _PUNCTUATION):
         behind = max(text.rfind(mark, start, limit) for mark in marks) + 1
         if behind > start:
             return behind

@@ -108,16 +108,19 @@ class _Unit(NamedTuple):
 
 def chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
     """The chunks of `text`, in order; none where it is blank."""
-    if not text.strip():
-        return []
-    if surely_within(text, sizes.window):
-        return [Chunk(form.title(text), 0, len(text), text)]
+    if not text.strip() or surely_within(text, sizes.window):
+        return single_chunk(text, form)
     if not is_structured(text):
         return list(plain_chunks(text, sizes))
     ruler = Ruler(text)
     if ruler.count(0, len(text)) <= sizes.window:
-        return [Chunk(form.title(text), 0, len(text), text)]
+        return single_chunk(text, form)
     return list(_packed(text, ruler, sizes, form))
+
+
+def single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
+    """`text` as one chunk; none where it is blank."""
+    return [Chunk(form.title(text), 0, len(text), text)] if text.strip() else []
 
 
 def plain_chunks(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:

@@ -3,7 +3,7 @@
 from collections.abc import Container, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import cast
+from typing import Literal, cast
 
 from memlog.eventlog import disk
 from memlog.eventlog.damage import BadLine
@@ -100,7 +100,9 @@ def _fold(
     decoded = _decoded(segment, (line for line in lines if line.offset not in leave_out), outcome.quarantined)
     redactions = _unrecorded(db, decoded)
     bad_ids = [Place(segment.stream, segment.name, line.offset).id for line, _ in outcome.quarantined]
-    redacted = _redacted(db, segment, decoded, bad_ids, redactions)
+    redacted: set[str] = set()
+    if redactions or _holds_any(db, "redactions", segment.stream):
+        redacted = _redacted(db, segment, decoded, bad_ids, redactions)
     if redacted:
         # A redaction itself is never left out.
         decoded = [
@@ -210,16 +212,24 @@ def _first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
     return None if found is None else str(found[0])
 
 
+def _holds_any(db: Connection, table: Literal["redactions", "events"], stream: str) -> bool:
+    """Whether a table has rows of a stream; in most batches of a rebuild there is nothing to look up."""
+    return db.execute(f"SELECT 1 FROM {table} WHERE stream = ? LIMIT 1", (stream,)).fetchone() is not None
+
+
+def _standing(db: Connection, stream: str, decoded: list[Placed]) -> dict[str, tuple[int, int, bytes]]:
+    """Where the events stand that have the ids of `decoded` already, with the hash of what they say."""
+    rows = db.execute(
+        "SELECT id, segment_no, offset, content_sha256 FROM events"
+        " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
+        (stream, as_list([placed.id for placed in decoded])),
+    )
+    return {event_id: (segment_no, offset, content) for event_id, segment_no, offset, content in rows}
+
+
 def _sort_out(db: Connection, segment: Segment, decoded: list[Placed], outcome: _Outcome) -> None:
     """Of the lines of one id the earliest position is the event; others repeat it or contradict it."""
-    known = {
-        event_id: (segment_no, offset, content)
-        for event_id, segment_no, offset, content in db.execute(
-            "SELECT id, segment_no, offset, content_sha256 FROM events"
-            " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
-            (segment.stream, as_list([placed.id for placed in decoded])),
-        )
-    }
+    known = _standing(db, segment.stream, decoded) if _holds_any(db, "events", segment.stream) else {}
     for placed in decoded:
         here = placed.order[1:]
         standing = known.setdefault(placed.id, (*here, placed.content_sha256))

@@ -10,7 +10,7 @@ import msgspec
 from memlog.projector import fulltext, vectors
 from memlog.projector.analysis import passage
 from memlog.projector.budget import have_room
-from memlog.projector.chunking import Chunk, ChunkSizes, chunks, plain_chunks
+from memlog.projector.chunking import Chunk, ChunkSizes, chunks, plain_chunks, single_chunk
 from memlog.projector.forms import MARKDOWN, Form, form_of
 from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection, count_rows
@@ -124,7 +124,7 @@ def _cut(whole: Whole, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence
     """The passages of a text; one, where its names are too long to be repeated with each of several."""
     content = whole.content
     if surely_within(content, sizes.window) and not whole.is_plain:
-        return chunks(content, sizes, form)  # most texts: one passage, whatever their names
+        return single_chunk(content, form)  # most texts: one passage, whatever their names
     if not have_room(whole.id, whole.source, whole.chat_id, whole.label, *names):
         return [Chunk(None, 0, len(content), content)] if content.strip() else []
     if whole.is_plain:

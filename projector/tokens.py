@@ -59,7 +59,8 @@ def surely_within(text: str, limit: int) -> bool:
     A token is at least one byte of UTF-8, also after accents are split off, so most messages never need
     the tokenizer.
     """
-    return len(text) * 4 <= limit or (len(text) <= limit and len(text.encode()) <= limit)
+    length = len(text)
+    return length * 4 <= limit or (length <= limit and (text.isascii() or len(text.encode()) <= limit))
 
 
 class Ruler:
