@@ -5,11 +5,11 @@ A command makes one `Answer` and prints it with `print_answer`; which form was a
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import click
+import msgspec
 
 from memlog.cli.output import bold, dim, note, one_line, print_json, printable
 
@@ -23,8 +23,7 @@ _WIDE = ("W", "F")
 _WITHOUT_WIDTH = ("Mn", "Me", "Cf")
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """Rows of cells under the names of their columns. A cell of None is empty.
 
     is_headed: whether people need the names; a table of names and values speaks for itself.
@@ -35,8 +34,7 @@ class Table:
     is_headed: bool = True
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What a command answers, ready for every form.
 
     document: what `json` prints, as one document.

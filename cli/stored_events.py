@@ -2,9 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from memlog.cli.output import note
-from memlog.eventlog.acknowledgements import AppendWarning, Position
+
+if TYPE_CHECKING:
+    from memlog.eventlog.acknowledgements import AppendWarning, Position
 
 _MOST_IDS = 5
 _MOST_KINDS = 20
@@ -24,7 +27,7 @@ class StoredEvents:
         self._warnings: Counter[_Kind] = Counter()
         self._first: dict[_Kind, str] = {}
 
-    def add(self, positions: Sequence[Position]) -> None:
+    def add(self, positions: "Sequence[Position]") -> None:
         """Take what has become durable, and print its warnings, each kind once."""
         self.count += len(positions)
         self.ids += [position.id for position in positions[: _MOST_IDS - len(self.ids)]]
@@ -45,7 +48,7 @@ class StoredEvents:
             elif count > 1:
                 note(f"{count - 1} more of: {self._first[kind]}")
 
-    def _warn(self, warning: AppendWarning) -> None:
+    def _warn(self, warning: "AppendWarning") -> None:
         kind = warning.code, warning.member
         if kind not in self._first and len(self._first) >= _MOST_KINDS:
             kind = "", ""

@@ -5,6 +5,7 @@ docs/storage/jsonl-format.md has a worked example in real bytes.
 
 import re
 import zlib
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -42,7 +43,6 @@ _TRAILER_BYTES = [*(bytes([byte]) for byte in b',"crc":"'), *[b"0123456789abcdef
 _FEW_BYTES = 2
 _MEMBER_AT_FAULT = r"at `\$\.(\w+)"
 
-_event = msgspec.json.Decoder(AnyEvent)
 _members = msgspec.json.Decoder(dict[str, Any])
 _canonical = msgspec.json.Encoder(order="deterministic")
 
@@ -118,10 +118,16 @@ def _ends_nearly_with_crc(line: bytes) -> bool:
     return changed <= _FEW_BYTES
 
 
+@cache
+def _event() -> "msgspec.json.Decoder[AnyEvent]":
+    # Made when it is first needed: an append does not need it.
+    return msgspec.json.Decoder(AnyEvent)
+
+
 def _native(line: bytes) -> Event | None:
     """The event of a line that memlog wrote; None where a foreign writer did."""
     try:
-        event: Event = _event.decode(line)
+        event: Event = _event().decode(line)
     except msgspec.MsgspecError:
         return None
     if event.at is None or event.id is None or event.ts is None:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -23,12 +23,15 @@ from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.events import Event
 from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.line import ends_with_crc
-from memlog.eventlog.seals import sealing
-from memlog.eventlog.seals.file import SealFile, SealWatch
-from memlog.eventlog.seals.lines import Seal
-from memlog.eventlog.seals.losses import Loss, losses
+from memlog.eventlog.seals.reading import SealWatch
 from memlog.eventlog.streams import SEALS, SegmentName, newest_segment, segment_names, segments_of
 from memlog.eventlog.writing import check_regular, identity, write_lines
+
+# What seals is imported where it is called: most appends seal nothing.
+if TYPE_CHECKING:
+    from memlog.eventlog.seals.file import SealFile
+    from memlog.eventlog.seals.lines import Seal
+    from memlog.eventlog.seals.losses import Loss
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 """A segment that has passed this gets no more lines."""
@@ -169,7 +172,7 @@ class Log:
             for item, position in zip(drafts, positions, strict=True)
         ]
 
-    def seal(self) -> list[Seal]:
+    def seal(self) -> "list[Seal]":
         """Close and seal every segment that has no seal, the newest of each stream too; return the new seals,
         once they are durable. The next append to a stream begins its next segment.
 
@@ -177,6 +180,8 @@ class Log:
             Busy: another writer held a stream or the seals for too long.
             LogError: a segment could not be read, or the seals not be written.
         """
+        from memlog.eventlog.seals.file import SealFile
+
         made, seals = [], SealFile(self.path)
         for stream in dict.fromkeys(segment.stream for segment in segments_of(self.path)[0]):
             deadline = time.monotonic() + self._lock_timeout
@@ -186,29 +191,33 @@ class Log:
                     self._locked_last(stream, folders, deadline) as (_, segment),
                 ):
                     names = [name for name in segment_names(folders[-1]) if name <= segment]
-                    made += self._sealed(seals, stream, names, deadline, also_grown=True)
+                    made += self._sealed(stream, names, deadline, seals, also_grown=True)
             except OSError as error:
                 raise _not_sealed(error, stream) from error
         return made
 
-    def accept_loss(self) -> list[Seal]:
+    def accept_loss(self) -> "list[Seal]":
         """Say that what is missing of sealed segments is lost, and seal what stands; return the new seals.
 
         Raises:
             Busy: another writer held the seals for too long.
             LogError: a segment could not be read, or the seals not be written.
         """
+        from memlog.eventlog.seals import sealing
+
         try:
             return sealing.accept_loss(self.path, lock_timeout=self._lock_timeout)
         except OSError as error:
             raise _not_sealed(error, self.path.name) from error
 
-    def losses(self) -> list[Loss]:
+    def losses(self) -> "list[Loss]":
         """The sealed segments that are gone or shorter than their seal says, and nobody has accepted it.
 
         Raises:
             LogError: the seals cannot be read.
         """
+        from memlog.eventlog.seals.losses import losses
+
         try:
             return losses(self.path)
         except OSError as error:
@@ -227,7 +236,7 @@ class Log:
                         yield fd, segment
                         return
                     # Sealed before its successor stands: a kill between the two leaves nothing unsealed.
-                    self._sealed(SealFile(self.path), stream, segment_names(folders[-1]), deadline)
+                    self._sealed(stream, segment_names(folders[-1]), deadline)
                     successor = segment.successor(timestamps.now()[:10]).filename
                     disk.close(privacy.open_file(successor, disk.APPEND | disk.NEW, folder=folders[-1]))
 
@@ -257,15 +266,18 @@ class Log:
 
     def _sealed(
         self,
-        seals: SealFile,
         stream: str,
         names: list[SegmentName],
         deadline: float,
+        seals: "SealFile | None" = None,
         *,
         also_grown: bool = False,
-    ) -> list[Seal]:
+    ) -> "list[Seal]":
+        from memlog.eventlog.seals import sealing
+        from memlog.eventlog.seals.file import SealFile
+
         return sealing.seal(
-            seals,
+            seals or SealFile(self.path),
             stream,
             [name.filename for name in names],
             lock_timeout=max(0, deadline - time.monotonic()),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -105,8 +104,7 @@ def line_at(log: Path, stream: str, filename: str, offset: int, length: int) -> 
         return disk.read(fd, length, offset)
 
 
-@dataclass(frozen=True)
-class Fingerprint:
+class Fingerprint(msgspec.Struct, frozen=True):
     """What a segment's first `offset` bytes were.
 
     offset: in bytes.

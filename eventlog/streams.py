@@ -219,7 +219,7 @@ def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
 def segments_in(log: Path, stream: str) -> list[Segment]:
     """The segments of one stream, as in `segments_of`; none where its folder is gone, or is a link."""
     from memlog.eventlog.folders import entered
-    from memlog.eventlog.seals.file import SealWatch
+    from memlog.eventlog.seals.reading import SealWatch
 
     try:
         with entered(log, stream) as folders:

@@ -7,8 +7,9 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
@@ -18,10 +19,8 @@ from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_
 from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
 from memlog.projector.chunking import ChunkSizes
-from memlog.projector.fold import Tally, fold_segment
-from memlog.projector.replay import replay_stream
 from memlog.projector.sqlite import Connection
-from memlog.projector.stretches import HistoryChanged, Stretch, as_it_stands
+from memlog.projector.stretches import HistoryChanged, Stretch, Tally, as_it_stands
 
 Bounds = dict[tuple[str, str], int]
 """How far to read in each (stream, segment), in bytes."""
@@ -39,7 +38,6 @@ _ATTEMPTS = 3
 _SMALL_SHARE = 16
 
 
-@dataclass
 class CatchUp(Tally):
     """What became of the lines that a catch-up read.
 
@@ -48,8 +46,8 @@ class CatchUp(Tally):
     is_whole: whether all was read that stood there.
     """
 
-    notes: list[str] = field(default_factory=list)
-    losses: list[Loss] = field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
+    losses: list[Loss] = msgspec.field(default_factory=list)
     is_whole: bool = True
 
 
@@ -147,6 +145,9 @@ def _read_on(
     pace: "_Pace",
 ) -> bool:
     """Read a stretch; whether there is time for more."""
+    # Imported here, as below: most reads find nothing new in the log.
+    from memlog.projector.fold import fold_segment
+
     # An error closes the segment at once, not when the generator is collected.
     with closing(fold_segment(db, stretch, sizes, share=pace.share)) as batches:
         while not pace.is_over():
@@ -174,6 +175,8 @@ class _Pace:
 def _replayed(
     db: Connection, log: Path, stream: str, sizes: ChunkSizes, turn: Turn, bounds: Bounds | None
 ) -> Tally:
+    from memlog.projector.replay import replay_stream
+
     for _ in range(_ATTEMPTS):
         try:
             with turn():

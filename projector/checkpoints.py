@@ -3,7 +3,9 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memlog.eventlog import disk
 from memlog.eventlog.segment import UNREAD, Fingerprint, fingerprint
@@ -11,8 +13,7 @@ from memlog.eventlog.streams import Segment
 from memlog.projector.sqlite import Connection
 
 
-@dataclass(frozen=True)
-class FileHints:
+class FileHints(Struct, frozen=True):
     """Size, inode and mtime of a file: equal to what they were, nothing has changed."""
 
     size: int
@@ -29,8 +30,7 @@ class FileHints:
         return self if end is None or end >= self.size else replace(self, size=end)
 
 
-@dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """How far the read model has come in one segment.
 
     lines: that end before the fingerprint's offset.

@@ -1,9 +1,10 @@
 """Folds the lines of segments into a read model: each becomes an event, or a row that says why not."""
 
 from collections.abc import Container, Generator, Iterable, Iterator
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Literal, cast
+
+import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.damage import BadLine
@@ -19,30 +20,10 @@ from memlog.projector.handlers.placed import Placed
 from memlog.projector.rows import as_list, insert
 from memlog.projector.sqlite import Connection
 from memlog.projector.stretches import HistoryChanged, Stretch, opened_segment
+from memlog.projector.stretches import Tally as Tally
 
 _BATCH_LINES = 4096
 _BATCH_BYTES = 8 * 1024 * 1024
-
-
-@dataclass
-class Tally:
-    """What became of the lines that were read."""
-
-    events: int = 0
-    duplicates: int = 0
-    conflicts: int = 0
-    quarantined: int = 0
-    nul_runs: int = 0
-    bytes: int = 0
-
-    def add(self, other: "Tally") -> None:
-        """Count what `other` counted."""
-        self.events += other.events
-        self.duplicates += other.duplicates
-        self.conflicts += other.conflicts
-        self.quarantined += other.quarantined
-        self.nul_runs += other.nul_runs
-        self.bytes += other.bytes
 
 
 def fold_segment(
@@ -85,12 +66,11 @@ def fold_segment(
                 return
 
 
-@dataclass
-class _Outcome:
-    accepted: list[Placed] = field(default_factory=list)
-    duplicates: list[Placed] = field(default_factory=list)
-    conflicts: list[Placed] = field(default_factory=list)
-    quarantined: list[tuple[Line, BadLine]] = field(default_factory=list)
+class _Outcome(msgspec.Struct):
+    accepted: list[Placed] = []
+    duplicates: list[Placed] = []
+    conflicts: list[Placed] = []
+    quarantined: list[tuple[Line, BadLine]] = []
 
 
 def _fold(

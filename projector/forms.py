@@ -1,9 +1,10 @@
 """How a text of which type is cut: as Markdown, as reStructuredText, or as source code."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import NamedTuple
 
-from memlog.projector import markdown, restructured, source_code
+from memlog.projector import markdown
 from memlog.projector.markdown import Block
 
 
@@ -23,8 +24,6 @@ class Form(NamedTuple):
 MARKDOWN = Form(markdown.blocks, markdown.first_title)
 """Of messages, memories and all that is no document, and of documents of other types than below."""
 
-_RESTRUCTURED = Form(restructured.blocks, restructured.first_title)
-_CODE = Form(source_code.blocks, source_code.no_title)
 _PAGES = MARKDOWN._replace(line_end="\f")
 
 CODE_TYPES = (
@@ -33,9 +32,32 @@ CODE_TYPES = (
 ).split()
 """The types that are cut as source code."""
 
-_FORMS = {"rst": _RESTRUCTURED, "pdf": _PAGES, **dict.fromkeys(CODE_TYPES, _CODE)}
+
+# Imported when a document is cut: most processes cut none, and each compiles its expressions.
+
+
+@cache
+def _restructured() -> Form:
+    from memlog.projector import restructured
+
+    return Form(restructured.blocks, restructured.first_title)
+
+
+@cache
+def _code() -> Form:
+    from memlog.projector import source_code
+
+    return Form(source_code.blocks, source_code.no_title)
+
+
+_FORMS: dict[str, Callable[[], Form]] = {
+    "rst": _restructured,
+    "pdf": lambda: _PAGES,
+    **dict.fromkeys(CODE_TYPES, _code),
+}
 
 
 def form_of(filetype: str | None) -> Form:
     """The form of a document, by its `filetype`."""
-    return _FORMS.get(filetype or "", MARKDOWN)
+    make = _FORMS.get(filetype or "")
+    return MARKDOWN if make is None else make()

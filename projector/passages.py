@@ -2,7 +2,6 @@
 and the queue of those that wait for a vector."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -18,8 +17,7 @@ from memlog.projector.tokens import surely_within
 from memlog.projector.vectors import Pending
 
 
-@dataclass(frozen=True)
-class Shelf:
+class Shelf(msgspec.Struct, frozen=True):
     """The tables of one kind of passages.
 
     chunks: a row per passage. vectors: the vec0 table.

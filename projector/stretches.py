@@ -1,8 +1,10 @@
-"""What a projector reads of a segment, and how it finds that it must read the stream anew."""
+"""What a projector reads of a segment, what becomes of it, and how it finds that it must read it anew."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
+
+import msgspec
 
 from memlog.eventlog.reading import reading
 from memlog.eventlog.streams import Segment
@@ -18,6 +20,26 @@ class Stretch(NamedTuple):
     segment: Segment
     end: int | None
     tail_is_a_line: bool
+
+
+class Tally(msgspec.Struct):
+    """What became of the lines that were read."""
+
+    events: int = 0
+    duplicates: int = 0
+    conflicts: int = 0
+    quarantined: int = 0
+    nul_runs: int = 0
+    bytes: int = 0
+
+    def add(self, other: "Tally") -> None:
+        """Count what `other` counted."""
+        self.events += other.events
+        self.duplicates += other.duplicates
+        self.conflicts += other.conflicts
+        self.quarantined += other.quarantined
+        self.nul_runs += other.nul_runs
+        self.bytes += other.bytes
 
 
 def as_it_stands(segment: Segment, size: int) -> Stretch:

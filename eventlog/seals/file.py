@@ -1,6 +1,5 @@
 """`log/seals.jsonl`: read, locked, added to, and hashes of it blanked."""
 
-import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -8,15 +7,15 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog import disk, locks, privacy, timestamps
+from memlog.eventlog import disk, locks, timestamps
 from memlog.eventlog.folders import sync_folder
 from memlog.eventlog.seals.index import SealIndex, SealPlace
 from memlog.eventlog.seals.lines import FIRST, Seal, SealLine, Seals, blanked, encoded, link, seals_in
+from memlog.eventlog.seals.reading import all_of, opened, read_bytes, seen
 from memlog.eventlog.streams import SEALS
-from memlog.eventlog.writing import check_regular, identity, overwrite_all, write_lines
+from memlog.eventlog.writing import identity, overwrite_all, write_lines
 
 LOCK_TIMEOUT = 10.0
-_READ_BLOCK = 1024 * 1024
 
 
 def read_seals(log: Path) -> Seals:
@@ -27,54 +26,11 @@ def read_seals(log: Path) -> Seals:
     """
     try:
         with opened(log, disk.READ) as fd:
-            return seals_in(_all_of(fd))
+            return seals_in(all_of(fd))
     except (FileNotFoundError, NotADirectoryError):
         return Seals([], {})
     except FileExistsError:
         return Seals([SealLine(0, 0, b"", None, "no_file")], {})
-
-
-def read_bytes(log: Path) -> bytes:
-    """The bytes of the seals; nothing, too, where the file is none: `read_seals` tells of it.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    try:
-        with opened(log, disk.READ) as fd:
-            return _all_of(fd)
-    except (FileNotFoundError, NotADirectoryError, FileExistsError):
-        return b""
-
-
-class SealWatch:
-    """Says whether a segment is sealed, to who asks at each append: a look at the file's status, and where
-    that has changed one search of its bytes.
-    """
-
-    def __init__(self, log: Path) -> None:
-        self._log = log
-        self._seen: tuple[int, ...] = ()
-        self._unsealed: set[tuple[str, str]] = set()
-
-    def is_sealed(self, stream: str, segment: str) -> bool:
-        """Whether `segment` gets no more lines. Who asks holds its lock, so that the answer stays true.
-
-        Raises:
-            OSError: the seals cannot be read.
-        """
-        try:
-            status = disk.look(self._log / SEALS)
-        except FileNotFoundError:
-            return False
-        if _seen(status) != self._seen:
-            self._unsealed.clear()
-            self._seen = _seen(status)
-        if (stream, segment) not in self._unsealed:
-            if _says(self._log, stream, segment):
-                return True
-            self._unsealed.add((stream, segment))
-        return False
 
 
 class SealFile:
@@ -123,7 +79,7 @@ class SealFile:
                     continue
                 sync_folder(self.log)
                 sync_folder(self.log.parent)
-                self._index_again(disk.status(fd), lambda: _all_of(fd))
+                self._index_again(disk.status(fd), lambda: all_of(fd))
                 yield fd
                 return
 
@@ -160,11 +116,11 @@ class SealFile:
                     overwrite_all(fd, data, place.offset)
                     self._index.overwrite(place.offset, data)
             disk.sync_data(fd)
-            self._indexed = _seen(disk.status(fd))
+            self._indexed = seen(disk.status(fd))
 
     def _index_again(self, status: os.stat_result, read: Callable[[], bytes]) -> None:
-        if _seen(status) != self._indexed:
-            self._index, self._indexed = SealIndex(read()), _seen(status)
+        if seen(status) != self._indexed:
+            self._index, self._indexed = SealIndex(read()), seen(status)
 
     def _write(self, fd: int, lines: list[bytes]) -> None:
         known = len(self._index)
@@ -174,27 +130,7 @@ class SealFile:
         # Otherwise a torn line stands between: read the file again.
         if status.st_size == known + len(data):
             self._index.extend(data)
-            self._indexed = _seen(status)
-
-
-def _all_of(fd: int) -> bytes:
-    blocks, size = [], 0
-    while block := disk.read(fd, _READ_BLOCK, size):
-        blocks.append(block)
-        size += len(block)
-    return b"".join(blocks)
-
-
-def _says(log: Path, stream: str, segment: str) -> bool:
-    """Whether there is a seal of `segment`. Where no line looks like one, none is decoded."""
-    data = read_bytes(log)
-    beginning = msgspec.json.encode({"stream": stream, "segment": segment})[:-1]
-    return beginning in data and SealIndex(data).standing(stream, segment) is not None
-
-
-def _seen(status: os.stat_result) -> tuple[int, ...]:
-    """What changes with the file: as long as it does not, the bytes are those that were read."""
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+            self._indexed = seen(status)
 
 
 def _still_stands(log: Path, fd: int) -> bool:
@@ -202,29 +138,3 @@ def _still_stands(log: Path, fd: int) -> bool:
         standing = disk.look(log / SEALS)
         return (standing.st_dev, standing.st_ino) == identity(fd)
     return False
-
-
-@contextmanager
-def opened(log: Path, flags: int) -> Iterator[int]:
-    """A descriptor of seals.jsonl.
-
-    Raises:
-        FileExistsError: it is a link, a folder, a pipe or a device.
-        OSError: it is not there, or cannot be opened.
-    """
-    fd = _open_file(log, flags)
-    try:
-        check_regular(fd)
-        yield fd
-    finally:
-        disk.close(fd)
-
-
-def _open_file(log: Path, flags: int) -> int:
-    try:
-        return (privacy.open_file if flags & disk.CREATE else disk.open)(log / SEALS, flags)
-    except OSError as error:
-        # A link, which is not followed; a socket; a folder that is to be written.
-        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise FileExistsError(errno.EEXIST, f"{SEALS} is no regular file") from error
-        raise

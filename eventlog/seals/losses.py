@@ -6,9 +6,10 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.seals.file import read_bytes, read_seals
+from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.held import held_by, size_of
 from memlog.eventlog.seals.lines import Held, Seal, lengths_in
+from memlog.eventlog.seals.reading import read_bytes
 
 
 class Loss(msgspec.Struct, frozen=True):

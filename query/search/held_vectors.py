@@ -4,8 +4,9 @@ vec0 reads every vector from the file for each question, at 0.8 µs each; in mem
 """
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from memlog.projector import vectors
 from memlog.projector.passages import Shelf
@@ -36,8 +37,7 @@ _BLUR = 1e-5
 """More than two sums of the same products in another order differ."""
 
 
-@dataclass
-class _Held:
+class _Held(msgspec.Struct):
     """The vectors of a shelf as they stood, by chunk number, which is never used again.
 
     vectors: [passages, dimension]. lengths: of each. apart: passages that waited for a vector then.

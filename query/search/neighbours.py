@@ -7,10 +7,11 @@ with the neighbours' text, which would be five times the index (docs/search.md).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
+
+import msgspec
 
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
@@ -35,8 +36,7 @@ class Said(NamedTuple):
     is_wanted: bool
 
 
-@dataclass(frozen=True)
-class Neighbourhood:
+class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
     """Messages and those around them, by message number.
 
     line: the numbers in their order, with a gap where a session ends or what follows is not looked at.

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from memlog.eventlog.text import break_before
 from memlog.projector.analysis import (
@@ -27,8 +28,7 @@ _PHRASE = re.compile(r'"([^"]+)"')
 _PREFIX_LENGTH = 3
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(msgspec.Struct, frozen=True, dict=True):
     """A question as the full text is asked it.
 
     phrases: what stood in double quotes.

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Literal
 
@@ -48,8 +47,7 @@ class SearchResult(msgspec.Struct, kw_only=True):
     took_ms: float
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(msgspec.Struct, frozen=True, dict=True):
     """What is looked for, and how.
 
     k: how many hits at most.
@@ -62,8 +60,8 @@ class Search:
     text: str
     k: int = 10
     mode: Mode = "hybrid"
-    filters: Filters = field(default_factory=Filters)
-    ranking: Ranking = field(default_factory=Ranking)
+    filters: Filters = msgspec.field(default_factory=Filters)
+    ranking: Ranking = msgspec.field(default_factory=Ranking)
     min_similarity: float | None = None
     is_raw: bool = False
     explain: bool = False

@@ -11,8 +11,9 @@ from memlog.eventlog import disk
 from memlog.eventlog import log as log_module
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.log import Log
-from memlog.eventlog.seals.file import SealWatch, read_seals
+from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.held import measured
+from memlog.eventlog.seals.reading import SealWatch
 from memlog.eventlog.streams import segments_of
 
 TODAY, TOMORROW = "2026-02-24.jsonl", "2026-02-25.jsonl"
