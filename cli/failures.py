@@ -18,7 +18,6 @@ from memlog.eventlog.errors import (
     MemlogError,
     NotFound,
 )
-from memlog.eventlog.streams import shown
 
 EXIT_CODES = {
     0: "done",
@@ -167,6 +166,9 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
         click.echo(masked("".join(traceback.format_exception(error))), err=True, nl=False)
     failure = failure_of(error)
     if as_json:
+        # Imported here: most runs end without an error, and --version needs no event.
+        from memlog.eventlog.streams import shown
+
         # A name that is not UTF-8 may stand in a message.
         safe = {
             name: shown(value) if isinstance(value, str) else value

@@ -79,6 +79,8 @@ def _home_of(event: Event) -> str:
 
 def is_blank(line: bytes) -> bool:
     """Whether a line holds nothing, or is being erased: legal, and no event."""
+    if line.startswith(b"{"):  # most lines
+        return False
     return not line or line.isspace() or line == BOM or line.startswith(ERASING)
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import NotFound
-from memlog.eventlog.streams import shown
 
 LOG = "log"
 SETTINGS_FILE = "memlog.toml"
@@ -13,6 +12,9 @@ SETTINGS_FILE = "memlog.toml"
 def check_store(folder: Path) -> None:
     """Raises NotFound where `folder` is no store: it has neither a log nor a settings file."""
     if not any(_exists(folder / name) for name in (LOG, SETTINGS_FILE)):
+        # Imported here: most folders are stores, and the settings import this module.
+        from memlog.eventlog.streams import shown
+
         raise NotFound(
             f"there is no store at {shown(folder)}",
             hint="check --store and --project; the first append makes a store, and so does memlog init",

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Generator, Iterable, Iterator
 from hashlib import sha256
-from typing import Literal, cast
+from typing import Literal
 
 import msgspec
 
@@ -103,8 +103,13 @@ def _fold(
         conflicts=len(outcome.conflicts),
         quarantined=len(outcome.quarantined),
         nul_runs=_record_nuls(db, segment, lines),
-        bytes=sum(line.end - line.offset + line.nuls_before for line in lines),
+        bytes=_length(lines),
     )
+
+
+def _length(lines: list[Line]) -> int:
+    """How many bytes stand from the first line's beginning to the last one's end: there are no gaps."""
+    return lines[-1].end - lines[0].offset + lines[0].nuls_before if lines else 0
 
 
 def _decoded(segment: Segment, lines: Iterable[Line], bad_lines: list[tuple[Line, BadLine]]) -> list[Placed]:
@@ -125,8 +130,10 @@ def _decoded(segment: Segment, lines: Iterable[Line], bad_lines: list[tuple[Line
 def placed_event(entry: Entry, event: Event, segment_no: int) -> Placed:
     """The event of an entry; segment_no: the `order` of its segment's name."""
     segment, line = entry.segment, entry.line
-    order = (cast(str, event.ts), segment_no, line.offset)
-    return Placed(cast(str, event.id), event, segment.stream, segment.name, line, entry.content, order)
+    assert event.id is not None  # decoding has seen to both
+    assert event.ts is not None
+    order = (event.ts, segment_no, line.offset)
+    return Placed(event.id, event, segment.stream, segment.name, line, entry.content, order)
 
 
 def _unrecorded(db: Connection, decoded: list[Placed]) -> list[Placed]:

@@ -138,7 +138,8 @@ def _add(db: Connection, shelf: Shelf, columns: tuple[str, ...], rows: list[tupl
     numbered = ((number, *row) for number, row in zip(numbers, rows, strict=True))
     insert(db, shelf.chunks, ("chunk_no", *columns), numbered, empty_is_null=("chat_id", "label", "section"))
     insert(db, shelf.queue, ("chunk_no",), ((number,) for number in numbers))
-    fulltext.add(db, shelf.fulltext, _entries(db, shelf, "chunk_no >= ?", (first,)))
+    if "message_id" not in columns:  # see `Shelf.has_fulltext`: most passages need no look
+        fulltext.add(db, shelf.fulltext, _entries(db, shelf, "chunk_no >= ?", (first,)))
 
 
 def _take_numbers(db: Connection, shelf: Shelf, count: int) -> int:
