@@ -78,6 +78,24 @@ def test_the_second_line_of_a_segment_costs_no_import_either(environment: dict[s
     assert imported(environment, SAID) == imported(environment, SAID)
 
 
+def test_an_append_that_seals_nothing_imports_nothing_that_seals(environment: dict[str, str]) -> None:
+    imported(environment, SAID)
+    of_seals = {name for name in imported(environment, SAID) if name.startswith("memlog.eventlog.seals.")}
+    assert of_seals == {"memlog.eventlog.seals.reading"}
+
+
+def test_the_version_is_printed_without_the_events(environment: dict[str, str]) -> None:
+    assert "memlog.eventlog.events" not in imported(environment, ("--version",))
+
+
+def test_a_query_that_finds_nothing_new_imports_nothing_that_folds_lines(environment: dict[str, str]) -> None:
+    imported(environment, SAID)
+    query = ("query", "tea", "--mode", "text")
+    folding = {"memlog.projector.fold", "memlog.projector.replay"}
+    assert imported(environment, query) & folding == {"memlog.projector.fold"}
+    assert imported(environment, query) & folding == set()
+
+
 @pytest.mark.usefixtures("empty_store")
 def test_a_query_imports_what_an_append_does_not(environment: dict[str, str]) -> None:
     """Else the tests above would see nothing."""

@@ -72,6 +72,7 @@ LEFT_OUT: dict[str, str] = {
     "eventlog.scrub.*": "overwrites lines of the log by their place",
     "eventlog.seals.file.*": "looks up a segment by its name",
     "eventlog.seals.held.*": "hashes a segment by its name",
+    "eventlog.seals.reading.*": "looks up a segment by its name",
     "eventlog.seals.sealing.*": "works on a segment by its name; its lines are read by `seals_in`",
     "eventlog.segment.*": "opens a segment by its name",
     "eventlog.streams.SegmentName.successor": "a day of memlog's own",
