@@ -16,7 +16,6 @@ from memlog.cli.failures import exit_code_of, failure_of
 from memlog.cli.lazy_commands import LazyCommands
 from memlog.cli.opening import open_log
 from memlog.cli.output import json_option, note, print_json
-from memlog.cli.progress import progress_line
 from memlog.cli.settings import setting_option
 from memlog.cli.stdin import TOO_LONG, stdin, stdin_text
 from memlog.cli.stored_events import STORED
@@ -182,6 +181,9 @@ def _given_id(line: bytes) -> str | None:
 @contextmanager
 def _progress_of(fd: int) -> Iterator[Callable[[], None]]:
     """What shows how far a file has been read, where the answers go elsewhere than the terminal."""
+    # Imported here: an event that is made of options has no progress.
+    from memlog.cli.progress import progress_line
+
     status = os.fstat(fd)
     with progress_line() as progress:
         if progress is None or not stat.S_ISREG(status.st_mode) or sys.stdout.isatty():
