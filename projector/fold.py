@@ -19,8 +19,7 @@ from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers.placed import Placed
 from memlog.projector.rows import as_list, insert
 from memlog.projector.sqlite import Connection
-from memlog.projector.stretches import HistoryChanged, Stretch, opened_segment
-from memlog.projector.stretches import Tally as Tally
+from memlog.projector.stretches import HistoryChanged, Stretch, Tally, opened_segment
 
 _BATCH_LINES = 4096
 _BATCH_BYTES = 8 * 1024 * 1024

@@ -10,10 +10,10 @@ from memlog.eventlog.streams import Segment
 from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
 from memlog.projector.chunking import ChunkSizes
-from memlog.projector.fold import Tally, fold_segment, placed_event, record_redactions
+from memlog.projector.fold import fold_segment, placed_event, record_redactions
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
-from memlog.projector.stretches import Stretch, opened_segment
+from memlog.projector.stretches import Stretch, Tally, opened_segment
 
 
 def replay_stream(db: Connection, stream: str, stretches: list[Stretch], sizes: ChunkSizes) -> Tally:

@@ -1,5 +1,6 @@
 """The search for keys is linear, lets other threads run, and finds the same in long and short texts."""
 
+import gc
 import random
 import sys
 import time
@@ -102,11 +103,13 @@ def longest_held(text: str) -> float:
         now = time.thread_time()
         longest, last = max(longest, now - last), now
 
+    gc.disable()  # it would walk through all that the process of the tests holds
     sys.setprofile(note)
     try:
         masked(text)
     finally:
         sys.setprofile(None)
+        gc.enable()
     return longest
 
 

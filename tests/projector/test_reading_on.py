@@ -10,9 +10,9 @@ from memlog.eventlog.log import Log
 from memlog.eventlog.streams import segments_of
 from memlog.projector import fold
 from memlog.projector.digest import digest
-from memlog.projector.fold import Tally, fold_segment
+from memlog.projector.fold import fold_segment
 from memlog.projector.projector import Projector
-from memlog.projector.stretches import as_it_stands
+from memlog.projector.stretches import Tally, as_it_stands
 
 
 class History:
