@@ -66,4 +66,4 @@ coverage: $(INSTALLED)  ## every branch of what appends, locks, seals, scrubs an
 	$(BIN)/coverage report
 
 storm: $(INSTALLED)  ## each storm for SECONDS (default 60): kills, power cuts, failing disks, damage, any history
-	PYTHONPATH=tests/storm:tests/projector:tests/faults:tests/growth $(BIN)/python tests/storm/storm.py --seconds $(or $(SECONDS),60)
+	PYTHONPATH=tests/storm:tests/projector:tests/faults:tests/growth:tests/isolation:tests $(BIN)/python tests/storm/storm.py --seconds $(or $(SECONDS),60)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MEMLOG
+from command_tree import MEMLOG
 
 from memlog.projector.projector import EMBED_BATCH
 from memlog.projector.sqlite import connect

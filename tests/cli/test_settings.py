@@ -327,16 +327,14 @@ def _another_value(setting: Any, folder: Path) -> str:
     return str(type(setting.default)(setting.default + 1))
 
 
-def test_every_setting_but_the_chunk_sizes_acts_on_the_call_alone(memlog: Run, tmp_path: Path) -> None:
+def test_all_settings_but_the_chunk_sizes_act_on_the_call_alone(memlog: Run, tmp_path: Path) -> None:
     memlog(*SAID, "tea")
     memlog("project", "--no-embed")
     before, rows = memlog("status", "--json").json, memlog("digest", "--json").json
-    for setting in SETTINGS:
-        if not setting.in_file or setting.name.startswith("chunk_"):
-            continue
-        env = {setting.variable: _another_value(setting, tmp_path)}
-        after = memlog("status", "--json", env=env)
-        assert after.code == 0, after.err
-        for name in ("projection_id", "generation"):
-            assert after.json[name] == before[name], setting.name
-        assert memlog("digest", "--json", env=env).json == rows, setting.name
+    others = [each for each in SETTINGS if each.in_file and not each.name.startswith("chunk_")]
+    env = {each.variable: _another_value(each, tmp_path) for each in others}
+    after = memlog("status", "--json", env=env)
+    assert after.code == 0, after.err
+    for name in ("projection_id", "generation"):
+        assert after.json[name] == before[name]
+    assert memlog("digest", "--json", env=env).json == rows

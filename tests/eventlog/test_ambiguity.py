@@ -73,7 +73,7 @@ _values = st.recursive(
 _objects = _spaced(_values).map(str.encode)
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @example(rb'{"a":1,"\u0061":1}')
 @example(b'{"a" :1,"a":1}')
 @example(rb'{"a\\":1,"x":"\":"}')
@@ -88,7 +88,7 @@ def test_any_object_is_refused_where_the_reference_finds_a_key_twice(line: bytes
     assert bad.value.reason == "duplicate_key"
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(
     _objects,
     st.sampled_from([b"", b'"v":1,', b'"v":1,"v":1,', b'"ts":"",', b'"id":"z",', b'"importance":1,']),

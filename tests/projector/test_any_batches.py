@@ -187,7 +187,7 @@ def test_the_logs_are_drawn_from_all_types():
     assert set(TYPES) == DRAWN_TYPES
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_any_batches_give_the_read_model_of_one_replay(data):
     check_any_batches(data)

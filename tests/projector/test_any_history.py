@@ -248,7 +248,7 @@ class History(RuleBasedStateMachine):
 
 
 SETTINGS = settings(
-    max_examples=50,
+    max_examples=40,
     stateful_step_count=STEPS,
     # A history that fails is short enough to be read, and to make it shorter takes minutes.
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

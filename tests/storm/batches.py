@@ -17,7 +17,10 @@ def run(seconds: float, seed: int) -> dict[str, int]:
     """
     logs, end = 0, time.monotonic() + seconds
     settings = hypothesis.settings(
-        max_examples=_LOGS, database=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+        max_examples=_LOGS,
+        deadline=None,
+        database=None,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
     )
     while time.monotonic() < end:
         hypothesis.seed(seed + logs)(settings(hypothesis.given(st.data())(check_any_batches)))()
