@@ -28,7 +28,7 @@ def two_sessions(segment: Run) -> None:
 @pytest.mark.usefixtures("two_sessions")
 def test_in_a_pipe_it_is_byte_for_byte_what_was_said(memlog: Run) -> None:
     done = memlog("session", "content", "x:1", env={"LC_ALL": "C"})
-    assert (done.code, done.out) == (0, f"user (Ann): {HOSTILE}\nassistant: and cake\n".encode())
+    assert (done.code, done.out) == (0, f"user/Ann: {HOSTILE}\nassistant: and cake\n".encode())
 
 
 @pytest.mark.usefixtures("two_sessions")
@@ -55,7 +55,7 @@ def test_the_options_are_those_of_a_window(memlog: Run) -> None:
     assert content("--tokens", "3")["messages"] == 0
     everything = content("--across-sessions")
     assert (everything["messages"], everything["session_start"]) == (3, "m1")
-    assert everything["content"].startswith("user: before\nuser (Ann): ")
+    assert everything["content"].startswith("user: before\nuser/Ann: ")
     window = memlog("window", "--chat", "x:1", "--across-sessions", "--last", "3", "--json").json
     assert [message["id"] for message in window["messages"]] == ["m0", "m1", "m2"]
     assert window["session_start"] == "m1"

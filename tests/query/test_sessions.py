@@ -182,7 +182,7 @@ def test_what_was_said_stays_as_it_was_and_a_speaker_has_the_name_that_the_messa
     with memlog.open(tmp_path) as store:
         store.append([memlog.Message(channel="cli", chat_id="1", role="user", name="Anna", content=odd)])
         store.append([memlog.Message(channel="cli", chat_id="2", role="user", content="another chat")])
-        assert store.session_content("cli", "1").content == f"user (Anna): {odd}"
+        assert store.session_content("cli", "1").content == f"user/Anna: {odd}"
 
 
 def test_all_of_a_session_is_its_content_where_no_limit_is_given(tmp_path):
