@@ -48,8 +48,7 @@ def fold_segment(
             hints = FileHints.of(disk.status(fd))
             if not checkpoint.still_holds(segment, fd, hints):
                 raise HistoryChanged(segment.stream, f"{segment.name.filename} was rewritten")
-            # Another projector may have come further since the stretch was measured.
-            end = None if stretch.end is None else max(stretch.end, checkpoint.offset)
+            end = stretch.end_behind(checkpoint.offset)
             lines = read_lines(
                 fd,
                 checkpoint.offset,
@@ -107,7 +106,7 @@ def _fold(
 
 
 def _length(lines: list[Line]) -> int:
-    """How many bytes stand from the first line's beginning to the last one's end: there are no gaps."""
+    """The bytes of consecutive lines, with the NUL bytes between them."""
     return lines[-1].end - lines[0].offset + lines[0].nuls_before if lines else 0
 
 
@@ -181,8 +180,11 @@ def _redacted(
 
 
 def _first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
-    """The first of `ids` that is redacted for the first time and that an event has, else a quarantined line.
-    (A conflict shares the id of an event.)"""
+    """The first of `ids` that the read model still shows, as an event or as a quarantined line.
+
+    Ids that were redacted before are passed over: a redaction that is redacted stays. A conflict has the id
+    of an event.
+    """
     found = db.execute(
         "SELECT value FROM json_each(?1) WHERE EXISTS (SELECT 1 FROM events WHERE stream = ?2 AND id = value)"
         " AND NOT EXISTS (SELECT 1 FROM redactions WHERE stream = ?2 AND target_id = value) LIMIT 1",
@@ -204,7 +206,7 @@ def _holds_any(db: Connection, table: Literal["redactions", "events"], stream: s
 
 
 def _standing(db: Connection, stream: str, decoded: list[Placed]) -> dict[str, tuple[int, int, bytes]]:
-    """Where the events stand that have the ids of `decoded` already, with the hash of what they say."""
+    """The projected events whose ids `decoded` repeats: segment number, offset and content hash by id."""
     rows = db.execute(
         "SELECT id, segment_no, offset, content_sha256 FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",

@@ -41,7 +41,7 @@ def replay_stream(db: Connection, stream: str, stretches: list[Stretch], sizes: 
 
 
 def _read_before(db: Connection, segment: Segment) -> Checkpoint:
-    """How far a segment was read; NOTHING_READ where what was read no longer stands there."""
+    """The checkpoint of a segment; NOTHING_READ where the bytes before it have changed."""
     checkpoint = checkpoints.load(db, segment)
     with opened_segment(segment) as fd:
         holds = checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))
@@ -49,13 +49,15 @@ def _read_before(db: Connection, segment: Segment) -> Checkpoint:
 
 
 def _find_redactions(db: Connection, stretch: Stretch, read: Checkpoint) -> None:
-    """Note what is to be left out before any of it is projected: a redaction stands behind its target."""
+    """Record all redactions before any line is projected, since a redaction comes after its target."""
     segment, segment_no = stretch.segment, stretch.segment.name.order
     with opened_segment(segment) as fd:
-        # Another projector may have come further since the stretch was measured.
-        end = None if stretch.end is None else max(stretch.end, read.offset)
         lines = read_lines(
-            fd, read.offset, end=end, number=read.lines + 1, tail_is_a_line=stretch.tail_is_a_line
+            fd,
+            read.offset,
+            end=stretch.end_behind(read.offset),
+            number=read.lines + 1,
+            tail_is_a_line=stretch.tail_is_a_line,
         )
         found = [placed_event(entry, event, segment_no) for entry, event in redactions_in(segment, lines)]
     record_redactions(db, found)

@@ -189,7 +189,7 @@ def _access(path: Path, mode: Mode) -> str:
 
 
 def _has_index(path: Path) -> bool:
-    """Whether -shm stands in its first size at least. Without room for it, SQLite leaves one of 3 bytes."""
+    """Whether the -shm file has its initial size. On a full disk, SQLite leaves one of 3 bytes."""
     return _size(path.with_name(f"{path.name}-shm")) >= _SIDE_FILE_BYTES
 
 

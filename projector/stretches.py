@@ -21,6 +21,10 @@ class Stretch(NamedTuple):
     end: int | None
     tail_is_a_line: bool
 
+    def end_behind(self, offset: int) -> int | None:
+        """Where to stop reading that begins at `offset`: another projector may have passed `end` since."""
+        return None if self.end is None else max(self.end, offset)
+
 
 class Tally(msgspec.Struct):
     """What became of the lines that were read."""

@@ -273,7 +273,7 @@ def _syncing_nothing() -> Iterator[None]:
 
 
 def least(first: dict[str, float], second: dict[str, float]) -> dict[str, float]:
-    """The lesser time of each operation: what else the machine does only ever adds to one."""
+    """The lesser time of each operation: other load on the machine only adds time."""
     return {name: min(seconds, first.get(name, seconds)) for name, seconds in second.items()}
 
 
