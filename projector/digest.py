@@ -46,7 +46,10 @@ _ROW_NUMBERS = {"message_no", "chunk_no"}
 _ABOUT_BYTES = {"nul_runs"}
 """Tables of what stands in the files and says nothing."""
 
-_WHERE_AND_WHEN_APPENDED = {"segment", "segment_no", "offset", "length", "line", "at"}
+_WHERE_AND_WHEN_APPENDED = {
+    *("segment", "segment_no", "offset", "length", "line", "position"),
+    *("salience_segment_no", "salience_offset", "at"),
+}
 """Columns that say where an event stands in its stream and when it was appended, but not what it says."""
 
 

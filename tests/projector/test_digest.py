@@ -12,6 +12,11 @@ SAID = [
     memlog.Message(id="m2", ts="2026-02-24T10:15:00Z", channel="x", chat_id="1", role="user", content="no"),
     memlog.SessionBreak(id="b1", ts="2026-02-24T10:16:00Z", channel="x", chat_id="1", model="haiku"),
     memlog.MemorySaved(id="y1", ts="2026-02-24T10:17:00Z", memory_id="tea", content="likes tea"),
+    memlog.MemorySaved(id="y2", ts="2026-02-24T10:17:30Z", memory_id="no", content="dislikes coffee"),
+    memlog.MemoryUpdated(id="y3", ts="2026-02-24T10:17:40Z", memory_id="tea", salience=0.5),
+    memlog.SummaryWritten(
+        id="s1", ts="2026-02-24T10:17:50Z", channel="x", chat_id="1", content="tea was spoken of"
+    ),
     memlog.CoreMemoryUpdated(id="c1", ts="2026-02-24T10:18:00Z", section="user", key="name", value="Ann"),
 ]
 
