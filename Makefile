@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+RSYNC := $(VENV)/rsync/rsync
 
 # Else each of the thousands of processes that the tests start would compile memlog anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -21,7 +22,10 @@ $(INSTALLED): pyproject.toml
 demo: $(INSTALLED)  ## install, project a fixture log with the real model, query it in four languages
 	@BIN=$(BIN) sh fixtures/demo.sh
 
-test: $(INSTALLED)  ## all tests, one process a processor; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
+$(RSYNC):
+	@.ci/fetch-rsync $(@D)
+
+test: $(INSTALLED) $(RSYNC)  ## all tests, one process a processor; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
 	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 snapshots: $(INSTALLED)  ## write docs/cli.md, the transcripts of tests/cli and the schema's page as they are now; read the difference
@@ -66,4 +70,4 @@ coverage: $(INSTALLED)  ## every branch of what appends, locks, seals, scrubs an
 	$(BIN)/coverage report
 
 storm: $(INSTALLED)  ## each storm for SECONDS (default 60): kills, power cuts, failing disks, damage, any history
-	PYTHONPATH=tests/storm:tests/projector:tests/faults:tests/growth:tests/isolation:tests $(BIN)/python tests/storm/storm.py --seconds $(or $(SECONDS),60)
+	PYTHONPATH=tests/storm:tests/projector:tests/copies:tests/faults:tests/growth:tests/isolation:tests $(BIN)/python tests/storm/storm.py --seconds $(or $(SECONDS),60)

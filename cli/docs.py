@@ -21,6 +21,7 @@ from memlog.service.core.core import Imported
 from memlog.service.documents.documents import unknown_source
 from memlog.service.documents.extracts import EXTRA
 from memlog.service.documents.records import IndexingJob
+from memlog.service.documents.registrations import told_of_another_copy
 from memlog.service.documents.sources import USER_FILE, Added
 from memlog.service.documents.status import SourceStatus
 from memlog.service.documents.text_files import Reason
@@ -77,6 +78,8 @@ def add(
     A second run does the rest of what was interrupted; where nothing has changed it appends nothing. Of a
     folder the text files of known types are read, or what --include matches. The globs are relative to the
     folder and stay with the source until others are given.
+
+    A source that another copy of the store registered is left to it; --source NAME claims it for this copy.
     """
     with open_store(ctx) as store, progress_line() as progress:
         added = store.documents.add_all(
@@ -93,7 +96,8 @@ def refresh(ctx: click.Context, source: str | None) -> None:
     """Read what is new or changed in a SOURCE, or in all of them, and remove what is gone.
 
     Where nothing has changed it appends nothing. The documents of a source whose folder is gone, or cannot
-    be listed, stay until `memlog docs remove`.
+    be listed, stay until `memlog docs remove`. A source is refreshed only by the copy of the store
+    that registered it; others skip it and say so.
     """
     with open_store(ctx) as store, progress_line() as progress:
         refreshed = store.documents.refresh(source, progress=progress)
@@ -282,6 +286,8 @@ def _notes_of(added: Added) -> Iterator[str]:
         yield f"HTML and PDF are read by libraries that are not installed: pip install '{EXTRA}'"
     if added.user is not None:
         yield f"{added.source_id}/{USER_FILE}: {_told_of_user(added.user)}"
+    if added.registered_by is not None:
+        yield told_of_another_copy(added.source_id, added.registered_by)
     if added.error is not None:
         yield f"{added.source_id}: {added.error}: its documents stay"
 

@@ -20,8 +20,8 @@ def doctor(ctx: click.Context, fix: bool) -> int:
     """Look at the store and this machine, and say what to do where something is not as it should be.
 
     SQLite, the vector extension, the model, the file system, room, permissions, the read model, the cache,
-    and the log's ends and seals. Exit 1 where there is a problem. The log is never changed; `verify` reads
-    every byte of it.
+    and the log's ends, seals, days and unread files. Exit 1 where there is a problem. The log is never
+    changed; `verify` reads every byte of it.
     """
     with open_store(ctx) as store:
         findings = store.examine(fix=fix)

@@ -7,9 +7,9 @@ import click
 import msgspec
 
 from memlog.cli.types import CHAT, INTEGER, JSON_OBJECT, TEXT, UNIT
-from memlog.eventlog.events import Event, tag_of
+from memlog.eventlog.events import Change, Event, tag_of
 
-_ENVELOPE = ("id", "ts", "at", "v")
+_ENVELOPE = Change.__struct_fields__
 _OF_FORGET = ("target_ids",)
 """Members without an option: `memlog forget` names many events, `append redacted` one."""
 _NEEDED = ("target_id",)

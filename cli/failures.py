@@ -138,8 +138,6 @@ def exit_code_of(error: BaseException) -> int:
             return error.exit_code
         case MemlogError(code="cannot_create"):
             return _CANNOT_CREATE
-        case MemlogError(code="loss"):
-            return LOSS
         case MemlogError():
             return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), _INTERNAL)
         case click.ClickException():

@@ -81,7 +81,7 @@ def cat(
     print_lines(
         _printed(entry, raw=raw, positions=positions)
         for entry in _readable(entries)
-        if (since or "") <= entry.order[0] and (until is None or entry.order[0] < until)
+        if (since or "") <= entry.ts and (until is None or entry.ts < until)
     )
     if left_out["duplicate"]:
         note(f"{left_out['duplicate']} lines repeat an event, which is printed once")

@@ -30,8 +30,9 @@ def scrub(ctx: click.Context, yes: bool, prove: str | None) -> int:
     """Overwrite in the log what was forgotten, with spaces, in place.
 
     Then a new read model is built, older ones are removed, and the cache is made anew without free pages.
-    Killed at any moment, it finishes when it is run again. What it cannot reach: backups, snapshots and
-    other copies, and what the disk itself keeps of blocks that were given back or written elsewhere.
+    Killed at any moment, it finishes when it is run again. What it cannot reach: backups, snapshots,
+    git's history and other copies, and what the disk itself keeps of blocks that were given back or written
+    elsewhere.
     """
     if prove is not None:
         if yes:
@@ -75,5 +76,10 @@ def _notes(proof: Proof) -> Iterator[str]:
     read = f"{counted(proof.files, 'file')}, {counted(proof.bytes, 'byte')}"
     places = counted(len(proof.found), "place")
     yield f"it stands in {places} of {read}" if proof.found else f"it stands nowhere in {read}"
+    for name in proof.git:
+        yield (
+            f"{name}: git's history was not searched, since its objects are compressed;"
+            " docs/copies.md says how to search it and how to begin a new one"
+        )
     for name in proof.left_out:
         yield f"{name} is no file, and was not read"

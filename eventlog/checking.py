@@ -10,9 +10,11 @@ from memlog.eventlog.errors import LogError
 from memlog.eventlog.reading import Entry, Key, entry_of, reading, redactions_in, why_left_out
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.lines import Seals
-from memlog.eventlog.seals.losses import unlike
+from memlog.eventlog.seals.losses import LOSS_REMEDY, Ownership, Unlike, differing
 from memlog.eventlog.segment import Line, read_lines
-from memlog.eventlog.streams import SEALS, Segment, segments_of, shown
+from memlog.eventlog.streams import Segment, by_writer, segments_of, shown
+from memlog.eventlog.unread_files import is_conflict_copy, remedy, why_not_read
+from memlog.eventlog.watermarks import OpenLoss, ReturnedText, differences
 
 Bounds = Mapping[tuple[str, str], int]
 """How far to look in each (stream, segment), in bytes; not at all in one that is not named."""
@@ -43,8 +45,11 @@ class LogCheck:
     """What was found. seals: how many hold. torn_seals: fragments that killed writers left.
 
     accepted_losses: seals with which a person accepted a loss.
-    problems: what is wrong with lines. notes: erasures that wait to be finished.
-    tampered: what is wrong with seals, or with what they speak of.
+    problems: what is wrong with lines, and files that are not read.
+    notes: erasures that wait to be finished, erased text that has come back, and segments of other writers
+        that have not arrived whole.
+    tampered: what is wrong with seals, or with what they speak of; what was read and is lost; conflict copies
+        of files of the log.
     """
 
     lines: Lines
@@ -65,17 +70,32 @@ def check_log(log: Path) -> LogCheck:
     try:
         # In this order: a segment is sealed before it gets a successor, so the seals that are read later
         # know of every segment that has one here.
-        segments = segments_of(log)[0]
+        segments, strangers = segments_of(log)
         lines = count_lines(log)
         found = read_seals(log)
+        unlike, owner = differing(log), Ownership(log)
+        unlike_read = differences(log.parent)
+        unsealed = list(_unsealed(segments, found))
+        copies = [path for path in strangers if is_conflict_copy(path.name)]
+        others = [path for path in strangers if not is_conflict_copy(path.name)]
         return LogCheck(
             lines=lines,
             seals=len(found.standing),
             torn_seals=sum(line.damage == "torn" for line in found.lines),
             accepted_losses=sum(line.seal is not None and line.seal.lost is not None for line in found.lines),
-            problems=list(_line_problems(lines)),
-            notes=list(_unfinished(found)),
-            tampered=[*_broken(found), *_missing(segments, lines, found), *_unlike(log)],
+            problems=[*_line_problems(lines), *_not_read(log, others)],
+            notes=[
+                *_unfinished(found),
+                *_arriving(unlike, unsealed, owner, unlike_read),
+                *_returned(unlike_read, unlike),
+            ],
+            tampered=[
+                *_broken(found),
+                *_missing(unsealed, lines, owner),
+                *_unlike(unlike),
+                *_not_read(log, copies),
+                *_lost_unsealed(unlike_read),
+            ],
         )
     except OSError as error:
         message = f"{error.filename or log.name}: {error.strerror or error}"
@@ -153,20 +173,64 @@ def _unfinished(found: Seals) -> Iterator[str]:
 def _broken(found: Seals) -> Iterator[str]:
     for line in found.damaged:
         if line.damage == "no_file":
-            yield f"{SEALS} is no regular file"
+            yield f"{line.file} is no regular file"
         elif line.damage != "torn":
-            yield f"{SEALS}:{line.number}: {line.damage}"
+            yield f"{line.position}: {line.damage}"
 
 
-def _missing(segments: list[Segment], lines: Lines, found: Seals) -> Iterator[str]:
+def _unsealed(segments: list[Segment], found: Seals) -> Iterator[tuple[str, str]]:
+    """The segments that have no seal though their writer has made a later one."""
+    for made in by_writer(segments).values():
+        for segment in made[:-1]:
+            name = (segment.stream, segment.name.filename)
+            if name not in found.last:
+                yield name
+
+
+def _missing(unsealed: list[tuple[str, str]], lines: Lines, owner: Ownership) -> Iterator[str]:
     """What memlog has written is sealed before it has a successor; what others write need not be."""
-    newest = {segment.stream: segment for segment in segments}
-    for segment in segments:
-        name = (segment.stream, segment.name.filename)
-        if segment != newest[segment.stream] and name in lines.by_memlog and name not in found.standing:
+    for name in unsealed:
+        if name in lines.by_memlog and not owner.is_foreign(name[1]):
             yield f"{'/'.join(name)}: its seal is missing"
 
 
-def _unlike(log: Path) -> Iterator[str]:
-    for each in unlike(log):
-        yield f"{each.seal.stream}/{each.seal.segment}: {each.why}"
+def _not_read(log: Path, paths: list[Path]) -> Iterator[str]:
+    for path in paths:
+        yield f"{why_not_read(log, path)}; {remedy(log, path)}"
+
+
+def _unlike(found: list[Unlike]) -> Iterator[str]:
+    for each in found:
+        if each.state == "changed":
+            yield f"{'/'.join(each.seal.name)}: {each.why}; {each.remedy}"
+
+
+def _arriving(
+    found: list[Unlike],
+    unsealed: list[tuple[str, str]],
+    owner: Ownership,
+    unlike_read: list[OpenLoss | ReturnedText],
+) -> Iterator[str]:
+    """What another copy of the store has sent a part of, and erasures that some files have and others not;
+    without what was here and is lost."""
+    lost = {(each.stream, each.segment) for each in unlike_read if isinstance(each, OpenLoss)}
+    for each in found:
+        if each.state != "changed" and each.seal.name not in lost:
+            yield f"{'/'.join(each.seal.name)}: {each.note}"
+    for name in unsealed:
+        if owner.is_foreign(name[1]):
+            yield f"{'/'.join(name)}: its seal has not arrived"
+
+
+def _lost_unsealed(found: list[OpenLoss | ReturnedText]) -> Iterator[str]:
+    for each in found:
+        if isinstance(each, OpenLoss):
+            yield f"{each.stream}/{each.why}; {LOSS_REMEDY}"
+
+
+def _returned(found: list[OpenLoss | ReturnedText], unlike_seals: list[Unlike]) -> Iterator[str]:
+    """Without those that their seals tell."""
+    told = {each.seal.name for each in unlike_seals}
+    for each in found:
+        if isinstance(each, ReturnedText) and (each.stream, each.segment) not in told:
+            yield f"{each.stream}/{each.why}: memlog scrub"

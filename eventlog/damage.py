@@ -17,6 +17,7 @@ and a rebuild could quarantine what a catch-up did not."""
 Reason = Literal[
     "bad_crc",  # the line has a crc that does not match its bytes
     "missing_crc",  # the line has `at`, so memlog wrote it, but no crc
+    "conflict_marker",  # git could not merge two versions of the file, and wrote both
     "torn",  # the beginning of an object: a writer was killed
     "not_json",
     "not_utf8",
@@ -31,8 +32,8 @@ Reason = Literal[
 ]
 """Why a line is quarantined."""
 
-DAMAGE: tuple[Reason, ...] = ("bad_crc", "missing_crc")
-"""The reasons that say that bytes which memlog wrote have changed."""
+DAMAGE: tuple[Reason, ...] = ("bad_crc", "missing_crc", "conflict_marker")
+"""The reasons that say that the bytes of a segment are not those that were written to it."""
 
 HINTS: dict[Reason, str] = {
     "bad_crc": "the bytes are not those that were written; in an input, leave `at` and `crc` out",
@@ -46,6 +47,8 @@ HINTS: dict[Reason, str] = {
     "invalid": "docs/storage/jsonl-format.md lists the members of each type",
     "unknown_type": f"known types: {', '.join(TYPES)}",
     "newer_version": "this line needs a newer memlog",
+    "conflict_marker": "keep the lines of both sides in the file, and remove those of git; then memlog scrub,"
+    " if one side was scrubbed; docs/copies.md says more",
     "missing_crc": "the line was edited: memlog writes `at` only together with `crc`",
     "wrong_stream": "the event names another chat or type than its folder",
 }
@@ -63,6 +66,8 @@ class BadLine(Exception):
 
 # Texts, which `re` compiles when they are first needed: a good line needs neither.
 _ESCAPE = rb"(?s)\\u([0-9a-fA-F]{4})|\\."
+# https://git-scm.com/docs/git-merge#_how_conflicts_are_presented
+_CONFLICT_MARKER = rb"(?s)(?:<{7}|>{7}|\|{7}) .*|={7}\r?"
 # Possessive: a string that is not closed would cost a backtracking point for each of its bytes.
 _STRING_OR_BRACKET = rb'(?s)"(?:[^"\\]++|\\.)*+(?P<end>"?)|[{}\[\]]'
 
@@ -81,6 +86,8 @@ def check_text(line: bytes) -> None:
 
 def why_not_json(line: bytes, parser_says: str) -> BadLine:
     """The reason for a line that a JSON parser refused."""
+    if re.fullmatch(_CONFLICT_MARKER, line):
+        return BadLine("conflict_marker", "git could not merge two versions of the file")
     if _is_torn(line):
         return BadLine("torn", "the line ends inside an object")
     surrogate = _lone_surrogate(line)

@@ -12,14 +12,14 @@ from memlog.eventlog.acknowledgements import AppendWarning
 from memlog.eventlog.damage import HINTS, BadLine, check_length, check_text
 from memlog.eventlog.encoding import encoded
 from memlog.eventlog.errors import BadInput, MemlogError
-from memlog.eventlog.events import MAX_TARGETS, Event, MemorySaved, Redacted, tag_of
+from memlog.eventlog.events import MAX_TARGETS, TYPES, Change, Event, MemorySaved, Redacted, tag_of
 from memlog.eventlog.ids import new_id
 from memlog.eventlog.input_warnings import input_warnings
 from memlog.eventlog.line import (
-    ENVELOPE,
     canonical,
     check_crc_is_last,
     ends_with_crc,
+    envelope_of,
     event_of,
     members_of,
 )
@@ -32,8 +32,10 @@ _raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
-    """An event ready to be written: all of its line but `at` and `crc`, which are set under the lock.
+    """An event ready to be written: all of its line but `at`, `wins` and `crc`, which are set under the lock.
 
+    change_ts: the `ts` of a `Change`, or the `wins` that it has in another log; else empty.
+    is_dated: whether the caller gave it.
     memory_id: of the memory that it saves or changes.
     content: the hash of what it says, where the caller gave its id, which may be known; else empty.
     warnings: what its writer should know.
@@ -43,18 +45,26 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     stream: str
     head: bytes
     tail: bytes
+    change_ts: str = ""
+    is_dated: bool = False
     memory_id: str | None = None
     content: bytes = b""
     warnings: tuple[AppendWarning, ...] = ()
 
-    def line(self, at: str) -> bytes:
+    def line(self, at: str, wins: str | None = None, highest_wins: str | None = None) -> bytes:
         """The whole line with its newline."""
-        body = self.head + b',"at":"' + at.encode() + b'"' + self.tail
+        stamps = (("at", at), ("wins", wins), ("highest_wins", highest_wins))
+        members = "".join(f',"{name}":"{time}"' for name, time in stamps if time)
+        body = self.head + members.encode() + self.tail
         return body + b',"crc":"%08x"}\n' % zlib.crc32(body)
 
 
-_STAMPS = len(Draft("", "", b"", b"").line("2026-02-24T10:15:00.000Z")) - len(b"\n")
+_TIME = "2026-02-24T10:15:00.000Z"
+
+_STAMPS = len(Draft("", "", b"", b"").line(_TIME)) - len(b"\n")
 """What `at` and `crc` add to a line, in bytes."""
+
+_STAMPS_OF_CHANGE = len(Draft("", "", b"", b"").line(_TIME, _TIME, _TIME)) - len(b"\n")
 
 
 def draft(
@@ -120,6 +130,11 @@ def _checked_input(source: bytes, find_stream: FindStream | None) -> Event:
     check_crc_is_last(members, has_crc=has_crc)
     if not isinstance(members.get("type"), str):
         raise BadLine("invalid", "type is missing" if "type" not in members else f"type {members['type']!r}")
+    if issubclass(TYPES.get(members["type"], Event), Change):
+        members.pop("highest_wins", None)
+        wins = members.pop("wins", None)
+        if isinstance(wins, str) and timestamps.is_written_form(wins):
+            members["wins"] = wins
     for name in ("ts", "at"):
         if members.get(name) is not None:
             members[name] = _input_time(name, members[name])
@@ -160,11 +175,15 @@ def _drafted(event: Event, source: bytes) -> Draft:
         members["stream"] = msgspec.Raw(msgspec.json.encode(event.stream))
     event_id = event.id or new_id()
     head = {"type": tag_of(event), "id": event_id, "ts": event.ts or timestamps.now()}
-    tail = {"v": event.v} | {name: raw for name, raw in members.items() if name not in ENVELOPE}
+    own = envelope_of(event)
+    tail = {"v": event.v} | {name: raw for name, raw in members.items() if name not in own}
     made = _joined(event_id, stream_of(event), head, tail)
-    check_length(len(made.head) + len(made.tail) + _STAMPS)
+    stamps = _STAMPS_OF_CHANGE if isinstance(event, Change) else _STAMPS
+    check_length(len(made.head) + len(made.tail) + stamps)
     return msgspec.structs.replace(
         made,
+        change_ts=(event.wins or head["ts"]) if isinstance(event, Change) else "",
+        is_dated=event.ts is not None,
         memory_id=_memory_id(event),
         content=b"" if event.id is None else _content(event),
         warnings=input_warnings(event, members),

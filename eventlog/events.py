@@ -62,6 +62,18 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
     v: Annotated[int, msgspec.Meta(ge=1)] = 1
 
 
+class Change(Event, kw_only=True):
+    """An event that sets, changes or removes something that has one value at a time.
+
+    wins: of two changes of one thing the one with the greater `wins` holds; set by memlog alone. None in a
+        line of a foreign writer or of an older memlog; see `memlog.eventlog.precedence`.
+    highest_wins: the highest precedence in the stream, where that is above `wins`.
+    """
+
+    wins: str | None = None
+    highest_wins: str | None = None
+
+
 class Message(Event, tag="message"):
     """One turn of a conversation. Written by agents; adds a message."""
 
@@ -104,7 +116,7 @@ class ExtractionCompleted(Event, tag="extraction_completed"):
     through_message_id: Text
 
 
-class MemorySaved(Event, tag="memory_saved"):
+class MemorySaved(Change, tag="memory_saved"):
     """Something worth keeping. Written by agents and people; adds a memory or replaces all that it says.
 
     memory_id: derived from chat and content where not given.
@@ -123,7 +135,7 @@ class MemorySaved(Event, tag="memory_saved"):
     tags: list[str] | None = None
 
 
-class MemoryUpdated(Event, tag="memory_updated"):
+class MemoryUpdated(Change, tag="memory_updated"):
     """A memory says something else. Written by agents and people; sets its fields that are not None, and no
     others."""
 
@@ -140,26 +152,26 @@ class MemoryUpdated(Event, tag="memory_updated"):
     tags: list[str] | None = None
 
 
-class MemoryArchived(Event, tag="memory_archived"):
+class MemoryArchived(Change, tag="memory_archived"):
     """A memory is put away. Written by agents, people and pruning; it is kept, and no longer searched."""
 
     memory_id: Text
 
 
-class MemoryDeleted(Event, tag="memory_deleted"):
+class MemoryDeleted(Change, tag="memory_deleted"):
     """A memory is to be gone. Written by agents and people; it is, until a later `memory_saved` says it
     again."""
 
     memory_id: Text
 
 
-class MemoryAccessed(Event, tag="memory_accessed"):
+class MemoryAccessed(Change, tag="memory_accessed"):
     """Memories were given to an agent. Written when that happens; counts once for each of them."""
 
     memory_ids: Ids
 
 
-class SalienceDecayed(Event, tag="salience_decayed"):
+class SalienceDecayed(Change, tag="salience_decayed"):
     """Time has passed. Written once a day; multiplies the salience of all older memories of each category.
 
     rates: factors from 0 to 1 by category; other categories stay as they are. Of a category that memlog does
@@ -169,7 +181,7 @@ class SalienceDecayed(Event, tag="salience_decayed"):
     rates: dict[str, Unit]
 
 
-class DailyEventRecorded(Event, tag="daily_event_recorded"):
+class DailyEventRecorded(Change, tag="daily_event_recorded"):
     """Something that happened on a day. Written by agents; adds a daily event.
 
     event_date: the day of `ts` where not given. raw_tokens: the length of what `summary` sums up.
@@ -182,7 +194,7 @@ class DailyEventRecorded(Event, tag="daily_event_recorded"):
     raw_tokens: Count | None = None
 
 
-class DailyEventsCompressed(Event, tag="daily_events_compressed"):
+class DailyEventsCompressed(Change, tag="daily_events_compressed"):
     """Daily events were distilled. Written by whoever distils them; marks each with the memories it is in.
 
     ids: of the `daily_event_recorded` events.
@@ -192,7 +204,7 @@ class DailyEventsCompressed(Event, tag="daily_events_compressed"):
     memory_ids: list[Text] = []
 
 
-class CoreMemoryUpdated(Event, tag="core_memory_updated"):
+class CoreMemoryUpdated(Change, tag="core_memory_updated"):
     """A value of the core memory, which an agent always sees. Written by agents; sets one key."""
 
     section: Literal["user", "agent"]
@@ -200,14 +212,14 @@ class CoreMemoryUpdated(Event, tag="core_memory_updated"):
     value: str
 
 
-class CoreMemoryDeleted(Event, tag="core_memory_deleted"):
+class CoreMemoryDeleted(Change, tag="core_memory_deleted"):
     """A key of the core memory is to be gone. Written by agents; removes it."""
 
     section: Literal["user", "agent"]
     key: Text
 
 
-class FactStored(Event, tag="fact_stored"):
+class FactStored(Change, tag="fact_stored"):
     """One value of a subject. Written by agents; sets what (chat_id, topic_key, kind, rank) is.
 
     rank: from 1 in a ranked list; 0 for a single value.
@@ -230,7 +242,7 @@ class FactStored(Event, tag="fact_stored"):
             raise ValueError("the rest of a list follows rank 1")
 
 
-class FactRemoved(Event, tag="fact_removed"):
+class FactRemoved(Change, tag="fact_removed"):
     """Facts of a subject are to be gone. Written by agents; removes those of a chat: all, or those of one
     kind, or one rank."""
 
@@ -240,7 +252,7 @@ class FactRemoved(Event, tag="fact_removed"):
     chat_id: str | None = None
 
 
-class SourceRegistered(Event, tag="source_registered"):
+class SourceRegistered(Change, tag="source_registered"):
     """A folder of documents is to be indexed. Written by `docs add`; adds a source, or says it anew.
 
     kind: `memory` for files that are searched as memories, `docs` for others.
@@ -254,14 +266,14 @@ class SourceRegistered(Event, tag="source_registered"):
     exclude: list[str] = []
 
 
-class SourceRemoved(Event, tag="source_removed"):
+class SourceRemoved(Change, tag="source_removed"):
     """A source is to be gone. Written by `docs remove`; removes it, and all its documents that were indexed
     before."""
 
     source_id: SourceId
 
 
-class DocumentIndexed(Event, tag="document_indexed"):
+class DocumentIndexed(Change, tag="document_indexed"):
     """A file as it was read. Written by `docs add`; adds a document or replaces its content.
 
     file: its path below the source's root, with `/`. version: sha256 of its bytes, in hex. size: in bytes.
@@ -277,7 +289,7 @@ class DocumentIndexed(Event, tag="document_indexed"):
     content: str = ""
 
 
-class DocumentRemoved(Event, tag="document_removed"):
+class DocumentRemoved(Change, tag="document_removed"):
     """A document is to be gone. Written by `docs add` and `docs remove`; it is, until it is indexed again."""
 
     source_id: SourceId

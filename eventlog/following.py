@@ -62,7 +62,7 @@ class Follower:
             number = self._lines.get(segment.path, -1) + 1 or _count_lines(fd, start) + 1
             tail_is_a_line = not segment.is_newest
             for line in read_lines(fd, start, number=number, tail_is_a_line=tail_is_a_line):
-                self._reached[segment.path], self._lines[segment.path] = line.end, line.number
+                self._reached[segment.path], self._lines[segment.path] = line.end, line.number - line.is_open
                 entry = entry_of(segment, line)
                 if entry is not None:
                     yield entry

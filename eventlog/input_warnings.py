@@ -62,7 +62,7 @@ def _meant(event: Event, name: str) -> str | None:
     # Imported here: most events have no unknown members.
     from difflib import get_close_matches
 
-    members = [member for member in event.__struct_fields__ if member != "at"]
+    members = [member for member in event.__struct_fields__ if member not in ("at", "wins", "highest_wins")]
     alias = next((member for member in _MEANT.get(name.lower(), ()) if member in members), None)
     if alias is not None or len(name) > _LONGEST_TYPO:
         return alias

@@ -14,7 +14,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.ambiguity import check_members, is_as_short_as_can_be
 from memlog.eventlog.damage import BadLine, check_text, why_not_json
 from memlog.eventlog.encoding import encoded_buffer
-from memlog.eventlog.events import TYPES, AnyEvent, Event
+from memlog.eventlog.events import TYPES, AnyEvent, Change, Event
 from memlog.eventlog.streams import belongs_in, stream_of
 from memlog.eventlog.upcast import Place, upcast
 
@@ -24,9 +24,11 @@ ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
 _SAID = -len(Event.__struct_fields__)
 """Where the members of an event of its own type end: the envelope stands behind them."""
 
+_CHANGE_SAID = -len(Change.__struct_fields__)
+
 _TAGS = {kind: tag for tag, kind in TYPES.items()}
 
-VERSION = 6
+VERSION = 7
 """Changes with any change to which lines are accepted, or to what `canonical` holds; part of the
 projection id."""
 
@@ -65,6 +67,8 @@ def decode(line: bytes, place: Place) -> Event:
         if not has_crc and _ends_nearly_with_crc(line):
             raise BadLine("bad_crc", bad.detail) from bad
         raise
+    if isinstance(event, Change) and not (event.wins is None or timestamps.is_written_form(event.wins)):
+        raise BadLine("invalid", f"wins {event.wins!r}")
     if not belongs_in(event, place.stream):
         raise BadLine("wrong_stream", f"belongs in {_home_of(event)}")
     return event
@@ -91,8 +95,9 @@ def canonical(event: Event) -> bytearray:
     Raises:
         BadLine: it holds an integer that JSON readers would not agree on.
     """
+    said = _CHANGE_SAID if isinstance(event, Change) else _SAID
     try:
-        return encoded_buffer((_TAGS[type(event)], *msgspec.structs.astuple(event)[:_SAID]), _canonical)
+        return encoded_buffer((_TAGS[type(event)], *msgspec.structs.astuple(event)[:said]), _canonical)
     except OverflowError as error:
         raise BadLine("invalid", "an integer is outside 64 bits") from error
 
@@ -108,6 +113,14 @@ def ends_with_crc(line: bytes) -> bool:
     if _TRAILER.fullmatch(line, len(line) - _TRAILER_LENGTH):
         raise BadLine("bad_crc")
     return False
+
+
+def is_whole(line: bytes) -> bool:
+    """Whether these are all bytes of a line that memlog wrote, so that it lacks no more than its newline."""
+    try:
+        return ends_with_crc(line)
+    except BadLine:
+        return False
 
 
 def _ends_nearly_with_crc(line: bytes) -> bool:
@@ -152,7 +165,15 @@ def _foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
         today = upcast(members, place)
     except ValueError as error:
         raise BadLine("invalid", str(error)) from error
-    return event_of(today)
+    event = event_of(today)
+    if isinstance(event, Change) and event.at is None:
+        event.wins = event.highest_wins = None
+    return event
+
+
+def envelope_of(event: Event) -> tuple[str, ...]:
+    """The members of its line that are no part of what it says."""
+    return (*ENVELOPE, "wins", "highest_wins") if isinstance(event, Change) else ENVELOPE
 
 
 def event_of(members: dict[str, Any]) -> Event:

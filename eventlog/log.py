@@ -9,29 +9,36 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
-from memlog.eventlog import disk, locks, privacy, timestamps
+from memlog.eventlog import disk, locks, log_format, privacy, timestamps
 from memlog.eventlog.acknowledgements import Durability as Durability
 from memlog.eventlog.acknowledgements import LookUp, OnStored, compared
 from memlog.eventlog.acknowledgements import Position as Position
-from memlog.eventlog.damage import BadLine
+from memlog.eventlog.clock import Clock
 from memlog.eventlog.draft import Draft, FindStream, draft, redactions_of
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.events import Event
 from memlog.eventlog.folders import entered, sync_folder
-from memlog.eventlog.line import ends_with_crc
+from memlog.eventlog.precedence import CAP, next_precedence
 from memlog.eventlog.seals.reading import SealWatch
-from memlog.eventlog.streams import SEALS, SegmentName, newest_segment, segment_names, segments_of
-from memlog.eventlog.writing import check_regular, identity, write_lines
+from memlog.eventlog.streams import (
+    SEALS,
+    SegmentName,
+    by_writer,
+    current_segments,
+    segment_names,
+    segments_of,
+)
+from memlog.eventlog.writers import Writer
+from memlog.eventlog.writing import identity, is_regular, write_lines
 
 # What seals is imported where it is called: most appends seal nothing.
 if TYPE_CHECKING:
-    from memlog.eventlog.seals.file import SealFile
+    from memlog.eventlog.seals.files import SealFiles
     from memlog.eventlog.seals.lines import Seal
     from memlog.eventlog.seals.losses import Loss
+    from memlog.eventlog.watermarks import OpenLoss
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 """A segment that has passed this gets no more lines."""
@@ -47,7 +54,9 @@ _CANNOT_CREATE = (
     errno.ELOOP,
 )
 _COMMIT_BYTES = 8 * 1024 * 1024
-_TAIL_BLOCK = 64 * 1024
+_SHORTLY = 0.1  # seconds to wait for what an append can do without
+_SECONDS_UNREMEMBERED = 1.0
+"""A restore may hide what a process appended after this from the next process."""
 
 
 class Log:
@@ -81,7 +90,11 @@ class Log:
         self._look_up = look_up
         self._on_stored = on_stored
         self._synced: set[tuple[int, int]] = set()
-        self._last_at: dict[tuple[int, int], tuple[int, str]] = {}
+        self._writer = Writer(store, lock_timeout=lock_timeout)
+        self._clock = Clock()
+        self._has_format = False
+        self._current: dict[tuple[str, str], SegmentName] = {}
+        self._remembered: dict[tuple[str, str, int], float] = {}
 
     def append(self, events: Iterable[Event | dict[str, Any] | bytes]) -> list[Position]:
         """Append `events` in their order and return where they stand, once all are durable.
@@ -92,7 +105,8 @@ class Log:
             BadInput: an event cannot be stored; none was written.
             NotFound: a redaction does not say where it goes, and no stream has its target; none was written.
             Busy: another writer held the stream for too long.
-            LogError: the log could not be written. Safe to try again with the same ids.
+            LogError: the log could not be written. Safe to try again with the same ids, unless a newer memlog
+                has written the log.
         """
         return self._all_stored([self.draft(event) for event in events])
 
@@ -132,27 +146,47 @@ class Log:
         for part in _parts(drafts):
             try:
                 outcomes += self._compared(stream, part, self._commit(stream, part))
-            except Busy as error:
+            except (Busy, LogError) as error:
                 outcomes += [error] * len(part)
             except OSError as error:
                 outcomes += [_not_stored(error, item) for item in part]
         return outcomes
 
     def _commit(self, stream: str, drafts: list[Draft]) -> list[Position]:
-        with self._locked_newest(stream) as (fd, segment):
-            at = self._next_at(fd)
-            offsets = write_lines(fd, [item.line(at) for item in drafts])
-            self._last_at[identity(fd)] = (disk.position(fd), at)
-            locks.release(fd)
-            # After unlocking, so that the syncs of several writers merge. A failed sync is never tried
-            # again: the kernel may have dropped the pages and would report success.
-            if self.durability == "fsync":
-                disk.sync_data(fd)
+        self._claim_format()
+        while True:
+            writer = self._writer.name()
+            try:
+                with self._locked_newest(stream, writer) as place:
+                    return self._written(stream, drafts, place)
+            except _NameTakenError:
+                # Other copies may have what the other file lacks, such as an older copy: what is appended now
+                # belongs in a file of another writer.
+                self._writer.retire(writer)
+
+    def _claim_format(self) -> None:
+        """Once a process: an append must stay fast."""
+        if not self._has_format:
+            log_format.claim(self.path, lock_timeout=self._lock_timeout)
+            self._has_format = True
+
+    def _written(self, stream: str, drafts: list[Draft], place: "_Place") -> list[Position]:
+        fd = place.fd
+        at = self._clock.next_at(fd)
+        lines, highest = self._stamped(drafts, place, at)
+        offsets = write_lines(fd, lines)
+        self._clock.wrote(fd, at, highest)
+        locks.release(fd)
+        self._remember(stream, place)
+        # After unlocking, so that the syncs of several writers merge. A failed sync is never tried
+        # again: the kernel may have dropped the pages and would report success.
+        if self.durability == "fsync":
+            disk.sync_data(fd)
         return [
             Position(
                 item.id,
                 stream,
-                segment.filename,
+                place.segment.filename,
                 offset,
                 self.durability,
                 memory_id=item.memory_id,
@@ -160,6 +194,21 @@ class Log:
             )
             for item, offset in zip(drafts, offsets, strict=True)
         ]
+
+    def _stamped(self, drafts: list[Draft], place: "_Place", at: str) -> tuple[list[bytes], str]:
+        """The lines of `drafts`, and the highest precedence of the stream with them; "" without changes."""
+        if not any(item.change_ts for item in drafts):
+            return [item.line(at) for item in drafts], ""
+        lines, highest = [], self._clock.highest(place.folder, place.names)
+        now = timestamps.now()
+        for item in drafts:
+            if not item.change_ts:
+                lines.append(item.line(at))
+                continue
+            wins = next_precedence(item.change_ts, now, highest, is_dated=item.is_dated)
+            highest = max(highest, wins)
+            lines.append(item.line(at, wins, highest if highest > wins else None))
+        return lines, highest
 
     def _compared(self, stream: str, drafts: list[Draft], positions: list[Position]) -> list[Position]:
         """`positions` with what was known of the ids that callers gave."""
@@ -180,104 +229,174 @@ class Log:
             Busy: another writer held a stream or the seals for too long.
             LogError: a segment could not be read, or the seals not be written.
         """
-        from memlog.eventlog.seals.file import SealFile
+        from memlog.eventlog.seals.files import SealFiles
 
-        made, seals = [], SealFile(self.path)
-        for stream in dict.fromkeys(segment.stream for segment in segments_of(self.path)[0]):
+        log_format.check_writable(self.path)
+        written = by_writer(segments_of(self.path)[0])
+        if not written:
+            return []
+        made, seals = [], SealFiles(self.path, self._writer.name())
+        # A plain name is no writer's, so whoever seals may close it.
+        for stream, writer in written:
+            if writer not in ("", seals.writer):
+                continue
             deadline = time.monotonic() + self._lock_timeout
             try:
                 with (
                     entered(self.path, stream) as folders,
-                    self._locked_last(stream, folders, deadline) as (_, segment),
+                    self._locked_last(stream, writer, folders, deadline) as place,
                 ):
-                    names = [name for name in segment_names(folders[-1]) if name <= segment]
+                    names = place.older_and_itself()
                     made += self._sealed(stream, names, deadline, seals, also_grown=True)
             except OSError as error:
                 raise _not_sealed(error, stream) from error
         return made
 
-    def accept_loss(self) -> "list[Seal]":
-        """Say that what is missing of sealed segments is lost, and seal what stands; return the new seals.
+    def accept_loss(self) -> "list[Seal | OpenLoss]":
+        """Say that what is missing is lost: what is there now of sealed segments is sealed, and of others
+        taken for all that was read. Return the new seals, and what was given up of segments without one.
 
         Raises:
-            Busy: another writer held the seals for too long.
+            Busy: another process held the seals, or the read model, for too long.
             LogError: a segment could not be read, or the seals not be written.
         """
+        from memlog.eventlog import watermarks
         from memlog.eventlog.seals import sealing
 
         try:
-            return sealing.accept_loss(self.path, lock_timeout=self._lock_timeout)
+            log_format.check_writable(self.path)
+            return [
+                *sealing.accept_loss(self.path, self._writer, lock_timeout=self._lock_timeout),
+                *watermarks.accept_open_losses(self.store, lock_timeout=self._lock_timeout),
+            ]
         except OSError as error:
             raise _not_sealed(error, self.path.name) from error
 
-    def losses(self) -> "list[Loss]":
-        """The sealed segments that are gone or shorter than their seal says, and nobody has accepted it.
+    def own_writers(self) -> tuple[str, ...]:
+        """The names under which this copy of the store appends, or did; none before its first append."""
+        return self._writer.own_names()
+
+    def losses(self) -> "list[Loss | OpenLoss]":
+        """The segments that are gone or shorter than their seal says, or lack what was read of them, and
+        nobody has accepted it.
 
         Raises:
-            LogError: the seals cannot be read.
+            LogError: the seals, or a segment, cannot be read.
         """
         from memlog.eventlog.seals.losses import losses
+        from memlog.eventlog.watermarks import open_losses
 
         try:
-            return losses(self.path)
+            return [*losses(self.path), *open_losses(self.store)]
         except OSError as error:
-            message = f"{self.path.name}/{SEALS}: {error.strerror or error}"
+            message = f"{error.filename or f'{self.path.name}/{SEALS}'}: {error.strerror or error}"
             raise LogError(message, hint="see that it can be read") from error
 
     @contextmanager
-    def _locked_newest(self, stream: str) -> Iterator[tuple[int, SegmentName]]:
-        """The stream's newest segment, open and locked, with room for more."""
+    def _locked_newest(self, stream: str, writer: str) -> Iterator["_Place"]:
+        """The writer's current segment of a stream, open and locked, with room for more.
+
+        Raises:
+            _NameTakenError: it is not what the writer made of it.
+        """
         deadline = time.monotonic() + self._lock_timeout
         with entered(self.path, stream, make=True) as folders:
             while True:
-                with self._locked_last(stream, folders, deadline) as (fd, segment):
-                    if self._has_room(stream, segment, fd):
-                        self._sync_names(folders, fd)
-                        yield fd, segment
+                with self._locked_last(stream, writer, folders, deadline) as place:
+                    if not self._is_own(stream, place):
+                        raise _NameTakenError(
+                            errno.EEXIST, "another file has its name", place.segment.filename
+                        )
+                    if self._has_room(stream, place):
+                        self._sync_names(folders, place.fd)
+                        yield place
                         return
                     # Sealed before its successor stands: a kill between the two leaves nothing unsealed.
-                    self._sealed(stream, segment_names(folders[-1]), deadline)
-                    successor = segment.successor(timestamps.now()[:10]).filename
-                    disk.close(privacy.open_file(successor, disk.APPEND | disk.NEW, folder=folders[-1]))
+                    self._sealed(stream, place.older_and_itself(), deadline)
+                    successor = place.segment.successor(timestamps.today())
+                    successor = self._unused(stream, successor, folders[-1])
+                    disk.close(_open(successor, disk.APPEND | disk.NEW, folders[-1]))
 
     @contextmanager
     def _locked_last(
-        self, stream: str, folders: list[int], deadline: float
-    ) -> Iterator[tuple[int, SegmentName]]:
-        """The stream's newest segment, open and locked. Where there is none, it is made."""
+        self, stream: str, writer: str, folders: list[int], deadline: float
+    ) -> Iterator["_Place"]:
+        """The writer's current segment of a stream, open and locked. Where it has none, one is made."""
         while True:
-            segment = newest_segment(folders[-1]) or SegmentName(timestamps.now()[:10])
-            fd = privacy.open_file(segment.filename, disk.APPEND | disk.CREATE, folder=folders[-1])
+            # To list a folder takes longer the more segments it has: once, under the lock, is enough.
+            segment, flags = self._current.pop((stream, writer), None), disk.APPEND
+            if segment is None:
+                segment, flags = _current(segment_names(folders[-1]), writer), disk.APPEND | disk.CREATE
+            if segment is None:
+                segment = self._unused(stream, SegmentName(timestamps.today(), 0, writer), folders[-1])
             try:
-                check_regular(fd)
+                fd = _open(segment, flags, folders[-1])
+            except FileNotFoundError:
+                if flags & disk.CREATE:
+                    raise
+                continue
+            try:
                 locks.acquire(fd, f"{stream}/{segment.filename}", max(0, deadline - time.monotonic()))
-                if _is_still_newest(fd, folders[-1], segment):
-                    yield fd, segment
+                names = segment_names(folders[-1])
+                if _has_its_name(fd, folders[-1], segment) and _current(names, writer) == segment:
+                    self._current[stream, writer] = segment
+                    yield _Place(fd, segment, folders[-1], names)
                     return
             finally:
                 disk.close(fd)
             if time.monotonic() > deadline:
                 raise Busy(f"{stream} changed again and again", hint="try again")
 
-    def _has_room(self, stream: str, segment: SegmentName, fd: int) -> bool:
-        """Whether a line that comes today may stand in the locked segment."""
-        is_of_today = segment.day >= timestamps.now()[:10] and disk.status(fd).st_size < SEGMENT_BYTES
-        return is_of_today and not self._seals.is_sealed(stream, segment.filename)
+    def _unused(self, stream: str, segment: SegmentName, folder: int) -> SegmentName:
+        """The name of a segment that is to be made, unless one had it and is gone."""
+        has_made = self._writer.has_made(stream, segment.filename)
+        # In this order: another process may be making it.
+        if has_made and segment not in segment_names(folder):
+            raise _NameTakenError(errno.ENOENT, "a segment that is gone had its name", segment.filename)
+        return segment
+
+    def _is_own(self, stream: str, place: "_Place") -> bool:
+        """Whether the locked segment is what this writer made of it: no other file has taken its place, and
+        it is no shorter than it was."""
+        status = disk.status(place.fd)
+        if self._clock.has_shrunk(status):
+            return False
+        # An empty file may have got the inode of one that is gone.
+        is_known = status.st_size > 0 and (stream, place.segment.filename, status.st_ino) in self._remembered
+        return is_known or self._writer.has_written(stream, place.segment.filename, place.fd)
+
+    def _remember(self, stream: str, place: "_Place") -> None:
+        """Not at each append, which this process alone sees: to remember costs a write."""
+        now, key = time.monotonic(), (stream, place.segment.filename, disk.status(place.fd).st_ino)
+        if now < self._remembered.get(key, -_SECONDS_UNREMEMBERED) + _SECONDS_UNREMEMBERED:
+            return
+        # The lines are written: what is not remembered costs no more than the view of a loss.
+        with suppress(OSError, Busy):
+            self._writer.remember(stream, place.segment.filename, place.fd, lock_timeout=_SHORTLY)
+        self._remembered[key] = now
+
+    def _has_room(self, stream: str, place: "_Place") -> bool:
+        """Whether a line that comes now may stand in the locked segment."""
+        now, day = timestamps.now(), place.segment.day
+        # A clock that goes back some seconds at midnight begins no segment.
+        is_of_today = now[:10] == day or now[:10] < day <= timestamps.shifted(now, CAP)[:10]
+        has_room = is_of_today and disk.status(place.fd).st_size < SEGMENT_BYTES
+        return has_room and not self._seals.is_sealed(stream, place.segment)
 
     def _sealed(
         self,
         stream: str,
         names: list[SegmentName],
         deadline: float,
-        seals: "SealFile | None" = None,
+        seals: "SealFiles | None" = None,
         *,
         also_grown: bool = False,
     ) -> "list[Seal]":
         from memlog.eventlog.seals import sealing
-        from memlog.eventlog.seals.file import SealFile
+        from memlog.eventlog.seals.files import SealFiles
 
         return sealing.seal(
-            seals or SealFile(self.path),
+            seals or SealFiles(self.path, self._writer.name()),
             stream,
             [name.filename for name in names],
             lock_timeout=max(0, deadline - time.monotonic()),
@@ -299,15 +418,19 @@ class Log:
             sync_folder(self.store.parent)
         self._synced.add(segment)
 
-    def _next_at(self, fd: int) -> str:
-        """Now, but never lower than the last `at` of the segment (clocks go back)."""
-        known, last = self._last_at.get(identity(fd), (0, ""))
-        size = disk.status(fd).st_size
-        if size < known:  # an older copy was put back
-            known, last = 0, ""
-        if size > known:
-            last = max(last, _last_at(fd, known, size))
-        return max(timestamps.now(), last)
+
+class _Place(NamedTuple):
+    """A segment that is open and locked, the descriptor of its stream's folder, and the segments in that."""
+
+    fd: int
+    segment: SegmentName
+    folder: int
+    names: list[SegmentName]
+
+    def older_and_itself(self) -> list[SegmentName]:
+        """The segments of its writer up to it."""
+        own = [name for name in self.names if name.writer == self.segment.writer]
+        return [name for name in own if name.age <= self.segment.age]
 
 
 def _parts(drafts: list[Draft]) -> Iterator[list[Draft]]:
@@ -324,41 +447,43 @@ def _parts(drafts: list[Draft]) -> Iterator[list[Draft]]:
         yield part
 
 
-def _is_still_newest(fd: int, folder: int, segment: SegmentName) -> bool:
-    """Whether, under the lock, the name is still that of the locked file and no newer segment was made."""
+def _current(names: list[SegmentName], writer: str) -> SegmentName | None:
+    return current_segments(names).get(writer)
+
+
+def _has_its_name(fd: int, folder: int, segment: SegmentName) -> bool:
+    """Whether, under the lock, the name is still that of the locked file."""
     try:
         standing = disk.look(segment.filename, folder=folder)
     except FileNotFoundError:
         return False
-    return (standing.st_dev, standing.st_ino) == identity(fd) and newest_segment(folder) == segment
+    return (standing.st_dev, standing.st_ino) == identity(fd)
 
 
-class _Stamp(msgspec.Struct):
-    at: str | None = None
+class _NameTakenError(OSError):
+    """Something else has the name of a writer's segment."""
 
 
-def _last_at(fd: int, start: int, end: int) -> str:
-    """The `at` of the last line of memlog's from `start`, where a line begins, to `end`; "" where none is."""
-    begin = max(start, end - _TAIL_BLOCK)
-    while True:
-        lines = disk.read(fd, end - begin, begin).split(b"\n")
-        for line in reversed(lines if begin == start else lines[1:]):
-            at = _at_of(line)
-            if at:
-                return at
-        if begin == start:
-            return ""
-        begin = max(start, end - 8 * (end - begin))
+def _open(segment: SegmentName, flags: int, folder: int) -> int:
+    """A descriptor of a writer's segment.
 
-
-def _at_of(line: bytes) -> str:
-    """Of a damaged or foreign line none: it could date all that follows to the year 9999."""
-    line = line.strip(b"\0")  # a power cut may have left them around it
+    Raises:
+        _NameTakenError: a folder, a link or a device has its name. OSError: it cannot be opened.
+    """
     try:
-        at = msgspec.json.decode(line, type=_Stamp).at if ends_with_crc(line) else None
-    except (BadLine, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return ""
-    return at if at is not None and timestamps.is_written_form(at) else ""
+        fd = privacy.open_file(segment.filename, flags, folder=folder)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENXIO):
+            raise
+        raise _NameTakenError(errno.EEXIST, "another file has its name", segment.filename) from error
+    try:
+        if is_regular(fd):
+            return fd
+    except OSError:
+        disk.close(fd)
+        raise
+    disk.close(fd)
+    raise _NameTakenError(errno.EEXIST, "no regular file has its name", segment.filename)
 
 
 def _not_sealed(error: OSError, stream: str) -> LogError:

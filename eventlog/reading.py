@@ -14,11 +14,19 @@ from msgspec.structs import replace
 
 from memlog.eventlog import disk
 from memlog.eventlog.damage import BadLine, check_length
-from memlog.eventlog.events import Event, Redacted, tag_of
+from memlog.eventlog.events import Change, Event, Redacted, tag_of
 from memlog.eventlog.identity import content_hash
-from memlog.eventlog.line import BOM, ENVELOPE, decode, is_blank
+from memlog.eventlog.line import BOM, decode, envelope_of, is_blank
+from memlog.eventlog.precedence import precedence
 from memlog.eventlog.segment import Line, line_at, opened, read_lines
-from memlog.eventlog.streams import Segment, chat_of_stream, conversation_stream, segments_of
+from memlog.eventlog.streams import (
+    Segment,
+    SegmentName,
+    by_writer,
+    chat_of_stream,
+    conversation_stream,
+    segments_of,
+)
 from memlog.eventlog.upcast import Place
 
 _TAIL = 16 * 1024
@@ -54,10 +62,15 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
         return self.segment.stream, self.id
 
     @property
-    def order(self) -> tuple[str, int, int, str]:
-        """(ts, segment, offset), the one order, and the stream for what is equal in it."""
-        ts = "" if isinstance(self.event, BadLine) else self.event.ts or ""
-        return ts, self.segment.name.order, self.line.offset, self.segment.stream
+    def ts(self) -> str:
+        """When it happened; "" where it holds no event."""
+        return "" if isinstance(self.event, BadLine) else self.event.ts or ""
+
+    @property
+    def order(self) -> tuple[str, SegmentName, int, str]:
+        """What sorts it among others: when it happened, of a change its precedence; then where it stands."""
+        time = precedence(self.event, self.segment.name) if isinstance(self.event, Change) else self.ts
+        return time, self.segment.name, self.line.offset, self.segment.stream
 
     @property
     def at(self) -> str:
@@ -172,15 +185,15 @@ def accepted(segments: Sequence[Segment], leave_out: Callable[[Entry, str], None
 def last_entries(segments: list[Segment], count: int) -> list[Entry]:
     """The last `count` lines of `segments`, in the order of their appending as far as it is known.
 
-    A line without `at` counts as appended with the line before it in its stream.
+    A line without `at` counts as appended with the line before it of its stream and writer.
     """
     found: list[tuple[str, Entry]] = []
-    for stream in dict.fromkeys(segment.stream for segment in segments):
+    for written in by_writer(segments).values():
         at = ""
-        for entry in _last_of_stream([each for each in segments if each.stream == stream], count):
+        for entry in _last_of_writer(written, count):
             at = max(at, entry.at or entry.segment.name.day)
             found.append((at, entry))
-    # Sorting keeps the order within a stream.
+    # Sorting keeps the order of each writer.
     found.sort(key=lambda each: each[0])
     return [entry for _, entry in found][max(0, len(found) - count) :]
 
@@ -191,7 +204,7 @@ def last_at(segments: Iterable[Segment]) -> str | None:
     Days of segments are days of appending, so of all but those of the last day nothing is read; and of a
     segment no more than its last lines, unless others have written them.
     """
-    newest = {segment.stream: segment for segment in segments}.values()
+    newest = [written[-1] for written in by_writer(segments).values()]
     for day in sorted({segment.name.day for segment in newest}, reverse=True):
         at = max(_last_at(segment) for segment in newest if segment.name.day == day)
         if at:
@@ -208,13 +221,19 @@ def todays_members(entry: Entry) -> dict[str, Any]:
     event, data = entry.event, entry.line.data
     if isinstance(event, BadLine) or data is None:
         raise TypeError("a bad line has no members")
-    envelope = {"type": tag_of(event), "id": event.id, "ts": event.ts, "at": event.at, "v": event.v}
+    names = envelope_of(event)
+    envelope = {
+        name: getattr(event, name, None)
+        for name in ("id", "ts", "at", "wins", "highest_wins", "v")
+        if name in names
+    }
     known: dict[str, Any] = msgspec.to_builtins(event)
     unknown = _raw_members.decode(data.removeprefix(BOM)).items()
     return (
-        {name: value for name, value in envelope.items() if value is not None}
-        | {name: value for name, value in known.items() if name not in ENVELOPE}
-        | {name: raw for name, raw in unknown if name not in (*ENVELOPE, *event.__struct_fields__)}
+        {"type": tag_of(event)}
+        | {name: value for name, value in envelope.items() if value is not None}
+        | {name: value for name, value in known.items() if name not in names}
+        | {name: raw for name, raw in unknown if name not in (*names, *event.__struct_fields__)}
     )
 
 
@@ -245,7 +264,7 @@ def why_left_out(entry: Entry, known: dict[Key, bytes], redacted: set[Key]) -> s
     return "duplicate" if known[key] == entry.content else "conflict"
 
 
-def _last_of_stream(segments: list[Segment], count: int) -> list[Entry]:
+def _last_of_writer(segments: list[Segment], count: int) -> list[Entry]:
     last: list[Entry] = []
     for segment in reversed(segments):
         last = [*_last_of_segment(segment, count - len(last)), *last]

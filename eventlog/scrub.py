@@ -15,16 +15,20 @@ from msgspec.structs import replace
 
 from memlog.eventlog import disk, locks
 from memlog.eventlog.damage import MAX_LINE
+from memlog.eventlog.erasures import is_due
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import entered
 from memlog.eventlog.line import ERASING
-from memlog.eventlog.reading import Key, entry_of, is_redacted, reading
-from memlog.eventlog.seals.file import SealFile, read_seals
+from memlog.eventlog.reading import Key, reading
+from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.held import held_in
+from memlog.eventlog.seals.lines import Seal
+from memlog.eventlog.seals.losses import differing
 from memlog.eventlog.seals.sealing import blank, reseal
 from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment
-from memlog.eventlog.writing import check_regular, identity, overwrite_all
+from memlog.eventlog.writing import check_regular, identity, keeping_time, overwrite_all
 
 _BLOCK = 1024 * 1024
 _SPACE = b" "
@@ -32,6 +36,7 @@ _SPACE = b" "
 SealState = Literal[
     "none",  # the segment has none
     "renewed",  # a new one stands in the place of the old one, whose hash is blank
+    "arriving",  # bytes are still to come from its writer: the seal is blank until they are here
     "unlike",  # the segment was not as it was sealed before it was erased: the seal stays, and says so
 ]
 
@@ -59,7 +64,7 @@ def due_lines(segments: Iterable[Segment], redacted: set[Key]) -> Iterator[tuple
             continue
         with reading(segment) as fd:
             lines = read_lines(fd, tail_is_a_line=not segment.is_newest)
-            found = [replace(line, data=None) for line in lines if _is_due(fd, segment, line, redacted)]
+            found = [replace(line, data=None) for line in lines if is_due(fd, segment, line, redacted)]
         if found:
             yield segment, found
 
@@ -69,7 +74,7 @@ def erase(
     lines: Iterable[Line],
     redacted: Container[Key],
     *,
-    seals: SealFile,
+    seals: SealFiles,
     lock_timeout: float,
     around: Callable[[int], AbstractContextManager[None]],
 ) -> Erased:
@@ -81,10 +86,11 @@ def erase(
         Busy: another process held the segment for too long.
         LogError: it was replaced meanwhile. OSError: it cannot be written. The next run finishes it.
     """
+    is_foreign = segment.name.writer not in ("", seals.writer)
     with _locked(segment, lock_timeout) as fd:
-        due = [line for line in lines if _is_due(fd, segment, _again(fd, line), redacted)]
-        state = _before(seals, segment, fd, lock_timeout) if due else "none"
-        with around(fd):
+        due = [line for line in lines if is_due(fd, segment, _again(fd, line), redacted)]
+        state = _before(seals, segment, fd, due, lock_timeout, is_foreign=is_foreign) if due else "none"
+        with around(fd), keeping_time(fd, is_foreign):
             _overwrite(fd, due)
     if state == "renewed":
         renew_seal(seals, segment, lock_timeout)
@@ -92,18 +98,22 @@ def erase(
 
 
 def unfinished(segments: Iterable[Segment]) -> list[Segment]:
-    """The segments whose seal is blank: they were being erased when memlog was killed.
+    """The segments whose seals an erasure has not reached: it was killed between the two, or the seal came
+    from another writer after its segment was erased here.
 
     Raises:
-        OSError: the seals cannot be read.
+        OSError: the seals or a segment cannot be read.
     """
     found = list(segments)
-    standing = read_seals(found[0].log).standing if found else {}
-    blanked = {name for name, seal in standing.items() if seal.is_blank}
-    return [segment for segment in found if _name(segment) in blanked]
+    if not found:
+        return []
+    log = found[0].log
+    due = {name for name, seal in read_seals(log).standing.items() if seal.is_blank}
+    due |= {each.seal.name for each in differing(log) if each.state == "erased here"}
+    return [segment for segment in found if _name(segment) in due]
 
 
-def renew_seal(seals: SealFile, segment: Segment, lock_timeout: float) -> None:
+def renew_seal(seals: SealFiles, segment: Segment, lock_timeout: float) -> None:
     """Have the seal of an erased segment say what it holds now. Nothing, where that is so already.
 
     Raises:
@@ -112,17 +122,28 @@ def renew_seal(seals: SealFile, segment: Segment, lock_timeout: float) -> None:
     reseal(seals, *_name(segment), lock_timeout=lock_timeout)
 
 
-def _before(seals: SealFile, segment: Segment, fd: int, lock_timeout: float) -> SealState:
-    """Take the hash out of the seal, where the segment is what it says, or has only grown since: another hash
-    must never be made for what somebody else has changed."""
+def _before(
+    seals: SealFiles, segment: Segment, fd: int, due: list[Line], lock_timeout: float, *, is_foreign: bool
+) -> SealState:
+    """Take the hash out of the seals, where the segment is what one of them says, with the lines `due` or
+    without, or has only grown since: another hash must never be made for what somebody else has changed."""
     seals.refresh()
     seal = seals.standing(*_name(segment))
     if seal is None:
         return "none"
-    if not (seal.is_blank or seal.sha256 == held_in(fd, seal.bytes).sha256):
+    if is_foreign and disk.status(fd).st_size < seal.bytes:
+        blank(seals, *_name(segment), lock_timeout=lock_timeout)
+        return "arriving"
+    last = seals.last(*_name(segment))
+    if not (seal.is_blank or any(_is_sealed(fd, each, due) for each in last)):
         return "unlike"
     blank(seals, *_name(segment), lock_timeout=lock_timeout)
     return "renewed"
+
+
+def _is_sealed(fd: int, seal: Seal, due: list[Line]) -> bool:
+    """Whether the open segment begins with what a seal says, with the lines `due` or without."""
+    return any(seal.sha256 == held_in(fd, seal.bytes, erased).sha256 for erased in ([], due))
 
 
 @contextmanager
@@ -155,23 +176,6 @@ def _overwrite(fd: int, lines: list[Line]) -> None:
     for line in lines:
         overwrite_all(fd, _SPACE, line.offset)
     disk.sync_data(fd)
-
-
-def _is_due(fd: int, segment: Segment, line: Line, redacted: Container[Key]) -> bool:
-    """Whether a line is to be gone and still says something, or was being erased."""
-    if (line.data or disk.read(fd, 1, line.offset)).startswith(ERASING):
-        return True
-    entry = entry_of(segment, line)
-    if entry is None or not is_redacted(entry, redacted):
-        return False
-    return line.data is not None or not _is_blank(fd, line)
-
-
-def _is_blank(fd: int, line: Line) -> bool:
-    """Of a line that is too long to be loaded."""
-    end = line.offset + line.length
-    blocks = (disk.read(fd, min(_BLOCK, end - start), start) for start in range(line.offset, end, _BLOCK))
-    return all(block.isspace() for block in blocks)
 
 
 def _again(fd: int, line: Line) -> Line:

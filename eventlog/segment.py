@@ -1,6 +1,7 @@
 """Reading one segment: its lines, and the fingerprint of what was read."""
 
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -10,6 +11,7 @@ import msgspec
 from memlog.eventlog import disk
 from memlog.eventlog.damage import MAX_LINE
 from memlog.eventlog.folders import entered
+from memlog.eventlog.line import is_whole
 
 _READ_BLOCK = 1024 * 1024
 _CHAIN_BLOCK = 64 * 1024
@@ -60,8 +62,9 @@ def read_lines(
 ) -> Iterator[Line]:
     r"""The lines from `start`, where a line begins, to `end` (None: as far as the file goes).
 
-    Lines end at b"\n" and nothing else. Bytes behind the last newline are a line only where
-    `tail_is_a_line`; elsewhere a writer may still be at them. NUL bytes around a line are left out of it.
+    Lines end at b"\n" and nothing else. Bytes behind the last newline are a line where `tail_is_a_line`, or
+    where they are a whole one of memlog's; others a writer may still be at. NUL bytes around a line are left
+    out of it.
     """
     offset = position = start
     has_nuls = False
@@ -82,8 +85,8 @@ def read_lines(
             offset += pending_length + 1
             number += 1
             pending, pending_length = [next_first], len(next_first)
-    if tail_is_a_line and pending_length:
-        data = b"".join(pending) if pending_length <= MAX_LINE else None
+    data = b"".join(pending) if pending_length <= MAX_LINE else None
+    if pending_length and (tail_is_a_line or (data is not None and is_whole(data))):
         yield _without_nuls(Line(offset, number, pending_length, offset + pending_length, data))
 
 
@@ -102,6 +105,21 @@ def line_at(log: Path, stream: str, filename: str, offset: int, length: int) -> 
     """The bytes of one line."""
     with opened(log, stream, filename) as fd:
         return disk.read(fd, length, offset)
+
+
+def read_blanked(fd: int, length: int, offset: int, blanked: Sequence[Line]) -> bytes:
+    """As `disk.read`, with spaces in the place of the lines `blanked`, which are in order."""
+    data = disk.read(fd, length, offset)
+    if not blanked:
+        return data
+    found = bytearray(data)
+    first = bisect_right(blanked, offset, key=lambda line: line.end)
+    last = bisect_left(blanked, offset + len(data), key=lambda line: line.offset)
+    for line in blanked[first:last]:
+        start = max(0, line.offset - offset)
+        end = max(start, min(len(data), line.offset + line.length - offset))
+        found[start:end] = b" " * (end - start)
+    return bytes(found)
 
 
 class Fingerprint(msgspec.Struct, frozen=True):
@@ -127,24 +145,33 @@ class Fingerprint(msgspec.Struct, frozen=True):
         """Whether all bytes before the offset are what they were."""
         return fingerprint(fd, self.offset) == self
 
-    def extended(self, fd: int, offset: int) -> "Fingerprint":
-        """The fingerprint of a longer prefix of the same file."""
+    def matches_rest(self, fd: int) -> bool:
+        """Whether the bytes between the last whole block and the offset are what they were."""
+        start = self.offset // _CHAIN_BLOCK * _CHAIN_BLOCK
+        return sha256(disk.read(fd, self.offset - start, start)).digest() == self.rest
+
+    def extended(self, fd: int, offset: int, blanked: Sequence[Line] = ()) -> "Fingerprint":
+        """The fingerprint of a longer prefix of the same file, as it is when the lines `blanked` are erased.
+
+        blanked: in order.
+        """
         chain = self.chain
         whole_before, whole = self.offset // _CHAIN_BLOCK, offset // _CHAIN_BLOCK
         for block in range(whole_before, whole):
-            chain = sha256(chain + disk.read(fd, _CHAIN_BLOCK, block * _CHAIN_BLOCK)).digest()
-        rest = disk.read(fd, offset - whole * _CHAIN_BLOCK, whole * _CHAIN_BLOCK)
-        return Fingerprint(offset, _tail_hash(fd, offset), chain, sha256(rest).digest())
+            chain = sha256(chain + read_blanked(fd, _CHAIN_BLOCK, block * _CHAIN_BLOCK, blanked)).digest()
+        rest = read_blanked(fd, offset - whole * _CHAIN_BLOCK, whole * _CHAIN_BLOCK, blanked)
+        return Fingerprint(offset, _tail_hash(fd, offset, blanked), chain, sha256(rest).digest())
 
 
-def fingerprint(fd: int, offset: int) -> Fingerprint:
-    """The fingerprint of the first `offset` bytes of the open file."""
-    return UNREAD.extended(fd, offset)
+def fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fingerprint:
+    """The fingerprint of the first `offset` bytes of the open file, as it is when the lines `blanked` are
+    erased."""
+    return UNREAD.extended(fd, offset, blanked)
 
 
-def _tail_hash(fd: int, offset: int) -> bytes:
+def _tail_hash(fd: int, offset: int, blanked: Sequence[Line] = ()) -> bytes:
     start = max(0, offset - _TAIL)
-    return sha256(disk.read(fd, offset - start, start)).digest()
+    return sha256(read_blanked(fd, offset - start, start, blanked)).digest()
 
 
 UNREAD = Fingerprint(0, sha256().digest(), b"", sha256().digest())

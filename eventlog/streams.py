@@ -6,6 +6,8 @@ and that `_` makes it neither `.` nor `..`.
 
 import errno
 import re
+from collections import defaultdict
+from collections.abc import Container, Iterable
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -17,14 +19,20 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import ConversationEvent, Event, Redacted
 
 CONVERSATIONS = "conversations"
+FORMAT = "FORMAT"
+"""The file beside the streams that names the log's format; see `memlog.eventlog.log_format`."""
 SEALS = "seals.jsonl"
-"""The file beside the streams; see `memlog.eventlog.seals`."""
+"""The file of seals beside the streams of an older memlog; see `memlog.eventlog.seals`."""
 
 _NAME_LIMIT = 255  # bytes, on every file system in use
 _PROJECT_HINT = "a project has a name, such as work or anna"
 _FOLDER_LIMIT = 120
 _FOLDER_HEAD = 80
-_SEGMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.(\d{4}))?\.jsonl", re.ASCII)
+_WRITER = "[a-z][a-z2-7]{5}"
+_SEGMENT = re.compile(
+    rf"(\d{{4}}-\d\d-\d\d)(?:\.({_WRITER}))?(?:\.(\d{{4}}|[1-9]\d{{4,17}}))?\.jsonl", re.ASCII
+)
+_SEALS = re.compile(rf"seals(?:\.({_WRITER}))?\.jsonl")
 _CONVERSATION = rf"{CONVERSATIONS}/[^/\x00-\x1f\x7f]*_[^/\x00-\x1f\x7f]*"
 _SHORTENED = rf".{{{_FOLDER_HEAD}}}~[0-9a-f]{{16}}"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-.")
@@ -133,32 +141,50 @@ def belongs_in(event: Event, stream: str) -> bool:
 
 
 class SegmentName(msgspec.Struct, frozen=True, order=True):
-    """A segment's day and number, in the order in which segments follow each other."""
+    """The day, number and writer of a segment, in the order in which segments of a stream are listed.
+
+    number: counts the segments of a writer in a stream, whatever their days: the greatest is the current one.
+        Of plain names, which have no writer, it counts those of one day.
+    writer: six characters; "" for a plain name, which memlog reads and never appends to.
+    """
 
     day: str
     number: int = 0
+    writer: str = ""
 
     @classmethod
     def parse(cls, filename: str) -> "SegmentName | None":
         """The name that a file carries; None where the file is no segment."""
         match = _SEGMENT.fullmatch(filename)
-        if match is None or match[2] == "0000" or not _is_day(match[1]):
+        if match is None or match[3] == "0000" or not _is_day(match[1]):
             return None
-        return cls(match[1], int(match[2] or 0))
+        return cls(match[1], int(match[3] or 0), match[2] or "")
 
     @property
     def filename(self) -> str:
-        """`2026-02-24.jsonl`, `2026-02-24.0001.jsonl` …"""
-        return f"{self.day}.jsonl" if self.number == 0 else f"{self.day}.{self.number:04d}.jsonl"
+        """`2026-11-23.k7f3qz.jsonl`, `2026-11-24.k7f3qz.0001.jsonl`; of a plain name `2026-02-24.jsonl`."""
+        writer = f".{self.writer}" if self.writer else ""
+        number = f".{self.number:04d}" if self.number else ""
+        return f"{self.day}{writer}{number}.jsonl"
 
     @property
-    def order(self) -> int:
-        """One number that sorts as the name does: `202602240001`."""
-        return int(self.day.replace("-", "")) * 10_000 + self.number
+    def age(self) -> tuple[int, str]:
+        """Sorts the segments of one writer by their making: a clock may go back, the number does not."""
+        return (self.number, self.day) if self.writer else (0, f"{self.day} {self.number:018d}")
 
     def successor(self, today: str) -> "SegmentName":
-        """The name of the segment that is made after this one on the day `today`."""
-        return SegmentName(today) if today > self.day else SegmentName(self.day, self.number + 1)
+        """The name of the segment that its writer makes after this one on the day `today`."""
+        return SegmentName(today, self.number + 1, self.writer)
+
+
+def current_segments(names: Iterable[SegmentName]) -> dict[str, SegmentName]:
+    """By writer the segment that was made last, to which alone the writer appends."""
+    found: dict[str, SegmentName] = {}
+    for name in names:
+        known = found.get(name.writer)
+        if known is None or known.age < name.age:
+            found[name.writer] = name
+    return found
 
 
 def _is_day(text: str) -> bool:
@@ -172,7 +198,9 @@ def _is_day(text: str) -> bool:
 class Segment(msgspec.Struct, frozen=True):
     """One JSONL file of a stream.
 
-    is_newest: the one that is appended to, whose tail may be pending. Where the last one is sealed, none is.
+    is_newest: lines may still come to it, from its writer or by a file sync, so its tail may be pending: one
+        with a name of a writer until it is sealed; of plain names the last one until it is sealed. This
+        depends on the files alone, never on the machine that reads.
     """
 
     log: Path
@@ -186,10 +214,12 @@ class Segment(msgspec.Struct, frozen=True):
         return self.log / self.stream / self.name.filename
 
 
-def newest_segment(folder: Path | int) -> SegmentName | None:
-    """The newest segment in a stream's folder, which may be a descriptor; None where it has none."""
-    names = segment_names(folder)
-    return names[-1] if names else None
+def by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str], list[Segment]]:
+    """By (stream, writer) the segments in the order in which they were made."""
+    found: defaultdict[tuple[str, str], list[Segment]] = defaultdict(list)
+    for segment in segments:
+        found[segment.stream, segment.name.writer].append(segment)
+    return {key: sorted(written, key=lambda segment: segment.name.age) for key, written in found.items()}
 
 
 def segment_names(folder: Path | int) -> list[SegmentName]:
@@ -210,8 +240,7 @@ def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
     sealed = sealed_bytes(log)
     for stream, folder in folders:
         names, others = _segment_names(folder)
-        open_ones = [name for name in names[-1:] if (stream, name.filename) not in sealed]
-        segments += [Segment(log, stream, name, name in open_ones) for name in names]
+        segments += _segments(log, stream, names, sealed)
         strangers += others
     return segments, sorted(strangers)
 
@@ -219,7 +248,7 @@ def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
 def segments_in(log: Path, stream: str) -> list[Segment]:
     """The segments of one stream, as in `segments_of`; none where its folder is gone, or is a link."""
     from memlog.eventlog.folders import entered
-    from memlog.eventlog.seals.reading import SealWatch
+    from memlog.eventlog.seals.losses import sealed_bytes
 
     try:
         with entered(log, stream) as folders:
@@ -228,9 +257,39 @@ def segments_in(log: Path, stream: str) -> list[Segment]:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             raise
         return []
-    watch = SealWatch(log)
-    open_ones = [name for name in names[-1:] if not watch.is_sealed(stream, name.filename)]
-    return [Segment(log, stream, name, name in open_ones) for name in names]
+    sealed = sealed_bytes(log)
+    return _segments(log, stream, names, sealed)
+
+
+def _segments(
+    log: Path, stream: str, names: list[SegmentName], sealed: Container[tuple[str, str]]
+) -> list[Segment]:
+    last_plain = current_segments(names).get("")
+
+    def is_open(name: SegmentName) -> bool:
+        gets_lines = name.writer != "" or name == last_plain
+        return gets_lines and (stream, name.filename) not in sealed
+
+    return [Segment(log, stream, name, is_open(name)) for name in names]
+
+
+def is_writer(name: str) -> bool:
+    """Whether this is the name of a writer, so that it can be part of a segment's."""
+    return re.fullmatch(_WRITER, name, re.ASCII) is not None
+
+
+def seals_file(writer: str) -> str:
+    """The name of the file with the seals that a writer made."""
+    return f"seals.{writer}.jsonl" if writer else SEALS
+
+
+def seals_files(log: Path) -> list[str]:
+    """The names of all files with seals in `log`, sorted; none where there is no such folder."""
+    try:
+        with disk.entries(log) as entries:
+            return sorted(entry.name for entry in entries if _SEALS.fullmatch(entry.name))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def may_be_stream(folder: str) -> bool:
@@ -260,7 +319,7 @@ def _stream_folders(log: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
     if not disk.is_folder(log):
         return [], []
     tops, others = _subfolders(log)
-    strangers = [path for path in others if path != log / SEALS]
+    strangers = [path for path in others if path.name != FORMAT and not _SEALS.fullmatch(path.name)]
     streams = [(path.name, path) for path in tops if path.name != CONVERSATIONS]
     if log / CONVERSATIONS in tops:
         chats, unread = _subfolders(log / CONVERSATIONS)

@@ -5,11 +5,14 @@ Written so, times sort as text.
 
 import re
 import time
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 # Hours to 23: some Pythons read 24:00, and one log must give the same rows on all.
 _TO_THE_MINUTE = r"(?a)\d{4}-\d\d-\d\d[Tt ](?:[01]\d|2[0-3]):\d\d"
+
+LAST = "9999-12-31T23:59:59.999Z"
+"""The latest time that can be written."""
 
 
 def now() -> str:
@@ -48,7 +51,7 @@ def normalised(text: str, *, naive_is_utc: bool) -> str:
         utc = moment.astimezone(UTC)
     except OverflowError as error:
         raise ValueError(f"{text!r} is outside the years 1 to 9999") from error
-    return f"{utc.strftime('%Y').zfill(4)}-{utc.strftime('%m-%dT%H:%M:%S')}.{utc.microsecond // 1000:03d}Z"
+    return _written(utc)
 
 
 def day(text: str) -> str:
@@ -64,3 +67,19 @@ def day(text: str) -> str:
     except ValueError as error:
         raise ValueError(f"{text!r} is no day of the calendar") from error
     return text
+
+
+def shifted(text: str, milliseconds: int) -> str:
+    """A written time so many milliseconds later, within the years 1 to 9999; one of no calendar as it is."""
+    try:
+        moment = datetime.fromisoformat(text) + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return LAST
+    except ValueError:
+        return text
+    return _written(moment)
+
+
+def _written(moment: datetime) -> str:
+    year, rest = moment.strftime("%Y").zfill(4), moment.strftime("%m-%dT%H:%M:%S")
+    return f"{year}-{rest}.{moment.microsecond // 1000:03d}Z"

@@ -2,6 +2,8 @@
 
 import errno
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from memlog.eventlog import disk
 
@@ -45,9 +47,14 @@ def ends_with_newline(fd: int, offset: int) -> bool:
     return offset == 0 or disk.read(fd, 1, offset - 1) == b"\n"
 
 
+def is_regular(fd: int) -> bool:
+    """Whether it is a file: a pipe or device would block, or swallow what is written to it."""
+    return stat.S_ISREG(disk.status(fd).st_mode)
+
+
 def check_regular(fd: int) -> None:
-    """A pipe or device under a file's name would block, or swallow what is written to it."""
-    if not stat.S_ISREG(disk.status(fd).st_mode):
+    """Raises FileExistsError where no file is open; see `is_regular`."""
+    if not is_regular(fd):
         raise FileExistsError(errno.EEXIST, "something that is no regular file has the name of one")
 
 
@@ -63,3 +70,18 @@ def overwrite_all(fd: int, data: bytes, offset: int) -> None:
     while left:
         done = disk.overwrite(fd, left, offset)
         left, offset = left[done:], offset + done
+
+
+@contextmanager
+def keeping_time(fd: int, keeps: bool) -> Iterator[None]:
+    """Give a file that changes in the context the mtime that it had, where it `keeps` that.
+
+    A file sync takes the file with the later mtime for the newer one. What is erased in this copy of another
+    writer's file must not take the place of the original, to which lines may have come.
+    """
+    before = disk.status(fd)
+    yield
+    if keeps:
+        # Only the file's owner may set its times.
+        with suppress(PermissionError):
+            disk.set_times(fd, before.st_atime_ns, before.st_mtime_ns)

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog import disk
+from memlog.eventlog import disk, watermark_file, watermarks
 from memlog.eventlog.errors import Busy
-from memlog.eventlog.seals.losses import Loss, losses
+from memlog.eventlog.seals.losses import losses
 from memlog.eventlog.segment import opened
-from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_of, shown
-from memlog.projector import checkpoints, handlers
+from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_of
+from memlog.eventlog.watermark_file import WatermarkFile
+from memlog.eventlog.watermarks import Read
+from memlog.projector import checkpoints
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection
@@ -32,6 +34,7 @@ Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
 
+_LOST = ": memlog verify names what is lost"
 _READING = "bytes read"
 _BLOCK = 1024 * 1024
 _ATTEMPTS = 3
@@ -41,13 +44,12 @@ _SMALL_SHARE = 16
 class CatchUp(Tally):
     """What became of the lines that a catch-up read.
 
-    notes: what a person should know: streams whose history was rewritten, files that are no segments.
-    losses: why streams stop, of which the read model has no rows.
+    notes: what a person should know: streams whose history was rewritten, what is lost, files that are no
+        segments.
     is_whole: whether all was read that stood there.
     """
 
     notes: list[str] = msgspec.field(default_factory=list)
-    losses: list[Loss] = msgspec.field(default_factory=list)
     is_whole: bool = True
 
 
@@ -60,46 +62,76 @@ def catch_up(
     bounds: Bounds | None = None,
     progress: Progress | None = None,
     seconds: float | None = None,
+    remembers: bool = False,
 ) -> CatchUp:
     """Bring the read model in `db` up to what stands in `log` now, or to `bounds`, each batch in a `turn`.
 
     seconds: come back after so long, in small batches, though there is more to read.
 
-    A stream that has lost what was sealed stops: it has no rows, here as in a replay from scratch, until what
-    is missing is back or the loss is accepted.
+    remembers: what was read raises the watermarks of the store, in the turn that reads it.
+
+    What is lost of the log is a note, and stops nothing: what remains is read.
 
     Raises:
         Busy: a turn was not to be had in time, or the log was rewritten again and again. What was done so
             far stays.
     """
     segments, strangers = segments_of(log)
-    report = CatchUp(
-        notes=[f"{shown(path.relative_to(log.parent))} is no segment: not read" for path in strangers]
-    )
-    report.losses = losses(log)
-    stopped = {loss.stream for loss in report.losses}
-    _stop(db, stopped, turn)
+    report = CatchUp(notes=_notes_of(log, strangers))
+    report.notes += [f"{loss.stream}/{loss.why}{_LOST}" for loss in losses(log)]
     work = _unread(db, log, segments, bounds)
+    remembers_nothing = remembers and bool(work) and WatermarkFile(log.parent).is_void
     tell = _teller(progress, report, db, log, bounds)
     pace = _Pace(seconds)
     # Documents come last: they alone come by the thousand while somebody waits for what was said.
-    for stream in sorted(work.keys() - stopped, key=lambda name: (name == "documents", name)):
+    for stream in sorted(work, key=lambda name: (name == "documents", name)):
         try:
             for stretch in work[stream]:
-                if not _read_on(db, stretch, sizes, turn, report, tell, pace):
+                if not _read_on(db, stretch, sizes, turn, report, tell, pace, remembers):
                     return report
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change.why}; the stream was replayed")
-            report.add(_replayed(db, log, stream, sizes, turn, bounds))
+            report.add(_replayed(db, log, stream, sizes, turn, bounds, report.notes if remembers else None))
             tell()
+    if remembers_nothing:
+        # As in a copied store, of which the read model has segments that nobody reads on.
+        report.notes += remember_all(db, log)
     return report
 
 
-def _stop(db: Connection, streams: set[str], turn: Turn) -> None:
-    """Forget the rows of streams that stop."""
-    for stream in sorted(streams & {stream for stream, _ in checkpoints.load_all(db)}):
-        with turn():
-            handlers.clear_stream(db, stream)
+def _notes_of(log: Path, strangers: list[Path]) -> list[str]:
+    if not strangers:
+        return []
+    # Imported here: in most logs everything is read.
+    from memlog.eventlog.unread_files import why_not_read
+
+    return [f"{why_not_read(log, path)}; memlog doctor says what to do" for path in strangers]
+
+
+def remember(log: Path, reads: list[Read]) -> list[str]:
+    """Raise the watermarks of what was read, while no other projector does; return what a person should know.
+
+    A disk that does not take them costs an alarm and no row.
+    """
+    try:
+        lost = watermarks.remember(log, reads)
+    except OSError as error:
+        why = error.strerror or error
+        return [f"{watermark_file.FILE}: {why}: a loss of what was read now would not be seen"]
+    return [f"{loss.stream}/{loss.why}{_LOST}" for loss in lost]
+
+
+def remember_all(db: Connection, log: Path) -> list[str]:
+    """`remember` how far the read model in `db` has come in each segment."""
+    known = checkpoints.load_all(db)
+    return remember(
+        log,
+        [
+            Read(segment, known[_key(segment)].fingerprint)
+            for segment in segments_of(log)[0]
+            if _key(segment) in known
+        ],
+    )
 
 
 def unread_bytes(db: Connection, log: Path) -> int:
@@ -124,6 +156,25 @@ def unread_lines(db: Connection, log: Path) -> int:
     return count
 
 
+def rewritten_streams(db: Connection, log: Path) -> list[str]:
+    """The streams that the next read replays, since a segment has other bytes than were read, or is gone."""
+    known = checkpoints.load_all(db)
+    found = [
+        segment.stream
+        for segment in segments_of(log)[0]
+        if not _still_holds(segment, known.pop(_key(segment), NOTHING_READ))
+    ]
+    return sorted({*found, *(stream for stream, _ in known)})
+
+
+def _still_holds(segment: Segment, checkpoint: Checkpoint) -> bool:
+    try:
+        with opened(segment.log, segment.stream, segment.name.filename) as fd:
+            return checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))
+    except FileNotFoundError:
+        return False
+
+
 def _teller(
     progress: Progress | None, report: CatchUp, db: Connection, log: Path, bounds: Bounds | None
 ) -> Callable[[], None]:
@@ -143,6 +194,7 @@ def _read_on(
     report: CatchUp,
     tell: Callable[[], None],
     pace: "_Pace",
+    remembers: bool,
 ) -> bool:
     """Read a stretch; whether there is time for more."""
     # Imported here, as below: most reads find nothing new in the log.
@@ -152,7 +204,11 @@ def _read_on(
     with closing(fold_segment(db, stretch, sizes, share=pace.share)) as batches:
         while not pace.is_over():
             with turn():
+                before = checkpoints.load(db, stretch.segment).fingerprint if remembers else None
                 tally = next(batches, None)
+                if before is not None and tally is not None and tally.bytes:
+                    now = checkpoints.load(db, stretch.segment).fingerprint
+                    report.notes += remember(stretch.segment.log, [Read(stretch.segment, now, before)])
             if tally is None:
                 return True
             report.add(tally)
@@ -173,24 +229,43 @@ class _Pace:
 
 
 def _replayed(
-    db: Connection, log: Path, stream: str, sizes: ChunkSizes, turn: Turn, bounds: Bounds | None
+    db: Connection,
+    log: Path,
+    stream: str,
+    sizes: ChunkSizes,
+    turn: Turn,
+    bounds: Bounds | None,
+    notes: list[str] | None,
 ) -> Tally:
+    """notes: given what was found lost, where what is read is remembered."""
     from memlog.projector.replay import replay_stream
 
     for _ in range(_ATTEMPTS):
         try:
             with turn():
                 stretches = [_whole(segment, bounds) for segment in segments_in(log, stream)]
-                return replay_stream(db, stream, stretches, sizes)
+                tally = replay_stream(db, stream, stretches, sizes)
+                if notes is not None:
+                    notes += _remembered(db, log, stream, [stretch.segment for stretch in stretches])
+                return tally
         except (HistoryChanged, FileNotFoundError):
             continue
     raise Busy(f"{stream} is being rewritten", hint="try again when it no longer changes")
 
 
+def _remembered(db: Connection, log: Path, stream: str, segments: list[Segment]) -> list[str]:
+    """What was lost of a stream that was replayed; what is whole is remembered."""
+    reads = [Read(segment, checkpoints.load(db, segment).fingerprint) for segment in segments]
+    notes = remember(log, reads)
+    lost = watermarks.open_losses(log.parent, stream=stream)
+    return list(dict.fromkeys([*notes, *(f"{loss.stream}/{loss.why}{_LOST}" for loss in lost)]))
+
+
 def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
     """All that is to be read of a segment."""
     if bounds is not None:
-        return Stretch(segment, bounds.get(_key(segment), 0), True)
+        # A tail of the newest is never projected: one that stands at the bound is what is left of a cut line.
+        return Stretch(segment, bounds.get(_key(segment), 0), not segment.is_newest)
     return as_it_stands(segment, disk.look(segment.path).st_size)
 
 

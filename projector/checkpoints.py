@@ -33,8 +33,8 @@ class FileHints(Struct, frozen=True):
 class Checkpoint(Struct, frozen=True):
     """How far the read model has come in one segment.
 
-    lines: that end before the fingerprint's offset.
-    is_open: the last of them had no newline, so that the segment must not grow.
+    lines: that end with a newline before the fingerprint's offset.
+    is_open: bytes behind the last newline were a line because the segment gets no more.
     """
 
     fingerprint: Fingerprint = UNREAD
@@ -52,6 +52,10 @@ class Checkpoint(Struct, frozen=True):
         has_final_tail = not segment.is_newest and self.offset < hints.size
         return hints == self.hints and not has_final_tail and not self._is_reopened(segment)
 
+    def _ends_a_line(self, fd: int) -> bool:
+        """Whether what stands behind the offset begins a line, or ends the last one that was read."""
+        return self.offset == 0 or b"\n" in disk.read(fd, 2, self.offset - 1)
+
     def _is_reopened(self, segment: Segment) -> bool:
         """Whether a tail that was a line is pending again: its seal has gone."""
         return self.is_open and segment.is_newest
@@ -62,12 +66,12 @@ class Checkpoint(Struct, frozen=True):
         Where size, inode and mtime changed otherwise than by growth, the whole prefix is hashed; the same
         bytes under another inode are no change. What growth hides, `memlog verify` finds.
         """
-        if hints.size < self.offset or (self.is_open and hints.size > self.offset):
-            return False
-        if self._is_reopened(segment):
+        if hints.size < self.offset or self._is_reopened(segment):
             return False
         if hints == self.hints:
             return True
+        if hints.size > self.offset and not self._ends_a_line(fd):
+            return False
         if hints.inode == self.hints.inode and hints.size > self.hints.size:
             return self.fingerprint.matches_tail(fd)
         return self.fingerprint.matches(fd)

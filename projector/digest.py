@@ -12,14 +12,14 @@ import msgspec
 from memlog.projector.sqlite import Connection
 
 _TABLES = {
-    "events": "stream, segment_no, offset",
+    "events": "stream, day, number, writer, offset",
     "conflicts": "stream, segment, offset",
     "duplicates": "stream, segment, offset",
     "redactions": "stream, target_id, segment, offset",
     "quarantine": "stream, segment, offset",
     "nul_runs": "stream, segment, offset",
     "plain_texts": "stream, id",
-    "messages": "channel, chat_id, created_at, segment_no, offset, stream",
+    "messages": "channel, chat_id, created_at, day, number, writer, offset, stream",
     "summaries": "stream, id",
     "extractions": "stream, id",
     "versions": "stream, memory_id, field",
@@ -47,10 +47,10 @@ _ABOUT_BYTES = {"nul_runs"}
 """Tables of what stands in the files and says nothing."""
 
 _WHERE_AND_WHEN_APPENDED = {
-    *("segment", "segment_no", "offset", "length", "line", "position"),
-    *("salience_segment_no", "salience_offset", "at"),
+    *("day", "number", "writer", "segment", "offset", "length", "line", "position"),
+    *("at", "precedence", "salience_precedence"),
 }
-"""Columns that say where an event stands in its stream and when it was appended, but not what it says."""
+"""Columns that say where an event stands and when it was appended, but not what it says."""
 
 
 def dump(db: Connection, *, content: bool = False) -> Iterator[str]:

@@ -24,6 +24,9 @@ from memlog.projector.stretches import HistoryChanged, Stretch, Tally, opened_se
 _BATCH_LINES = 4096
 _BATCH_BYTES = 8 * 1024 * 1024
 
+_Place = tuple[str, int, str, int]
+"""(day, number, writer, offset)."""
+
 
 def fold_segment(
     db: Connection,
@@ -47,7 +50,7 @@ def fold_segment(
             checkpoint = checkpoints.load(db, segment)
             hints = FileHints.of(disk.status(fd))
             if not checkpoint.still_holds(segment, fd, hints):
-                raise HistoryChanged(segment.stream, f"{segment.name.filename} was rewritten")
+                raise HistoryChanged(segment.stream, _why_changed(segment, checkpoint, fd, hints))
             end = stretch.end_behind(checkpoint.offset)
             lines = read_lines(
                 fd,
@@ -58,10 +61,18 @@ def fold_segment(
             )
             batch = _batch(lines, share)
             tally = _fold(db, segment, batch, sizes, leave_out)
-            checkpoints.save(db, segment, _advanced(checkpoint, batch, fd, hints.up_to(end)))
+            read = _advanced(checkpoint, batch, fd, hints.up_to(end), stretch)
+            checkpoints.save(db, segment, read)
             yield tally
-            if not batch:
+            if not batch or read.offset == end:
                 return
+
+
+def _why_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileHints) -> str:
+    """A file sync brings a file in parts; where the first part ended inside a line, that is no loss."""
+    if hints.size > checkpoint.offset and checkpoint.fingerprint.matches(fd):
+        return f"more of {segment.name.filename} has arrived"
+    return f"{segment.name.filename} was rewritten"
 
 
 class _Outcome(msgspec.Struct):
@@ -113,7 +124,6 @@ def _length(lines: list[Line]) -> int:
 def _decoded(segment: Segment, lines: Iterable[Line], bad_lines: list[tuple[Line, BadLine]]) -> list[Placed]:
     """The events of lines; those that hold none, and are not blank, become `bad_lines`."""
     decoded = []
-    segment_no = segment.name.order
     for line in lines:
         entry = entry_of(segment, line)
         if entry is None:
@@ -121,17 +131,16 @@ def _decoded(segment: Segment, lines: Iterable[Line], bad_lines: list[tuple[Line
         if isinstance(entry.event, BadLine):
             bad_lines.append((line, entry.event))
         else:
-            decoded.append(placed_event(entry, entry.event, segment_no))
+            decoded.append(placed_event(entry, entry.event))
     return decoded
 
 
-def placed_event(entry: Entry, event: Event, segment_no: int) -> Placed:
-    """The event of an entry; segment_no: the `order` of its segment's name."""
+def placed_event(entry: Entry, event: Event) -> Placed:
+    """The event of an entry."""
     segment, line = entry.segment, entry.line
     assert event.id is not None  # decoding has seen to both
     assert event.ts is not None
-    order = (event.ts, segment_no, line.offset)
-    return Placed(event.id, event, segment.stream, segment.name, line, entry.content, order)
+    return Placed(event.id, event.ts, event, segment.stream, segment.name, line, entry.content)
 
 
 def _unrecorded(db: Connection, decoded: list[Placed]) -> list[Placed]:
@@ -205,27 +214,26 @@ def _holds_any(db: Connection, table: Literal["redactions", "events"], stream: s
     return db.execute(f"SELECT 1 FROM {table} WHERE stream = ? LIMIT 1", (stream,)).fetchone() is not None
 
 
-def _standing(db: Connection, stream: str, decoded: list[Placed]) -> dict[str, tuple[int, int, bytes]]:
-    """The projected events whose ids `decoded` repeats: segment number, offset and content hash by id."""
+def _standing(db: Connection, stream: str, decoded: list[Placed]) -> dict[str, tuple[_Place, bytes]]:
+    """The projected events whose ids `decoded` repeats: position and content hash by id."""
     rows = db.execute(
-        "SELECT id, segment_no, offset, content_sha256 FROM events"
+        "SELECT id, content_sha256, day, number, writer, offset FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
         (stream, as_list([placed.id for placed in decoded])),
     )
-    return {event_id: (segment_no, offset, content) for event_id, segment_no, offset, content in rows}
+    return {event_id: (tuple(place), content) for event_id, content, *place in rows}
 
 
 def _sort_out(db: Connection, segment: Segment, decoded: list[Placed], outcome: _Outcome) -> None:
     """Of the lines of one id the earliest position is the event; others repeat it or contradict it."""
     known = _standing(db, segment.stream, decoded) if _holds_any(db, "events", segment.stream) else {}
     for placed in decoded:
-        here = placed.order[1:]
-        standing = known.setdefault(placed.id, (*here, placed.content_sha256))
-        if standing[:2] == here:
+        place, content = known.setdefault(placed.id, (placed.place, placed.content_sha256))
+        if place == placed.place:
             outcome.accepted.append(placed)
-        elif standing[:2] > here:
+        elif place > placed.place:
             raise HistoryChanged(segment.stream, f"a late line repeats the id {placed.id}")
-        elif standing[2] == placed.content_sha256:
+        elif content == placed.content_sha256:
             outcome.duplicates.append(placed)
         else:
             outcome.conflicts.append(placed)
@@ -236,10 +244,10 @@ def _record(db: Connection, segment: Segment, outcome: _Outcome) -> None:
     insert(
         db,
         "events",
-        ("stream", "id", "type", "ts", "segment_no", "offset", "at", "segment", "length", "line")
+        ("stream", "id", "type", "ts", "day", "number", "writer", "offset", "at", "length", "line")
         + ("content_sha256",),
         (
-            (stream, placed.id, tag_of(placed.event), *placed.order, placed.event.at or "", filename)
+            (stream, placed.id, tag_of(placed.event), placed.ts, *placed.place, placed.event.at or "")
             + (placed.line.length, placed.line.number, bytearray(placed.content_sha256))
             for placed in outcome.accepted
         ),
@@ -315,14 +323,16 @@ def _batch(lines: Iterator[Line], share: int) -> list[Line]:
     return batch
 
 
-def _advanced(checkpoint: Checkpoint, batch: list[Line], fd: int, hints: FileHints) -> Checkpoint:
+def _advanced(
+    checkpoint: Checkpoint, batch: list[Line], fd: int, hints: FileHints, stretch: Stretch
+) -> Checkpoint:
     if not batch:
         return Checkpoint(checkpoint.fingerprint, checkpoint.lines, checkpoint.is_open, hints)
     last = batch[-1]
     return Checkpoint(
         fingerprint=checkpoint.fingerprint.extended(fd, last.end),
-        lines=last.number,
-        is_open=last.is_open,
+        lines=last.number - last.is_open,
+        is_open=last.is_open and stretch.tail_is_a_line,
         # Whoever is killed now has not read what stands behind it: it is seen as growth.
         hints=hints.up_to(last.end),
     )

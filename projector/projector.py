@@ -329,6 +329,7 @@ class Projector:
                 turn=lambda: self._turn(lock_timeout),
                 progress=progress,
                 seconds=seconds,
+                remembers=True,
             )
 
     def _shown(self, done: Projection, lock_timeout: float) -> Projection:
@@ -366,6 +367,7 @@ class Projector:
                     with transaction(db):
                         newer = catchup.catch_up(db, self.log, self.sizes)
                     report.add(newer)
+                    report.notes = list(dict.fromkeys([*report.notes, *catchup.remember_all(db, self.log)]))
                     db.execute("PRAGMA locking_mode = NORMAL")
                     db.execute("PRAGMA journal_mode = WAL")
                     db.close()

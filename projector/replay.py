@@ -50,7 +50,7 @@ def _read_before(db: Connection, segment: Segment) -> Checkpoint:
 
 def _find_redactions(db: Connection, stretch: Stretch, read: Checkpoint) -> None:
     """Record all redactions before any line is projected, since a redaction comes after its target."""
-    segment, segment_no = stretch.segment, stretch.segment.name.order
+    segment = stretch.segment
     with opened_segment(segment) as fd:
         lines = read_lines(
             fd,
@@ -59,7 +59,7 @@ def _find_redactions(db: Connection, stretch: Stretch, read: Checkpoint) -> None
             number=read.lines + 1,
             tail_is_a_line=stretch.tail_is_a_line,
         )
-        found = [placed_event(entry, event, segment_no) for entry, event in redactions_in(segment, lines)]
+        found = [placed_event(entry, event) for entry, event in redactions_in(segment, lines)]
     record_redactions(db, found)
 
 

@@ -37,15 +37,12 @@ def insert(
 def upsert(db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by: str | None = None) -> None:
     """Add a row, or replace the one that has the same `key`.
 
-    newer_by: the column with the time of its event; the row is then replaced only by one whose
-        (time, segment, offset) is greater.
+    newer_by: the row is replaced only by one that has a greater value in this column.
     """
     changes = ", ".join(f"{name} = excluded.{name}" for name in row if name not in key)
-    order = f"({newer_by}, segment_no, offset)"
-    newest = f"(excluded.{newer_by}, excluded.segment_no, excluded.offset)"
     db.execute(
         f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join(':' + name for name in row)})"
         f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changes}"
-        + (f" WHERE {newest} > {order}" if newer_by else ""),
+        + (f" WHERE excluded.{newer_by} > {newer_by}" if newer_by else ""),
         row,
     )

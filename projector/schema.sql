@@ -2,9 +2,13 @@
 -- migrations, since another schema has another projection id and so another file.
 --
 -- Every table carries the stream that its rows come from: a stream is what is replayed when its history
--- was rewritten. "Order" columns (ts, segment_no, offset) decide which of two events wins, whatever the
--- order in which they arrived. `versions`, `tombstones` and `decays` are what the rows of other tables are
--- made from when an event arrives late.
+-- was rewritten.
+--
+-- Windows and lists are in the order of (ts, day, number, writer, offset): when an event happened, then its
+-- position, which is the day, number and writer of its segment, and its offset. Of two changes of one thing
+-- the one with the greater `precedence` holds, whatever the order in which they arrive: a text that is made of
+-- its time of precedence (docs/storage/jsonl-format.md, "The order of changes") and its position. `versions`,
+-- `tombstones` and `decays` are what the rows of other tables are made from when an event arrives late.
 
 -- A row per accepted event. Two lines of one stream with one id are one event.
 CREATE TABLE events (
@@ -13,12 +17,18 @@ CREATE TABLE events (
     type            TEXT NOT NULL,
     ts              TEXT NOT NULL,     -- when it happened
     at              TEXT,              -- when memlog appended it; null for a foreign line
-    segment         TEXT NOT NULL,     -- the file's name: 2026-02-24.jsonl
-    segment_no      INTEGER NOT NULL,  -- the same, so that it sorts: 202602240000
+    day             TEXT NOT NULL,     -- of its segment: 2026-11-23
+    number          INTEGER NOT NULL,  -- of its segment; 0 where its name has none
+    writer          TEXT NOT NULL,     -- of its segment; '' for a plain name
     offset          INTEGER NOT NULL,  -- of the line's first byte
     length          INTEGER NOT NULL,  -- of the line in bytes, without its newline
     line            INTEGER NOT NULL,  -- its number in the file, from 1
     content_sha256  BLOB NOT NULL,     -- of what it says, without the envelope
+    -- the file's name: 2026-11-23.k7f3qz.0001.jsonl
+    segment         TEXT NOT NULL AS (
+        day || CASE writer WHEN '' THEN '' ELSE '.' || writer END
+        || CASE number WHEN 0 THEN '' ELSE printf('.%04d', number) END || '.jsonl'
+    ),
     PRIMARY KEY (stream, id)
 ) WITHOUT ROWID;
 
@@ -94,7 +104,7 @@ CREATE TABLE checkpoints (
     segment   TEXT NOT NULL,
     offset    INTEGER NOT NULL,  -- what stands before it was projected
     lines     INTEGER NOT NULL,  -- that end before the offset
-    is_open   INTEGER NOT NULL,  -- 1 where the last of them had no newline, so that it must not grow
+    is_open   INTEGER NOT NULL,  -- 1 where the last of them had no newline, in a segment that gets no more
     tail      BLOB NOT NULL,     -- memlog.eventlog.segment.Fingerprint
     chain     BLOB NOT NULL,
     rest      BLOB NOT NULL,
@@ -125,13 +135,17 @@ CREATE TABLE messages (
     content     TEXT NOT NULL,
     metadata    TEXT,              -- JSON: the event's meta; of a session break {"model": …}
     created_at  TEXT NOT NULL,     -- the event's ts
-    segment_no  INTEGER NOT NULL,
+    day         TEXT NOT NULL,
+    number      INTEGER NOT NULL,
+    writer      TEXT NOT NULL,
     offset      INTEGER NOT NULL,
     CHECK ((role IS NULL) = (type = 'session_break'))
 );
 CREATE UNIQUE INDEX messages_by_id ON messages (stream, id);
 CREATE INDEX messages_by_chat
-    ON messages (channel, chat_id, created_at DESC, segment_no DESC, offset DESC, stream DESC);
+    ON messages (
+        channel, chat_id, created_at DESC, day DESC, number DESC, writer DESC, offset DESC, stream DESC
+    );
 
 -- A view with a row per session: the part of a chat between two session breaks.
 CREATE VIEW sessions AS
@@ -142,7 +156,7 @@ WITH numbered AS (
         sum(type = 'session_break') OVER chat AS session_no   -- 0 before the first break
     FROM messages
     WINDOW chat AS (
-        PARTITION BY channel, chat_id ORDER BY created_at, segment_no, offset, stream
+        PARTITION BY channel, chat_id ORDER BY created_at, day, number, writer, offset, stream
         ROWS UNBOUNDED PRECEDING
     )
 ),
@@ -174,9 +188,11 @@ CREATE TABLE summaries (
     from_message_id  TEXT,              -- the first message that it is about
     to_message_id    TEXT,              -- the last one
     content          TEXT NOT NULL,
-    position         TEXT NOT NULL,     -- of its line: 2026-02-24.jsonl:1042
+    position         TEXT NOT NULL,     -- of its line: 2026-11-23.k7f3qz.jsonl:1042
     created_at       TEXT NOT NULL,
-    segment_no       INTEGER NOT NULL,
+    day              TEXT NOT NULL,
+    number           INTEGER NOT NULL,
+    writer           TEXT NOT NULL,
     offset           INTEGER NOT NULL,
     PRIMARY KEY (stream, id)
 );
@@ -190,7 +206,9 @@ CREATE TABLE extractions (
     chat_id             TEXT NOT NULL,
     through_message_id  TEXT NOT NULL,
     created_at          TEXT NOT NULL,
-    segment_no          INTEGER NOT NULL,
+    day                 TEXT NOT NULL,
+    number              INTEGER NOT NULL,
+    writer              TEXT NOT NULL,
     offset              INTEGER NOT NULL,
     PRIMARY KEY (stream, id)
 ) WITHOUT ROWID;
@@ -204,8 +222,7 @@ CREATE TABLE versions (
     value       TEXT NOT NULL,     -- JSON
     event_id    TEXT NOT NULL,
     ts          TEXT NOT NULL,
-    segment_no  INTEGER NOT NULL,
-    offset      INTEGER NOT NULL,
+    precedence  TEXT NOT NULL,
     PRIMARY KEY (stream, memory_id, field)
 ) WITHOUT ROWID;
 
@@ -215,9 +232,7 @@ CREATE TABLE versions (
 CREATE TABLE tombstones (
     stream      TEXT NOT NULL,
     thing       TEXT NOT NULL,
-    ts          TEXT NOT NULL,
-    segment_no  INTEGER NOT NULL,
-    offset      INTEGER NOT NULL,
+    precedence  TEXT NOT NULL,
     PRIMARY KEY (stream, thing)
 ) WITHOUT ROWID;
 
@@ -226,17 +241,16 @@ CREATE TABLE decays (
     stream      TEXT NOT NULL,
     id          TEXT NOT NULL,
     rates       TEXT NOT NULL,     -- JSON: factors by category
-    ts          TEXT NOT NULL,
-    segment_no  INTEGER NOT NULL,
-    offset      INTEGER NOT NULL,
+    precedence  TEXT NOT NULL,
     PRIMARY KEY (stream, id)
 ) WITHOUT ROWID;
 
 -- A row per memory and event that touched it.
 CREATE TABLE memory_events (
-    memory_id  TEXT NOT NULL,
-    stream     TEXT NOT NULL,
-    event_id   TEXT NOT NULL,
+    memory_id   TEXT NOT NULL,
+    stream      TEXT NOT NULL,
+    event_id    TEXT NOT NULL,
+    precedence  TEXT NOT NULL,
     PRIMARY KEY (memory_id, stream, event_id)
 ) WITHOUT ROWID;
 
@@ -252,9 +266,7 @@ CREATE TABLE memories (
     importance           REAL NOT NULL CHECK (importance BETWEEN 0 AND 1),
     salience             REAL NOT NULL CHECK (salience BETWEEN 0 AND 1),
     salience_set         REAL NOT NULL,     -- what decays multiply: 1, or what an update set
-    salience_ts          TEXT NOT NULL,     -- only decays behind this place in the order do
-    salience_segment_no  INTEGER NOT NULL,
-    salience_offset      INTEGER NOT NULL,
+    salience_precedence  TEXT NOT NULL,     -- only decays of a greater precedence do
     access_count         INTEGER NOT NULL,
     last_accessed        TEXT,
     source               TEXT NOT NULL,
@@ -312,8 +324,7 @@ CREATE TABLE facts (
     value              TEXT NOT NULL,
     source_message_id  TEXT,
     updated_at         TEXT NOT NULL,
-    segment_no         INTEGER NOT NULL,
-    offset             INTEGER NOT NULL,
+    precedence         TEXT NOT NULL,
     -- favorite_colors/2/telegram:7: no two keys have one, since no topic has a / here.
     fact_id            TEXT NOT NULL UNIQUE AS (
         replace(replace(topic_key, '%', '%25'), '/', '%2F') || '/' || rank
@@ -345,9 +356,9 @@ CREATE TABLE sources (
     root        TEXT,
     include     TEXT NOT NULL,     -- a JSON list of glob patterns
     exclude     TEXT NOT NULL,
+    writer      TEXT NOT NULL,     -- who registered it, and alone refreshes it; '' of a plain segment name
     created_at  TEXT NOT NULL,     -- ts of the source_registered that stands here
-    segment_no  INTEGER NOT NULL,
-    offset      INTEGER NOT NULL
+    precedence  TEXT NOT NULL
 ) WITHOUT ROWID;
 
 -- A row per document that stands.
@@ -364,8 +375,7 @@ CREATE TABLE documents (
     version      TEXT NOT NULL,     -- sha256 of its bytes
     content      TEXT NOT NULL,
     indexed_at   TEXT NOT NULL,
-    segment_no   INTEGER NOT NULL,
-    offset       INTEGER NOT NULL
+    precedence   TEXT NOT NULL
 );
 CREATE INDEX documents_by_source ON documents (source_id, file);
 
@@ -444,8 +454,7 @@ CREATE TABLE core_memory (
     event_id    TEXT NOT NULL,
     value       TEXT NOT NULL,
     updated_at  TEXT NOT NULL,
-    segment_no  INTEGER NOT NULL,
-    offset      INTEGER NOT NULL,
+    precedence  TEXT NOT NULL,
     PRIMARY KEY (section, key)
 ) WITHOUT ROWID;
 

@@ -12,6 +12,10 @@ from memlog.projector.sqlite import Connection, why_no_vectors
 
 TABLES = ("vec_memory", "vec_docs")
 
+_CHUNK = 64
+"""Vectors for which vec0 reserves space at once. With its default of 1,024 a table of one vector of 384
+dimensions takes 1.5 MB. https://alexgarcia.xyz/sqlite-vec/features/vec0.html"""
+
 
 class Pending(NamedTuple):
     """A passage that has no vector yet, with its text as it is to be embedded."""
@@ -35,7 +39,7 @@ def use_model(db: Connection, model: Model) -> bool:
         db.execute(f"DROP TABLE IF EXISTS {table}")
         db.execute(
             f"CREATE VIRTUAL TABLE {table} USING vec0"
-            f" (embedding float[{model.dimension}] distance_metric = cosine)"
+            f" (embedding float[{model.dimension}] distance_metric = cosine, chunk_size = {_CHUNK})"
         )
     db.execute("INSERT OR REPLACE INTO meta VALUES ('vector_model', ?)", (model.id,))
     return True

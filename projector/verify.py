@@ -8,8 +8,9 @@ import msgspec
 
 from memlog.eventlog.checking import Lines, count_lines
 from memlog.eventlog.damage import DAMAGE
+from memlog.eventlog.streams import shown
 from memlog.projector import checkpoints, passages, vectors
-from memlog.projector.catchup import Bounds, Progress
+from memlog.projector.catchup import Bounds, Progress, rewritten_streams
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.digest import digest, fulltext_digest
 from memlog.projector.fulltext import TABLES
@@ -28,6 +29,7 @@ from memlog.projector.sqlite import (
 Scratch = Callable[[], AbstractContextManager[Connection]]
 """Makes an empty database for a replay, which is gone at the end of the context."""
 
+_MOST_STREAMS = 5
 _REMEDY = ": memlog project --from-scratch builds another"
 
 
@@ -112,7 +114,8 @@ def verify(
     scratch: Scratch = lambda: closing(connect(None, "bulk")),
     progress: Progress | None = None,
 ) -> Verification:
-    """Replay `log` as far as the read model in `db` has come, and compare.
+    """Replay `log` as far as the read model in `db` has come, and compare. Not where the log was rewritten
+    since: what was read of it stands nowhere, and the next read replays what stands there now.
 
     read_only: leave out FTS5's own check, which writes nothing but is put as an INSERT; the comparison of all
         words with a replay's finds more.
@@ -122,19 +125,39 @@ def verify(
         DatabaseError: the read model cannot be read.
     """
     with wrapped("the read model"), transaction(db, "DEFERRED"):
-        found = _described(db)
-        fulltext = fulltext_digest(db)
-        bounds = {place: checkpoint.offset for place, checkpoint in checkpoints.load_all(db).items()}
-        found.replayed, replayed_fulltext = _replayed(scratch, log, sizes, bounds, progress)
-        if found.digest != found.replayed:
-            found.problems.append(f"the read model is unlike a replay of its log{_REMEDY}")
-        if fulltext != replayed_fulltext:
-            found.problems.append(f"the full text is unlike a replay of its log{_REMEDY}")
-        found.problems += _count_problems(found, count_lines(log, bounds))
+        rewritten = rewritten_streams(db, log)
+        if rewritten:
+            found = msgspec.structs.replace(NOT_COMPARED, problems=[], notes=[_rewritten(rewritten)])
+        else:
+            found = _compared(db, log, sizes, scratch, progress)
         found.problems += _vector_problems(db)
         found.problems += _file_problems(db)
     if not read_only:
         _check_fulltext(db, found)
+    return found
+
+
+def _rewritten(streams: list[str]) -> str:
+    listed = ", ".join(map(shown, streams[:_MOST_STREAMS])) + (", …" if len(streams) > _MOST_STREAMS else "")
+    return (
+        f"the log was rewritten after the last read: {listed}; the next read or memlog project replays it:"
+        " the read model was not compared"
+    )
+
+
+def _compared(
+    db: Connection, log: Path, sizes: ChunkSizes, scratch: Scratch, progress: Progress | None
+) -> Verification:
+    """What the read model is beside a replay of the log, as far as it has come."""
+    found = _described(db)
+    fulltext = fulltext_digest(db)
+    bounds = {place: checkpoint.offset for place, checkpoint in checkpoints.load_all(db).items()}
+    found.replayed, replayed_fulltext = _replayed(scratch, log, sizes, bounds, progress)
+    if found.digest != found.replayed:
+        found.problems.append(f"the read model is unlike a replay of its log{_REMEDY}")
+    if fulltext != replayed_fulltext:
+        found.problems.append(f"the full text is unlike a replay of its log{_REMEDY}")
+    found.problems += _count_problems(found, count_lines(log, bounds))
     return found
 
 

@@ -70,7 +70,7 @@ def daily_events(
     asked = [(condition, value) for condition, value in conditions if value is not None]
     rows = db.execute(
         f"{_DAILY_EVENTS} WHERE {' AND '.join(['1', *(condition for condition, _ in asked)])}"
-        " ORDER BY event_date, created_at, e.segment_no, e.offset, e.stream",
+        " ORDER BY event_date, created_at, e.day, e.number, e.writer, e.offset, e.stream",
         [value for _, value in asked],
     )
     return [_daily_event(row) for row in rows]

@@ -29,13 +29,17 @@ class Source(msgspec.Struct, kw_only=True):
 
 
 class Registered(msgspec.Struct, kw_only=True):
-    """A source as it is registered; see `Source`."""
+    """A source as it is registered; see `Source`.
+
+    writer: of the copy of the store that registered it; "" where an older memlog did.
+    """
 
     source_id: str
     kind: SourceKind
     root: str
     include: list[str]
     exclude: list[str]
+    writer: str
 
 
 class Document(msgspec.Struct, kw_only=True):
@@ -96,8 +100,9 @@ def registered(db: Connection) -> list[Registered]:
             root=root,
             include=json.loads(include),
             exclude=json.loads(exclude),
+            writer=writer,
         )
-        for source_id, kind, root, include, exclude in rows.fetchall()
+        for source_id, kind, root, include, exclude, writer in rows.fetchall()
     ]
 
 

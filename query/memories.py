@@ -137,11 +137,11 @@ def faded(db: Connection, *, categories: Iterable[str], at_most: float) -> list[
 
 
 def history(db: Connection, log: Path, memory_id: str) -> list[Stored]:
-    """The events that name a memory, in the one order of events, also where it no longer stands."""
+    """The events that name a memory, also a deleted one: of two changes the one that holds comes later."""
     rows = db.execute(
         f"SELECT {EVENT_COLUMNS} FROM memory_events t"
         " JOIN events e ON e.stream = t.stream AND e.id = t.event_id"
-        " WHERE t.memory_id = ? ORDER BY e.ts, e.segment_no, e.offset",
+        " WHERE t.memory_id = ? ORDER BY t.precedence",
         (memory_id,),
     ).fetchall()
     return [event_at(log, row) for row in rows]

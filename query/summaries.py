@@ -41,7 +41,7 @@ def _summaries(db: Connection, condition: str, values: Sequence[str]) -> list[Su
         "SELECT id, channel || ':' || chat_id, from_message_id, to_message_id, content, created_at,"
         " stream, segment, e.offset, line"
         f" FROM summaries JOIN events e USING (stream, id) WHERE {condition}"
-        " ORDER BY created_at, e.segment_no, e.offset, stream",
+        " ORDER BY created_at, e.day, e.number, e.writer, e.offset, stream",
         values,
     )
     return [

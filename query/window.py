@@ -36,11 +36,12 @@ class Window(msgspec.Struct):
     messages: list[WindowMessage]
 
 
-ORDER = ("created_at", "segment_no", "offset", "stream")
+ORDER = ("created_at", "day", "number", "writer", "offset", "stream")
 """The columns of the one order of a chat's messages."""
 
 _OLDEST_FIRST = "ORDER BY " + ", ".join(ORDER)
 _NEWEST_FIRST = "ORDER BY " + ", ".join(f"{column} DESC" for column in ORDER)
+_A_PLACE = f"({', '.join('?' * len(ORDER))})"
 _COLUMNS = "id, role, name, content, created_at, type, metadata"
 
 
@@ -113,9 +114,9 @@ def window_around(db: Connection, key: tuple[str, str], neighbours: int) -> list
     ).fetchone()
     if own is None:
         return []
-    place, message = own[:6], _message(*own[6:])
-    before = _beside(db, place, f"< (?, ?, ?, ?) {_NEWEST_FIRST}", neighbours)
-    behind = _beside(db, place, f"> (?, ?, ?, ?) {_OLDEST_FIRST}", neighbours)
+    place, message = own[: 2 + len(ORDER)], _message(*own[2 + len(ORDER) :])
+    before = _beside(db, place, f"< {_A_PLACE} {_NEWEST_FIRST}", neighbours)
+    behind = _beside(db, place, f"> {_A_PLACE} {_OLDEST_FIRST}", neighbours)
     return [*before[::-1], message, *behind]
 
 
@@ -164,4 +165,4 @@ def _within(chat: Chat, since: tuple[Any, ...] | None) -> tuple[str, list[Any]]:
     sql = "channel = ? AND chat_id = ? AND type <> 'session_break'"
     if since is None:
         return sql, [*chat]
-    return f"{sql} AND ({', '.join(ORDER)}) > (?, ?, ?, ?)", [*chat, *since]
+    return f"{sql} AND ({', '.join(ORDER)}) > {_A_PLACE}", [*chat, *since]

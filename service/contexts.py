@@ -35,7 +35,6 @@ class Contexts:
         return given
 
     def _searched(self, asked: Asking, *, sync: bool) -> Context:
-        self._read_model.check_goes_on(None, asked.chat)
         embedder, silent = self._read_model.model.embedder_or_why()
         db, synced = self._read_model.latest(sync=sync, embedder=embedder, silent=silent)
         if embedder is not None:

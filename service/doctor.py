@@ -5,16 +5,12 @@ import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import DatabaseError, MemlogError, NotFound
-from memlog.eventlog.reading import reading
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.losses import losses
-from memlog.eventlog.streams import SEALS, Segment, segments_of, shown
+from memlog.eventlog.streams import shown
 from memlog.projector import catchup
 from memlog.projector.budget import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTURED
 from memlog.projector.cache import cache_file, check_cache
@@ -27,27 +23,16 @@ from memlog.projector.sqlite import (
     wrapped,
 )
 from memlog.query.known import Conflict, conflicts, plain_texts
+from memlog.service.findings import Finding, numbered
+from memlog.service.log_findings import examine_log
 from memlog.service.mounts import MOUNTS, is_over_a_network, kind_of
 from memlog.service.read_model import ReadModel
-
-State = Literal["ok", "warning", "problem", "fixed"]
 
 _WAL_BUG = ((3, 7, 0), (3, 51, 3))
 _LITTLE_ROOM = 256 * 1024 * 1024
 _FEW_INODES = 16  # a rebuild and an append to a new chat make fewer
 _MOST_CONFLICTS = 5
 _PROJECT = "memlog project, or memlog doctor --fix"
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """What was found of one thing. check: what was looked at. remedy: what a person can do; "" where nothing
-    need be done. A warning may stay; a `problem` is one that memlog cannot work well with.
-    """
-
-    check: str
-    state: State
-    finding: str
-    remedy: str = ""
 
 
 def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
@@ -68,8 +53,7 @@ def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
         *_conflicts(read_model),
         *_long_texts(read_model),
         *_cache(read_model, fix=fix),
-        *_tails(read_model.projector.log),
-        *_seals(read_model.projector.log),
+        *examine_log(read_model.projector.log),
     ]
 
 
@@ -131,7 +115,8 @@ def _room(read_model: ReadModel) -> Iterator[Finding]:
         yield Finding("disk", "warning", said, "make room; rm -r cache is always safe")
     # Some file systems have no fixed number of inodes, and say 0.
     elif inodes.f_files and inodes.f_favail < _FEW_INODES:
-        said = f"{inodes.f_favail} more files can be made: the file system is out of inodes"
+        said = numbered(inodes.f_favail, "more file can be made", "more files can be made")
+        said = f"{said}: the file system is out of inodes"
         yield Finding("disk", "warning", said, "remove files from it; rm -r cache is always safe")
     else:
         yield Finding("disk", "ok", f"{free:,} bytes are free")
@@ -147,7 +132,8 @@ def _permissions(store: Path, *, fix: bool) -> Iterator[Finding]:
     if not open_ones:
         yield Finding("permissions", "ok", "for the owner alone")
         return
-    said = f"{len(open_ones)} files or folders are open to others, such as {shown(open_ones[0])}"
+    are = numbered(len(open_ones), "file or folder is", "files or folders are")
+    said = f"{are} open to others, such as {shown(open_ones[0])}"
     if fix:
         for path in open_ones:
             disk.set_mode(path, stat.S_IMODE(disk.look(path).st_mode) & 0o700)
@@ -158,7 +144,7 @@ def _permissions(store: Path, *, fix: bool) -> Iterator[Finding]:
 
 def _paths(store: Path) -> Iterator[Path]:
     """All that is of memlog in the store. The folder itself may be shared on purpose; links are nobody's."""
-    for name in ("log", "model", "cache", "projector.lock", "scrub.lock", "watch.lock"):
+    for name in ("log", "model", "cache", "writers", "projector.lock", "scrub.lock", "watch.lock"):
         path = store / name
         if path.exists() and not path.is_symlink():
             yield path
@@ -202,9 +188,11 @@ def _behind(read_model: ReadModel) -> Finding:
         return Finding("read model", "warning" if is_missing else "problem", why, _PROJECT)
     with wrapped("the read model"):
         unread = catchup.unread_bytes(projector.live(), projector.log)
-    if unread:
+        lines = catchup.unread_lines(projector.live(), projector.log)
+    if lines:
         return Finding("read model", "warning", f"{unread:,} bytes of the log are not read yet", _PROJECT)
-    return Finding("read model", "ok", "up to the log")
+    waiting = f"; {unread:,} bytes wait for the end of their line" if unread else ""
+    return Finding("read model", "ok", f"up to the log{waiting}")
 
 
 def _conflicts(read_model: ReadModel) -> Iterator[Finding]:
@@ -220,11 +208,7 @@ def _conflicts(read_model: ReadModel) -> Iterator[Finding]:
         yield Finding("conflicts", "ok", "no id names two events")
         return
     listed = "; ".join(map(_conflict, newest)) + ("; …" if count > len(newest) else "")
-    events = (
-        "1 event is not shown: its id names"
-        if count == 1
-        else f"{count} events are not shown: their ids name"
-    )
+    events = numbered(count, "event is not shown: its id names", "events are not shown: their ids name")
     yield Finding(
         "conflicts",
         "warning",
@@ -248,7 +232,7 @@ def _long_texts(read_model: ReadModel) -> Iterator[Finding]:
     with wrapped("the read model"):
         found = plain_texts(projector.live())
     for each in found:
-        events = f"{each.count:,} {'event' if each.count == 1 else 'events'}"
+        events = numbered(each.count, "event", "events")
         what = f"{events} {_OF_A_LONG_EVENT[each.reason]}, such as {shown(each.place)}"
         yield Finding("long texts", "warning", what, _SPLIT)
     if not found:
@@ -269,53 +253,12 @@ _SPLIT = "nothing is lost; to have them found better, append them in shorter par
 def _cache(read_model: ReadModel, *, fix: bool) -> Iterator[Finding]:
     count, problems = check_cache(read_model.path, read_only=read_model.is_only_read)
     if not problems:
-        yield Finding("cache", "ok", f"{count} vectors")
+        yield Finding("cache", "ok", numbered(count, "vector", "vectors"))
     elif fix:
         remove_database(cache_file(read_model.path))
         yield Finding("cache", "fixed", "; ".join(problems))
     else:
         yield Finding("cache", "problem", "; ".join(problems), "rm -r cache, or memlog doctor --fix")
-
-
-def _tails(log: Path) -> Iterator[Finding]:
-    pending = [segment for segment in segments_of(log)[0] if segment.is_newest and _has_tail(segment)]
-    for segment in pending:
-        yield Finding(
-            "tail",
-            "warning",
-            f"{segment.stream}/{segment.name.filename} does not end with a newline: a writer is at it, or was"
-            " killed",
-            "nothing; the next append to it ends it",
-        )
-    if not pending:
-        yield Finding("tail", "ok", "every segment ends with a newline")
-
-
-def _has_tail(segment: Segment) -> bool:
-    with reading(segment) as fd:
-        size = disk.status(fd).st_size
-        return size > 0 and disk.read(fd, 1, size - 1) != b"\n"
-
-
-def _seals(log: Path) -> Iterator[Finding]:
-    found = read_seals(log)
-    broken = [line for line in found.damaged if line.damage != "torn"]
-    lost = losses(log)
-    unsealed = [
-        segment
-        for segment in segments_of(log)[0]
-        if not segment.is_newest and (segment.stream, segment.name.filename) not in found.standing
-    ]
-    if broken:
-        said = f"{len(broken)} lines of {SEALS} are damaged"
-        yield Finding("seals", "problem", said, "memlog verify says which; put back a copy of the log")
-    for loss in lost:
-        remedy = "put it back, or memlog seal --accept-loss"
-        yield Finding("seals", "problem", f"{loss.stream} stops: {loss.why}", remedy)
-    if unsealed:
-        yield Finding("seals", "warning", f"{len(unsealed)} older segments have no seal", "memlog seal")
-    if not (broken or lost or unsealed):
-        yield Finding("seals", "ok", f"{len(found.standing)} segments are sealed")
 
 
 def is_well(findings: list[Finding]) -> bool:

@@ -4,7 +4,6 @@ import time
 
 import msgspec
 
-from memlog.eventlog.seals.losses import loss_error
 from memlog.projector import passages
 from memlog.projector.catchup import Progress
 from memlog.projector.projector import Embedded
@@ -20,7 +19,8 @@ class ProjectReport(msgspec.Struct, kw_only=True):
     rows: events in the read model.
     vectors_computed, vectors_cached, vectors_pending: passages.
     rebuilt: why everything was read from scratch; None where the read model was read on.
-    notes: what a person should know: streams whose history was rewritten, files that are no segments.
+    notes: what a person should know: streams whose history was rewritten, what is lost, files that are no
+        segments.
     silent: what did not work, and why.
     """
 
@@ -63,10 +63,6 @@ def project(
     else:
         done = projector.catch_up(progress=progress)
     embedded = read_model.embedded(embedder, silent, progress=progress) if embed else Embedded()
-    if done.read.losses:
-        for note in done.read.notes:
-            read_model.notify(note)
-        raise loss_error(done.read.losses)
     db = projector.live()
     return ProjectReport(
         events=done.read.events,

@@ -15,12 +15,15 @@ from memlog.eventlog import disk, locks
 from memlog.eventlog.errors import BadInput, LogError, NotFound
 from memlog.eventlog.folders import sync_folder
 from memlog.eventlog.reading import last_at
-from memlog.eventlog.streams import CONVERSATIONS, SEALS, project_folder, segments_of, shown
+from memlog.eventlog.streams import CONVERSATIONS, project_folder, seals_files, segments_of, shown
 
 _LOCK = "projector.lock"
 _WATCH = "watch.lock"
 _SCRUB = "scrub.lock"
-_OWN = ("log", "model", "cache", "memlog.toml", _LOCK, _SCRUB, _WATCH)
+_OWN = (
+    *("log", "model", "cache", "writers", "memlog.toml", "watermarks.jsonl", ".gitignore", ".gitattributes"),
+    *(_LOCK, _SCRUB, _WATCH),
+)
 """What memlog makes in a store's folder."""
 
 # No project's folder has a `~`.
@@ -192,7 +195,8 @@ class Projects:
                 locks.locked_if_there(path / "model" / "build.lock", "the rebuild", lock_timeout)
             )
             held.enter_context(locks.locked(path / _LOCK, "the read model", lock_timeout))
-            for file in (log / SEALS, *(segment.path for segment in segments_of(log)[0])):
+            seals = [log / name for name in seals_files(log)]
+            for file in (*seals, *(segment.path for segment in segments_of(log)[0])):
                 with locks.locked_if_there(file, shown(file.relative_to(path)), lock_timeout):
                     pass
             disk.rename(path, aside)

@@ -12,8 +12,6 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError, LogError
 from memlog.eventlog.folders import make_path
-from memlog.eventlog.reading import is_about
-from memlog.eventlog.seals.losses import loss_error, losses
 from memlog.eventlog.store_folder import LOG, check_store
 from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
@@ -93,34 +91,22 @@ class ReadModel:
             self.projector.close()
             self.held_vectors = HeldVectors()
 
-    def read(
-        self, ask: Ask[Answer], *, stream: str | None = None, chat: tuple[str, str] | None = None
-    ) -> Answer:
+    def read(self, ask: Ask[Answer]) -> Answer:
         """What `ask` reads by a connection that is caught up with the log, where that takes no longer than
         250 ms of waiting.
 
-        stream, chat: what is read of, which may not have stopped.
-
         Raises:
-            LogError: what is read of has lost something (code `loss`).
             DatabaseError: the read model cannot be read, nor made anew.
         """
+        return self.healed(lambda: ask(self.latest()[0]))
 
-        def asked() -> Answer:
-            self.check_goes_on(stream, chat)
-            return ask(self.latest()[0])
-
-        return self.healed(asked)
-
-    def decide(self, ask: Ask[Answer], *, stream: str | None = None, creates: bool = False) -> Answer:
+    def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
         """What `ask` reads of the log as it is now, to decide by: a writer waits rather than go by less.
 
-        stream: what is decided about, which may not have stopped.
         creates: whether something new is to be stored, so that a missing store is made.
 
         Raises:
             NotFound: there is no store, and none is made.
-            LogError: the stream has lost something (code `loss`), and half a memory decides wrongly.
             Busy: another projector held the lock for too long.
             DatabaseError: the read model cannot be written.
         """
@@ -130,7 +116,6 @@ class ReadModel:
                 self.make_store()
             self.check_store()
             self.check_writable()
-            self.check_goes_on(stream, None)
             self.caught_up()
             return ask(self.projector.live())
 
@@ -223,25 +208,6 @@ class ReadModel:
             self.notify(note)
         if done.read.conflicts:
             self.notify(_of_conflicts(done.read.conflicts))
-        if done.read.losses:
-            error = loss_error(done.read.losses)
-            self.notify(f"{error.message} ({error.hint})")
-
-    def check_goes_on(self, stream: str | None, chat: tuple[str, str] | None) -> None:
-        """See that what is read of, a stream or a chat, has not stopped.
-
-        Raises:
-            LogError: it has lost what was sealed (code `loss`).
-        """
-        if stream is None and chat is None:
-            return
-        found = [
-            loss
-            for loss in losses(self.path / "log")
-            if loss.stream == stream or (chat is not None and is_about(loss.stream, chat))
-        ]
-        if found:
-            raise loss_error(found)
 
     def _as_it_stands(self) -> Connection:
         """The live generation of a store that cannot be written, which stays as it is."""

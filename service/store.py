@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from memlog.service.contexts import Contexts
     from memlog.service.core.core import Core
     from memlog.service.daily_events import DailyEvents
-    from memlog.service.doctor import Finding
     from memlog.service.documents.documents import Documents
     from memlog.service.documents.workspaces import Workspaces
     from memlog.service.erasing import scrubbing
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from memlog.service.erasing.scrubbing import Scrubbed
     from memlog.service.erasing.secret_places import SecretPlace
     from memlog.service.facts.facts import Facts
+    from memlog.service.findings import Finding
     from memlog.service.memories.memories import Memories
     from memlog.service.watching.worker import WatchStep
 
@@ -74,17 +74,14 @@ def _ignore_step(_: "WatchStep") -> None:
 
 
 class _Readings(TypedDict):
-    """Two ways to ask the read model, of one stream."""
+    """Two ways to ask the read model."""
 
     read: Reading
     decide: Deciding
 
 
-def _readings(read_model: ReadModel, stream: str) -> _Readings:
-    return {
-        "read": partial(read_model.read, stream=stream),
-        "decide": partial(read_model.decide, stream=stream),
-    }
+def _readings(read_model: ReadModel) -> _Readings:
+    return {"read": read_model.read, "decide": read_model.decide}
 
 
 class Store:
@@ -139,7 +136,7 @@ class Store:
         """What was kept beyond conversations; see `Memories`."""
         from memlog.service.memories.memories import Memories
 
-        return Memories(self._log.path, append=self.append, **_readings(self._read_model, "memory"))
+        return Memories(self._log.path, append=self.append, **_readings(self._read_model))
 
     @cached_property
     def core(self) -> "Core":
@@ -151,14 +148,14 @@ class Store:
         """What happened on which day; see `DailyEvents`."""
         from memlog.service.daily_events import DailyEvents
 
-        return DailyEvents(self.append, **_readings(self._read_model, "memory"))
+        return DailyEvents(self.append, **_readings(self._read_model))
 
     @cached_property
     def facts(self) -> "Facts":
         """What is known by a topic's name; see `Facts`."""
         from memlog.service.facts.facts import Facts
 
-        return Facts(append=self.append, redact=self._redact, **_readings(self._read_model, "facts"))
+        return Facts(append=self.append, redact=self._redact, **_readings(self._read_model))
 
     @cached_property
     def documents(self) -> "Documents":
@@ -193,7 +190,7 @@ class Store:
     def _core_by(self, read_model: ReadModel) -> "Core":
         from memlog.service.core.core import Core
 
-        return Core(self.append, view=read_model.projector.core_view, **_readings(read_model, "core"))
+        return Core(self.append, view=read_model.projector.core_view, **_readings(read_model))
 
     def _documents_by(self, read_model: ReadModel, on_wait: Callable[[], None]) -> "Documents":
         from memlog.service.documents.documents import Documents
@@ -202,11 +199,12 @@ class Store:
         return Documents(
             self.path,
             self.append,
-            **_readings(read_model, "documents"),
+            **_readings(read_model),
             take_over=self._core_by(read_model).take_over,
             readers=Readers(self._document_seconds, on_wait=on_wait),
             lock_timeout=self._lock_timeout,
             redact=self._redact,
+            own_writers=self._log.own_writers,
         )
 
     def __enter__(self) -> Self:
@@ -344,7 +342,6 @@ class Store:
         embed: compute vectors that the cache lacks.
 
         Raises:
-            LogError: streams have lost what was sealed (code `loss`); all else is projected.
             Busy: another projector held the lock for too long.
             DatabaseError: the read model cannot be written.
         """
@@ -500,7 +497,6 @@ class Store:
 
         Raises:
             BadInput: a value is out of its range, or the message empty.
-            LogError: the chat has lost what was sealed (code `loss`).
             NotFound: the store has events, and none of this chat.
             DatabaseError: the read model cannot be read, nor made anew.
         """
@@ -535,12 +531,11 @@ class Store:
         across_sessions: those of earlier sessions, too.
 
         Raises:
-            LogError: the chat has lost what was sealed (code `loss`).
             NotFound: the store has events, and none of this chat.
         """
         chat = channel, chat_id
         return self._read(
-            lambda db: window(db, chat, last=last, tokens=tokens, across_sessions=across_sessions), chat=chat
+            lambda db: window(db, chat, last=last, tokens=tokens, across_sessions=across_sessions)
         )
 
     def session_content(
@@ -558,13 +553,11 @@ class Store:
         across_sessions: what was said in earlier sessions, too.
 
         Raises:
-            LogError: the chat has lost what was sealed (code `loss`).
             NotFound: the store has events, and none of this chat.
         """
         chat = channel, chat_id
         return self._read(
-            lambda db: session_content(db, chat, last=last, tokens=tokens, across_sessions=across_sessions),
-            chat=chat,
+            lambda db: session_content(db, chat, last=last, tokens=tokens, across_sessions=across_sessions)
         )
 
     def sessions(self, chat: tuple[str, str] | None = None, *, all: bool = False) -> list[Session]:
@@ -573,19 +566,17 @@ class Store:
         all: their earlier sessions, too.
 
         Raises:
-            LogError: the chat has lost what was sealed (code `loss`).
             NotFound: the store has events, and none of this chat.
         """
-        return self._read(lambda db: sessions(db, chat, is_all=all), chat=chat)
+        return self._read(lambda db: sessions(db, chat, is_all=all))
 
     def summaries(self, chat: tuple[str, str] | None = None) -> list[Summary]:
         """Every summary, or those of one chat (channel, chat_id), in the order in which they were written.
 
         Raises:
-            LogError: the chat has lost what was sealed (code `loss`).
             NotFound: the store has events, and none of this chat.
         """
-        return self._read(lambda db: summaries(db, chat), chat=chat)
+        return self._read(lambda db: summaries(db, chat))
 
     def get(self, name: str, *, stream: str | None = None, around: int = 0) -> Stored | None:
         """The event of the id `name`; else the one that says what the memory or the document (`source/file`)

@@ -22,7 +22,7 @@ TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(f
 CAUGHT_INSIDE = {
     *("BadLine", "BadPattern", "Damaged", "Ended", "HistoryChanged", "NoReader", "OutputError"),
     *("PastLimit", "Refused", "TooLate", "Unfit"),
-    *("_Doubt", "_GenerationChanged", "_OutOfMemory", "_Stopped"),
+    *("_Doubt", "_GenerationChanged", "_NameTakenError", "_OutOfMemory", "_Stopped"),
 }
 """How one module tells another what it met, which makes a row, a replay, a report or an error of it."""
 

@@ -19,6 +19,7 @@ FAULTS = re.findall(r"^\| (.+?\.) \| (.+?\.) \| (.+?) \|$", RELIABILITY, re.MULT
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
 PAGES = [
+    "docs/copies.md",
     "docs/tools/memory.md",
     "docs/memory/core-memory.md",
     "docs/memory/archival-memory.md",

@@ -30,7 +30,8 @@ def test_the_blocks_of_the_page_run_as_they_stand(home):
     done = [run(block, home) for block in BLOCKS]
     assert [each.stderr for each in done] == [""] * len(BLOCKS)
     first, failing, waiting = done
-    assert re.search(r"Anna likes green tea memory/\d{4}-\d\d-\d\d\.jsonl:1$", first.stdout, re.MULTILINE)
+    segment = r"\d{4}-\d\d-\d\d\.\w{6}\.jsonl"
+    assert re.search(rf"Anna likes green tea memory/{segment}:1$", first.stdout, re.MULTILINE)
     assert failing.stdout == ""
     assert "The kettle is new" in waiting.stdout
     assert "Anna likes green tea" in waiting.stdout

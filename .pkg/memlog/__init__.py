@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from memlog.query.window import Window, WindowMessage
     from memlog.service.core.core import Core, CoreValue, Imported
     from memlog.service.daily_events import DailyEvents
-    from memlog.service.doctor import Finding
+    from memlog.service.findings import Finding
     from memlog.service.documents.documents import Documents
     from memlog.service.documents.folder import Skipped
     from memlog.service.documents.sources import Added, FileWarning
@@ -121,7 +121,7 @@ _HOME = {
     "Source": "memlog.query.documents",
     "Added": "memlog.service.documents.sources",
     "FileWarning": "memlog.service.documents.sources",
-    "Finding": "memlog.service.doctor",
+    "Finding": "memlog.service.findings",
     "Documents": "memlog.service.documents.documents",
     "Skipped": "memlog.service.documents.folder",
     "Around": "memlog.query.search.expansion",

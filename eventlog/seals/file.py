@@ -1,4 +1,4 @@
-"""`log/seals.jsonl`: read, locked, added to, and hashes of it blanked."""
+"""A file of seals: read, locked, added to, and hashes of it blanked."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -11,35 +11,46 @@ from memlog.eventlog import disk, locks, timestamps
 from memlog.eventlog.folders import sync_folder
 from memlog.eventlog.seals.index import SealIndex, SealPlace
 from memlog.eventlog.seals.lines import FIRST, Seal, SealLine, Seals, blanked, encoded, link, seals_in
-from memlog.eventlog.seals.reading import all_of, opened, read_bytes, seen
-from memlog.eventlog.streams import SEALS
-from memlog.eventlog.writing import identity, overwrite_all, write_lines
+from memlog.eventlog.seals.reading import all_of, bytes_of, opened, seen
+from memlog.eventlog.streams import seals_files
+from memlog.eventlog.writing import identity, keeping_time, overwrite_all, write_lines
 
 LOCK_TIMEOUT = 10.0
 
 
 def read_seals(log: Path) -> Seals:
-    """What stands in the seals of `log`, with all that is wrong with it. No seals where there is no file.
+    """The seals in all files of `log`, each with a chain of its own, and all that is wrong with them.
 
     Raises:
         OSError: it cannot be read.
     """
+    found = Seals([], {})
+    for name in seals_files(log):
+        one = _read(log, name)
+        found.lines.extend(one.lines)
+        for segment, seals in one.last.items():
+            found.last.setdefault(segment, []).extend(seals)
+    return found
+
+
+def _read(log: Path, name: str) -> Seals:
     try:
-        with opened(log, disk.READ) as fd:
-            return seals_in(all_of(fd))
+        with opened(log, disk.READ, name) as fd:
+            return seals_in(all_of(fd), name)
     except (FileNotFoundError, NotADirectoryError):
         return Seals([], {})
     except FileExistsError:
-        return Seals([SealLine(0, 0, b"", None, "no_file")], {})
+        return Seals([SealLine(name, 0, 0, b"", None, "no_file")], {})
 
 
 class SealFile:
-    """The seals of a log, for a caller that adds some: the file is read once, and again only where another
-    process changed it. So the cost of sealing does not grow with the number of seals that stand.
+    """One file of seals, for a caller that adds some: it is read once, and again only where another process
+    changed it. So the cost of sealing does not grow with the number of seals that stand.
     """
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, name: str) -> None:
         self.log = log
+        self._name = name
         self._index = SealIndex()
         self._indexed: tuple[int, ...] = ()
 
@@ -58,11 +69,11 @@ class SealFile:
             OSError: the file cannot be read.
         """
         try:
-            status = disk.look(self.log / SEALS)
+            status = disk.look(self.log / self._name)
         except (FileNotFoundError, NotADirectoryError):
             self._index, self._indexed = SealIndex(), ()
             return
-        self._index_again(status, lambda: read_bytes(self.log))
+        self._index_again(status, lambda: bytes_of(self.log, self._name))
 
     @contextmanager
     def locked(self, timeout: float) -> Iterator[int]:
@@ -73,9 +84,9 @@ class SealFile:
             OSError: it cannot be made or read.
         """
         while True:
-            with opened(self.log, disk.APPEND | disk.CREATE) as fd:
-                locks.acquire(fd, f"{self.log.name}/{SEALS}", timeout)
-                if not _still_stands(self.log, fd):
+            with opened(self.log, disk.APPEND | disk.CREATE, self._name) as fd:
+                locks.acquire(fd, f"{self.log.name}/{self._name}", timeout)
+                if not _still_stands(self.log / self._name, fd):
                     continue
                 sync_folder(self.log)
                 sync_folder(self.log.parent)
@@ -103,20 +114,23 @@ class SealFile:
         disk.sync_data(fd)
         return made
 
-    def blank_hashes(self, places: list[SealPlace]) -> None:
+    def blank_hashes(self, places: list[SealPlace], *, keeps_time: bool = False) -> None:
         """Take the hashes out of seals of the locked file, in place: not a byte moves.
+
+        keeps_time: see `keeping_time`.
 
         Raises:
             OSError: it cannot be written.
         """
-        with opened(self.log, disk.WRITE) as fd:
+        with opened(self.log, disk.WRITE, self._name) as fd, keeping_time(fd, keeps_time):
             for place in places:
                 data = blanked(place.data)
                 if data != place.data:
                     overwrite_all(fd, data, place.offset)
                     self._index.overwrite(place.offset, data)
             disk.sync_data(fd)
-            self._indexed = seen(disk.status(fd))
+        # Behind `keeping_time`, which changes the file's times once more.
+        self._indexed = seen(disk.look(self.log / self._name))
 
     def _index_again(self, status: os.stat_result, read: Callable[[], bytes]) -> None:
         if seen(status) != self._indexed:
@@ -133,8 +147,8 @@ class SealFile:
             self._indexed = seen(status)
 
 
-def _still_stands(log: Path, fd: int) -> bool:
+def _still_stands(path: Path, fd: int) -> bool:
     with suppress(FileNotFoundError):
-        standing = disk.look(log / SEALS)
+        standing = disk.look(path)
         return (standing.st_dev, standing.st_ino) == identity(fd)
     return False

@@ -1,13 +1,14 @@
 """What a segment holds, which a seal is made of and compared with."""
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memlog.eventlog import disk
 from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.seals.lines import Held, Seal
+from memlog.eventlog.segment import Line, read_blanked
 from memlog.eventlog.writing import check_regular
 
 _READ_BLOCK = 1024 * 1024
@@ -70,8 +71,10 @@ def _opened_segment(log: Path, stream: str, segment: str) -> Iterator[tuple[int,
             disk.close(fd)
 
 
-def held_in(fd: int, end: int | None = None) -> Held:
-    """What the open file holds, or its first `end` bytes.
+def held_in(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> Held:
+    """What the open file holds, or its first `end` bytes; as it is when the lines `blanked` are erased.
+
+    blanked: in order.
 
     Raises:
         FileExistsError: it is no regular file. OSError: it cannot be read.
@@ -80,7 +83,9 @@ def held_in(fd: int, end: int | None = None) -> Held:
 
     check_regular(fd)
     found, size, lines, last = sha256(), 0, 0, b"\n"
-    while block := disk.read(fd, _READ_BLOCK if end is None else min(_READ_BLOCK, end - size), size):
+    while block := read_blanked(
+        fd, _READ_BLOCK if end is None else min(_READ_BLOCK, end - size), size, blanked
+    ):
         found.update(block)
         size += len(block)
         lines += block.count(b"\n")

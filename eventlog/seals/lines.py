@@ -1,12 +1,13 @@
-"""The lines of `log/seals.jsonl`: what a segment held when it got no more lines. Each is chained to the one
-before it.
+"""The lines of a file of seals: what a segment held when it got no more lines. Each is chained to the one
+before it in its file.
 
 docs/storage/jsonl-format.md, "Seals", has a worked example in real bytes.
 """
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
@@ -33,9 +34,9 @@ Damage = Literal[
     "no_seal",  # neither a seal nor the beginning of one
     "broken_chain",  # a line before it was changed, removed or put in
     "second_seal",  # its segment has one, and neither an erasure, nor growth, nor a loss is why
-    "no_file",  # seals.jsonl is a link, a folder or a device
+    "no_file",  # what has the name of a file of seals is a link, a folder or a device
 ]
-"""What is wrong with a line of seals.jsonl, or with the file."""
+"""What is wrong with a line of a file of seals, or with the file."""
 
 _Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f ]{64}$")]
 
@@ -86,18 +87,24 @@ class _Brief(msgspec.Struct, frozen=True, gc=False):
     stream: str
     segment: str
     bytes: _Count
+    lost: _Count | None = None
+
+    @property
+    def name(self) -> tuple[str, str]:
+        return self.stream, self.segment
 
 
 _T = TypeVar("_T", Seal, _Brief)
 
 
 class SealLine(msgspec.Struct, frozen=True):
-    """A line of seals.jsonl that is not blank.
+    """A line of a file of seals that is not blank.
 
     data: its bytes without the newline. seal: what it says, also where it is damaged; None where it says
     nothing. damage: what is wrong with it.
     """
 
+    file: str
     number: int
     offset: int
     data: bytes
@@ -109,12 +116,25 @@ class SealLine(msgspec.Struct, frozen=True):
         """Whether its seal is to be believed, whatever stands before it."""
         return self.seal is not None and self.damage != "bad_crc"
 
+    @property
+    def position(self) -> str:
+        """For people: `seals.k7f3qz.jsonl:12`."""
+        return f"{self.file}:{self.number}"
+
 
 class Seals(msgspec.Struct, frozen=True):
-    """All of seals.jsonl. standing: of each (stream, segment) the last seal that is whole."""
+    """The seals of a log, or of one file.
+
+    last: by (stream, segment), the last whole seal of each file that has one; see `holding`.
+    """
 
     lines: list[SealLine]
-    standing: dict[tuple[str, str], Seal]
+    last: dict[tuple[str, str], list[Seal]]
+
+    @property
+    def standing(self) -> dict[tuple[str, str], Seal]:
+        """By (stream, segment) the seal that holds."""
+        return {name: holding(seals) for name, seals in self.last.items()}
 
     @property
     def damaged(self) -> list[SealLine]:
@@ -122,22 +142,46 @@ class Seals(msgspec.Struct, frozen=True):
         return [line for line in self.lines if line.damage is not None]
 
 
-def seals_in(data: bytes) -> Seals:
-    """The seals of a file of these bytes, with all that is wrong with it."""
-    lines = list(_lines(data))
-    standing = {line.seal.name: line.seal for line in lines if line.seal is not None and line.counts}
-    return Seals(lines, standing)
+def seals_in(data: bytes, file: str) -> Seals:
+    """The seals of a file of this name and these bytes, with all that is wrong with it."""
+    lines = list(_lines(data, file))
+    last = {line.seal.name: [line.seal] for line in lines if line.seal is not None and line.counts}
+    return Seals(lines, last)
 
 
-def lengths_in(data: bytes) -> dict[tuple[str, str], int]:
-    """How long each segment was, by (stream, segment): what `seals_in` says and no more, faster."""
-    found = {}
-    for whole in data.split(b"\n"):
-        line = whole.strip(b"\0")
-        brief = _decoded(line, _Brief) if has_its_crc(line) else None
-        if brief is not None:
-            found[brief.stream, brief.segment] = brief.bytes
+def lengths_in(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
+    """By (stream, segment) how long each was, as the seals that hold in these files say: what `read_seals`
+    says and no more, faster.
+    """
+    found: dict[tuple[str, str], int] = {}
+    all_of: defaultdict[tuple[str, str], list[_Brief]] = defaultdict(list)
+    for data in files:
+        for name, brief in _briefs(data).items():
+            all_of[name].append(brief)
+            found[name] = brief.bytes
+    for name, briefs in all_of.items():
+        if len(briefs) > 1:
+            found[name] = max(brief.bytes for brief in _not_lost(briefs))
     return found
+
+
+def holding(seals: Sequence[Seal]) -> Seal:
+    """The seal that says how long a segment is, of the last ones of several files: the longest of which no
+    loss was accepted. No clock has a part in it, so that all copies of a log agree.
+    """
+    return max(_not_lost(seals), key=lambda seal: (seal.bytes, not seal.is_blank, seal.at, seal.sha256))
+
+
+def are_of(seals: Sequence[Seal], held: Held) -> bool:
+    """Whether `held` is what one of the seals says, and no less than the one that holds. Where every hash is
+    blank, the length alone is compared.
+
+    Each file is a witness of its own: two copies may know different states of an erasure.
+    """
+    longest = holding(seals)
+    if longest.is_blank:
+        return longest.bytes == held.bytes
+    return held.bytes >= longest.bytes and any(seal.is_of(held) for seal in seals)
 
 
 def seal_of(line: bytes) -> Seal | None:
@@ -166,7 +210,24 @@ def blanked(line: bytes) -> bytes:
     return body + b',"crc":"%08x"}' % zlib.crc32(body)
 
 
-def _lines(data: bytes) -> Iterator[SealLine]:
+def _briefs(data: bytes) -> dict[tuple[str, str], _Brief]:
+    """The last whole seal of each segment in one file."""
+    lines = (whole.strip(b"\0") for whole in data.split(b"\n"))
+    briefs = (_decoded(line, _Brief) for line in lines if has_its_crc(line))
+    return {brief.name: brief for brief in briefs if brief is not None}
+
+
+def _not_lost(seals: Sequence[_T]) -> list[_T]:
+    """Without the seals of bytes that another file says are lost."""
+    accepted = [seal for seal in seals if seal.lost]
+    return [
+        seal
+        for seal in seals
+        if not any(loss.bytes < seal.bytes <= loss.bytes + (loss.lost or 0) for loss in accepted)
+    ]
+
+
+def _lines(data: bytes, file: str) -> Iterator[SealLine]:
     """The lines, also one without a newline: its crc says whether it is whole.
 
     NUL bytes around a line, which a power cut leaves, are none of its own.
@@ -178,7 +239,7 @@ def _lines(data: bytes) -> Iterator[SealLine]:
         if text and not text.isspace():
             said = seal_of(text)
             nuls = len(whole) - len(whole.lstrip(b"\0"))
-            yield SealLine(number, offset + nuls, text, said, _damage(text, said, prev, known))
+            yield SealLine(file, number, offset + nuls, text, said, _damage(text, said, prev, known))
             if said is not None:
                 prev = link(text)
                 known[said.name] = said

@@ -1,4 +1,4 @@
-"""Reads `log/seals.jsonl` as bytes: all that an append needs of it."""
+"""Reads files of seals as bytes: all that an append needs of them."""
 
 import errno
 import os
@@ -9,50 +9,51 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog import disk, privacy
-from memlog.eventlog.streams import SEALS
+from memlog.eventlog.streams import SegmentName, seals_file
 from memlog.eventlog.writing import check_regular
 
 _READ_BLOCK = 1024 * 1024
 
 
 class SealWatch:
-    """Says whether a segment is sealed, to who asks at each append: a look at the file's status, and where
-    that has changed one search of its bytes.
+    """Answers whether a writer has sealed a segment of its own. Every append asks, so this looks at the
+    status of the writer's file, and searches its bytes only where that has changed.
     """
 
     def __init__(self, log: Path) -> None:
         self._log = log
         self._seen: tuple[int, ...] = ()
-        self._unsealed: set[tuple[str, str]] = set()
+        self._unsealed: set[tuple[str, SegmentName]] = set()
 
-    def is_sealed(self, stream: str, segment: str) -> bool:
-        """Whether `segment` gets no more lines. Who asks holds its lock, so that the answer stays true.
+    def is_sealed(self, stream: str, segment: SegmentName) -> bool:
+        """Whether `segment` gets no more lines. The caller holds its lock, so the answer stays true.
 
         Raises:
             OSError: the seals cannot be read.
         """
+        name = seals_file(segment.writer)
         try:
-            status = disk.look(self._log / SEALS)
+            status = disk.look(self._log / name)
         except FileNotFoundError:
             return False
         if seen(status) != self._seen:
             self._unsealed.clear()
             self._seen = seen(status)
         if (stream, segment) not in self._unsealed:
-            if _says(self._log, stream, segment):
+            if _says(bytes_of(self._log, name), stream, segment.filename):
                 return True
             self._unsealed.add((stream, segment))
         return False
 
 
-def read_bytes(log: Path) -> bytes:
-    """The bytes of the seals; nothing, too, where the file is none: `read_seals` tells of it.
+def bytes_of(log: Path, name: str) -> bytes:
+    """The bytes of one file of seals; nothing where there is no regular file of this name.
 
     Raises:
         OSError: it cannot be read.
     """
     try:
-        with opened(log, disk.READ) as fd:
+        with opened(log, disk.READ, name) as fd:
             return all_of(fd)
     except (FileNotFoundError, NotADirectoryError, FileExistsError):
         return b""
@@ -68,14 +69,14 @@ def all_of(fd: int) -> bytes:
 
 
 @contextmanager
-def opened(log: Path, flags: int) -> Iterator[int]:
-    """A descriptor of seals.jsonl.
+def opened(log: Path, flags: int, name: str) -> Iterator[int]:
+    """A descriptor of a file of seals.
 
     Raises:
         FileExistsError: it is a link, a folder, a pipe or a device.
         OSError: it is not there, or cannot be opened.
     """
-    fd = _open_file(log, flags)
+    fd = _open_file(log, flags, name)
     try:
         check_regular(fd)
         yield fd
@@ -84,13 +85,15 @@ def opened(log: Path, flags: int) -> Iterator[int]:
 
 
 def seen(status: os.stat_result) -> tuple[int, ...]:
-    """What changes with the file: as long as it does not, the bytes are those that were read."""
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    """What changes with the file: as long as it does not, the bytes are those that were read.
+
+    Not its mtime, which a scrub restores.
+    """
+    return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
 
 
-def _says(log: Path, stream: str, segment: str) -> bool:
-    """Whether there is a seal of `segment`. Where no line looks like one, none is decoded."""
-    data = read_bytes(log)
+def _says(data: bytes, stream: str, segment: str) -> bool:
+    """Whether `data` has a seal of `segment`. Where no line looks like one, none is decoded."""
     beginning = msgspec.json.encode({"stream": stream, "segment": segment})[:-1]
     if beginning not in data:
         return False
@@ -100,11 +103,11 @@ def _says(log: Path, stream: str, segment: str) -> bool:
     return SealIndex(data).standing(stream, segment) is not None
 
 
-def _open_file(log: Path, flags: int) -> int:
+def _open_file(log: Path, flags: int, name: str) -> int:
     try:
-        return (privacy.open_file if flags & disk.CREATE else disk.open)(log / SEALS, flags)
+        return (privacy.open_file if flags & disk.CREATE else disk.open)(log / name, flags)
     except OSError as error:
         # A link, which is not followed; a socket; a folder that is to be written.
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise FileExistsError(errno.EEXIST, f"{SEALS} is no regular file") from error
+            raise FileExistsError(errno.EEXIST, f"{name} is no regular file") from error
         raise

@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from memlog.eventlog.seals.file import LOCK_TIMEOUT, SealFile
-from memlog.eventlog.seals.held import has_grown, made_durable
+from memlog.eventlog.seals.file import LOCK_TIMEOUT
+from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.held import has_grown, made_durable, measured
 from memlog.eventlog.seals.lines import FIRST, Held, Seal
 from memlog.eventlog.seals.losses import unlike
+from memlog.eventlog.writers import Writer
 
 
 def seal(
-    seals: SealFile,
+    seals: SealFiles,
     stream: str,
     segments: Sequence[str],
     *,
@@ -25,7 +27,7 @@ def seal(
     durable before it, since a power cut would otherwise make a loss of what nobody was promised.
 
     Raises:
-        Busy: another process held seals.jsonl for too long.
+        Busy: another process held the file of seals for too long.
         OSError: it could not be written, or a segment not be read; no seal is known to be stored.
     """
     seals.refresh()
@@ -38,49 +40,53 @@ def seal(
     if not due:
         return []
     held = {segment: made_durable(seals.log, stream, segment) for segment in due}
-    with seals.locked(lock_timeout) as fd:
+    with seals.own.locked(lock_timeout) as fd:
         # Another process may have been faster.
         new = [segment for segment in due if seals.standing(stream, segment) == standing[segment]]
-        return seals.add(fd, [_draft(stream, segment, held[segment]) for segment in new])
+        return seals.own.add(fd, [_draft(stream, segment, held[segment]) for segment in new])
 
 
-def blank(seals: SealFile, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> None:
+def blank(seals: SealFiles, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> None:
     """Take the hash out of a segment's seals, before its bytes are erased: until `reseal` is done, anybody
     sees that an erasure was begun.
 
     Raises:
         Busy, OSError: as `seal`.
     """
-    with seals.locked(lock_timeout):
-        seals.blank_hashes(seals.of(stream, segment))
+    seals.refresh()
+    # Those that are right go last: a kill on the way leaves one, or none that has a hash.
+    seals.blank_stale(stream, segment, measured(seals.log, stream, segment), lock_timeout)
+    seals.blank_all(stream, segment, lock_timeout)
 
 
-def reseal(seals: SealFile, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> Seal | None:
-    """Put a new seal in the place of a segment's old one, whose hash is blanked, after bytes were erased.
+def reseal(seals: SealFiles, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> Seal | None:
+    """Have a seal say what a segment holds after bytes of it were erased, and no other seal have a hash.
 
-    Run again after a crash at any moment, it finishes. Return the seal that holds; None where there was none.
+    Run again after a crash at any moment, it finishes. Return the seal that holds; None where there was none,
+    or where bytes of the segment are still to come.
 
     Raises:
         Busy, OSError: as `seal`.
     """
     seals.refresh()
-    if not seals.of(stream, segment):
+    if not seals.has_any(stream, segment):
         return None
+    before = seals.standing(stream, segment)
     held = made_durable(seals.log, stream, segment)
-    with seals.locked(lock_timeout) as fd:
-        old = seals.of(stream, segment)
-        standing = seals.standing(stream, segment)
-        if standing is not None and standing.is_of(held):
-            seals.blank_hashes(old[:-1])
-            return standing
-        seals.blank_hashes(old)
-        (made,) = seals.add(fd, [_draft(stream, segment, held)])
+    if before is not None and held.bytes < before.bytes:
+        return None
+    seals.blank_stale(stream, segment, held, lock_timeout)
+    with seals.own.locked(lock_timeout) as fd:
+        for seal_of_file in seals.last(stream, segment):
+            if seal_of_file.is_of(held):
+                return seal_of_file
+        (made,) = seals.own.add(fd, [_draft(stream, segment, held)])
         return made
 
 
-def accept_loss(log: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal]:
-    """Seal what stands of the segments that are unlike their seals: a person says that the rest is lost.
-    Return the new seals, once they are durable.
+def accept_loss(log: Path, writer: Writer, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal]:
+    """Seal the segments that are unlike their seals as they are, in the file of `writer`: a person says that
+    the rest is lost. Return the new seals, once they are durable.
 
     Raises:
         Busy, OSError: as `seal`.
@@ -94,9 +100,9 @@ def accept_loss(log: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal]:
         for each in differing
         for held in (each.held or nothing,)
     ]
-    seals = SealFile(log)
-    with seals.locked(lock_timeout) as fd:
-        return seals.add(fd, drafts)
+    own = SealFiles(log, writer.name()).own
+    with own.locked(lock_timeout) as fd:
+        return own.add(fd, drafts)
 
 
 def _draft(stream: str, segment: str, held: Held, lost: int | None = None) -> Seal:

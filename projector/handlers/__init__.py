@@ -1,7 +1,7 @@
 """What each event does to the read model.
 
 A handler is order-free: whatever the order in which events arrive, it leaves the same rows. Where two
-events set the same thing the greater (ts, segment, offset) wins. It looks at no other stream's rows and
+changes set the same thing the one with the greater precedence holds. It looks at no other stream's rows and
 tolerates references to what does not exist. So events may be projected in batches of any size.
 """
 
@@ -47,7 +47,7 @@ from memlog.projector.handlers.placed import Placed
 from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection
 
-VERSION = 7
+VERSION = 8
 """Changes with any change to the rows that a handler makes; part of the projection id."""
 
 Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]

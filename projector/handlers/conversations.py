@@ -17,11 +17,11 @@ def add_messages(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) ->
     rows, entries, wholes = [], [], []
     for number, placed in enumerate(events, start=_next_number(db)):
         said = cast(Message, placed.event)
-        ts = placed.order[0]
+        ts = placed.ts
         meta = as_json(said.meta) if said.meta is not None else ""
         rows.append(
             (number, placed.stream, said.id, said.channel, said.chat_id, said.role, said.kind or "message")
-            + (said.name or "", said.content, meta, *placed.order)
+            + (said.name or "", said.content, meta, placed.ts, *placed.place)
         )
         if said.content.strip():
             entries.append(fulltext.entry(number, said.name, said.content))
@@ -40,7 +40,7 @@ def add_session_breaks(db: Connection, events: Sequence[Placed], sizes: ChunkSiz
         meta = as_json({"model": said.model}) if said.model is not None else ""
         rows.append(
             (number, placed.stream, said.id, said.channel, said.chat_id, None, "session_break")
-            + ("", "", meta, *placed.order)
+            + ("", "", meta, placed.ts, *placed.place)
         )
     _insert_messages(db, rows)
 
@@ -50,17 +50,17 @@ def add_summaries(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -
     rows, wholes = [], []
     for placed in events:
         said = cast(SummaryWritten, placed.event)
-        ts = placed.order[0]
+        ts = placed.ts
         rows.append(
             (placed.stream, said.id, said.channel, said.chat_id, said.from_message_id, said.to_message_id)
-            + (said.content, f"{placed.segment.filename}:{placed.line.offset}", *placed.order)
+            + (said.content, f"{placed.segment.filename}:{placed.line.offset}", placed.ts, *placed.place)
         )
         wholes.append(Whole(placed.stream, said.id, "summary", _chat(said), None, ts, ts, said.content))
     insert(
         db,
         "summaries",
         ("stream", "id", "channel", "chat_id", "from_message_id", "to_message_id", "content", "position")
-        + ("created_at", "segment_no", "offset"),
+        + ("created_at", "day", "number", "writer", "offset"),
         rows,
     )
     passages.add(db, "summary_id", wholes, sizes)
@@ -72,12 +72,14 @@ def add_extractions(db: Connection, events: Sequence[Placed], sizes: ChunkSizes)
     for placed in events:
         said = cast(ExtractionCompleted, placed.event)
         rows.append(
-            (placed.stream, said.id, said.channel, said.chat_id, said.through_message_id, *placed.order)
+            (placed.stream, said.id, said.channel, said.chat_id, said.through_message_id)
+            + (placed.ts, *placed.place)
         )
     insert(
         db,
         "extractions",
-        ("stream", "id", "channel", "chat_id", "through_message_id", "created_at", "segment_no", "offset"),
+        ("stream", "id", "channel", "chat_id", "through_message_id")
+        + ("created_at", "day", "number", "writer", "offset"),
         rows,
     )
 
@@ -92,7 +94,7 @@ def _insert_messages(db: Connection, rows: list[tuple[Any, ...]]) -> None:
         db,
         "messages",
         ("message_no", "stream", "id", "channel", "chat_id", "role", "type", "name", "content", "metadata")
-        + ("created_at", "segment_no", "offset"),
+        + ("created_at", "day", "number", "writer", "offset"),
         rows,
         empty_is_null=("name", "metadata"),
     )

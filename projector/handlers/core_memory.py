@@ -18,22 +18,17 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  
         if isinstance(said, CoreMemoryDeleted):
             bury(db, thing, placed)
             db.execute(
-                "DELETE FROM core_memory WHERE section = ? AND key = ?"
-                " AND (updated_at, segment_no, offset) < (?, ?, ?)",
-                (said.section, said.key, *placed.order),
+                "DELETE FROM core_memory WHERE section = ? AND key = ? AND precedence < ?",
+                (said.section, said.key, placed.precedence),
             )
-        elif placed.order > buried(db, placed.stream, thing):
+        elif placed.precedence > buried(db, placed.stream, thing):
             row = {
                 "section": said.section,
                 "key": said.key,
                 "stream": placed.stream,
                 "event_id": said.id,
                 "value": said.value,
+                "updated_at": placed.ts,
+                "precedence": placed.precedence,
             }
-            upsert(
-                db,
-                "core_memory",
-                ("section", "key"),
-                row | placed.order_as("updated_at"),
-                newer_by="updated_at",
-            )
+            upsert(db, "core_memory", ("section", "key"), row, newer_by="precedence")

@@ -31,7 +31,7 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
         "daily_compressions",
         ("stream", "daily_event_id", "event_id", "ts"),
         [
-            (placed.stream, daily_event_id, placed.id, placed.order[0])
+            (placed.stream, daily_event_id, placed.id, placed.ts)
             for placed in events
             if isinstance(placed.event, DailyEventsCompressed)
             for daily_event_id in dict.fromkeys(placed.event.ids)
@@ -50,13 +50,13 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
 
 
 def _row(placed: Placed, said: DailyEventRecorded) -> tuple[Any, ...]:
-    day, ts = _day(placed, said), placed.order[0]
+    day, ts = _day(placed, said), placed.ts
     return placed.stream, said.id, day, said.channel, said.sender_id, said.summary, said.raw_tokens, ts
 
 
 def _whole(placed: Placed, said: DailyEventRecorded) -> Whole:
     """What is searched of it; by its day, too."""
-    day, ts = _day(placed, said), placed.order[0]
+    day, ts = _day(placed, said), placed.ts
     return Whole(
         stream=placed.stream,
         id=said.id,
@@ -70,4 +70,4 @@ def _whole(placed: Placed, said: DailyEventRecorded) -> Whole:
 
 
 def _day(placed: Placed, said: DailyEventRecorded) -> str:
-    return said.event_date or placed.order[0].partition("T")[0]
+    return said.event_date or placed.ts.partition("T")[0]

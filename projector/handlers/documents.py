@@ -7,7 +7,7 @@ from hashlib import sha256
 from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, SourceRegistered, SourceRemoved
 from memlog.projector import passages
 from memlog.projector.chunking import ChunkSizes
-from memlog.projector.handlers.placed import FIRST, Placed, as_json, buried, bury
+from memlog.projector.handlers.placed import Placed, as_json, buried, bury
 from memlog.projector.passages import Whole
 from memlog.projector.rows import Row, upsert
 from memlog.projector.sqlite import Connection
@@ -35,7 +35,7 @@ def document_id(source_id: str, file: str) -> str:
 
 
 def _register(db: Connection, placed: Placed, said: SourceRegistered, sizes: ChunkSizes) -> None:
-    if placed.order < buried(db, placed.stream, said.source_id):
+    if placed.precedence < buried(db, placed.stream, said.source_id):
         return
     row = {
         "source_id": said.source_id,
@@ -45,16 +45,18 @@ def _register(db: Connection, placed: Placed, said: SourceRegistered, sizes: Chu
         "root": said.root,
         "include": as_json(said.include),
         "exclude": as_json(said.exclude),
+        "created_at": placed.ts,
+        "writer": placed.segment.writer,
+        "precedence": placed.precedence,
     }
-    upsert(db, "sources", ("source_id",), row | placed.order_as("created_at"), newer_by="created_at")
+    upsert(db, "sources", ("source_id",), row, newer_by="precedence")
     _put_on_shelf(db, said.source_id, sizes)
 
 
 def _remove_source(db: Connection, placed: Placed, said: SourceRemoved, sizes: ChunkSizes) -> None:
     bury(db, said.source_id, placed)
     db.execute(
-        "DELETE FROM sources WHERE source_id = ? AND (created_at, segment_no, offset) < (?, ?, ?)",
-        (said.source_id, *placed.order),
+        "DELETE FROM sources WHERE source_id = ? AND precedence < ?", (said.source_id, placed.precedence)
     )
     _remove_documents(db, placed, "source_id = ?", said.source_id)
     # What was indexed after a late removal stays, of a source that is not registered.
@@ -63,11 +65,8 @@ def _remove_source(db: Connection, placed: Placed, said: SourceRemoved, sizes: C
 
 def _index(db: Connection, placed: Placed, said: DocumentIndexed, sizes: ChunkSizes) -> None:
     thing = document_id(said.source_id, said.file)
-    standing = db.execute(
-        "SELECT indexed_at, segment_no, offset FROM documents WHERE document_id = ?", (thing,)
-    ).fetchone()
-    older_than = max(buried(db, placed.stream, said.source_id, thing), standing or FIRST)
-    if placed.order < older_than:
+    standing = db.execute("SELECT precedence FROM documents WHERE document_id = ?", (thing,)).fetchone()
+    if placed.precedence < max(buried(db, placed.stream, said.source_id, thing), *(standing or ("",))):
         return
     if standing:
         _remove_passages(db, "document_id = ?", thing)
@@ -83,7 +82,9 @@ def _index(db: Connection, placed: Placed, said: DocumentIndexed, sizes: ChunkSi
         "size": said.size,
         "version": said.version or sha256(said.content.encode()).hexdigest(),
         "content": said.content,
-    } | placed.order_as("indexed_at")
+        "indexed_at": placed.ts,
+        "precedence": placed.precedence,
+    }
     upsert(db, "documents", ("document_id",), row)
     _add_passages(db, row, sizes)
 
@@ -110,8 +111,10 @@ def _kind(db: Connection, source_id: str) -> str:
 
 def _remove_documents(db: Connection, placed: Placed, where: str, value: str) -> None:
     """Those of them that are older than `placed`."""
-    older = f"{where} AND (indexed_at, segment_no, offset) < (?, ?, ?)"
-    gone = db.execute(f"SELECT document_id FROM documents WHERE {older}", (value, *placed.order)).fetchall()
+    older = f"{where} AND precedence < ?"
+    gone = db.execute(
+        f"SELECT document_id FROM documents WHERE {older}", (value, placed.precedence)
+    ).fetchall()
     for (thing,) in gone:
         _remove_passages(db, "document_id = ?", thing)
         db.execute("DELETE FROM documents WHERE document_id = ?", (thing,))

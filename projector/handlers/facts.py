@@ -34,9 +34,10 @@ def _store(db: Connection, placed: Placed, said: FactStored, sizes: ChunkSizes) 
         _clear(db, placed, FactRemoved(topic_key=said.topic_key, kind="ranked", chat_id=said.chat_id))
     values = entries(said)
     is_plain = not is_structured(*values)
+    precedence = placed.precedence
     for rank, value in enumerate(values, said.rank):
         removals = product([chat], [said.topic_key], [said.kind, None], [rank, None])
-        if placed.order < buried(db, placed.stream, *(as_json(key) for key in removals)):
+        if precedence < buried(db, placed.stream, *(as_json(key) for key in removals)):
             continue
         row = {
             "chat_id": chat,
@@ -47,18 +48,20 @@ def _store(db: Connection, placed: Placed, said: FactStored, sizes: ChunkSizes) 
             "event_id": said.id,
             "value": value,
             "source_message_id": said.source_message_id,
+            "updated_at": placed.ts,
+            "precedence": precedence,
         }
-        _put(db, row | placed.order_as("updated_at"), sizes, is_plain=is_plain)
+        _put(db, row, sizes, is_plain=is_plain)
 
 
 def _put(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None:
     """Put a fact in the place of an older one of its key, with its passages; none where that is newer."""
     of_key = f"FROM facts WHERE {' AND '.join(f'{name} = :{name}' for name in _KEY)}"
-    standing = db.execute(f"SELECT updated_at, segment_no, offset, fact_id {of_key}", row).fetchone()
+    standing = db.execute(f"SELECT precedence, fact_id {of_key}", row).fetchone()
     if standing is not None:
-        if standing[:3] > (row["updated_at"], row["segment_no"], row["offset"]):
+        if standing[0] > row["precedence"]:
             return
-        passages.remove(db, passages.MEMORY, "fact_id = ?", (standing[3],))
+        passages.remove(db, passages.MEMORY, "fact_id = ?", (standing[1],))
     upsert(db, "facts", _KEY, row)
     fact_id, content = db.execute(f"SELECT fact_id, content {of_key}", row).fetchone()
     ts, chat = row["updated_at"], row["chat_id"]
@@ -72,8 +75,8 @@ def _clear(db: Connection, placed: Placed, said: FactRemoved) -> None:
     bury(db, as_json([chat, said.topic_key, said.kind, said.rank]), placed)
     older = (
         "FROM facts WHERE chat_id = ? AND topic_key = ? AND kind = coalesce(?, kind)"
-        " AND rank = coalesce(?, rank) AND (updated_at, segment_no, offset) < (?, ?, ?)"
+        " AND rank = coalesce(?, rank) AND precedence < ?"
     )
-    values = (chat, said.topic_key, said.kind, said.rank, *placed.order)
+    values = (chat, said.topic_key, said.kind, said.rank, placed.precedence)
     passages.remove(db, passages.MEMORY, f"fact_id IN (SELECT fact_id {older})", values)
     db.execute(f"DELETE {older}", values)

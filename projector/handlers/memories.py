@@ -7,7 +7,7 @@ changes, so that it does not matter in which order events arrive.
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from operator import mul
+from operator import attrgetter, mul
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,7 +25,7 @@ from memlog.eventlog.identity import derived_memory_id
 from memlog.projector import passages
 from memlog.projector.analysis import memory_label
 from memlog.projector.chunking import ChunkSizes
-from memlog.projector.handlers.placed import Order, Placed, as_json, buried, bury
+from memlog.projector.handlers.placed import Placed, as_json, buried, bury
 from memlog.projector.passages import Whole
 from memlog.projector.rows import Row, insert, upsert
 from memlog.projector.sqlite import Connection
@@ -66,13 +66,13 @@ def _record(db: Connection, placed: Placed) -> Iterable[str]:
             memory_ids = list(dict.fromkeys(event.memory_ids))
         case SalienceDecayed():
             memory_ids = []
-            row = (placed.stream, placed.id, as_json(rates_by_category(event.rates)), *placed.order)
-            insert(db, "decays", ("stream", "id", "rates", "ts", "segment_no", "offset"), [row])
+            row = (placed.stream, placed.id, as_json(rates_by_category(event.rates)), placed.precedence)
+            insert(db, "decays", ("stream", "id", "rates", "precedence"), [row])
     insert(
         db,
         "memory_events",
-        ("memory_id", "stream", "event_id"),
-        [(memory_id, placed.stream, placed.id) for memory_id in memory_ids],
+        ("memory_id", "stream", "event_id", "precedence"),
+        [(memory_id, placed.stream, placed.id, placed.precedence) for memory_id in memory_ids],
     )
     return memory_ids
 
@@ -85,7 +85,7 @@ def _said(event: MemorySaved | MemoryUpdated) -> dict[str, Any]:
 
 def _set(db: Connection, memory_id: str, placed: Placed, **fields: Any) -> None:  # noqa: ANN401
     """Keep what `placed` sets, where nothing newer does, and the memory was not deleted since."""
-    if placed.order < buried(db, placed.stream, memory_id):
+    if placed.precedence < buried(db, placed.stream, memory_id):
         return
     for field, value in fields.items():
         row = {
@@ -94,42 +94,41 @@ def _set(db: Connection, memory_id: str, placed: Placed, **fields: Any) -> None:
             "field": field,
             "value": as_json(value),
             "event_id": placed.id,
+            "ts": placed.ts,
+            "precedence": placed.precedence,
         }
-        key = ("stream", "memory_id", "field")
-        upsert(db, "versions", key, row | placed.order_as("ts"), newer_by="ts")
+        upsert(db, "versions", ("stream", "memory_id", "field"), row, newer_by="precedence")
 
 
 def _delete(db: Connection, memory_id: str, placed: Placed) -> None:
     bury(db, memory_id, placed)
     db.execute(
-        "DELETE FROM versions WHERE stream = ? AND memory_id = ? AND (ts, segment_no, offset) < (?, ?, ?)",
-        (placed.stream, memory_id, *placed.order),
+        "DELETE FROM versions WHERE stream = ? AND memory_id = ? AND precedence < ?",
+        (placed.stream, memory_id, placed.precedence),
     )
 
 
 class _Version(NamedTuple):
-    value: Any
+    """precedence, ts: of the event that set the value; what is compared, and what is shown."""
+
+    precedence: str
+    ts: str
     event_id: str
-    order: Order
+    value: Any
 
 
 class _Decays:
     """All decays, in their order, as what they make of a salience."""
 
     def __init__(self, db: Connection) -> None:
-        rows = db.execute(
-            "SELECT ts, segment_no, offset, rates FROM decays ORDER BY ts, segment_no, offset, stream, id"
-        )
-        self._orders: list[Order] = []
-        self._rates: list[dict[str, float]] = []
-        for *order, rates in rows:
-            self._orders.append((order[0], order[1], order[2]))
-            self._rates.append(msgspec.json.decode(rates))
+        rows = db.execute("SELECT precedence, rates FROM decays ORDER BY precedence, stream, id").fetchall()
+        self._precedences: list[str] = [precedence for precedence, _ in rows]
+        self._rates: list[dict[str, float]] = [msgspec.json.decode(rates) for _, rates in rows]
         self._known: dict[tuple[float, str, int], float] = {}
 
-    def applied(self, salience: float, since: Order, category: str) -> float:
-        """What a salience that was set at `since` has become by all that is newer."""
-        start = bisect_right(self._orders, since)
+    def applied(self, salience: float, since: str, category: str) -> float:
+        """What a salience that was set with the precedence `since` has become by all that is newer."""
+        start = bisect_right(self._precedences, since)
         known = (salience, category, start)
         if known not in self._known:
             factors = (rate_of(rates, category) for rates in self._rates[start:])
@@ -166,60 +165,65 @@ def _cut_from(db: Connection, memory_id: str) -> tuple[Any, ...] | None:
 
 def _versions(db: Connection, memory_id: str) -> dict[str, _Version]:
     rows = db.execute(
-        "SELECT field, value, event_id, ts, segment_no, offset FROM versions"
-        " WHERE stream = ? AND memory_id = ?",
+        "SELECT field, precedence, ts, event_id, value FROM versions WHERE stream = ? AND memory_id = ?",
         (STREAM, memory_id),
     )
     return {
-        field: _Version(msgspec.json.decode(value), event_id, (ts, segment_no, offset))
-        for field, value, event_id, ts, segment_no, offset in rows
+        field: _Version(precedence, ts, event_id, msgspec.json.decode(value))
+        for field, precedence, ts, event_id, value in rows
     }
 
 
 def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: _Decays) -> Row:
     """The row of a memory that was saved: what is newer than the save changes a field of it."""
     saved = versions["saved"]
-    newer = {name: version for name, version in versions.items() if version.order > saved.order}
+    newer = {name: version for name, version in versions.items() if version.precedence > saved.precedence}
     changes = {name: newer[name] for name in _FIELDS if name in newer}
     said: Row = saved.value | {name: version.value for name, version in changes.items()}
-    first, access_count, last_accessed = _history(db, memory_id)
-    set_salience = versions.get("salience", _Version(1.0, "", first))
+    since = buried(db, STREAM, memory_id)
+    created_at, first = _first_saved(db, memory_id, since)
+    access_count, last_accessed = _accessed(db, memory_id, since)
+    set_salience = versions.get("salience", _Version(first, "", "", 1.0))
     return said | {
         "memory_id": memory_id,
         "stream": STREAM,
         "event_id": changes.get("content", saved).event_id,
         "title": said["title"] or said["content"][:_TITLE_LENGTH],
-        "salience": decays.applied(set_salience.value, set_salience.order, said["category"]),
+        "salience": decays.applied(set_salience.value, set_salience.precedence, said["category"]),
         "salience_set": set_salience.value,
-        "salience_ts": set_salience.order[0],
-        "salience_segment_no": set_salience.order[1],
-        "salience_offset": set_salience.order[2],
+        "salience_precedence": set_salience.precedence,
         "access_count": access_count,
         "last_accessed": last_accessed,
         "topic": said["topic"] or None,
         "chat_id": said["chat_id"] or None,
         "tags": as_json(said["tags"] or []),
-        "created_at": first[0],
-        "updated_at": max(version.order for version in (saved, *changes.values()))[0],
-        "archived_at": newer["archived"].order[0] if "archived" in newer else None,
+        "created_at": created_at,
+        "updated_at": max((saved, *changes.values()), key=attrgetter("precedence")).ts,
+        "archived_at": newer["archived"].ts if "archived" in newer else None,
     }
 
 
-def _history(db: Connection, memory_id: str) -> tuple[Order, int, str | None]:
-    """When a memory was first saved, how often it was accessed, and when last: since it was last deleted."""
-    since = buried(db, STREAM, memory_id)
-    touches = (
-        " FROM memory_events t JOIN events e ON e.stream = t.stream AND e.id = t.event_id"
-        " WHERE t.memory_id = ? AND (e.ts, e.segment_no, e.offset) > (?, ?, ?) AND e.type = ?"
-    )
-    ts, segment_no, offset = db.execute(
-        f"SELECT e.ts, e.segment_no, e.offset {touches} ORDER BY e.ts, e.segment_no, e.offset LIMIT 1",
-        (memory_id, *since, "memory_saved"),
+_TOUCHES = (
+    " FROM memory_events t JOIN events e ON e.stream = t.stream AND e.id = t.event_id"
+    " WHERE t.memory_id = ? AND t.precedence > ? AND e.type = ?"
+)
+
+
+def _first_saved(db: Connection, memory_id: str, since: str) -> tuple[str, str]:
+    """When a memory was first saved after `since`, and the precedence of that event."""
+    ts, precedence = db.execute(
+        f"SELECT e.ts, t.precedence {_TOUCHES} ORDER BY t.precedence LIMIT 1",
+        (memory_id, since, "memory_saved"),
     ).fetchone()
+    return ts, precedence
+
+
+def _accessed(db: Connection, memory_id: str, since: str) -> tuple[int, str | None]:
+    """How often a memory was accessed after `since`, and when last."""
     count, last = db.execute(
-        f"SELECT count(*), max(e.ts) {touches}", (memory_id, *since, "memory_accessed")
+        f"SELECT count(*), max(e.ts) {_TOUCHES}", (memory_id, since, "memory_accessed")
     ).fetchone()
-    return (ts, segment_no, offset), count, last
+    return count, last
 
 
 def _whole(row: Row) -> Whole:
@@ -238,13 +242,12 @@ def _whole(row: Row) -> Whole:
 
 def _fade_all(db: Connection, decays: _Decays) -> None:
     rows = db.execute(
-        "SELECT memory_id, category, salience_set, salience_ts, salience_segment_no, salience_offset"
-        " FROM memories"
+        "SELECT memory_id, category, salience_set, salience_precedence FROM memories"
     ).fetchall()
     db.executemany(
         "UPDATE memories SET salience = ? WHERE memory_id = ?",
         (
-            (decays.applied(salience, (ts, segment_no, offset), category), memory_id)
-            for memory_id, category, salience, ts, segment_no, offset in rows
+            (decays.applied(salience, precedence, category), memory_id)
+            for memory_id, category, salience, precedence in rows
         ),
     )

@@ -1,38 +1,42 @@
-"""An accepted event and where it stands, and which of two events wins."""
+"""An accepted event and its position, and which of two changes of one thing holds."""
 
 from typing import Any
 
 import msgspec
 
 from memlog.eventlog.events import Event
+from memlog.eventlog.precedence import precedence
 from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import SegmentName
-from memlog.projector.rows import Row, upsert
+from memlog.projector.rows import upsert
 from memlog.projector.sqlite import Connection
-
-Order = tuple[str, int, int]
-"""(ts, segment, offset): the one order of events."""
-
-FIRST: Order = ("", 0, 0)
-"""Before every event."""
 
 _json = msgspec.json.Encoder(order="deterministic")
 
 
 class Placed(msgspec.Struct, frozen=True, gc=False):
-    """An accepted event and where it stands."""
+    """An accepted event and its position."""
 
     id: str
+    ts: str
     event: Event
     stream: str
     segment: SegmentName
     line: Line
     content_sha256: bytes
-    order: Order
 
-    def order_as(self, time: str) -> Row:
-        """The same as columns, of which `time` is the first."""
-        return dict(zip((time, "segment_no", "offset"), self.order, strict=True))
+    @property
+    def place(self) -> tuple[str, int, str, int]:
+        """(day, number, writer, offset): the position in the stream, in the order of positions."""
+        return self.segment.day, self.segment.number, self.segment.writer, self.line.offset
+
+    @property
+    def precedence(self) -> str:
+        """A text that is greater for the change that holds: its time of precedence, then its position."""
+        time = precedence(self.event, self.segment)
+        day, number, writer, offset = self.place
+        # A number of a segment has at most 18 digits, and no file has an offset of more.
+        return f"{time} {day} {number:018} {writer:6} {offset:018}"
 
 
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
@@ -42,17 +46,15 @@ def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
 
 def bury(db: Connection, thing: str, placed: Placed) -> None:
     """Leave a tombstone: no event older than `placed` makes `thing` stand any more."""
-    row = {"stream": placed.stream, "thing": thing} | placed.order_as("ts")
-    upsert(db, "tombstones", ("stream", "thing"), row, newer_by="ts")
+    row = {"stream": placed.stream, "thing": thing, "precedence": placed.precedence}
+    upsert(db, "tombstones", ("stream", "thing"), row, newer_by="precedence")
 
 
-def buried(db: Connection, stream: str, *things: str) -> Order:
-    """The order of the newest tombstone of any of `things`."""
-    found: list[Order] = [
-        db.execute(
-            "SELECT ts, segment_no, offset FROM tombstones WHERE stream = ? AND thing = ?", (stream, thing)
-        ).fetchone()
-        or FIRST
-        for thing in things
-    ]
-    return max(found)
+def buried(db: Connection, stream: str, *things: str) -> str:
+    """The greatest precedence of a tombstone of any of `things`; "", below all others, where none stands."""
+    marks = ", ".join("?" * len(things))
+    (newest,) = db.execute(
+        f"SELECT coalesce(max(precedence), '') FROM tombstones WHERE stream = ? AND thing IN ({marks})",
+        (stream, *things),
+    ).fetchone()
+    return str(newest)

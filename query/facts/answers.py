@@ -108,7 +108,7 @@ def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) ->
         if topic.chat != chat:
             others.setdefault(topic.chat, []).append(topic)
     chosen = (choose(those) for those in others.values())
-    return max(filter(None, chosen), key=lambda topic: topic.order, default=None)
+    return max(filter(None, chosen), key=lambda topic: topic.precedence, default=None)
 
 
 def where(chat: str | None, *, any_chat: bool) -> str:

@@ -48,13 +48,13 @@ class Topic(msgspec.Struct, frozen=True):
     """What stands of one topic in one chat.
 
     key: as `key_of` makes it. keys: as events have it, where they spell it otherwise, too.
-    facts: by rank; at least one. order: of the newest of them.
+    facts: by rank; at least one. precedence: of the newest of them.
     """
 
     key: str
     keys: Sequence[str]
     facts: Sequence[Fact]
-    order: tuple[str, int, int]
+    precedence: str
 
     @property
     def kind(self) -> FactKind:
@@ -71,10 +71,10 @@ class Topic(msgspec.Struct, frozen=True):
         return next((fact for fact in self.facts if fact.rank == rank), None)
 
 
-_Row = tuple[tuple[str, int, int], Fact]
+_Row = tuple[str, Fact]
 
 _FACTS = (
-    "SELECT f.updated_at, f.segment_no, f.offset, f.topic_key, f.kind, f.rank, f.value,"
+    "SELECT f.precedence, f.topic_key, f.kind, f.rank, f.value,"
     " nullif(f.chat_id, ''), f.source_message_id, f.updated_at, f.event_id,"
     " e.stream, e.segment, e.offset, e.line"
     " FROM facts f JOIN events e ON e.stream = f.stream AND e.id = f.event_id"
@@ -94,7 +94,7 @@ def all_topics(db: Connection) -> list[Topic]:
 def _topics(rows: Sequence[tuple[Any, ...]]) -> list[Topic]:
     read = sorted(map(_read, rows), key=_scope)
     found = [_standing(key, list(group)) for (_, key), group in groupby(read, key=_scope)]
-    return sorted(found, key=lambda topic: topic.order, reverse=True)
+    return sorted(found, key=lambda topic: topic.precedence, reverse=True)
 
 
 def _scope(row: _Row) -> tuple[str, str]:
@@ -103,14 +103,14 @@ def _scope(row: _Row) -> tuple[str, str]:
 
 def _standing(key: str, rows: Sequence[_Row]) -> Topic:
     """Of several spellings and kinds that which was set last."""
-    order, newest = max(rows, key=lambda row: row[0])
+    precedence, newest = max(rows, key=lambda row: row[0])
     facts = [fact for _, fact in rows if (fact.topic_key, fact.kind) == (newest.topic_key, newest.kind)]
     keys = sorted({fact.topic_key for _, fact in rows})
-    return Topic(key, keys, sorted(facts, key=lambda fact: fact.rank), order)
+    return Topic(key, keys, sorted(facts, key=lambda fact: fact.rank), precedence)
 
 
 def _read(row: tuple[Any, ...]) -> _Row:
-    ts, segment_no, offset, *values, stream, segment, place, line = row
+    precedence, *values, stream, segment, place, line = row
     position = LinePosition(stream, segment, place, line)
     members = dict(zip(Fact.__struct_fields__, values, strict=False))
-    return (ts, segment_no, offset), Fact(**members, position=position)
+    return precedence, Fact(**members, position=position)

@@ -1,16 +1,11 @@
 """Documents: folders and files of text that are read into the log, and found by a search."""
 
-from collections.abc import Iterable, Sequence
-from glob import escape
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal, overload
 
-import msgspec
-
 from memlog.eventlog.errors import BadInput, Busy, NotFound
 from memlog.eventlog.events import (
-    DocumentRemoved,
-    Event,
     SourceKind,
     SourceRegistered,
     SourceRemoved,
@@ -34,6 +29,7 @@ from memlog.service.documents.folder import Patterns
 from memlog.service.documents.indexing import Append, Indexing, TakeOver, described
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.records import IndexingJob, SourceRecords
+from memlog.service.documents.registrations import as_registered, claiming, says_the_same, without_file
 from memlog.service.documents.sources import Added, Wanted
 from memlog.service.documents.status import SourceStatus, known, status_of
 from memlog.service.read_model import Deciding, Reading
@@ -55,6 +51,7 @@ class Documents:
     readers: have libraries read HTML, PDF and the rules of `.gitignore`.
     lock_timeout: seconds to wait for others that read the same source.
     redact: leave out files whose names look like keys, and refuse sources that are named so.
+    own_writers: answers which writers of the store are this copy.
     """
 
     def __init__(
@@ -68,6 +65,7 @@ class Documents:
         readers: Readers,
         lock_timeout: float,
         redact: bool = False,
+        own_writers: Callable[[], tuple[str, ...]],
     ) -> None:
         self._store = store
         self._append = append
@@ -77,6 +75,7 @@ class Documents:
         self.readers = readers
         self._lock_timeout = lock_timeout
         self._redact = redact
+        self._own_writers = own_writers
 
     def close(self) -> None:
         """End the process that reads HTML, PDF and rules; the next one that is needed starts anew."""
@@ -96,6 +95,9 @@ class Documents:
 
         Only what is new or changed is appended. Interrupted, what was appended stays, and the next call goes
         on.
+
+        A source that another copy of the store registered is left to it (`registered_by`), unless `source`
+        names it: then this copy registers it again, and refreshes it from now on.
 
         source: its name; else that of the folder.
         include, exclude: glob patterns relative to the folder, see `Patterns`; where neither is given, those
@@ -136,12 +138,15 @@ class Documents:
         added = []
         for asked, name in named:
             with self._records(name).held(self._lock_timeout):
-                wanted = self._wanted(asked, name, given, kind)
-                added.append(self._indexing(wanted, progress).run(is_by_name=True))
+                added.append(
+                    self._added(asked, name, given, kind, progress, claims=source is not None),
+                )
         return added
 
     def refresh(self, source: str | None = None, *, progress: Progress | None = None) -> list[Added]:
         """Bring the documents of a source, or of all, up to their files, as `add` does for a folder.
+
+        A source that another copy of the store registered is left to it: `registered_by` names its writer.
 
         Where the files of a source cannot be looked at, since its folder is gone or cannot be listed, or
         since another process is at it for too long, its documents stay, `error` says why, and the others go
@@ -222,19 +227,47 @@ class Documents:
             found, versions = self._standing(source_id)
             if (file not in versions) if is_document else (found is None and not versions):
                 return False
+            if is_document and found is not None and self.is_of_another_copy(found):
+                raise BadInput(
+                    f"another copy of the store (writer {found.writer}) refreshes the source {source_id!r}",
+                    hint=f"remove the document there, or claim the source first: {claiming(source_id)}",
+                )
             events = (
-                _without_file(source_id, found, file) if is_document else [SourceRemoved(source_id=source_id)]
+                without_file(source_id, found, file) if is_document else [SourceRemoved(source_id=source_id)]
             )
             return self._append(events)[-1]
 
+    def _added(
+        self,
+        asked: Asked,
+        name: str,
+        given: Patterns,
+        kind: SourceKind,
+        progress: Progress | None,
+        *,
+        claims: bool,
+    ) -> Added:
+        """What `add` does for one folder."""
+        before, versions = self._standing(name, creates=True)
+        if before is not None and not claims and self.is_of_another_copy(before):
+            return as_registered(before, versions).nothing_done(registered_by=before.writer)
+        wanted = self._wanted(asked, name, given, kind, before, versions)
+        return self._indexing(wanted, progress).run(is_by_name=True)
+
+    def is_of_another_copy(self, source: Registered) -> bool:
+        """Whether another copy of the store registered the source, and so alone refreshes it."""
+        return source.writer not in ("", *self._own_writers())
+
     def _refreshed(self, known: Registered, progress: Progress | None) -> Added:
         """What `refresh` does for one source."""
-        wanted = _as_registered(known, {})
+        wanted = as_registered(known, {})
         try:
             with self._records(known.source_id).held(self._lock_timeout):
                 # Whoever held them may have changed what is wanted.
                 found, versions = self._standing(known.source_id)
-                wanted = _as_registered(found or known, versions)
+                wanted = as_registered(found or known, versions)
+                if found is not None and self.is_of_another_copy(found):
+                    return wanted.nothing_done(registered_by=found.writer)
                 if found is not None:
                     return self._indexing(wanted, progress).run(is_by_name=False)
         except (OSError, Busy) as error:
@@ -268,9 +301,18 @@ class Documents:
         if root.resolve().is_relative_to(self._store.resolve()):
             raise BadInput(f"{root} is part of the store itself", hint="name a folder outside the store")
 
-    def _wanted(self, asked: Asked, source_id: str, given: Patterns, kind: SourceKind) -> Wanted:
-        before, versions = self._standing(source_id, creates=True)
-        root = str(asked.root) if before is None else standing_root_of(asked.root, before)
+    def _wanted(
+        self,
+        asked: Asked,
+        source_id: str,
+        given: Patterns,
+        kind: SourceKind,
+        before: Registered | None,
+        versions: dict[str, str],
+    ) -> Wanted:
+        # On another machine the folder may have another path.
+        may_move = before is None or self.is_of_another_copy(before)
+        root = standing_root_of(asked.root, before) if before and not may_move else str(asked.root)
         patterns = patterns_of(asked, given, before)
         registration = SourceRegistered(
             source_id=source_id,
@@ -279,41 +321,14 @@ class Documents:
             include=[*patterns.include],
             exclude=[*patterns.exclude],
         )
-        is_new = before is None or not _says_the_same(before, registration)
+        is_new = (
+            before is None
+            or before.writer not in self._own_writers()
+            or not says_the_same(before, registration)
+        )
         return Wanted(registration, patterns, is_new, versions)
 
 
 def unknown_source(name: str) -> NotFound:
     """The error where no source has this name."""
     return NotFound(f"no source {name!r}", hint="memlog docs list", code="source_not_found")
-
-
-def _registration(source: Registered) -> SourceRegistered:
-    """What registers a source as it is."""
-    return SourceRegistered(
-        source_id=source.source_id,
-        kind=source.kind,
-        root=source.root,
-        include=source.include,
-        exclude=source.exclude,
-    )
-
-
-def _as_registered(source: Registered, versions: dict[str, str]) -> Wanted:
-    return Wanted(_registration(source), Patterns.of(source), False, versions)
-
-
-def _says_the_same(source: Registered, registration: SourceRegistered) -> bool:
-    return all(
-        getattr(source, name) == getattr(registration, name)
-        for name in ("kind", "root", "include", "exclude")
-    )
-
-
-def _without_file(source_id: str, source: Registered | None, file: str) -> list[Event]:
-    """What removes a document: its source leaves the file out from now on, or would read it again."""
-    removed = DocumentRemoved(source_id=source_id, file=file)
-    if source is None:
-        return [removed]
-    exclude = [*source.exclude, escape(file)]
-    return [msgspec.structs.replace(_registration(source), exclude=exclude), removed]

@@ -31,6 +31,8 @@ class Added(msgspec.Struct, kw_only=True):
     warnings: what libraries printed about files that were read nevertheless, a line a file.
     user: what USER.md of a workspace, which counts as no file, has set in the core memory; None where none
         was read.
+    registered_by: the writer of another copy of the store, which alone refreshes the source: nothing was done
+        here. None where this copy does.
     error: why the files could not be looked at; the documents stay then. None where they could.
     """
 
@@ -44,6 +46,7 @@ class Added(msgspec.Struct, kw_only=True):
     skipped: list[Skipped] = []
     warnings: list[FileWarning] = []
     user: Imported | None = None
+    registered_by: str | None = None
     error: str | None = None
 
 
@@ -68,11 +71,12 @@ class Wanted(NamedTuple):
         """The source's folder."""
         return Path(str(self.registration.root))
 
-    def nothing_done(self, error: str | None = None) -> Added:
+    def nothing_done(self, error: str | None = None, registered_by: str | None = None) -> Added:
         """What became of the source where nothing was read yet."""
         return Added(
             source_id=self.registration.source_id,
             root=str(self.registration.root),
             registered=self.is_new,
+            registered_by=registered_by,
             error=error,
         )

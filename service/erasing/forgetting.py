@@ -17,7 +17,7 @@ from memlog.eventlog.acknowledgements import OnStored
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.errors import BadInput, Busy, NotFound
 from memlog.eventlog.events import Id, Redacted, tag_of
-from memlog.eventlog.line import BOM, ENVELOPE
+from memlog.eventlog.line import BOM, ENVELOPE, envelope_of
 from memlog.eventlog.log import Log
 from memlog.eventlog.reading import Entry, Key, in_log_order, redacted_keys, segments_about
 from memlog.eventlog.secrets import texts_within
@@ -32,8 +32,8 @@ from memlog.service.read_model import ReadModel
 _WORDS_LENGTH = 60
 _offset = attrgetter("offset")
 _OF_NEWER = ("unknown_type", "newer_version")
-_NAMES = {*ENVELOPE, "channel", "chat_id", "role", "kind"}
-"""Members that say where an event belongs, not what was said."""
+_NAMES = ("channel", "chat_id", "role", "kind")
+"""Members besides the envelope that say where an event belongs, not what was said."""
 
 _SAID_FIRST = ("content", "value", "summary", "title")
 """The members that a person knows an event by."""
@@ -283,7 +283,9 @@ def texts_of(entry: Entry) -> Iterator[str]:
     Of a line that holds no event also the whole of it as it stands; of one that was too long to be loaded
     nothing.
     """
-    yield from texts_within(value for name, value in _members(entry).items() if name not in _NAMES)
+    envelope = ENVELOPE if isinstance(entry.event, BadLine) else envelope_of(entry.event)
+    names = (*_NAMES, *envelope)
+    yield from texts_within(value for name, value in _members(entry).items() if name not in names)
     if isinstance(entry.event, BadLine):
         yield (entry.line.data or b"").decode(errors="replace")
 

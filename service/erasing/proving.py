@@ -12,6 +12,7 @@ from typing import BinaryIO
 import msgspec
 
 from memlog.eventlog.errors import BadInput, LogError
+from memlog.eventlog.store_folder import LOG
 from memlog.eventlog.streams import encoded_name, shown
 
 _BLOCK = 4 * 1024 * 1024
@@ -29,12 +30,17 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 class Proof(msgspec.Struct):
-    """What a look at every byte of a store found. left_out: what is no file, or a link, and was not read."""
+    """What a look at every byte of a store found.
+
+    left_out: what is no file, or a link, and was not read.
+    git: each `.git` that may hold versions of the store, in compressed objects, which were not searched.
+    """
 
     found: list[Standing]
     files: int
     bytes: int
     left_out: list[str]
+    git: list[str]
 
 
 def prove(store: Path, text: str) -> Proof:
@@ -48,7 +54,7 @@ def prove(store: Path, text: str) -> Proof:
     """
     if not text:
         raise BadInput("there is no text to look for", hint="memlog scrub --prove TEXT")
-    forms, proof = _forms(text), Proof([], 0, 0, [])
+    forms, proof = _forms(text), Proof([], 0, 0, [], _repositories(store))
     names = {text, encoded_name(text)}
     for path in _below(store):
         name = shown(path.relative_to(store))
@@ -57,6 +63,13 @@ def prove(store: Path, text: str) -> Proof:
         with suppress(FileNotFoundError):
             _look_into(path, name, forms, proof)
     return proof
+
+
+def _repositories(store: Path) -> list[str]:
+    here = store.resolve()
+    # Of a worktree or a submodule it is a file.
+    candidates = (folder / ".git" for folder in (here / LOG, here, *here.parents))
+    return [shown(path) for path in candidates if os.path.lexists(path)]
 
 
 def _look_into(path: Path, name: str, forms: list[bytes], proof: Proof) -> None:

@@ -10,23 +10,25 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog import scrub
+from memlog.eventlog import log_format, scrub, watermarks
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.locks import locked
 from memlog.eventlog.reading import Key, redacted_keys, segments_about
 from memlog.eventlog.scrub import Erased
-from memlog.eventlog.seals.file import SealFile
+from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import Segment
+from memlog.eventlog.writers import Writer
 from memlog.projector import checkpoints, passages
 from memlog.projector.cache import keep_only
 from memlog.projector.catchup import Progress
+from memlog.projector.sqlite import Connection
 from memlog.service.documents.records import forget_all
 from memlog.service.read_model import ReadModel
 
 OUT_OF_REACH = (
-    "out of reach: backups, snapshots and other copies of the store; what the disk itself keeps of blocks"
-    " that were given back or, on an SSD or a copy-on-write file system, written elsewhere"
+    "out of reach: backups, snapshots, git's history and other copies of the store; what the disk itself"
+    " keeps of blocks that were given back or, on an SSD or a copy-on-write file system, written elsewhere"
 )
 """What no program of this machine's user can overwrite, for people."""
 
@@ -57,6 +59,7 @@ def scrub_store(
     read_model: ReadModel, *, lock_timeout: float, confirm: Confirm, progress: Progress | None
 ) -> Scrubbed:
     """See `Store.scrub`."""
+    log_format.check_writable(read_model.projector.log)
     segments = segments_about(read_model.projector.log)
     redacted = redacted_keys(segments)
     # Afterwards, so that all of these are in the read model before a byte goes; and it is whole: what stood
@@ -73,7 +76,7 @@ def scrub_store(
         return found
     if not confirm(found):
         return found
-    seals = SealFile(read_model.projector.log)
+    seals = SealFiles(read_model.projector.log, Writer(read_model.path).name())
     with locked(scrub_lock(read_model.path), "the scrub", lock_timeout):
         erased = [
             _erased(read_model, seals, segment, due[segment], redacted, lock_timeout) for segment in due
@@ -92,7 +95,7 @@ def scrub_lock(store: Path) -> Path:
 
 def _erased(
     read_model: ReadModel,
-    seals: SealFile,
+    seals: SealFiles,
     segment: Segment,
     lines: list[Line],
     redacted: set[Key],
@@ -106,16 +109,23 @@ def _erased(
                 redacted,
                 seals=seals,
                 lock_timeout=lock_timeout,
-                around=lambda fd: checkpoints.following(db, segment, fd),
+                around=lambda fd: _followed(db, segment, fd),
             )
         )
+
+
+@contextmanager
+def _followed(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
+    """Meanwhile bytes of the open segment are erased: what is known of them changes with them."""
+    with watermarks.erasing(segment, fd), checkpoints.following(db, segment, fd):
+        yield
 
 
 def _renewed(erased: list[Erased]) -> list[Segment]:
     return [each.segment for each in erased if each.seal == "renewed"]
 
 
-def _renew_seals(seals: SealFile, segments: list[Segment], lock_timeout: float) -> None:
+def _renew_seals(seals: SealFiles, segments: list[Segment], lock_timeout: float) -> None:
     for segment in segments:
         with _finished_by_the_next_run(segment):
             scrub.renew_seal(seals, segment, lock_timeout)

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import Event, FactKind, FactRemoved, FactStored
 from memlog.eventlog.log import Position
-from memlog.eventlog.timestamps import now
 from memlog.query.facts.answers import FactAnswer, by_key, no_rank, topic_of, where
 from memlog.query.facts.asking import ask
 from memlog.query.facts.facts import Fact, Topic, all_topics, topics
@@ -104,8 +103,8 @@ class Facts:
             events = [replace(fact, kind="ranked", rank=1, rest=[*values[1:]])]
         else:
             self._check_ranks(key, chat, values, ranks)
-            pairs, ts = zip(ranks, values, strict=True), now()
-            events = [replace(fact, kind="ranked", rank=rank, value=value, ts=ts) for rank, value in pairs]
+            pairs = zip(ranks, values, strict=True)
+            events = [replace(fact, kind="ranked", rank=rank, value=value) for rank, value in pairs]
         positions = self._append([*events])
         stored = [_masked(event) for event in events] if self._redact else events
         return FactsSet(

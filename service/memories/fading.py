@@ -1,6 +1,7 @@
 """What is done about time: salience decays once a day, and what has faded is archived."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -40,7 +41,8 @@ class Pruned(msgspec.Struct, kw_only=True):
     """What is pruned.
 
     memories: whose relevance is at most `threshold`, the least first, as they were before.
-    archived: how many of them are archived now: all, or none where `confirm` said no.
+    archived: how many of them are archived now: those that were not saved again meanwhile, or none where
+        `confirm` said no.
     """
 
     memories: list[Memory]
@@ -58,9 +60,8 @@ def decay(append: Append, decide: Reading, rates: Mapping[str, float] | None) ->
 
     Its id is made of the UTC date: of two processes that call at once the event of one counts.
     """
-    now = timestamps.now()
-    event_id = f"decay-{now[:10]}"
-    event = SalienceDecayed(id=event_id, ts=now, rates=_checked(rates))
+    event_id = f"decay-{timestamps.today()}"
+    event = SalienceDecayed(id=event_id, rates=_checked(rates))
     standing = decide(lambda db: decay_of(db, event_id))
     if standing is not None:
         return _outcome(standing, None)
@@ -102,21 +103,16 @@ def prune(
     if not names:
         raise BadInput("no category is to be pruned", hint=f"one of {', '.join(CATEGORIES)}")
     check_unit("the threshold", threshold)
-    now = timestamps.now()
-    found = Pruned(
-        memories=decide(lambda db: faded(db, categories=names, at_most=threshold)),
-        threshold=threshold,
-        categories=names,
-    )
+    find = partial(faded, categories=names, at_most=threshold)
+    found = Pruned(memories=decide(find), threshold=threshold, categories=names)
     if found.memories and confirm(found):
-        # Dated as of the decision, so that a save of meanwhile wins; but never before what it archives.
-        append(
-            [
-                MemoryArchived(memory_id=each.memory_id, ts=max(now, each.updated_at))
-                for each in found.memories
-            ]
-        )
-        found.archived = len(found.memories)
+        # A person may take long to answer: what was saved again meanwhile stays.
+        still = {each.memory_id for each in decide(find)}
+        events = [
+            MemoryArchived(memory_id=each.memory_id) for each in found.memories if each.memory_id in still
+        ]
+        append(events)
+        found.archived = len(events)
     return found
 
 

@@ -17,6 +17,7 @@ from memlog.query.documents import Registered
 from memlog.service.documents.documents import Documents
 from memlog.service.documents.folder import Patterns, walk
 from memlog.service.documents.readers import Readers
+from memlog.service.documents.registrations import told_of_another_copy
 from memlog.service.documents.root import Root
 from memlog.service.documents.sources import Added
 from memlog.service.read_model import ReadModel
@@ -84,6 +85,7 @@ class Folders(Worker):
         self._documents = documents_by(self._read_model, self._go_on)
         self._store = read_model.path
         self._watched: dict[str, _Watched] = {}
+        self._left_to_others: list[str] = []
 
     def _work(self) -> None:
         stop = self._shared.stop
@@ -111,7 +113,7 @@ class Folders(Worker):
             self._read_model.close()
             self._watched.clear()
         elif self._read_model.projector.why_unusable() is None:
-            self._take(self._read_model.healed(self._registered))
+            self._take(self._read_model.healed(self._refreshed_here))
             due = [each for each in self._watched.values() if each.due <= time.monotonic()]
             return sum(self._bring_up(each) for each in due) > 0
         return False
@@ -123,8 +125,16 @@ class Folders(Worker):
                 return True
         return False
 
-    def _registered(self) -> list[Registered]:
-        return standing.registered(self._read_model.projector.live())
+    def _refreshed_here(self) -> list[Registered]:
+        """The sources that this copy of the store refreshes; which others there are is told once."""
+        registered = standing.registered(self._read_model.projector.live())
+        others = [each for each in registered if self._documents.is_of_another_copy(each)]
+        notes = [told_of_another_copy(each.source_id, each.writer) for each in others]
+        for note in notes:
+            if note not in self._left_to_others:
+                self._shared.outbox.put(note)
+        self._left_to_others = notes
+        return [each for each in registered if each not in others]
 
     def _take(self, registered: list[Registered]) -> None:
         """Watch these from now on, and no others."""
@@ -158,7 +168,12 @@ class Folders(Worker):
 
 def notes_of(added: Iterable[Added]) -> list[str]:
     """What a person should know of sources that were brought up to their files."""
-    return [f"{each.source_id}: {each.error}: its documents stay" for each in added if each.error is not None]
+    errors = [
+        f"{each.source_id}: {each.error}: its documents stay" for each in added if each.error is not None
+    ]
+    return errors + [
+        told_of_another_copy(each.source_id, each.registered_by) for each in added if each.registered_by
+    ]
 
 
 def _hash_of(root: Root, file: str) -> int:

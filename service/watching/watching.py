@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty
 
-from memlog.eventlog.errors import LogError
 from memlog.projector.catchup import Progress
 from memlog.service import projecting
 from memlog.service.documents.documents import Documents
@@ -87,15 +86,9 @@ def bring_up(read_model: ReadModel, documents: Documents, *, tell: Tell, progres
 
 def _rows(read_model: ReadModel, progress: Progress | None) -> int:
     """Bring the rows up to the log, which documents are compared with, and return how many events came."""
-    try:
-        report = read_model.healed(
-            lambda: projecting.project(read_model, from_scratch=False, embed=False, progress=progress)
-        )
-    except LogError as error:
-        # What is lost is said at the end, when all else has been brought up.
-        if error.code != "loss":
-            raise
-        return 0
+    report = read_model.healed(
+        lambda: projecting.project(read_model, from_scratch=False, embed=False, progress=progress)
+    )
     for note in report.notes:
         read_model.notify(note)
     return report.events

@@ -13,7 +13,10 @@ import pytest
 from refusals import not_stored
 
 from memlog import open as opened
+from memlog.eventlog import timestamps
 from memlog.eventlog.events import TYPES
+from memlog.eventlog.streams import SegmentName
+from memlog.eventlog.writers import Writer
 
 Run = Callable[..., Any]
 
@@ -344,7 +347,10 @@ def test_a_pending_tail_is_found_when_it_is_ended(store: Path, segment: Run) -> 
 
 
 def test_a_torn_tail_is_quarantined_when_something_follows(memlog: Run, store: Path, segment: Run) -> None:
-    path = segment("memory", BEFORE + b"\n" + AFTER[:-3], "9999-12-31.jsonl")
+    current = SegmentName(timestamps.today(), 0, Writer(store).name()).filename
+    path = segment("memory", BEFORE + b"\n" + AFTER[:-3], current)
+    with path.open("rb") as file:
+        Writer(store).remember("memory", current, file.fileno(), lock_timeout=1)
     before = path.read_bytes()
     memlog("append", input=memory("a third neighbour"))
     assert found(store) == {"a neighbour before", "a third neighbour"}
@@ -402,7 +408,8 @@ def test_whatever_a_chat_is_called_it_has_a_folder_and_is_found(
     assert memlog("append", input=json.dumps(said).encode()).code == 0
     (hit,) = memlog("query", "neighbour", "--mode", "text", "--json").json["hits"]
     assert hit["chat"] == f"x:{chat_id}"
-    files = [path for path in tmp_path.rglob("*.jsonl") if path.is_file()]
+    files = [path for path in (store / "log").rglob("*.jsonl") if path.is_file()]
+    assert {path.name for path in tmp_path.rglob("*.jsonl")} == {"watermarks.jsonl", *(p.name for p in files)}
     assert [path.parent.parent for path in files] == [store / "log/conversations"]
 
 

@@ -23,6 +23,7 @@ ADDED = [
     "skipped",
     "warnings",
     "user",
+    "registered_by",
     "error",
 ]
 KEY = "AKIA" + "Q3EGRTKY7ZK4WPNX"

@@ -17,6 +17,9 @@ from click.testing import CliRunner
 from memlog.cli import main as main_module
 from memlog.cli.failures import exit_code_of, failure_of
 from memlog.cli.main import memlog_command
+from memlog.eventlog import timestamps
+from memlog.eventlog.streams import SegmentName
+from memlog.eventlog.writers import Writer
 
 Run = Callable[..., Any]
 
@@ -142,13 +145,14 @@ def test_a_stream_that_another_holds_is_busy(
     monkeypatch: pytest.MonkeyPatch,
     capsysbinary: pytest.CaptureFixture[bytes],
 ) -> None:
-    lock(segment("conversations/x_1", b"", "9999-12-31.jsonl"))
+    current = SegmentName(timestamps.today(), 0, Writer(store).name()).filename
+    lock(segment("conversations/x_1", b"", current))
     monkeypatch.setenv("MEMLOG_LOCK_TIMEOUT", "0.1")
     code, out, err = _main(["--store", str(store), *SAID, "--json"], monkeypatch, capsysbinary)
     error = json.loads(err)["error"]
     assert (code, out) == (75, b"")
     assert (error["code"], error["retryable"]) == ("busy", True)
-    assert error["message"].startswith("conversations/x_1/9999-12-31.jsonl is locked by ")
+    assert error["message"].startswith(f"conversations/x_1/{current} is locked by ")
     assert error["hint"] == "try again, or end that process"
     if Path("/proc/locks").exists():
         assert error["message"].endswith(f"process {os.getpid()}")

@@ -36,12 +36,12 @@ def test_the_shape_of_what_was_forgotten(memlog: Run) -> None:
 
 @pytest.mark.usefixtures("number")
 def test_a_dry_run_lists_and_leaves_all_as_it_is(memlog: Run, store: Path) -> None:
-    before = [path.read_bytes() for path in store.rglob("*.jsonl")]
+    before = [path.read_bytes() for path in (store / "log").rglob("*.jsonl")]
     done = memlog("forget", "--match", "number", "--dry-run")
     assert b"my number is 5551234" in done.out
     assert done.err.endswith(b"memlog: 1 line would be forgotten\n")
     assert memlog("forget", "m1", "--dry-run", "--jsonl").lines[0]["words"] == "my number is 5551234"
-    assert [path.read_bytes() for path in store.rglob("*.jsonl")] == before
+    assert [path.read_bytes() for path in (store / "log").rglob("*.jsonl")] == before
 
 
 @pytest.mark.usefixtures("number")
@@ -103,7 +103,7 @@ def test_where_a_line_stands_that_no_redaction_reaches_is_said(memlog: Run, segm
 def test_the_shapes_of_scrub_and_of_its_proof(memlog: Run) -> None:
     memlog("forget", "m1", "--yes")
     done = memlog("scrub", "--prove", "5551234", "--json")
-    assert (done.code, list(done.json)) == (1, ["found", "files", "bytes", "left_out"])
+    assert (done.code, list(done.json)) == (1, ["found", "files", "bytes", "left_out", "git"])
     assert [list(each) for each in done.json["found"]][:1] == [["file", "offset"]]
     done = memlog("scrub", "--yes", "--json")
     assert list(done.json) == ["lines", "bytes", "segments", "done", "generation", "vectors", "notes"]
@@ -136,6 +136,20 @@ def test_a_pipe_in_the_store_is_named_by_the_proof(memlog: Run, store: Path) -> 
     memlog("append", "session_break", "--chat", "x:1")
     os.mkfifo(store / "pipe")
     assert b"pipe is no file, and was not read" in memlog("scrub", "--prove", "nothing").err
+
+
+@pytest.mark.usefixtures("number")
+@pytest.mark.parametrize("where", [".", "log", ".."])
+def test_the_proof_names_a_git_whose_history_it_cannot_search(memlog: Run, store: Path, where: str) -> None:
+    memlog("forget", "m1", "--yes")
+    memlog("scrub", "--yes")
+    assert memlog("scrub", "--prove", "5551234", "--json").json["git"] == []
+    repository = (store / where).resolve()
+    subprocess.run(["git", "init"], cwd=repository, check=True, capture_output=True, timeout=60)
+    done = memlog("scrub", "--prove", "5551234")
+    assert (done.code, done.out) == (0, b"")
+    assert f"{repository}/.git: git's history was not searched".encode() in done.err
+    assert b"docs/copies.md" in done.err
 
 
 def test_a_reason_that_says_what_is_forgotten_is_refused(memlog: Run, store: Path) -> None:

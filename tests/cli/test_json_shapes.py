@@ -300,6 +300,34 @@ def test_seal(memlog: Run, append: Run) -> None:
     assert memlog("seal", "--json").json == {"sealed": [], "accepted": [], "lost": []}
 
 
+def test_losses_that_seal_accepts(memlog: Run, append: Run, store: Path) -> None:
+    """One of a sealed segment that is gone, and one of a segment without a seal that is shorter."""
+    append(message("tea"))
+    (sealed,) = memlog("seal", "--json").json["sealed"]
+    append(
+        {"type": "memory_saved", "content": "likes tea"}, {"type": "memory_saved", "content": "likes milk"}
+    )
+    memlog("project", "--no-embed")
+    (store / "log" / sealed["stream"] / sealed["segment"]).unlink()
+    (path,) = (store / "log/memory").iterdir()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0])
+    names = {"stream": sealed["stream"], "segment": sealed["segment"]}
+    open_loss = {
+        **{"stream": "memory", "segment": path.name, "read": len(lines[0] + lines[1])},
+        "bytes": len(lines[0]),
+    }
+    assert memlog("seal", "--json").json["lost"] == [
+        {**names, "sealed": sealed["bytes"], "bytes": None},
+        open_loss,
+    ]
+    of_sealed, of_open = memlog("seal", "--accept-loss", "--json").json["accepted"]
+    assert list(of_sealed) == [*("stream", "segment", "bytes", "lines", "sha256", "prev", "at"), "lost"]
+    assert (of_sealed | names, of_sealed["bytes"], of_sealed["lost"]) == (of_sealed, 0, sealed["bytes"])
+    assert of_open == open_loss
+    assert memlog("seal", "--json").json == {"sealed": [], "accepted": [], "lost": []}
+
+
 def test_verify(memlog: Run, append: Run) -> None:
     append(message("tea"))
     assert memlog("verify", "--json").json["digest"] is None

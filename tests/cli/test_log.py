@@ -167,7 +167,7 @@ def test_a_log_that_is_read_and_appended_again_says_the_same(
 
     def events(env: dict[str, str]) -> list[Any]:
         """In the order of their ids: where two happened at once, the order is that of the files."""
-        found = [{**event, "at": None} for event in memlog("log", "cat", env=env).lines]
+        found = [{**event, "at": None, "wins": None} for event in memlog("log", "cat", env=env).lines]
         return sorted(found, key=lambda event: (event["id"], json.dumps(event)))
 
     assert events(other) == events({})

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -85,7 +86,7 @@ def test_remove_is_json_and_the_project_is_gone(memlog: Run, folder: Path) -> No
     memlog("--project", "anna", *SAID, "tea")
     done = memlog("projects", "remove", "anna", "--yes", "--json").json
     assert list(done) == REMOVAL
-    assert (done["done"], done["files"], done["others"]) == (True, 1, [])
+    assert (done["done"], done["files"] > 0, done["others"]) == (True, True, [])
     assert list(folder.iterdir()) == []
     again = memlog("projects", "remove", "anna", "--yes", "--json")
     assert (again.code, again.error["code"]) == (1, "project_not_found")
@@ -116,7 +117,7 @@ def test_remove_asks_on_a_terminal(
         os.write(ours, answer)
         out, err = process.communicate(timeout=60)
         os.close(ours)
-    assert b"Remove the project anna for ever: 1 file, " in err
+    assert re.search(rb"Remove the project anna for ever: \d files, \d+ bytes, last append ", err)
     assert json.loads(out)["done"] is (left == 0)
     assert len(memlog("projects", "list", "--jsonl").lines) == left
 

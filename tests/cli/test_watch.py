@@ -238,13 +238,13 @@ def test_a_lost_segment_is_said_and_all_else_is_watched(
     assert memlog("seal").code == 0
     watching = watch()
     next((store / "log/conversations/x_1").iterdir()).unlink()
-    until(lambda: any("x_1 stops" in note for note in watching.notes()))
+    until(lambda: any("is gone" in note for note in watching.notes()))
     log.append([said("three", "2")])
     until(lambda: messages(store) == ["three", "two"])
     time.sleep(SWEEP_SECONDS + 0.5)
     log.append([said("four", "2")])
     until(lambda: messages(store) == ["four", "three", "two"])
-    for said_once in ("x_1 stops", "no vectors"):
+    for said_once in ("is gone: memlog verify", "no vectors"):
         assert len([note for note in watching.notes() if said_once in note]) == 1, watching.notes()
 
 

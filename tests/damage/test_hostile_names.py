@@ -109,7 +109,7 @@ def test_folders_of_chats_are_of_few_characters_and_no_two_chats_share_one(opene
     folders = [path.name for path in (store / "log" / "conversations").iterdir()]
     assert len(folders) == len(NAMES)
     assert all(re.fullmatch(r"x_[a-z0-9.%~-]{1,118}", folder) for folder in folders)
-    assert {path.name for path in (store / "log").iterdir()} == {"conversations"}
+    assert {path.name for path in (store / "log").iterdir()} == {"FORMAT", "conversations"}
 
 
 @pytest.mark.parametrize("name", LONE, ids=ascii)
@@ -171,7 +171,7 @@ def test_no_redaction_or_source_of_a_hostile_name_leaves_the_store(opened, store
         _is_taken(opened, memlog.DocumentIndexed(source_id="x", file=name, content="tea"))
     assert refused > len(NAMES)
     assert listing(tmp_path, store) == before
-    allowed = {"conversations", "documents"}
+    allowed = {"FORMAT", "conversations", "documents"}
     assert {path.name for path in (store / "log").iterdir()} <= allowed
     assert all(path.is_relative_to(store / "log") for path in (store / "log").rglob("*"))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import memlog
+from memlog.eventlog.log import Log
 from memlog.eventlog.segment import Line, opened, read_lines
 
 NULS = b"\0" * 300
@@ -148,7 +149,7 @@ def test_a_tail_of_nuls_waits_in_the_newest_segment_alone(store: Path, is_newest
 
 
 def test_reading_on_counts_nuls_as_a_replay_does(store: Path) -> None:
-    """A tail of NULs behind a checkpoint, ended by a later append; then one in an older segment."""
+    """A tail of NULs behind a checkpoint, ended by a later append; then one in a sealed segment."""
     segment = append(store, message("a"))
     for step in range(3):
         with segment.open("ab") as file:
@@ -158,6 +159,7 @@ def test_reading_on_counts_nuls_as_a_replay_does(store: Path) -> None:
             assert here.verify().problems == []
         append(store, message(f"b{step}"))
     segment.write_bytes(segment.read_bytes() + NULS)
+    Log(store).seal()
     write(store, FOREIGN + NULS + b"\n", filename="9998-02-24.jsonl")
     here, _ = project(store)
     with here:

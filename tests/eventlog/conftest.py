@@ -15,8 +15,9 @@ from memlog.eventlog.events import MemorySaved
 from memlog.eventlog.line import decode, is_blank
 from memlog.eventlog.log import Log, Position
 from memlog.eventlog.segment import opened, read_lines
-from memlog.eventlog.streams import SegmentName, newest_segment
+from memlog.eventlog.streams import SegmentName, current_segments, seals_file, segment_names
 from memlog.eventlog.upcast import Place
+from memlog.eventlog.writers import Writer
 
 
 class LogOnDisk:
@@ -38,26 +39,40 @@ class LogOnDisk:
     @property
     def segment(self) -> Path:
         """The newest one."""
-        newest = newest_segment(self.folder)
-        assert newest is not None
+        (newest,) = current_segments(segment_names(self.folder)).values()
         return self.folder / newest.filename
+
+    def name(self, day: str, number: int = 0) -> str:
+        """The file name of a segment of the log's writer."""
+        return SegmentName(day, number, Writer(self.store).name()).filename
+
+    @property
+    def seals(self) -> Path:
+        """The file of its writer's seals."""
+        return self.store / "log" / seals_file(Writer(self.store).name())
 
     @property
     def segments(self) -> list[str]:
         """The file names, in the order of the segments."""
         names = [SegmentName.parse(path.name) for path in self.folder.iterdir()]
-        return [name.filename for name in sorted(name for name in names if name is not None)]
+        known = (name for name in names if name is not None)
+        return [name.filename for name in sorted(known, key=lambda name: name.age)]
 
     def write_segment(self, filename: str, data: bytes) -> Path:
-        """Make a segment by hand."""
+        """Make a segment by hand; one with the writer's name as the writer does."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / filename
-        path.write_bytes(data)
+        with path.open("ab") as file:
+            if f".{Writer(self.store).name()}." in filename:
+                assert Writer(self.store).has_written("memory", filename, file.fileno())
+            file.write(data)
         return path
 
     def shrink(self, count: int) -> None:
-        """Cut the last `count` bytes off, as a crash does; who appends next remembers nothing."""
+        """Cut the last `count` bytes off, as a crash does: nobody knows that the segment was longer."""
         os.truncate(self.segment, self.segment.stat().st_size - count)
+        with self.segment.open("rb") as file:
+            Writer(self.store).remember("memory", self.segment.name, file.fileno(), lock_timeout=1)
         self.start_again()
 
     def flip_byte(self, offset: int) -> None:

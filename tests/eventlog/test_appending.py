@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memlog.eventlog import disk, locks
+from memlog.eventlog import disk, locks, timestamps
 from memlog.eventlog import log as log_module
 from memlog.eventlog.acknowledgements import IdHolder, KnownId
 from memlog.eventlog.draft import draft
@@ -26,6 +26,8 @@ from memlog.eventlog.log import Log, Position
 from memlog.eventlog.streams import segments_of
 
 Hold = Callable[[Path], "subprocess.Popen[bytes]"]
+
+AT = "2026-02-24T10:15:00.000Z"
 
 _linux_only = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="needs Linux's /proc")
 
@@ -107,7 +109,7 @@ def test_the_reply_names_the_durability(log: Any) -> None:
 def test_a_caller_never_chooses_a_file(log: Any) -> None:
     (position,) = log.writer.append([Message(channel="..", chat_id="../../etc", role="user", content="x")])
     assert position.stream == "conversations/.._..%2f..%2fetc"
-    written = [path for path in log.store.rglob("*") if path.is_file()]
+    written = [path for path in (log.store / "log").rglob("*.jsonl") if path.is_file()]
     assert written == [log.store / "log" / position.stream / position.segment]
 
 
@@ -151,8 +153,8 @@ def test_every_torn_tail_costs_one_line(log: Any) -> None:
     log.append("two")
     torn = log.segment.read_bytes()
     for size in range(whole + 1, len(torn)):
-        log.segment.write_bytes(torn[:size])
-        log.start_again()
+        log.segment.write_bytes(torn)
+        log.shrink(len(torn) - size)
         log.append("three")
         is_whole = size == len(torn) - 1
         assert log.read() == ["one", "two" if is_whole else "torn", "three"], size
@@ -186,25 +188,35 @@ def test_another_day_has_another_segment(log: Any, clock: Any) -> None:
     log.append("one")
     clock.set("2026-02-25T00:00:00.000Z")
     (position,) = log.append("two")
-    assert log.segments == ["2026-02-24.jsonl", "2026-02-25.jsonl"]
-    assert (position.segment, position.offset) == ("2026-02-25.jsonl", 0)
+    assert log.segments == [log.name("2026-02-24"), log.name("2026-02-25", 1)]
+    assert (position.segment, position.offset) == (log.name("2026-02-25", 1), 0)
     assert log.read() == ["one", "two"]
 
 
 def test_the_day_is_that_of_appending_and_not_that_of_the_event(log: Any, clock: Any) -> None:
     log.writer.append([MemorySaved(content="old", ts="2001-01-01T00:00:00Z")])
-    assert log.segments == ["2026-02-24.jsonl"]
+    assert log.segments == [log.name("2026-02-24")]
 
 
-def test_the_day_never_goes_back(log: Any, clock: Any) -> None:
-    clock.set("2026-02-25T08:00:00.000Z")
+def test_a_clock_that_goes_back_begins_a_segment_of_the_true_day(log: Any, clock: Any) -> None:
+    clock.set("2099-01-01T08:00:00.000Z")
     log.append("one")
     clock.set("2026-02-24T08:00:00.000Z")
     with at_most(5.0):
         log.append("two")
         log.start_again()
         log.append("three")
-    assert log.segments == ["2026-02-25.jsonl"]
+    assert log.segments == [log.name("2099-01-01"), log.name("2026-02-24", 1)]
+    assert log.read() == ["one", "two", "three"]
+    assert ats(log) == ["2026-02-24T08:00:00.000Z"] * 2
+
+
+def test_a_clock_that_goes_back_some_seconds_at_midnight_begins_no_segment(log: Any, clock: Any) -> None:
+    clock.set("2026-02-25T00:00:02.000Z")
+    log.append("one")
+    clock.set("2026-02-24T23:59:57.000Z")
+    log.append("two")
+    assert log.segments == [log.name("2026-02-25")]
 
 
 def test_a_segment_that_has_passed_its_size_gets_no_more_lines(
@@ -215,12 +227,12 @@ def test_a_segment_that_has_passed_its_size_gets_no_more_lines(
     for content in contents:
         log.append(content)
     sizes = [(log.folder / name).stat().st_size for name in log.segments]
-    assert log.segments[:3] == ["2026-02-24.jsonl", "2026-02-24.0001.jsonl", "2026-02-24.0002.jsonl"]
+    assert log.segments[:3] == [log.name("2026-02-24", number) for number in range(3)]
     assert all(300 <= size < 600 for size in sizes[:-1])
     assert log.read() == contents
 
 
-def test_numbers_begin_anew_on_another_day(log: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_go_on_on_another_day(log: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_module, "SEGMENT_BYTES", 1)
     log.append("one")
     log.append("two")
@@ -228,20 +240,36 @@ def test_numbers_begin_anew_on_another_day(log: Any, clock: Any, monkeypatch: py
     log.append("three")
     log.append("four")
     assert log.segments == [
-        "2026-02-24.jsonl",
-        "2026-02-24.0001.jsonl",
-        "2026-02-25.jsonl",
-        "2026-02-25.0001.jsonl",
+        log.name("2026-02-24", 0),
+        log.name("2026-02-24", 1),
+        log.name("2026-02-25", 2),
+        log.name("2026-02-25", 3),
     ]
 
 
-def test_a_full_segment_is_followed_on_its_own_day_where_the_clock_went_back(
+def test_numbers_have_no_last_one(log: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "SEGMENT_BYTES", 1)
+    log.write_segment(log.name("2026-02-24", 9_999), b"\n")
+    assert log.append("one")[0].segment == log.name("2026-02-24", 10_000)
+    log.start_again()
+    assert log.append("two")[0].segment == log.name("2026-02-24", 10_001)
+
+
+def test_a_plain_name_is_read_and_never_appended_to(log: Any, clock: Any) -> None:
+    plain = log.write_segment("2026-02-24.jsonl", draft({"type": "memory_saved", "content": "old"}).line(AT))
+    before = plain.read_bytes()
+    assert log.append("new")[0].segment == log.name("2026-02-24")
+    assert plain.read_bytes() == before
+    assert sorted(log.read()) == ["new", "old"]
+
+
+def test_a_full_segment_is_followed_on_the_true_day_where_the_clock_went_back(
     log: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_module, "SEGMENT_BYTES", 1)
     log.append("one")
     clock.set("2026-02-20T00:00:00.000Z")
-    assert log.append("two")[0].segment == "2026-02-24.0001.jsonl"
+    assert log.append("two")[0].segment == log.name("2026-02-20", 1)
 
 
 def test_a_long_list_is_written_over_several_segments(
@@ -276,9 +304,9 @@ def test_a_segment_that_was_replaced_while_waiting_is_not_written(
     segment = log.segment
     _before_the_lock(monkeypatch, lambda: (segment.rename(moved), segment.write_bytes(before)))
     log.append("two")
-    assert moved.read_bytes() == before
+    assert (moved.read_bytes(), segment.read_bytes()) == (before, before)
     moved.unlink()
-    assert log.read() == ["one", "two"]
+    assert sorted(log.read()) == ["one", "two"]
 
 
 def test_a_segment_that_was_removed_while_waiting_is_not_written(
@@ -295,8 +323,8 @@ def test_a_newer_segment_that_came_while_waiting_is_the_one_to_write(
     log: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append("one")
-    _before_the_lock(monkeypatch, lambda: log.write_segment("2026-02-25.jsonl", b""))
-    assert log.append("two")[0].segment == "2026-02-25.jsonl"
+    _before_the_lock(monkeypatch, lambda: log.write_segment(log.name("2026-02-24", 1), b""))
+    assert log.append("two")[0].segment == log.name("2026-02-24", 1)
 
 
 def test_a_stream_that_never_stands_still_is_busy(
@@ -306,7 +334,7 @@ def test_a_stream_that_never_stands_still_is_busy(
     acquire, days = locks.acquire, iter(range(1, 10_000))
 
     def overtaken(fd: int, what: str, timeout: float) -> None:
-        log.write_segment(f"2026-02-25.{next(days):04}.jsonl", b"")
+        (log.folder / log.name("2026-02-25", next(days))).write_bytes(b"")
         acquire(fd, what, timeout)
 
     monkeypatch.setattr(locks, "acquire", overtaken)
@@ -393,6 +421,7 @@ def _write_in_parts(faulty_disk: Any, *lengths: int) -> list[bytes]:
 
 
 def test_a_line_that_was_cut_short_begins_again_on_a_new_line(log: Any, faulty_disk: Any) -> None:
+    log.write_segment(log.name(timestamps.today()), b"")
     _write_in_parts(faulty_disk, 30)
     positions = log.append("one", "two")
     assert log.read() == ["torn", "one", "two"]
@@ -401,7 +430,8 @@ def test_a_line_that_was_cut_short_begins_again_on_a_new_line(log: Any, faulty_d
 
 
 def test_whole_lines_before_the_cut_are_not_written_again(log: Any, faulty_disk: Any) -> None:
-    length = len(draft({"type": "memory_saved", "content": "one"}).line("2026-02-24T10:15:00.000Z"))
+    length = len(draft({"type": "memory_saved", "content": "one"}).line(AT, AT))
+    log.write_segment(log.name(timestamps.today()), b"")
     _write_in_parts(faulty_disk, length + 10)
     positions = log.append("one", "two", "six")
     assert log.read() == ["one", "torn", "two", "six"]
@@ -563,31 +593,30 @@ def test_a_file_where_the_store_should_be_is_an_error(tmp_path: Path) -> None:
     assert (tmp_path / "store").read_bytes() == b"mine"
 
 
-@pytest.mark.parametrize("size", [0, 10])
-def test_a_segment_that_became_shorter_can_be_appended_to(log: Any, size: int) -> None:
+@pytest.mark.parametrize(("size", "left"), [(0, []), (10, ["torn"])])
+def test_a_segment_that_became_shorter_can_be_appended_to(log: Any, size: int, left: list[str]) -> None:
     """An older copy was put back, or another file was given the number of a removed one, while a
     long-running writer had the longer file in mind."""
     log.append("one")
     os.truncate(log.segment, size)
     log.append("two")
-    assert log.read()[-1] == "two"
+    assert sorted(log.read()) == [*left, "two"]
 
 
 # What is durable, and when
 
 
 def _recorded(faulty_disk: Any) -> list[str]:
-    """The writes, syncs and unlocks of appending, by what they act on, as they happen."""
+    """The writes and syncs of the log, by what they act on, as they happen."""
     calls: list[str] = []
-
-    def name_of(fd: int) -> str:
-        return Path(f"/proc/self/fd/{fd}").readlink().name
 
     def recording(call: str) -> Callable[..., Any]:
         real = getattr(disk, call)
 
         def recorded(fd: int, *rest: Any) -> Any:
-            calls.append(f"{call} {name_of(fd)}")
+            path = Path(f"/proc/self/fd/{fd}").readlink()
+            if path.parent.name != "writers":
+                calls.append(f"{call} {path.name}")
             return real(fd, *rest)
 
         return recorded
@@ -610,8 +639,8 @@ def test_a_process_makes_the_names_durable_before_its_first_bytes(
         "sync log",
         "sync store",
         f"sync {log.store.parent.name}",
-        "write 2026-02-24.jsonl",
-        "sync_data 2026-02-24.jsonl",
+        f"write {log.name('2026-02-24')}",
+        f"sync_data {log.name('2026-02-24')}",
     ]
 
 
@@ -621,7 +650,7 @@ def test_the_second_append_of_a_process_syncs_the_bytes_alone(log: Any, clock: A
     writer.append([MemorySaved(content="one")])
     calls = _recorded(faulty_disk)
     writer.append([MemorySaved(content="two")])
-    assert calls == ["write 2026-02-24.jsonl", "sync_data 2026-02-24.jsonl"]
+    assert calls == [f"write {log.name('2026-02-24')}", f"sync_data {log.name('2026-02-24')}"]
 
 
 @_linux_only
@@ -631,7 +660,7 @@ def test_a_new_segment_has_its_name_made_durable(log: Any, clock: Any, faulty_di
     clock.set("2026-02-25T00:00:00.000Z")
     calls = _recorded(faulty_disk)
     writer.append([MemorySaved(content="two")])
-    assert calls.index("sync memory") < calls.index("write 2026-02-25.jsonl")
+    assert calls.index("sync memory") < calls.index(f"write {log.name('2026-02-25', 1)}")
 
 
 @_linux_only
@@ -643,7 +672,7 @@ def test_a_segment_that_was_replaced_has_its_name_made_durable(
     log.segment.rename(tmp_path / "kept")
     calls = _recorded(faulty_disk)
     writer.append([MemorySaved(content="two")])
-    assert calls.index("sync memory") < calls.index("write 2026-02-24.jsonl")
+    assert calls.index("sync memory") < calls.index(f"write {log.name('2026-02-24')}")
 
 
 @_linux_only
@@ -664,7 +693,7 @@ def test_many_events_are_one_write_and_one_sync(log: Any, clock: Any, faulty_dis
     writer.append([MemorySaved(content="one")])
     calls = _recorded(faulty_disk)
     writer.append([MemorySaved(content=f"{number}") for number in range(100)])
-    assert calls == ["write 2026-02-24.jsonl", "sync_data 2026-02-24.jsonl"]
+    assert calls == [f"write {log.name('2026-02-24')}", f"sync_data {log.name('2026-02-24')}"]
 
 
 @_linux_only
@@ -673,7 +702,7 @@ def test_with_durability_os_nothing_is_synced(log: Any, clock: Any, faulty_disk:
     calls = _recorded(faulty_disk)
     log.start_again()
     log.append("two")
-    assert calls == ["write 2026-02-24.jsonl"]
+    assert calls == [f"write {log.name('2026-02-24')}"]
 
 
 def test_the_lock_is_free_while_the_bytes_are_synced(log: Any, faulty_disk: Any) -> None:
@@ -683,58 +712,48 @@ def test_the_lock_is_free_while_the_bytes_are_synced(log: Any, faulty_disk: Any)
         log.append("another writer")
         os.fdatasync(fd)
 
+    log.append("first")
     faulty_disk.sync_data = fdatasync
     Log(log.store).append([MemorySaved(content="one")])
-    assert log.read() == ["one", "another writer"]
+    assert log.read() == ["first", "one", "another writer"]
 
 
 # What stands in a segment's place
 
 
-def test_a_link_that_stands_as_a_segment_is_not_followed(log: Any, clock: Any, tmp_path: Path) -> None:
-    target = tmp_path / "elsewhere.jsonl"
-    target.write_bytes(b"mine")
-    log.folder.mkdir(parents=True)
-    (log.folder / "2026-02-24.jsonl").symlink_to(target)
-    with at_most(5.0), pytest.raises(LogError, match="not known to be stored"):
-        log.append("one")
-    assert target.read_bytes() == b"mine"
+def _link(path: Path) -> None:
+    path.symlink_to(path.parents[3] / "elsewhere.jsonl")
 
 
-def test_a_link_to_nothing_makes_nothing(log: Any, clock: Any, tmp_path: Path) -> None:
+def _link_to_a_file(path: Path) -> None:
+    (path.parents[3] / "elsewhere.jsonl").write_bytes(b"mine")
+    _link(path)
+
+
+@pytest.mark.parametrize("make", [_link, _link_to_a_file, Path.mkdir, os.mkfifo])
+@pytest.mark.parametrize("is_next", [False, True], ids=["in the place of the first", "of the next"])
+def test_what_is_no_file_in_a_segments_place_is_left_alone_and_stops_no_stream(
+    log: Any, clock: Any, tmp_path: Path, make: Callable[[Path], None], is_next: bool
+) -> None:
+    elsewhere = tmp_path / "elsewhere.jsonl"
     log.folder.mkdir(parents=True)
-    (log.folder / "2026-02-24.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
-    with at_most(5.0), pytest.raises(LogError):
-        log.append("one")
-    assert not (tmp_path / "elsewhere.jsonl").exists()
+    if is_next:
+        log.append("zero")
+        clock.set("2026-02-25T00:00:00.000Z")
+    name = log.name("2026-02-25", 1) if is_next else log.name("2026-02-24")
+    make(log.folder / name)
+    with at_most(5.0):
+        (position,) = log.append("one")
+    assert position.segment != name
+    assert line_of(log, position)["content"] == "one"
+    assert not elsewhere.exists() or elsewhere.read_bytes() == b"mine"
 
 
 def test_a_link_of_an_older_day_is_not_taken_for_the_newest(log: Any, clock: Any, tmp_path: Path) -> None:
     (tmp_path / "elsewhere.jsonl").touch()
     log.folder.mkdir(parents=True)
-    (log.folder / "2026-02-23.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
-    assert log.append("one")[0].segment == "2026-02-24.jsonl"
-
-
-def test_a_folder_that_stands_as_a_segment_is_an_error(log: Any, clock: Any) -> None:
-    (log.folder / "2026-02-24.jsonl").mkdir(parents=True)
-    with pytest.raises(LogError, match="Is a directory"):
-        log.append("one")
-
-
-def test_a_pipe_that_stands_as_a_segment_is_an_error(log: Any, clock: Any) -> None:
-    log.folder.mkdir(parents=True)
-    os.mkfifo(log.folder / "2026-02-24.jsonl")
-    with at_most(5.0), pytest.raises(LogError):
-        log.append("one")
-
-
-def test_a_pipe_that_stands_as_the_next_segment_is_an_error(log: Any, clock: Any) -> None:
-    log.append("one")
-    os.mkfifo(log.folder / "2026-02-25.jsonl")
-    clock.set("2026-02-25T00:00:00.000Z")
-    with at_most(5.0), pytest.raises(LogError, match="File exists"):
-        log.append("two")
+    (log.folder / log.name("2026-02-24", 1)).symlink_to(tmp_path / "elsewhere.jsonl")
+    assert log.append("one")[0].segment == log.name("2026-02-24")
 
 
 def test_what_is_acknowledged_stands_where_the_log_is_read(log: Any, tmp_path: Path) -> None:
@@ -878,7 +897,8 @@ def test_files_and_folders_are_their_owners_alone_whatever_the_umask(log: Any) -
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in [log.store, *log.store.rglob("*")]}
     assert {mode for path, mode in modes.items() if path.is_dir()} == {0o700}
     assert {mode for path, mode in modes.items() if path.is_file()} == {0o600}
-    assert len(modes) == 7
+    # The store, its log with FORMAT, three folders and two segments, and two files of the writer in a folder.
+    assert len(modes) == 11
 
 
 def test_an_event_with_a_known_id_is_compared_with_the_one_that_has_it(tmp_path: Path) -> None:

@@ -186,8 +186,8 @@ def test_a_line_whose_at_is_null_is_foreign() -> None:
     assert read(memory_json(at=None)).at is None
 
 
-def test_what_says_that_written_bytes_have_changed_is_damage() -> None:
-    assert DAMAGE == ("bad_crc", "missing_crc")
+def test_what_says_that_other_bytes_stand_there_than_were_written_is_damage() -> None:
+    assert DAMAGE == ("bad_crc", "missing_crc", "conflict_marker")
 
 
 @pytest.mark.parametrize(
@@ -355,14 +355,19 @@ def test_an_id_is_refused_by_its_value() -> None:
         draft(memory_json(id="a\nb"))
 
 
+def _changed(event: bytes) -> bytes:
+    """The line that memlog writes for a change, without its newline."""
+    return draft(event).line(AT, AT, AT).removesuffix(b"\n")
+
+
 def _memory_of(length: int) -> bytes:
     """An input whose line is `length` bytes long, without its newline."""
-    shortest = len(written(memory_json(id="y", ts=TS, content="x")))
+    shortest = len(_changed(memory_json(id="y", ts=TS, content="x")))
     return memory_json(id="y", ts=TS, content="x" * (length - shortest + 1))
 
 
 def test_a_line_of_exactly_16_mib_is_written_and_read() -> None:
-    line = written(_memory_of(MAX_LINE))
+    line = _changed(_memory_of(MAX_LINE))
     assert len(line) == 16 * 1024 * 1024
     assert read(line).id == "y"
 
@@ -399,6 +404,13 @@ REASONS: dict[str, tuple[bytes, str]] = {
     "an array": (b"[]", "invalid"),
     "a number": (b"5", "invalid"),
     "plain text": (b"hello", "not_json"),
+    "git's marker of one side": (b"<<<<<<< HEAD", "conflict_marker"),
+    "git's marker of the other side": (b">>>>>>> 1234567 (a message)", "conflict_marker"),
+    "git's marker of what was before": (b"||||||| merged common ancestors", "conflict_marker"),
+    "git's marker between them": (b"=======", "conflict_marker"),
+    "git's marker with a carriage return": (b"=======\r", "conflict_marker"),
+    "a heading in plain text": (b"======= notes", "not_json"),
+    "an arrow": (b"<<<<<<<", "not_json"),
     "a nested bomb": (b'{"type":"memory_saved","x":' + b"[" * 100_000, "too_deep"),
     "a member twice": (b'{"type":"memory_saved","content":"a","content":"b"}', "duplicate_key"),
     "a member twice, once with an escape": (

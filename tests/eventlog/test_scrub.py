@@ -18,7 +18,8 @@ from memlog.eventlog.log import Log
 from memlog.eventlog.reading import in_log_order, redacted_keys, segments_about
 from memlog.eventlog.scrub import Erased
 from memlog.eventlog.seals import sealing
-from memlog.eventlog.seals.file import SealFile, read_seals
+from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.held import measured
 
 STREAM = "conversations/x_1"
@@ -61,14 +62,14 @@ class Erasing:
                 segment,
                 lines,
                 redacted,
-                seals=SealFile(self.log),
+                seals=SealFiles(self.log),
                 lock_timeout=0.3,
                 around=options.get("around", lambda _: nullcontext()),
             )
             for segment, lines in scrub.due_lines(segments, redacted)
         ]
         for segment in scrub.unfinished(segments):
-            scrub.renew_seal(SealFile(self.log), segment, 0.3)
+            scrub.renew_seal(SealFiles(self.log), segment, 0.3)
         return erased
 
     @property
@@ -175,7 +176,7 @@ def test_a_line_that_says_something_else_by_now_stays(store: Erasing) -> None:
     store.newest.write_bytes(store.newest.read_bytes().replace(b'"id":"a"', b'"id":"z"'))
     before = store.newest.read_bytes()
     erased = scrub.erase(
-        segment, lines, redacted, seals=SealFile(store.log), lock_timeout=0.3, around=lambda _: nullcontext()
+        segment, lines, redacted, seals=SealFiles(store.log), lock_timeout=0.3, around=lambda _: nullcontext()
     )
     assert (erased.lines, store.newest.read_bytes()) == (0, before)
 
@@ -219,7 +220,7 @@ def test_what_is_no_file_is_not_written(store: Erasing) -> None:
             segment,
             lines,
             redacted,
-            seals=SealFile(store.log),
+            seals=SealFiles(store.log),
             lock_timeout=0.3,
             around=lambda _: nullcontext(),
         )
@@ -229,7 +230,7 @@ def test_what_is_no_file_is_not_written(store: Erasing) -> None:
 
 
 def seal_old(store: Erasing) -> None:
-    sealing.seal(SealFile(store.log), STREAM, [OLD])
+    sealing.seal(SealFiles(store.log), STREAM, [OLD])
 
 
 def test_a_seal_is_renewed_and_its_old_hash_is_blank(store: Erasing) -> None:
@@ -269,7 +270,7 @@ def test_an_erasure_that_was_killed_before_its_seal_was_renewed_is_finished(stor
     store.write(foreign("my number is 5551234", id="a"))
     seal_old(store)
     store.forget("a")
-    sealing.blank(SealFile(store.log), STREAM, OLD)
+    sealing.blank(SealFiles(store.log), STREAM, OLD)
     assert [segment.name.filename for segment in scrub.unfinished(segments_about(store.log))] == [OLD]
     (erased,) = store.scrub()
     assert erased.seal == "renewed"

@@ -1,7 +1,10 @@
 """Names: the folder of a conversation, what a folder made by hand names, and the names of segments."""
 
+import errno
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -24,13 +27,17 @@ from memlog.eventlog.streams import (
     belongs_in,
     chat_of_stream,
     conversation_stream,
+    current_segments,
     encoded_name,
-    newest_segment,
+    segments_in,
     segments_of,
     stream_of,
 )
+from memlog.eventlog.unread_files import is_conflict_copy
 
 FOLDER_LIMIT = 120
+
+OWN = partial(SegmentName, writer="k7f3qz")
 
 
 def message(channel: str, chat_id: str) -> Message:
@@ -214,9 +221,13 @@ def test_a_memory_belongs_in_no_conversation() -> None:
         ("2026-02-24.0001.jsonl", SegmentName("2026-02-24", 1)),
         ("2024-02-29.9999.jsonl", SegmentName("2024-02-29", 9999)),
         ("0001-01-01.jsonl", SegmentName("0001-01-01", 0)),
+        ("2026-11-23.k7f3qz.jsonl", SegmentName("2026-11-23", 0, "k7f3qz")),
+        ("2026-11-23.k7f3qz.0001.jsonl", SegmentName("2026-11-23", 1, "k7f3qz")),
+        ("2026-11-23.k7f3qz.10000.jsonl", SegmentName("2026-11-23", 10_000, "k7f3qz")),
+        ("2026-11-23.234567.jsonl", SegmentName("2026-11-23", 234_567)),
     ],
 )
-def test_a_segments_name_is_its_day_and_number(filename: str, name: SegmentName) -> None:
+def test_a_segments_name_is_its_day_writer_and_number(filename: str, name: SegmentName) -> None:
     assert SegmentName.parse(filename) == name
     assert name.filename == filename
 
@@ -236,6 +247,14 @@ def test_a_segments_name_is_its_day_and_number(filename: str, name: SegmentName)
         "2026-02-24.1.jsonl",
         "2026-02-24.00001.jsonl",
         "2026-02-24.-001.jsonl",
+        "2026-02-24.k7f3q.jsonl",
+        "2026-02-24.k7f3qz7.jsonl",
+        "2026-02-24.7k7f3q.jsonl",
+        "2026-02-24.k7f3q1.jsonl",
+        "2026-02-24.K7F3QZ.jsonl",
+        "2026-02-24.k7f3qz.0000.jsonl",
+        "2026-02-24.0001.k7f3qz.jsonl",
+        "2026-02-24.k7f3qz.sync-conflict-20260224-101500-ABCDEFG.jsonl",
         " 2026-02-24.jsonl",
         ".2026-02-24.jsonl.Ab3dEf",
         "2026-02-24.jsonl~",
@@ -262,27 +281,37 @@ def test_segments_stand_in_the_order_of_day_and_number() -> None:
         SegmentName("2026-02-24", 2),
         SegmentName("2026-02-24", 10),
         SegmentName("2026-02-25"),
+        SegmentName("2026-02-25", 1, "k7f3qz"),
+        SegmentName("2026-02-25", 1, "p7f3qz"),
+        SegmentName("2026-02-25", 10_000, "k7f3qz"),
     ]
     assert all(one < other for one, other in pairwise(names))
-    assert [name.order for name in names] == sorted(name.order for name in names)
-    assert SegmentName("2026-02-24", 1).order == 202602240001
 
 
 @pytest.mark.parametrize(
     ("name", "today", "successor"),
     [
-        (SegmentName("2026-02-24"), "2026-02-25", SegmentName("2026-02-25")),
-        (SegmentName("2026-02-24", 3), "2026-02-25", SegmentName("2026-02-25")),
-        (SegmentName("2026-02-24"), "2026-02-24", SegmentName("2026-02-24", 1)),
-        (SegmentName("2026-02-24", 9), "2026-02-24", SegmentName("2026-02-24", 10)),
-        (SegmentName("2026-02-24"), "2026-02-23", SegmentName("2026-02-24", 1)),
+        (OWN("2026-02-24"), "2026-02-25", OWN("2026-02-25", 1)),
+        (OWN("2026-02-24", 3), "2026-02-24", OWN("2026-02-24", 4)),
+        (OWN("2026-02-24", 9_999), "2026-02-24", OWN("2026-02-24", 10_000)),
+        (OWN("2099-01-01", 7), "2026-02-24", OWN("2026-02-24", 8)),
     ],
 )
-def test_a_successor_is_later_and_its_day_never_lower(
+def test_a_successor_has_the_true_day_and_the_next_number(
     name: SegmentName, today: str, successor: SegmentName
 ) -> None:
     assert name.successor(today) == successor
-    assert successor > name
+    assert successor.age > name.age
+
+
+def test_the_current_segment_of_a_writer_has_its_greatest_number_whatever_the_day() -> None:
+    names = [OWN("2099-01-01", 3), OWN("2026-02-24", 4), OWN("2026-02-25", 2), SegmentName("2026-02-24", 1)]
+    names += [SegmentName("2026-02-25"), SegmentName("2026-01-01", 0, "zzzzzz")]
+    assert current_segments(names) == {
+        "k7f3qz": OWN("2026-02-24", 4),
+        "": SegmentName("2026-02-25"),
+        "zzzzzz": SegmentName("2026-01-01", 0, "zzzzzz"),
+    }
 
 
 def _touch(path: Path) -> Path:
@@ -305,7 +334,6 @@ def test_the_log_is_listed_by_stream_and_in_order(tmp_path: Path) -> None:
     ]
     assert all(segment.path.is_file() for segment in segments)
     assert strangers == []
-    assert newest_segment(tmp_path / "memory") == SegmentName("2026-02-25")
 
 
 def test_what_is_no_part_of_the_log_is_listed_apart(tmp_path: Path) -> None:
@@ -324,6 +352,54 @@ def test_what_is_no_part_of_the_log_is_listed_apart(tmp_path: Path) -> None:
     segments, found = segments_of(tmp_path)
     assert [each.path for each in segments] == [segment]
     assert found == sorted([*strangers, folder, link, linked_folder])
+
+
+def test_a_hidden_file_of_a_file_sync_is_left_alone(tmp_path: Path) -> None:
+    """Syncthing and rsync write hidden files beside the one that arrives."""
+    segment = _touch(tmp_path / "memory/2026-02-24.jsonl")
+    _touch(tmp_path / "memory/.2026-02-25.jsonl.Xq3vTz")
+    segments, strangers = segments_of(tmp_path)
+    assert ([each.path for each in segments], strangers) == ([segment], [])
+
+
+@pytest.mark.parametrize(
+    ("filename", "is_one"),
+    [
+        ("2026-11-23.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl", True),
+        ("2026-11-23.k7f3qz (conflicted copy 2026-11-23).jsonl", True),
+        ("2026-11-23 (Anna's Conflicted Copy).jsonl", True),
+        ("seals.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl", True),
+        ("2026-11-23.k7f3qz.jsonl.bak", False),
+        ("notes on a conflict.txt", False),
+    ],
+)
+def test_a_conflict_copy_is_known_by_its_name(filename: str, is_one: bool) -> None:
+    assert is_conflict_copy(filename) is is_one
+    assert SegmentName.parse(filename) is None
+
+
+def test_the_segments_of_a_stream_are_those_of_the_log(tmp_path: Path) -> None:
+    _touch(tmp_path / "memory/2026-02-24.jsonl")
+    _touch(tmp_path / "core/2026-02-24.jsonl")
+    assert segments_in(tmp_path, "memory") == segments_of(tmp_path)[0][1:]
+
+
+def test_a_stream_whose_folder_is_gone_or_a_link_has_no_segments(tmp_path: Path) -> None:
+    _touch(tmp_path / "memory/2026-02-24.jsonl")
+    (tmp_path / "core").symlink_to(tmp_path / "memory")
+    (tmp_path / "facts").touch()
+    assert [segments_in(tmp_path, stream) for stream in ("core", "facts", "documents")] == [[], [], []]
+
+
+def test_a_stream_whose_folder_cannot_be_read_is_an_error(tmp_path: Path, faulty_disk: Any) -> None:
+    _touch(tmp_path / "memory/2026-02-24.jsonl")
+
+    def fail(*_: Any) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    faulty_disk.entries = fail
+    with pytest.raises(OSError, match="Input/output error"):
+        segments_in(tmp_path, "memory")
 
 
 def test_a_folder_whose_name_is_not_utf_8_is_no_stream(tmp_path: Path) -> None:

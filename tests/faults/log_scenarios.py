@@ -117,8 +117,8 @@ def a_scrub(writing: Writing) -> None:
 def a_torn_tail(writing: Writing) -> None:
     """A killed writer has left half a line, which nobody has synced."""
     writing.append("a")
-    folder = writing.store / "log/conversations/x_1"
-    fd = disk.open(folder / "2026-02-24.jsonl", disk.APPEND)
+    (segment,) = (writing.store / "log/conversations/x_1").iterdir()
+    fd = disk.open(segment, disk.APPEND)
     disk.write(fd, b'{"type":"message","id":"torn","channel":"x"')
     disk.close(fd)
     writing.append("b", log=Log(writing.store))

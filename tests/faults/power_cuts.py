@@ -8,8 +8,10 @@ The disk here keeps less than any real one promises. After a cut there is:
   state or the new one, whatever became of the others.
 """
 
+import json
 import os
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,6 +20,8 @@ from math import prod
 from pathlib import Path
 
 from recorded_disk import TRUNCATE, Operation, Trace
+
+from memlog.eventlog import disk, watermark_file, writers
 
 State = dict[str, bytes | None]
 """What a walk below the root would find: bytes by path, a folder before what is in it; None is a folder."""
@@ -30,6 +34,9 @@ _SECTOR = 512
 
 _SUBSETS = 4
 """Of so many changes of names, every subset may be what is left; of more, some are drawn."""
+
+_OF_SEGMENT = re.compile(rb'^\{"stream":("[^"\n]*"),"segment":("[^"\n]*"),"inode".*$', re.MULTILINE)
+_INODE = re.compile(rb'"inode":\d+,"generation":(?:\d+|null)')
 
 
 @dataclass
@@ -69,14 +76,42 @@ def cuts(
 
 
 def materialised(state: State, root: Path) -> None:
-    """Make `root`, with what stands in `state`."""
+    """Make `root`, with what stands in `state`: a power cut leaves each file its inode, and makes no copy."""
     root.mkdir()
     for name, data in state.items():
         if data is None:
             (root / name).mkdir(mode=0o700)
         else:
-            with open(os.open(root / name, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
-                file.write(data)
+            with open(os.open(root / name, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+                file.write(_naming_inode(file.fileno(), data) if _names_its_inode(Path(name)) else data)
+    for path in root.rglob(f"{writers.FOLDER}/*.segments"):
+        path.write_bytes(
+            _OF_SEGMENT.sub(partial(_naming_inode_of, path.parents[1] / "log"), path.read_bytes())
+        )
+
+
+def _naming_inode_of(log: Path, line: re.Match[bytes]) -> bytes:
+    """A line of a file of segments, with the inode of the segment that it names."""
+    stream, segment = json.loads(line[1]), json.loads(line[2])
+    try:
+        fd = os.open(log / stream / segment, os.O_RDONLY)
+    except FileNotFoundError:
+        return line[0]
+    try:
+        return _naming_inode(fd, line[0])
+    finally:
+        os.close(fd)
+
+
+def _names_its_inode(path: Path) -> bool:
+    return path.parent.name == writers.FOLDER or path.name == watermark_file.FILE
+
+
+def _naming_inode(fd: int, data: bytes) -> bytes:
+    """`data` with the inode of the open file."""
+    generation = disk.generation(fd)
+    here = b'"inode":%d,"generation":%s' % (os.fstat(fd).st_ino, json.dumps(generation).encode())
+    return _INODE.sub(here, data, count=1)
 
 
 @dataclass(eq=False)

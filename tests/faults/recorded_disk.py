@@ -101,6 +101,10 @@ class RecordingDisk:
         path = self._paths[place] if isinstance(place, int) else self._under(folder, place)
         self._keep(Operation("set_mode", path, result=mode))
 
+    def _set_times(self, fd: int, atime_ns: int, mtime_ns: int) -> None:
+        REAL["set_times"](fd, atime_ns, mtime_ns)
+        self._keep(Operation("set_times", self._paths[fd], fd, result=(atime_ns, mtime_ns)))
+
     def _make_folder(self, path: Path | str, *, folder: int | None = None) -> None:
         REAL["make_folder"](path, folder=folder)
         self._keep(Operation("make_folder", self._under(folder, path)))
@@ -109,8 +113,8 @@ class RecordingDisk:
         REAL["rename"](old, new)
         self._keep(Operation("rename", old, target=new))
 
-    def _look(self, path: Path | str, *, folder: int | None = None) -> os.stat_result:
-        status: os.stat_result = REAL["look"](path, folder=folder)
+    def _look(self, path: Path | str, *, folder: int | None = None, follow: bool = False) -> os.stat_result:
+        status: os.stat_result = REAL["look"](path, folder=folder, follow=follow)
         self._keep(Operation("look", self._under(folder, path), result=status))
         return status
 

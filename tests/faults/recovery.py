@@ -10,9 +10,10 @@ from memlog.eventlog.events import Message
 from memlog.eventlog.log import Log
 from memlog.eventlog.reading import Entry, accepted, redacted_keys
 from memlog.eventlog.scrub import due_lines, erase, renew_seal, unfinished
-from memlog.eventlog.seals.file import SealFile, read_seals
+from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.losses import losses, unlike
-from memlog.eventlog.streams import SEALS, segments_of
+from memlog.eventlog.streams import FORMAT, segments_of
 
 NEXT, AFTER_NEXT = "next", "after-next"
 """The ids of the events that are appended after a cut, and after a second one."""
@@ -70,7 +71,7 @@ def scrub_all(store: Path) -> None:
     """Overwrite what was redacted, as `memlog scrub` does, but for the read model."""
     segments = segments_of(store / "log")[0]
     redacted = redacted_keys(segments)
-    seals = SealFile(store / "log")
+    seals = SealFiles(store / "log")
     for segment, lines in dict(due_lines(segments, redacted)).items():
         erase(segment, lines, redacted, seals=seals, lock_timeout=1, around=lambda _: nullcontext())
     for segment in unfinished(segments):
@@ -88,7 +89,7 @@ def scrub_problems(store: Path) -> list[str]:
 
 def seal_problems(store: Path) -> list[str]:
     """What is wrong with the seals: what was sealed stands as it was, and the next seal can be made."""
-    if not (store / "log" / SEALS).exists():
+    if not any((store / "log").glob("seals*.jsonl")):
         return []
     Log(store).seal()
     found = read_seals(store / "log").damaged
@@ -100,8 +101,9 @@ def seal_problems(store: Path) -> list[str]:
 
 
 def log_bytes(store: Path) -> dict[Path, bytes]:
-    """What stands in each file of the log."""
-    return {path: path.read_bytes() for path in (store / "log").rglob("*") if path.is_file()}
+    """What stands in each file of the log; a draft of FORMAT, which is written anew, is none."""
+    files = [path for path in (store / "log").rglob("*") if path.is_file()]
+    return {path: path.read_bytes() for path in files if path.name != f".{FORMAT}.draft"}
 
 
 def _differs(found: Message, submitted: Message | None) -> bool:

@@ -1,5 +1,7 @@
 """The power is cut at every operation on the log: what was acknowledged stands, once; appending goes on."""
 
+import re
+
 import planted_faults
 import pytest
 from log_scenarios import SCENARIOS, Plant
@@ -44,9 +46,13 @@ def test_no_power_cut_loses_or_doubles_an_acknowledged_event(scenario: str) -> N
         (planted_faults.no_folder_sync, "new day", "b was acknowledged, and is lost"),
         (planted_faults.no_folder_sync, "roll", "b was acknowledged, and is lost"),
         (planted_faults.acknowledged_early, "batch", "batch-0 was acknowledged, and is lost"),
-        (planted_faults.truncating_repair, "batch", "what stood in 2026-02-24.jsonl stands there no more"),
+        (
+            planted_faults.truncating_repair,
+            "batch",
+            r"what stood in 2026-02-24\.[a-z2-7]{6}\.jsonl stands there no more",
+        ),
     ],
 )
 def test_a_fault_of_the_protocol_is_found(plant: Plant, scenario: str, found: str) -> None:
-    done = cut_the_log(scenario, seed=SEED, at_each=20, plant=plant)
-    assert any(violation.endswith(found) for violation in done.violations)
+    done = cut_the_log(scenario, seed=SEED, at_each=60, plant=plant)
+    assert any(re.search(f"{found}$", violation) for violation in done.violations)

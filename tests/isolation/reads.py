@@ -69,7 +69,7 @@ WRITES = {
     *("memories.save", "memories.update", "memories.archive", "memories.delete", "memories.touch"),
     *("memories.decay", "memories.prune"),
 }
-NO_ROWS = {"close", "documents.close"}
+NO_ROWS = {"close", "documents.close", "documents.is_of_another_copy"}
 """Neither reads rows nor writes any."""
 
 

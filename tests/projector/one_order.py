@@ -5,12 +5,16 @@ no full text.
 """
 
 import json
+import re
+import zlib
 from collections import defaultdict
+from datetime import datetime, timedelta
 from functools import reduce
 from operator import mul
 
 from memlog.projector.handlers.memories import derived_memory_id
 
+_NAME = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.([a-z][a-z2-7]{5}))?(?:\.(\d+))?\.jsonl")
 _FIELDS = ("content", "title", "category", "kind", "importance", "source", "topic", "chat_id", "tags")
 _DEFAULTS = {"category": "other", "kind": "fact", "importance": 0.5, "source": "manual"}
 
@@ -18,7 +22,7 @@ _DEFAULTS = {"category": "other", "kind": "fact", "importance": 0.5, "source": "
 def events_of(contents):
     """The accepted events of each stream, in their one order, as dicts; how many lines repeat or contradict.
 
-    contents: the bytes of each segment by `log/STREAM/DAY.jsonl`.
+    contents: the bytes of each segment by `log/STREAM/NAME.jsonl`.
     """
     streams = defaultdict(dict)
     for path, data in contents.items():
@@ -41,17 +45,42 @@ def events_of(contents):
             repeats = standing is not line and _content(standing) == _content(line)
             duplicates += repeats
             conflicts += standing is not line and not repeats
-        accepted[stream] = sorted(
-            first.values(), key=lambda line: (line["ts"], line["segment"], line["offset"])
-        )
+        time = _happened if stream.startswith("conversations/") else _precedence
+        accepted[stream] = sorted(first.values(), key=lambda line: (time(line), line["position"]))
     return accepted, duplicates, conflicts
 
 
+def _happened(line):
+    return line["ts"]
+
+
+def _precedence(line):
+    """Decides which of two changes of one thing holds; no `ts` is far above the time of appending."""
+    if "wins" in line:
+        return line["wins"]
+    appended = line.get("at") or f"{line['position'][0]}T23:59:59.999Z"
+    latest = datetime.fromisoformat(appended) + timedelta(minutes=5)
+    return min(line["ts"], latest.strftime("%Y-%m-%dT%H:%M:%S.") + f"{latest.microsecond // 1000:03d}Z")
+
+
+def _place(segment):
+    """(day, number, writer)."""
+    day, writer, number = _NAME.fullmatch(segment).groups()
+    return day, int(number or 0), writer or ""
+
+
+def _may_grow(segment, segments):
+    """Whether its writer appended to it last: plain names count their days, others their numbers alone."""
+    of_writer = [_place(name) for name in segments if _place(name)[2] == _place(segment)[2]]
+    age = (lambda place: place[1]) if _place(segment)[2] else (lambda place: place[:2])
+    return _place(segment) == max(of_writer, key=age)
+
+
 def _lines(stream, segments):
-    for segment in sorted(segments):
-        offset = 0
+    for segment in sorted(segments, key=_place):
+        offset, may_grow = 0, _may_grow(segment, segments)
         for line in segments[segment].splitlines(keepends=True):
-            is_pending = not line.endswith(b"\n") and segment == max(segments)
+            is_pending = may_grow and not line.endswith(b"\n") and not _has_crc(line)
             nuls = len(line) - len(line.lstrip(b"\0"))
             event = None if is_pending else _event(stream, segment, offset + nuls, line.strip(b"\0\n\r"))
             if event:
@@ -59,12 +88,17 @@ def _lines(stream, segments):
             offset += len(line)
 
 
+def _has_crc(line):
+    said, _, crc = line.rpartition(b',"crc":')
+    return crc == b'"%08x"}' % zlib.crc32(said)
+
+
 def _event(stream, segment, offset, line):
     try:
         event = json.loads(line)
     except ValueError:
         return None
-    place = {"segment": segment, "offset": offset}
+    place = {"position": (*_place(segment), offset)}
     if "at" in event:
         return event | place
     if not stream.startswith("conversations/"):
@@ -76,7 +110,7 @@ def _event(stream, segment, offset, line):
 
 
 def _content(event):
-    envelope = ("id", "ts", "at", "v", "crc", "segment", "offset")
+    envelope = ("id", "ts", "at", "wins", "highest_wins", "v", "crc", "position")
     return {name: value for name, value in event.items() if name not in envelope and value is not None}
 
 

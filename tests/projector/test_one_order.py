@@ -1,4 +1,4 @@
-"""Where two events set the same thing, the greater (ts, segment, offset) wins, whatever came first."""
+"""Where two events set the same thing, the one with the greater precedence holds, whatever came first."""
 
 from itertools import permutations
 

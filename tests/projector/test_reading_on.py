@@ -30,7 +30,8 @@ class History:
         self.log.append([message(number) for number in range(3, 6)])
         self.new = max(self.folder.iterdir())
         # As of a log that another program writes: what is missing of a sealed one would be a loss.
-        (store / "log" / "seals.jsonl").unlink()
+        for seals in (store / "log").glob("seals.*"):
+            seals.unlink()
         self.projector = Projector(store)
         self.projector.catch_up()
 
@@ -168,9 +169,35 @@ def test_a_torn_last_line_waits_and_is_read_when_it_is_whole(history):
     assert history.is_like_a_replay()
 
 
-def test_a_segment_that_gets_a_successor_gives_up_its_tail(history):
+def test_a_line_of_memlog_that_lacks_only_its_newline_is_read(history):
+    """Something has cut the segment by one byte; the writer, which sees that, appends elsewhere."""
+    os.truncate(history.new, history.new.stat().st_size - 1)
+    history.log.append([message(6)])
+    history.catch_up()
+    assert history.ids() == [f"m{number}" for number in range(7)]
+    assert history.is_like_a_replay()
+
+
+@pytest.mark.parametrize(
+    ("behind", "ids"),
+    [
+        (b"\n", ["m3", "m4", "m5"]),
+        (b'\n{"id":"m6","role":"user","content":"more"}\n', ["m3", "m4", "m5", "m6"]),
+        (b'{"id":"m6","role":"user","content":"glued"}\n', ["m3", "m4"]),
+    ],
+)
+def test_what_comes_behind_a_line_without_its_newline_is_told_from_it(history, behind, ids):
+    os.truncate(history.new, history.new.stat().st_size - 1)
+    history.catch_up()
     with history.new.open("ab") as file:
-        file.write(b'{"id":"whole","role":"user","content":"no newline"}')
+        file.write(behind)
+    history.catch_up()
+    assert history.ids() == ["m0", "m1", "m2", *ids]
+    assert history.is_like_a_replay()
+
+
+def test_a_plain_segment_gives_up_its_tail_to_a_plain_one_of_a_later_day(history):
+    (history.folder / "9998-01-01.jsonl").write_bytes(b'{"id":"whole","role":"user","content":"no newline"}')
     assert history.catch_up().events == 0
     (history.folder / "9999-01-01.jsonl").write_bytes(b"")
     assert history.catch_up().events == 1
@@ -190,7 +217,7 @@ def test_what_is_no_segment_is_named_and_not_read(history):
 
 def test_a_projector_that_another_has_overtaken_reads_nothing(history):
     """It measured the log, waited for its turn, and finds that the checkpoint is further on."""
-    (segment,) = [each for each in segments_of(history.projector.log)[0] if each.is_newest]
+    (segment,) = [each for each in segments_of(history.projector.log)[0] if each.path == history.new]
     measured = as_it_stands(segment, history.new.stat().st_size)
     history.log.append([message(6)])
     history.catch_up()

@@ -1,15 +1,20 @@
 """Doctor names each thing that is not as it should be, with its remedy; it fixes what is disposable alone."""
 
 import os
+import shutil
 import stat
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from command_tree import MEMLOG
 
 import memlog
+from memlog.eventlog import timestamps
 from memlog.eventlog.log import Log
+from memlog.eventlog.writers import Writer
 from memlog.projector.cache import VectorCache, cache_file
 from memlog.service import doctor
 from memlog.service.mounts import is_over_a_network, kind_of
@@ -176,6 +181,17 @@ def test_a_read_model_that_is_not_up_to_the_log_is_named_and_fixed(
     assert [each.state for each in found(store, "read model")] == ["ok"]
 
 
+def test_bytes_that_wait_for_the_end_of_their_line_leave_the_read_model_up_to_the_log(store: Path) -> None:
+    (segment,) = (store / "log/memory").iterdir()
+    with segment.open("ab") as file:
+        file.write(b'{"type":"memo')
+    (finding,) = found(store, "read model")
+    assert (finding.state, finding.finding) == (
+        "ok",
+        "up to the log; 13 bytes wait for the end of their line",
+    )
+
+
 def test_a_read_model_that_cannot_be_made_is_a_problem(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(self: object, **options: object) -> None:
         raise memlog.Busy("locked by process 7", hint="wait")
@@ -207,18 +223,118 @@ def test_a_tail_that_a_writer_left_is_a_warning(store: Path) -> None:
 
 def test_seals_that_are_damaged_and_segments_that_are_lost_are_problems(store: Path) -> None:
     Log(store).seal()
-    assert found(store, "seals")[0].finding == "1 segments are sealed"
+    assert found(store, "seals")[0].finding == "1 segment is sealed"
     (segment,) = (store / "log" / "memory").iterdir()
     segment.write_bytes(b"")
-    with (store / "log" / "seals.jsonl").open("ab") as file:
+    (seals,) = (store / "log").glob("seals.*.jsonl")
+    with seals.open("ab") as file:
         file.write(b"{}\n")
     findings = found(store, "seals", fix=True)
     assert [each.state for each in findings] == ["problem", "problem"]
+    assert seals.name in findings[0].finding
     assert "memlog seal --accept-loss" in findings[1].remedy
     assert not doctor.is_well(findings)
 
 
-def test_older_segments_without_a_seal_are_a_warning(store: Path) -> None:
-    (store / "log" / "memory" / "2020-01-01.jsonl").write_bytes(b"")
+def exit_of_verify(folder: Path) -> int:
+    return subprocess.run([MEMLOG, "--store", folder, "verify"], capture_output=True, timeout=60).returncode
+
+
+@pytest.mark.parametrize("name", [None, "2026-02-24.jsonl"], ids=["own", "plain"])
+def test_a_sealed_segment_that_has_grown_is_named_and_sealed_anew(store: Path, name: str | None) -> None:
+    (segment,) = (store / "log" / "memory").iterdir()
+    if name is not None:
+        segment = shutil.copy(segment, segment.with_name(name))
+    Log(store).seal()
+    with segment.open("ab") as file:
+        file.write(b'{"type":"memory_saved","content":"late"}\n')
     (finding,) = found(store, "seals")
-    assert (finding.state, finding.remedy) == ("warning", "memlog seal")
+    assert (finding.state, finding.remedy) == ("problem", "memlog seal")
+    assert f"memory/{segment.name}: sealed with " in finding.finding
+    with memlog.open(store) as opened:
+        assert any(each.endswith("; memlog seal") for each in opened.verify().tampered)
+    assert exit_of_verify(store) == 3
+    Log(store).seal()
+    with memlog.open(store) as opened:
+        opened.project(embed=False)
+    assert (found(store, "seals")[0].state, exit_of_verify(store)) == ("ok", 0)
+
+
+@pytest.mark.parametrize("change", ["of another writer", "of a retired writer", "and was changed"])
+def test_what_a_seal_cannot_mend_of_a_grown_segment_has_another_remedy(store: Path, change: str) -> None:
+    (segment,) = (store / "log" / "memory").iterdir()
+    Log(store).seal()
+    data = segment.read_bytes() + b'{"type":"memory_saved","content":"late"}\n'
+    if change == "of another writer":
+        (store / "writers").rename(store / "away")
+    elif change == "of a retired writer":
+        writer = Writer(store)
+        writer.retire(writer.name())
+    else:
+        data = data.replace(b"green tea", b"black tea")
+    segment.write_bytes(data)
+    finding = found(store, "seals")[-1]
+    assert finding.remedy.endswith("memlog seal --accept-loss")
+    assert finding.remedy.startswith(
+        "put a copy" if change == "and was changed" else "memlog seal on the copy"
+    )
+    Log(store).seal()
+    assert found(store, "seals")[0].state == "problem"
+    Log(store).accept_loss()
+    assert found(store, "seals")[0].state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"), [("memlog log format 3\n", "update memlog"), ("", "restore it from a copy")]
+)
+def test_a_newer_or_damaged_format_of_the_log_is_a_problem(store: Path, said: str, remedy: str) -> None:
+    assert [(each.state, each.finding) for each in found(store, "log format")] == [("ok", "format 2")]
+    (store / "log/FORMAT").write_text(said)
+    (finding,) = found(store, "log format")
+    assert (finding.state, remedy in finding.remedy) == ("problem", True)
+
+
+def test_older_segments_without_a_seal_are_a_warning(store: Path) -> None:
+    for day in ("2020-01-01", "2020-01-02"):
+        (store / "log" / "memory" / f"{day}.jsonl").write_bytes(b"")
+    (finding,) = found(store, "seals")
+    assert (finding.state, finding.finding) == ("warning", "1 older segment has no seal")
+    assert finding.remedy == "memlog seal"
+    (store / "log" / "memory" / "2020-01-03.jsonl").write_bytes(b"")
+    assert found(store, "seals")[0].finding == "2 older segments have no seal"
+
+
+def test_a_segment_with_a_later_day_than_its_successor_is_named(store: Path, monkeypatch) -> None:
+    """The clock stood at 2099, and came back."""
+    for now in ("2099-01-01T08:00:00.000Z", "2026-02-24T08:00:00.000Z", "2026-02-25T08:00:00.000Z"):
+        monkeypatch.setattr(timestamps, "now", lambda now=now: now)
+        Log(store).append([memlog.MemorySaved(content=f"tea at {now}")])
+    odd, successor = (
+        next(path.name for path in (store / "log" / "memory").glob(f"{day}*"))
+        for day in ("2099-01-01", "2026-02-24")
+    )
+    (finding,) = found(store, "days")
+    assert finding.state == "warning"
+    assert f"memory/{odd} has a later day than its successor, {successor}" in finding.finding
+
+
+def test_days_of_plain_names_and_of_several_writers_go_as_they_like(store: Path) -> None:
+    for name in (
+        "2099-01-01.aaaaaa",
+        "2020-01-01.bbbbbb",
+        "2020-01-02.0003",
+        "2020-01-03.0001",
+        "2020-01-04",
+    ):
+        (store / "log" / "memory" / f"{name}.jsonl").write_bytes(b"")
+    assert [finding.state for finding in found(store, "days")] == ["ok"]
+
+
+def test_a_segment_of_another_writer_that_has_not_arrived_whole_is_a_warning(store: Path) -> None:
+    Log(store).seal()
+    (segment,) = (store / "log" / "memory").iterdir()
+    (store / "writers").rename(store / "away")  # as in a copy: none of the segments is its own
+    segment.write_bytes(segment.read_bytes()[:-1])
+    assert ("warning", "1 segment of another writer has not arrived whole") in [
+        (finding.state, finding.finding) for finding in found(store, "seals")
+    ]

@@ -10,6 +10,9 @@ import pytest
 import memlog
 from memlog import BadInput, Busy, LogError, NotFound, Projects
 from memlog.eventlog import disk, locks
+from memlog.eventlog.log_format import LINE
+
+FORMAT_WRITER_AND_SEGMENT = 4  # files of a store with one chat; the writer has two
 
 
 @pytest.fixture
@@ -77,7 +80,7 @@ def test_a_project_is_listed_with_what_its_log_says(projects):
     with memlog.open(projects.path("work")) as store:
         (position,) = store.append([memlog.MemorySaved(content="tea")])
         stored = store.get(position.id)
-        log_bytes = store.stats().log_bytes
+        log_bytes = store.stats().log_bytes - len(LINE)
     (found,) = projects.list()
     assert found == projects.get("work")
     assert (found.name, found.folder) == ("work", str(projects.folder / "work"))
@@ -89,7 +92,7 @@ def test_listing_makes_no_read_model_and_opens_none(projects):
     (path / "model").mkdir()
     (path / "model" / "CURRENT").write_text("broken.db\n")
     assert names(projects) == [("work", False)]
-    assert sorted(each.name for each in path.iterdir()) == ["log", "model"]
+    assert sorted(each.name for each in path.iterdir()) == ["log", "model", "writers"]
 
 
 def test_the_last_append_is_found_behind_many_lines_of_others_and_a_torn_one(projects):
@@ -165,8 +168,8 @@ def test_where_confirm_says_no_nothing_is_done(projects):
         return False
 
     assert not projects.remove("work", confirm=confirm).done
-    assert asked == [(1, projects.get("work").last_append, False)]
-    assert [each.name for each in path.iterdir()] == ["log"]
+    assert asked == [(FORMAT_WRITER_AND_SEGMENT, projects.get("work").last_append, False)]
+    assert sorted(each.name for each in path.iterdir()) == ["log", "writers"]
 
 
 def test_what_is_no_store_is_not_removed(projects):

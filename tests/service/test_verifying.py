@@ -1,5 +1,6 @@
 """Checking a whole store: what is wrong with its read model or its cache is found, and nothing is changed."""
 
+import json
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.log import Log
-from memlog.eventlog.seals.file import SealFile
+from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.sealing import blank
 from memlog.projector.cache import VectorCache, cache_file
 from memlog.projector.sqlite import connect
@@ -78,6 +79,42 @@ def test_what_came_later_is_checked_and_not_compared(store: Path) -> None:
     path = max((store / "log" / "memory").iterdir(), key=lambda path: len(path.name))
     path.write_bytes(path.read_bytes().replace(b"later", b"never"))
     assert checked(store).problems == ["1 line is not as memlog wrote it: memlog quarantine lists where"]
+
+
+def test_a_log_that_was_rewritten_after_the_last_read_is_not_compared(tmp_path: Path) -> None:
+    path = tmp_path / "log" / "conversations" / "x_1" / "2026-02-24.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(foreign("green") + foreign("x" * 8000))
+    with memlog.open(tmp_path) as opened:
+        opened.project(embed=False)
+    (tmp_path / "watermarks.jsonl").unlink()
+    path.write_bytes(foreign("brown") + foreign("x" * 8000))
+    found = checked(tmp_path)
+    assert (found.ok, found.digest, found.replayed, found.events) == (True, None, None, 2)
+    (note,) = found.notes
+    assert "conversations/x_1" in note
+    with memlog.open(tmp_path) as opened:
+        assert opened.window("x", "1").messages[0].content == "brown"
+    assert (checked(tmp_path).ok, checked(tmp_path).notes) == (True, [])
+    path.unlink()
+    assert (checked(tmp_path).problems, len(checked(tmp_path).notes)) == ([], 1)
+
+
+def test_a_rewritten_log_that_no_read_notices_is_told_as_a_wrong_read_model(tmp_path: Path) -> None:
+    """Where a segment has grown, reads look at the last 4 KiB of what they have read alone."""
+    path = tmp_path / "log" / "conversations" / "x_1" / "2026-02-24.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(foreign("green") + foreign("x" * 8000))
+    with memlog.open(tmp_path) as opened:
+        opened.project(embed=False)
+    inode = path.stat().st_ino
+    path.write_bytes(foreign("brown") + foreign("x" * 8000) + foreign("black"))
+    assert path.stat().st_ino == inode
+    assert any("unlike a replay" in problem for problem in checked(tmp_path).problems)
+
+
+def foreign(content: str) -> bytes:
+    return json.dumps({"role": "user", "content": content}).encode() + b"\n"
 
 
 def zero_bytes(folder: Path) -> None:
@@ -172,7 +209,7 @@ def test_damage_of_what_is_disposable_is_found_and_left(
 
 def test_an_erasure_that_was_not_finished_is_told_and_no_damage(store: Path) -> None:
     (path,) = (store / "log" / "facts").iterdir()
-    blank(SealFile(store / "log"), "facts", path.name)
+    blank(SealFiles(store / "log"), "facts", path.name)
     found = checked(store)
     assert found.notes == [f"facts/{path.name}: an erasure was begun and not finished: memlog scrub"]
     assert found.ok

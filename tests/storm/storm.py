@@ -30,6 +30,7 @@ STORMS = {
     "month": "a month of 2,000 events in single steps, then in drawn ones, each killed",
     "batches": "logs in any batches, with restarts and rebuilds, against one replay",
     "histories": "histories of appends, damage, kills and projections, against a telling in memory",
+    "copied_stores": "copies of one store that go on, forget, scrub, are copied in part, and end as one",
     "isolation": "random projects and chats, each asked for what others have said",
     "watch": "a watch beside four writers, and beside 60,000 files that are touched at once",
     "growth": "repeated atoms given to every pattern and every function that takes text",

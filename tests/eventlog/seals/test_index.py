@@ -9,7 +9,8 @@ import pytest
 
 from memlog.eventlog import disk
 from memlog.eventlog.log import Log
-from memlog.eventlog.seals.file import SealFile, read_seals
+from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.index import SealIndex
 from memlog.eventlog.seals.lines import FIRST, Seal, encoded, link, seals_in
 from memlog.eventlog.seals.losses import sealed_bytes
@@ -39,7 +40,7 @@ def respelt(line: bytes) -> bytes:
 
 
 def assert_same_seals(data: bytes) -> None:
-    index, decoded = SealIndex(data), seals_in(data)
+    index, decoded = SealIndex(data), seals_in(data, "seals.jsonl")
     names = {*NAMES, *decoded.standing}
     assert {name: index.standing(*name) for name in names} == {
         name: decoded.standing.get(name) for name in names
@@ -87,7 +88,7 @@ def test_every_flipped_bit_and_every_cut_gives_the_same_seals() -> None:
 def test_lengths_of_sealed_segments_ignore_nul_bytes_around_a_line(log: Any, clock: Any) -> None:
     log.append("green")
     log.writer.seal()
-    path = log.store / "log" / "seals.jsonl"
+    path = log.seals
     path.write_bytes(b"\0\0" + path.read_bytes().replace(b"\n", b"\0\n"))
     standing = read_seals(log.store / "log").standing
     assert sealed_bytes(log.store / "log") == {name: said.bytes for name, said in standing.items()}
@@ -104,7 +105,7 @@ def test_sealing_many_streams_reads_no_seal_twice(tmp_path: Path, faulty_disk: A
 
     def opened(path: Any, flags: int, **options: Any) -> int:
         fd = real_open(path, flags, **options)
-        (seals.add if Path(path).name == "seals.jsonl" else seals.discard)(fd)
+        (seals.add if Path(path).name.startswith("seals.") else seals.discard)(fd)
         return fd
 
     def count(fd: int, length: int, offset: int) -> bytes:
@@ -124,9 +125,9 @@ def test_seals_of_another_process_are_seen_and_chained_to(log: Any, clock: Any) 
     for name in ("2026-02-20.jsonl", "2026-02-21.jsonl", "2026-02-22.jsonl"):
         log.write_segment(name, b"{}\n")
     folder = log.store / "log"
-    ours = SealFile(folder)
+    ours = SealFiles(folder)
     seal(ours, "memory", ["2026-02-20.jsonl"])
-    seal(SealFile(folder), "memory", ["2026-02-21.jsonl"])
+    seal(SealFiles(folder), "memory", ["2026-02-21.jsonl"])
     assert seal(ours, "memory", ["2026-02-21.jsonl"]) == []
     seal(ours, "memory", ["2026-02-22.jsonl"])
     assert read_seals(folder).damaged == []
@@ -136,7 +137,7 @@ def test_seals_of_another_process_are_seen_and_chained_to(log: Any, clock: Any) 
 def test_seals_that_were_removed_are_made_again(log: Any, clock: Any) -> None:
     log.write_segment("2026-02-20.jsonl", b"{}\n")
     folder = log.store / "log"
-    ours = SealFile(folder)
+    ours = SealFiles(folder)
     (first,) = seal(ours, "memory", ["2026-02-20.jsonl"])
     (folder / "seals.jsonl").unlink()
     assert seal(ours, "memory", ["2026-02-20.jsonl"]) == [first]

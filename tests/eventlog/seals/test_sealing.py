@@ -14,9 +14,9 @@ from memlog.eventlog.log import Log
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.held import measured
 from memlog.eventlog.seals.reading import SealWatch
-from memlog.eventlog.streams import segments_of
+from memlog.eventlog.streams import SegmentName, segments_of
 
-TODAY, TOMORROW = "2026-02-24.jsonl", "2026-02-25.jsonl"
+TODAY, TOMORROW = "2026-02-24", "2026-02-25"
 
 
 def sealed(log: Any) -> list[str]:
@@ -30,16 +30,16 @@ def is_as_sealed(log: Any, segment: str) -> bool:
 
 def test_a_stream_of_one_segment_has_no_seals(log: Any, clock: Any) -> None:
     log.append("green", "black")
-    assert not (log.store / "log" / "seals.jsonl").exists()
+    assert list((log.store / "log").glob("seals*")) == []
 
 
 def test_a_new_day_seals_the_day_before(log: Any, clock: Any) -> None:
     log.append("green")
     clock.set("2026-02-25T00:00:00.000Z")
     log.append("black")
-    assert log.segments == [TODAY, TOMORROW]
-    assert sealed(log) == [TODAY]
-    assert is_as_sealed(log, TODAY)
+    assert log.segments == [log.name(TODAY), log.name(TOMORROW, 1)]
+    assert sealed(log) == [log.name(TODAY)]
+    assert is_as_sealed(log, log.name(TODAY))
 
 
 def test_a_segment_that_is_full_is_sealed(log: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,13 +47,15 @@ def test_a_segment_that_is_full_is_sealed(log: Any, clock: Any, monkeypatch: pyt
     log.append("green")
     log.append("black")
     log.append("white")
-    assert sealed(log) == [TODAY, "2026-02-24.0001.jsonl"]
+    assert sealed(log) == [log.name(TODAY), log.name(TODAY, 1)]
 
 
-def test_what_has_long_been_older_is_sealed_with_it(log: Any, clock: Any) -> None:
+def test_a_plain_segment_stays_open_until_it_is_sealed_on_request(log: Any, clock: Any) -> None:
     log.write_segment("2026-02-20.jsonl", b'{"type":"memory_saved","content":"foreign"}')
     log.append("green")
-    assert sealed(log) == ["2026-02-20.jsonl"] == [log.segments[0]]
+    assert sealed(log) == []
+    log.writer.seal()
+    assert sealed(log) == ["2026-02-20.jsonl", log.name(TODAY)]
     assert is_as_sealed(log, "2026-02-20.jsonl")
 
 
@@ -71,29 +73,29 @@ def test_a_seal_stands_before_the_successor_is_made(log: Any, clock: Any, faulty
     with pytest.raises(LogError, match="cut"):
         log.append("black")
     faulty_disk.open = real
-    assert (log.segments, sealed(log)) == ([TODAY], [TODAY])
+    assert (log.segments, sealed(log)) == ([log.name(TODAY)], [log.name(TODAY)])
     log.start_again()
     log.append("black")
-    assert (log.segments, sealed(log)) == ([TODAY, TOMORROW], [TODAY])
-    assert is_as_sealed(log, TODAY)
+    assert (log.segments, sealed(log)) == ([log.name(TODAY), log.name(TOMORROW, 1)], [log.name(TODAY)])
+    assert is_as_sealed(log, log.name(TODAY))
 
 
 def test_where_no_seal_can_be_written_nothing_is_acknowledged(log: Any, clock: Any) -> None:
     log.append("green")
-    os.symlink("elsewhere", log.store / "log" / "seals.jsonl")
+    os.symlink("elsewhere", log.seals)
     log.append("black")
     clock.set("2026-02-25T00:00:00.000Z")
-    with pytest.raises(LogError, match=r"seals\.jsonl is no regular file") as error:
+    with pytest.raises(LogError, match=r"seals\.[a-z2-7]{6}\.jsonl is no regular file") as error:
         log.append("white")
     assert error.value.code == "cannot_create"
-    assert log.segments == [TODAY]
+    assert log.segments == [log.name(TODAY)]
 
 
 def test_seal_closes_the_newest_of_every_stream(log: Any, clock: Any) -> None:
     log.append("green")
     log.writer.append([{"type": "fact_stored", "topic_key": "tea", "value": "green"}])
     made = log.writer.seal()
-    assert [said.name for said in made] == [("facts", TODAY), ("memory", TODAY)]
+    assert [said.name for said in made] == [("facts", log.name(TODAY)), ("memory", log.name(TODAY))]
     assert log.writer.seal() == []
 
 
@@ -101,18 +103,18 @@ def test_the_next_append_begins_the_next_number(log: Any, clock: Any) -> None:
     log.append("green")
     Log(log.store).seal()
     (position,) = log.append("black")
-    assert (position.segment, position.offset) == ("2026-02-24.0001.jsonl", 0)
+    assert (position.segment, position.offset) == (log.name(TODAY, 1), 0)
     assert log.read() == ["green", "black"]
-    assert sealed(log) == [TODAY]
+    assert sealed(log) == [log.name(TODAY)]
     log.append("white")
-    assert log.segments == [TODAY, "2026-02-24.0001.jsonl"]
+    assert log.segments == [log.name(TODAY), log.name(TODAY, 1)]
 
 
-def test_the_next_day_begins_without_a_number(log: Any, clock: Any) -> None:
+def test_the_number_goes_on_the_next_day(log: Any, clock: Any) -> None:
     log.append("green")
     log.writer.seal()
     clock.set("2026-02-25T00:00:00.000Z")
-    assert log.append("black")[0].segment == TOMORROW
+    assert log.append("black")[0].segment == log.name(TOMORROW, 1)
 
 
 def test_a_tail_without_newline_is_a_line_once_it_is_sealed(log: Any, clock: Any) -> None:
@@ -133,7 +135,7 @@ def test_what_came_behind_a_seal_is_sealed_with_the_rest(log: Any, clock: Any) -
     (second,) = log.writer.seal()
     assert second.bytes > first[0].bytes
     assert read_seals(log.store / "log").damaged == []
-    assert is_as_sealed(log, TODAY)
+    assert is_as_sealed(log, log.name(TODAY))
 
 
 def test_what_was_changed_is_not_sealed_anew(log: Any, clock: Any) -> None:
@@ -142,7 +144,7 @@ def test_what_was_changed_is_not_sealed_anew(log: Any, clock: Any) -> None:
     log.flip_byte(3)
     log.add_raw(b"more\n")
     assert log.writer.seal() == []
-    assert not is_as_sealed(log, TODAY)
+    assert not is_as_sealed(log, log.name(TODAY))
 
 
 def test_an_empty_log_has_nothing_to_seal(log: Any) -> None:
@@ -153,7 +155,7 @@ def test_an_empty_log_has_nothing_to_seal(log: Any) -> None:
 def test_who_holds_a_stream_is_waited_for_and_named(log: Any, clock: Any, hold_lock: Any) -> None:
     log.append("green")
     holder = hold_lock(log.segment)
-    with pytest.raises(Busy, match=f"memory/{TODAY} is locked by process {holder.pid}"):
+    with pytest.raises(Busy, match=f"memory/{log.name(TODAY)} is locked by process {holder.pid}"):
         log.writer.seal()
 
 
@@ -172,10 +174,10 @@ def test_a_segment_that_cannot_be_read_is_not_said_to_be_sealed(
 def test_appending_reads_the_seals_once_until_they_change(log: Any, clock: Any, faulty_disk: Any) -> None:
     log.append("green")
     log.writer.seal()
-    real, read = disk.open, []
+    real, read, seals = disk.open, [], log.seals.name
 
     def count(path: Any, flags: int, **options: Any) -> int:
-        read.extend([path] if Path(path).name == "seals.jsonl" else [])
+        read.extend([path] if Path(path).name == seals else [])
         return real(path, flags, **options)
 
     log.start_again()
@@ -186,16 +188,16 @@ def test_appending_reads_the_seals_once_until_they_change(log: Any, clock: Any, 
     assert read == []
     Log(log.store).seal()
     read.clear()
-    assert log.append("another")[0].segment == "2026-02-24.0002.jsonl"
+    assert log.append("another")[0].segment == log.name(TODAY, 2)
     assert len(read) == 3  # one sees the seal, one that nothing is left to seal, one the new segment
 
 
 def test_a_name_in_a_torn_line_is_no_seal(log: Any, clock: Any) -> None:
     log.append("green")
-    watch = SealWatch(log.store / "log")
-    assert not watch.is_sealed("memory", TODAY)
-    seals = log.store / "log" / "seals.jsonl"
-    seals.write_bytes(b'{"stream":"memory","segment":"2026-02-24.jsonl","bytes":1')
-    assert not watch.is_sealed("memory", TODAY)
+    watch, name = SealWatch(log.store / "log"), SegmentName.parse(log.name(TODAY))
+    assert name is not None
+    assert not watch.is_sealed("memory", name)
+    log.seals.write_bytes(b'{"stream":"memory","segment":"%s","bytes":1' % name.filename.encode())
+    assert not watch.is_sealed("memory", name)
     log.writer.seal()
-    assert watch.is_sealed("memory", TODAY)
+    assert watch.is_sealed("memory", name)

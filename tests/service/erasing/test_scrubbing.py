@@ -14,7 +14,8 @@ import memlog
 from memlog.eventlog import disk
 from memlog.eventlog.reading import segments_about
 from memlog.eventlog.seals import sealing
-from memlog.eventlog.seals.file import SealFile, read_seals
+from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.held import measured
 from memlog.projector.cache import cache_file
 from memlog.projector.projector import Projector
@@ -159,11 +160,11 @@ def test_seals_are_renewed_also_where_a_run_was_killed_before(store):
     write_segment(store, said(SECRET, id="old"), said("kept", id="kept"))
     store.append([said("thank you", id="m2")])
     log = store.path / "log"
-    sealing.seal(SealFile(log), STREAM, [OLD])
+    sealing.seal(SealFiles(log), STREAM, [OLD])
     store.forget("old")
     store.scrub()
     assert is_as_sealed(log)
-    sealing.blank(SealFile(log), STREAM, OLD)  # killed between the bytes and the seal
+    sealing.blank(SealFiles(log), STREAM, OLD)  # killed between the bytes and the seal
     assert not is_as_sealed(log)
     store.scrub()
     assert is_as_sealed(log)
@@ -177,7 +178,7 @@ def is_as_sealed(log: Path) -> bool:
 def test_a_seal_that_spoke_of_other_bytes_is_left_and_told(store):
     path = write_segment(store, said(SECRET, id="old"), said("green tea", id="kept"))
     store.append([said("thank you", id="m2")])
-    sealing.seal(SealFile(store.path / "log"), STREAM, [OLD])
+    sealing.seal(SealFiles(store.path / "log"), STREAM, [OLD])
     path.write_bytes(path.read_bytes().replace(b"green tea", b"black tea"))
     store.forget("old")
     assert any("not as it was sealed: its seal stays" in note for note in store.scrub().notes)
@@ -237,7 +238,7 @@ def test_a_process_that_is_killed_anywhere_leaves_what_the_next_run_finishes(tmp
             with memlog.open(path) as store:
                 store.append([said(SECRET, id="m1"), said("thank you", id="m2")])
                 write_segment(store, said(SECRET, id="old"), said("kept", id="kept"))
-                sealing.seal(SealFile(path / "log"), STREAM, [OLD])
+                sealing.seal(SealFiles(path / "log"), STREAM, [OLD])
                 store.forget(match="5551234")
             was_killed = scrub_killed_at(path, number)
             with memlog.open(path) as store:

@@ -1,0 +1,11 @@
+"""The storm of live copies, for 40 runs."""
+
+import copies_and_seals
+
+
+def test_verify_beside_writers_that_seal_and_in_live_copies_raises_no_false_alarm() -> None:
+    counts = copies_and_seals.run(40, 7)
+    assert counts["runs"] == 40
+    assert [what for what in counts if what.startswith("alarm")] == []
+    assert counts["beside writers"] > 0
+    assert counts["arriving"] > 0
