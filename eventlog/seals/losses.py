@@ -1,7 +1,6 @@
 """What is missing of sealed segments, and what is not as it was sealed."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -240,18 +239,16 @@ def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) 
     from memlog.eventlog.reading import redacted_keys
 
     stream, filename = last[0].name
-    name = SegmentName.parse(filename)
-    if name is None:
-        return None
+    # A seal of a file that is none, which a foreign program may have written, is of a plain one.
+    name = SegmentName.parse(filename) or SegmentName("0001-01-01")
     redacted = redacted_keys(segments_in(log, stream))
-    with suppress(FileNotFoundError), opened(log, stream, filename) as fd:
+    with opened(log, stream, filename) as fd:
         found = erasures_in(Segment(log, stream, name, is_newest=False), fd, held.bytes, redacted)
         as_erased = held_in(fd, held.bytes, found.standing)
         if found.standing and any(seal.is_of(as_erased) for seal in last):
             return "unerased"
         is_proven = name.writer != "" and found.is_proven and len(found.blank) <= len(redacted)
         return "erased here" if found.blank and (is_proven or owner.is_shared(filename)) else None
-    return None
 
 
 def _are_like(seals: Sequence[Seal], held: Held | None) -> bool:

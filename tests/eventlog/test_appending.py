@@ -718,6 +718,17 @@ def test_the_lock_is_free_while_the_bytes_are_synced(log: Any, faulty_disk: Any)
     assert log.read() == ["first", "one", "another writer"]
 
 
+def test_a_stream_that_is_removed_while_a_segment_is_made_is_an_error(log: Any, faulty_disk: Any) -> None:
+    def gone(path: Path | str, *rest: Any, **options: Any) -> int:
+        if str(path).endswith(".jsonl"):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        return real(path, *rest, **options)
+
+    real, faulty_disk.open = disk.open, gone
+    with pytest.raises(LogError, match="No such file or directory"):
+        log.append("one")
+
+
 # What stands in a segment's place
 
 

@@ -10,7 +10,7 @@ import pytest
 from memlog.eventlog import disk, timestamps
 from memlog.eventlog.clock import Clock
 from memlog.eventlog.draft import draft
-from memlog.eventlog.events import CoreMemoryUpdated, Message
+from memlog.eventlog.events import CoreMemoryUpdated, Message, Redacted
 from memlog.eventlog.log import Log
 from memlog.eventlog.precedence import next_precedence, precedence
 from memlog.eventlog.reading import accepted, todays_members
@@ -205,3 +205,13 @@ def test_wins_of_an_input_is_capped_as_a_date_is_and_that_of_a_message_is_kept(
     (position,) = log.append([said | {"wins": 7}])
     kept = (tmp_path / "log" / position.stream / position.segment).read_bytes()
     assert msgspec.json.decode(kept)["wins"] == 7
+
+
+def test_a_change_beside_what_is_none_in_one_list_has_wins_alone(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    asked = Redacted(target_id="gone", stream="core")
+    Log(store, durability="os").append([a_change(), asked, a_change()])
+    (segment,) = segments_of(store / "log")[0]
+    lines = [msgspec.json.decode(line) for line in segment.path.read_bytes().splitlines()]
+    assert ["wins" in line for line in lines] == [True, False, True]
+    assert lines[0]["wins"] < lines[2]["wins"]
