@@ -17,6 +17,7 @@ from memlog.cli.lazy_commands import LazyCommands
 from memlog.cli.opening import open_log
 from memlog.cli.output import json_option, note, print_json
 from memlog.cli.settings import setting_option
+from memlog.cli.standard_options import help_option
 from memlog.cli.stdin import TOO_LONG, stdin, stdin_text
 from memlog.cli.stored_events import STORED
 from memlog.eventlog.damage import MAX_LINE
@@ -29,7 +30,7 @@ from memlog.eventlog.log import Log, Position
 _READ = 1024 * 1024
 _COMMIT_LINES = 256
 
-_MEMBERS = re.compile(r"\w+(, \w+)*: ")
+_MEMBERS = r"\w+(, \w+)*: "
 
 _durability = setting_option("durability", "--durability")
 _redact = setting_option("redact", "--redact/--no-redact")
@@ -46,10 +47,13 @@ class _Types(LazyCommands):
         return None if kind is None else _command(cmd_name, kind)
 
 
-@click.group(cls=_Types, invoke_without_command=True, subcommand_metavar="[TYPE [OPTIONS]]")
+@click.group(
+    cls=_Types, invoke_without_command=True, subcommand_metavar="[TYPE [OPTIONS]]", add_help_option=False
+)
 @_durability
 @_redact
 @json_option
+@help_option
 @click.pass_context
 def append(ctx: click.Context, as_json: bool) -> int:  # noqa: ARG001
     """Append events to the log.
@@ -89,15 +93,17 @@ def _command(name: str, kind: type[Event]) -> click.Command:
             event["content"] = stdin_text()
         print_json(*open_log(ctx).append([event]))
 
-    command = click.Command(name, callback=append_one, params=options_of(kind), help=_help_of(kind))
-    with_options: click.Command = json_option(_redact(_durability(command)))
+    command = click.Command(
+        name, callback=append_one, params=options_of(kind), help=_help_of(kind), add_help_option=False
+    )
+    with_options: click.Command = help_option(json_option(_redact(_durability(command))))
     return with_options
 
 
 def _help_of(kind: type[Event]) -> str:
     """What the struct's docstring says, without its list of members."""
     paragraphs = inspect.cleandoc(kind.__doc__ or "").split("\n\n")
-    return "\n\n".join(text for text in paragraphs if not _MEMBERS.match(text))
+    return "\n\n".join(text for text in paragraphs if not re.match(_MEMBERS, text))
 
 
 _NumberedLine = tuple[int, bytes | None]

@@ -9,12 +9,12 @@ from typing import NoReturn
 
 import click
 
-import memlog
 from memlog.cli.failures import EXIT_CODES_HELP, exit_code_of, print_error
 from memlog.cli.interrupts import Interrupts
 from memlog.cli.lazy_commands import LazyCommands
 from memlog.cli.output import note, shows_colours
 from memlog.cli.settings import Settings, misspelt_variables, setting_option
+from memlog.cli.standard_options import HELP_NAMES, help_option, version_option
 from memlog.cli.standard_streams import OutputError, use_own_streams
 from memlog.cli.stored_events import STORED
 
@@ -77,11 +77,17 @@ class _Commands(LazyCommands):
             formatter.write_dl(list(_COMMANDS.items()))
 
 
-@click.group(cls=_Commands, epilog=EXIT_CODES_HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands,
+    epilog=EXIT_CODES_HELP,
+    context_settings={"help_option_names": HELP_NAMES},
+    add_help_option=False,
+)
 @setting_option("store", "--store")
 @setting_option("project", "--project")
 @setting_option("model", "--model")
-@click.version_option(memlog.__version__, prog_name="memlog")
+@version_option
+@help_option
 @click.pass_context
 def memlog_command(ctx: click.Context) -> None:
     """A memory for AI agents that is a folder of JSONL files.

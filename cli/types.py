@@ -3,13 +3,16 @@
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.categories import CATEGORIES, read_as
 from memlog.eventlog.errors import BadInput
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class _Text(click.ParamType):  # type: ignore[type-arg] # generic from click 8.4 on
@@ -116,12 +119,35 @@ class _Number(click.FloatRange):
         return number
 
 
-class _Path(click.Path):
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+class _Path(click.ParamType):  # type: ignore[type-arg]
+    """Of click's own, gettext translates the name; see `standard_options`.
+
+    must_be_readable: where the file system has something of this name.
+    """
+
+    name = "path"
+
+    def __init__(self, *, must_be_readable: bool) -> None:
+        self._must_be_readable = must_be_readable
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ANN401
         # Python takes it for the current folder; in a script it is a variable that is not set.
         if not os.fspath(value):
             self.fail("the path is empty", param, ctx)
-        return super().convert(value, param, ctx)
+        if self._must_be_readable and os.path.exists(value) and not os.access(value, os.R_OK):  # noqa: PTH110
+            self.fail(f"Path {os.fspath(value)!r} is not readable.", param, ctx)
+        return Path(value)
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> "list[CompletionItem]":
+        """The shell completes the names of files."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
 
 
 def count(least: int) -> click.IntRange:
@@ -156,10 +182,10 @@ TIME = _Time()
 DAY = _Day()
 """A date of the calendar: 2026-02-24."""
 
-FOLDER = _Path(path_type=Path)
+FOLDER = _Path(must_be_readable=True)
 """A folder's path."""
 
-PATH = _Path(path_type=Path, readable=False)
+PATH = _Path(must_be_readable=False)
 """A file's or folder's path; what is wrong with it the command says."""
 SECONDS = _Seconds(0, 3600)
 """A time to wait, at most an hour."""

@@ -45,21 +45,21 @@ class Clock:
         self._at: dict[tuple[int, int], _Tail] = {}
         self._changes: dict[tuple[int, int], _Tail] = {}
 
-    def next_at(self, fd: int) -> str:
-        """Now, but never lower than the last `at` of the open segment: clocks go back."""
-        return max(timestamps.now(), self._read(self._at, fd, None).at)
+    def next_at(self, fd: int, status: os.stat_result) -> str:
+        """Now, but never lower than the last `at` of the open segment of this status: clocks go back."""
+        return max(timestamps.now(), self._read(self._at, fd, status, None).at)
 
     def has_shrunk(self, status: os.stat_result) -> bool:
         """Whether a segment of this status is shorter than it was."""
-        known = self._at.get((status.st_dev, status.st_ino))
+        known = self._at.get(identity(status))
         return known is not None and status.st_size < known.end
 
-    def wrote(self, fd: int, at: str, highest: str) -> None:
-        """The open segment now ends with lines that have this `at`.
+    def wrote(self, status: os.stat_result, end: int, at: str, highest: str) -> None:
+        """A segment, which had this status, now ends at `end`, with lines that have this `at`.
 
         highest: the highest precedence that its stream has with them; "" where they are no changes.
         """
-        key, end = identity(fd), disk.position(fd)
+        key = identity(status)
         self._at[key] = _Tail(end, at)
         if highest:
             self._changes[key] = _Tail(end, "", highest, is_stamped=True)
@@ -91,19 +91,20 @@ class Clock:
 
     def _tail(self, folder: int, name: SegmentName) -> _Tail:
         status = disk.look(name.filename, folder=folder)
-        known = self._changes.get((status.st_dev, status.st_ino))
+        known = self._changes.get(identity(status))
         if known is not None and known.end == status.st_size:
             return known
         fd = disk.open(name.filename, disk.READ, folder=folder)
         try:
-            return self._read(self._changes, fd, name.day)
+            return self._read(self._changes, fd, disk.status(fd), name.day)
         finally:
             disk.close(fd)
 
-    def _read(self, known: dict[tuple[int, int], _Tail], fd: int, day: str | None) -> _Tail:
+    def _read(
+        self, known: dict[tuple[int, int], _Tail], fd: int, status: os.stat_result, day: str | None
+    ) -> _Tail:
         """day: of the segment, where changes are looked for; None for the last `at` alone."""
-        status = disk.status(fd)
-        key = status.st_dev, status.st_ino
+        key = identity(status)
         before = known.get(key, _Tail())
         if status.st_size < before.end:  # an older copy was put back
             before = _Tail()

@@ -96,9 +96,8 @@ def generation(fd: int) -> int | None:
     if sys.platform != "linux":
         return None
     import fcntl
-    import struct
 
-    size = struct.calcsize("l")
+    size = 8 if sys.maxsize > 2**32 else 4  # of a C long, which the request's number holds
     try:
         found = fcntl.ioctl(fd, 2 << 30 | size << 16 | ord("v") << 8 | 1, bytes(size))
     except OSError:

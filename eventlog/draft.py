@@ -177,26 +177,21 @@ def _drafted(event: Event, source: bytes) -> Draft:
     head = {"type": tag_of(event), "id": event_id, "ts": event.ts or timestamps.now()}
     own = envelope_of(event)
     tail = {"v": event.v} | {name: raw for name, raw in members.items() if name not in own}
-    made = _joined(event_id, stream_of(event), head, tail)
+    head_bytes = msgspec.json.encode(head).removesuffix(b"}")
+    # A line holds no newline, but white space between the members of an input may.
+    tail_bytes = b"," + b" ".join(encoded(tail).splitlines())[1:-1]
     stamps = _STAMPS_OF_CHANGE if isinstance(event, Change) else _STAMPS
-    check_length(len(made.head) + len(made.tail) + stamps)
-    return msgspec.structs.replace(
-        made,
+    check_length(len(head_bytes) + len(tail_bytes) + stamps)
+    return Draft(
+        event_id,
+        stream_of(event),
+        head_bytes,
+        tail_bytes,
         change_ts=(event.wins or head["ts"]) if isinstance(event, Change) else "",
         is_dated=event.ts is not None,
         memory_id=_memory_id(event),
         content=b"" if event.id is None else _content(event),
         warnings=input_warnings(event, members),
-    )
-
-
-def _joined(event_id: str, stream: str, head: dict[str, Any], tail: dict[str, Any]) -> Draft:
-    return Draft(
-        id=event_id,
-        stream=stream,
-        head=msgspec.json.encode(head).removesuffix(b"}"),
-        # A line holds no newline, but white space between the members of an input may.
-        tail=b"," + b" ".join(encoded(tail).splitlines())[1:-1],
     )
 
 

@@ -1,7 +1,7 @@
 """The way down to a stream's folder, name by name: nothing below the log is reached through a link."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memlog.eventlog import disk, privacy
@@ -16,15 +16,14 @@ def entered(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]
     Raises:
         OSError: there is none; or what has its name is a link or no folder.
     """
-    if make:
-        make_path(log)
-    with ExitStack() as opened:
-        folders = [disk.open(log, disk.FOLDER, follow=True)]
-        opened.callback(disk.close, folders[0])
+    folders: list[int] = []
+    try:
+        folders.append(_opened(log, make=make))
         for name in stream.split("/"):
             folders.append(_entered(folders[-1], name, make=make))
-            opened.callback(disk.close, folders[-1])
         yield folders
+    finally:
+        _close_all(folders)
 
 
 def make_path(folder: Path) -> None:
@@ -47,6 +46,25 @@ def sync_folder(folder: Path) -> None:
         disk.sync(fd)
     finally:
         disk.close(fd)
+
+
+def _close_all(folders: list[int]) -> None:
+    """Each, though the closing of another fails."""
+    if folders:
+        try:
+            disk.close(folders[-1])
+        finally:
+            _close_all(folders[:-1])
+
+
+def _opened(log: Path, *, make: bool) -> int:
+    try:
+        return disk.open(log, disk.FOLDER, follow=True)
+    except FileNotFoundError:
+        if not make:
+            raise
+    make_path(log)
+    return disk.open(log, disk.FOLDER, follow=True)
 
 
 def _entered(parent: int, name: str, *, make: bool) -> int:

@@ -49,7 +49,7 @@ class Follower:
                 yield from self._new_in(segment)
 
     def _new_in(self, segment: Segment) -> Iterator[Entry]:
-        start, size = self._reached.get(segment.path, 0), disk.look(segment.path).st_size
+        start, size = self._reached.get(segment.path, 0), segment.status().st_size
         if size < start:
             self._notify(f"{segment.stream}/{segment.name.filename} was cut short: reading on from its end")
             self._reached[segment.path] = _end(segment)

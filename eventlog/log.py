@@ -4,6 +4,7 @@ The steps and their reasons are in docs/storage/jsonl-format.md, "How memlog app
 """
 
 import errno
+import os
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -172,10 +173,10 @@ class Log:
 
     def _written(self, stream: str, drafts: list[Draft], place: "_Place") -> list[Position]:
         fd = place.fd
-        at = self._clock.next_at(fd)
+        at = self._clock.next_at(fd, place.status)
         lines, highest = self._stamped(drafts, place, at)
         offsets = write_lines(fd, lines)
-        self._clock.wrote(fd, at, highest)
+        self._clock.wrote(place.status, disk.position(fd), at, highest)
         locks.release(fd)
         self._remember(stream, place)
         # After unlocking, so that the syncs of several writers merge. A failed sync is never tried
@@ -308,7 +309,7 @@ class Log:
                             errno.EEXIST, "another file has its name", place.segment.filename
                         )
                     if self._has_room(stream, place):
-                        self._sync_names(folders, place.fd)
+                        self._sync_names(folders, place.status)
                         yield place
                         return
                     # Sealed before its successor stands: a kill between the two leaves nothing unsealed.
@@ -337,10 +338,10 @@ class Log:
                 continue
             try:
                 locks.acquire(fd, f"{stream}/{segment.filename}", max(0, deadline - time.monotonic()))
-                names = segment_names(folders[-1])
-                if _has_its_name(fd, folders[-1], segment) and _current(names, writer) == segment:
+                status, names = disk.status(fd), segment_names(folders[-1])
+                if _has_its_name(status, folders[-1], segment) and _current(names, writer) == segment:
                     self._current[stream, writer] = segment
-                    yield _Place(fd, segment, folders[-1], names)
+                    yield _Place(fd, status, segment, folders[-1], names)
                     return
             finally:
                 disk.close(fd)
@@ -358,16 +359,20 @@ class Log:
     def _is_own(self, stream: str, place: "_Place") -> bool:
         """Whether the locked segment is what this writer made of it: no other file has taken its place, and
         it is no shorter than it was."""
-        status = disk.status(place.fd)
-        if self._clock.has_shrunk(status):
+        if self._clock.has_shrunk(place.status):
             return False
         # An empty file may have got the inode of one that is gone.
-        is_known = status.st_size > 0 and (stream, place.segment.filename, status.st_ino) in self._remembered
-        return is_known or self._writer.has_written(stream, place.segment.filename, place.fd)
+        key = stream, place.segment.filename, place.status.st_ino
+        if place.status.st_size > 0 and key in self._remembered:
+            return True
+        is_own = self._writer.has_written(stream, place.segment.filename, place.fd)
+        if place.status.st_size == 0:
+            self._remembered[key] = time.monotonic()
+        return is_own
 
     def _remember(self, stream: str, place: "_Place") -> None:
         """Not at each append, which this process alone sees: to remember costs a write."""
-        now, key = time.monotonic(), (stream, place.segment.filename, disk.status(place.fd).st_ino)
+        now, key = time.monotonic(), (stream, place.segment.filename, place.status.st_ino)
         if now < self._remembered.get(key, -_SECONDS_UNREMEMBERED) + _SECONDS_UNREMEMBERED:
             return
         # The lines are written: what is not remembered costs no more than the view of a loss.
@@ -380,7 +385,7 @@ class Log:
         now, day = timestamps.now(), place.segment.day
         # A clock that goes back some seconds at midnight begins no segment.
         is_of_today = now[:10] == day or now[:10] < day <= timestamps.shifted(now, CAP)[:10]
-        has_room = is_of_today and disk.status(place.fd).st_size < SEGMENT_BYTES
+        has_room = is_of_today and place.status.st_size < SEGMENT_BYTES
         return has_room and not self._seals.is_sealed(stream, place.segment)
 
     def _sealed(
@@ -403,11 +408,11 @@ class Log:
             also_grown=also_grown,
         )
 
-    def _sync_names(self, folders: list[int], fd: int) -> None:
+    def _sync_names(self, folders: list[int], status: os.stat_result) -> None:
         """Before this process's first bytes in a segment its name must be durable, whoever made it."""
-        segment = identity(fd)
+        segment = identity(status)
         # An empty file is a new one, even where it was given the inode of one that is gone.
-        is_known = segment in self._synced and disk.status(fd).st_size > 0
+        is_known = segment in self._synced and status.st_size > 0
         if self.durability == "os" or is_known:
             return
         for folder in reversed(folders):
@@ -420,9 +425,13 @@ class Log:
 
 
 class _Place(NamedTuple):
-    """A segment that is open and locked, the descriptor of its stream's folder, and the segments in that."""
+    """A segment that is open and locked, the descriptor of its stream's folder, and the segments in that.
+
+    status: of the segment, since the lock was taken.
+    """
 
     fd: int
+    status: os.stat_result
     segment: SegmentName
     folder: int
     names: list[SegmentName]
@@ -451,13 +460,13 @@ def _current(names: list[SegmentName], writer: str) -> SegmentName | None:
     return current_segments(names).get(writer)
 
 
-def _has_its_name(fd: int, folder: int, segment: SegmentName) -> bool:
+def _has_its_name(status: os.stat_result, folder: int, segment: SegmentName) -> bool:
     """Whether, under the lock, the name is still that of the locked file."""
     try:
         standing = disk.look(segment.filename, folder=folder)
     except FileNotFoundError:
         return False
-    return (standing.st_dev, standing.st_ino) == identity(fd)
+    return identity(standing) == identity(status)
 
 
 class _NameTakenError(OSError):

@@ -14,7 +14,7 @@ from memlog.eventlog.writing import check_regular, overwrite_all
 NUMBER = 2
 LINE = b"memlog log format %d\n" % NUMBER
 
-_FORM = re.compile(rb"memlog log format ([1-9][0-9]{0,8})\s*")
+_FORM = rb"memlog log format ([1-9][0-9]{0,8})\s*"
 _LONGEST = 4096
 _LOCK_TIMEOUT = 10.0
 
@@ -36,11 +36,14 @@ def check_writable(log: Path) -> bool:
         raise
     try:
         check_regular(fd)
-        found = _FORM.fullmatch(disk.read(fd, _LONGEST, 0))
+        text = disk.read(fd, _LONGEST, 0)
     except FileExistsError as error:
         raise _damaged(log) from error
     finally:
         disk.close(fd)
+    if text == LINE:
+        return True
+    found = re.fullmatch(_FORM, text)
     if found is None:
         raise _damaged(log)
     if int(found[1]) > NUMBER:

@@ -156,7 +156,7 @@ def _locked(segment: Segment, timeout: float) -> Iterator[int]:
             check_regular(fd)
             locks.acquire(fd, f"{segment.stream}/{filename}", timeout)
             standing = disk.look(filename, folder=folders[-1])
-            if (standing.st_dev, standing.st_ino) != identity(fd):
+            if identity(standing) != identity(disk.status(fd)):
                 raise LogError(f"{segment.stream}/{filename} was replaced meanwhile", hint="memlog scrub")
             yield fd
         finally:

@@ -5,6 +5,7 @@ and that `_` makes it neither `.` nor `..`.
 """
 
 import errno
+import os
 import re
 from collections import defaultdict
 from collections.abc import Container, Iterable
@@ -212,6 +213,15 @@ class Segment(msgspec.Struct, frozen=True):
     def path(self) -> Path:
         """Of its file."""
         return self.log / self.stream / self.name.filename
+
+    def status(self) -> os.stat_result:
+        """Of its file.
+
+        Raises:
+            OSError: as os.stat.
+        """
+        # Of each segment at each look: to join paths takes as long as to ask the disk.
+        return disk.look(f"{self.log}/{self.stream}/{self.name.filename}")
 
 
 def by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str], list[Segment]]:

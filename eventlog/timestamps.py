@@ -6,6 +6,7 @@ Written so, times sort as text.
 import re
 import time
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 # Hours to 23: some Pythons read 24:00, and one log must give the same rows on all.
@@ -18,7 +19,12 @@ LAST = "9999-12-31T23:59:59.999Z"
 def now() -> str:
     """The current time."""
     seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{nanoseconds // 1_000_000:03d}Z"
+    return f"{_whole_second(seconds)}.{nanoseconds // 1_000_000:03d}Z"
+
+
+@lru_cache(maxsize=1)
+def _whole_second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
 def today() -> str:
@@ -72,7 +78,7 @@ def day(text: str) -> str:
 def shifted(text: str, milliseconds: int) -> str:
     """A written time so many milliseconds later, within the years 1 to 9999; one of no calendar as it is."""
     try:
-        moment = datetime.fromisoformat(text) + timedelta(milliseconds=milliseconds)
+        moment = datetime.fromisoformat(text.removesuffix("Z")) + timedelta(milliseconds=milliseconds)
     except OverflowError:
         return LAST
     except ValueError:
@@ -81,5 +87,4 @@ def shifted(text: str, milliseconds: int) -> str:
 
 
 def _written(moment: datetime) -> str:
-    year, rest = moment.strftime("%Y").zfill(4), moment.strftime("%m-%dT%H:%M:%S")
-    return f"{year}-{rest}.{moment.microsecond // 1000:03d}Z"
+    return f"{moment.isoformat(timespec='milliseconds')[: len('2026-02-24T10:15:00.000')]}Z"

@@ -1,6 +1,7 @@
 """Adding whole lines to a file of the log, whatever stands at its end."""
 
 import errno
+import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -58,9 +59,8 @@ def check_regular(fd: int) -> None:
         raise FileExistsError(errno.EEXIST, "something that is no regular file has the name of one")
 
 
-def identity(fd: int) -> tuple[int, int]:
-    """The device and inode of the open file."""
-    status = disk.status(fd)
+def identity(status: os.stat_result) -> tuple[int, int]:
+    """The device and inode of a file of this status."""
     return status.st_dev, status.st_ino
 
 

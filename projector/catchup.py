@@ -11,13 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog import disk, watermark_file, watermarks
+from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.seals.losses import losses
 from memlog.eventlog.segment import opened
 from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_of
-from memlog.eventlog.watermark_file import WatermarkFile
-from memlog.eventlog.watermarks import Read
 from memlog.projector import checkpoints
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
 from memlog.projector.chunking import ChunkSizes
@@ -34,7 +32,7 @@ Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
 
-_LOST = ": memlog verify names what is lost"
+LOST = ": memlog verify names what is lost"
 _READING = "bytes read"
 _BLOCK = 1024 * 1024
 _ATTEMPTS = 3
@@ -78,9 +76,9 @@ def catch_up(
     """
     segments, strangers = segments_of(log)
     report = CatchUp(notes=_notes_of(log, strangers))
-    report.notes += [f"{loss.stream}/{loss.why}{_LOST}" for loss in losses(log)]
+    report.notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in losses(log)]
     work = _unread(db, log, segments, bounds)
-    remembers_nothing = remembers and bool(work) and WatermarkFile(log.parent).is_void
+    begins_to_remember = remembers and bool(work) and _remembers_nothing(log)
     tell = _teller(progress, report, db, log, bounds)
     pace = _Pace(seconds)
     # Documents come last: they alone come by the thousand while somebody waits for what was said.
@@ -93,10 +91,18 @@ def catch_up(
             report.notes.append(f"{stream}: {change.why}; the stream was replayed")
             report.add(_replayed(db, log, stream, sizes, turn, bounds, report.notes if remembers else None))
             tell()
-    if remembers_nothing:
+    if begins_to_remember:
+        from memlog.projector.remembering import remember_all
+
         # As in a copied store, of which the read model has segments that nobody reads on.
         report.notes += remember_all(db, log)
     return report
+
+
+def _remembers_nothing(log: Path) -> bool:
+    from memlog.eventlog.watermark_file import WatermarkFile
+
+    return WatermarkFile(log.parent).is_void
 
 
 def _notes_of(log: Path, strangers: list[Path]) -> list[str]:
@@ -108,37 +114,11 @@ def _notes_of(log: Path, strangers: list[Path]) -> list[str]:
     return [f"{why_not_read(log, path)}; memlog doctor says what to do" for path in strangers]
 
 
-def remember(log: Path, reads: list[Read]) -> list[str]:
-    """Raise the watermarks of what was read, while no other projector does; return what a person should know.
-
-    A disk that does not take them costs an alarm and no row.
-    """
-    try:
-        lost = watermarks.remember(log, reads)
-    except OSError as error:
-        why = error.strerror or error
-        return [f"{watermark_file.FILE}: {why}: a loss of what was read now would not be seen"]
-    return [f"{loss.stream}/{loss.why}{_LOST}" for loss in lost]
-
-
-def remember_all(db: Connection, log: Path) -> list[str]:
-    """`remember` how far the read model in `db` has come in each segment."""
-    known = checkpoints.load_all(db)
-    return remember(
-        log,
-        [
-            Read(segment, known[_key(segment)].fingerprint)
-            for segment in segments_of(log)[0]
-            if _key(segment) in known
-        ],
-    )
-
-
 def unread_bytes(db: Connection, log: Path) -> int:
     """How far the read model is behind the log."""
     known = checkpoints.load_all(db)
     return sum(
-        max(0, disk.look(segment.path).st_size - known.get(_key(segment), NOTHING_READ).offset)
+        max(0, segment.status().st_size - known.get(_key(segment), NOTHING_READ).offset)
         for segment in segments_of(log)[0]
     )
 
@@ -199,6 +179,7 @@ def _read_on(
     """Read a stretch; whether there is time for more."""
     # Imported here, as below: most reads find nothing new in the log.
     from memlog.projector.fold import fold_segment
+    from memlog.projector.remembering import remember_read
 
     # An error closes the segment at once, not when the generator is collected.
     with closing(fold_segment(db, stretch, sizes, share=pace.share)) as batches:
@@ -207,8 +188,7 @@ def _read_on(
                 before = checkpoints.load(db, stretch.segment).fingerprint if remembers else None
                 tally = next(batches, None)
                 if before is not None and tally is not None and tally.bytes:
-                    now = checkpoints.load(db, stretch.segment).fingerprint
-                    report.notes += remember(stretch.segment.log, [Read(stretch.segment, now, before)])
+                    report.notes += remember_read(db, stretch.segment, before)
             if tally is None:
                 return True
             report.add(tally)
@@ -238,6 +218,7 @@ def _replayed(
     notes: list[str] | None,
 ) -> Tally:
     """notes: given what was found lost, where what is read is remembered."""
+    from memlog.projector.remembering import remember_stream
     from memlog.projector.replay import replay_stream
 
     for _ in range(_ATTEMPTS):
@@ -246,19 +227,11 @@ def _replayed(
                 stretches = [_whole(segment, bounds) for segment in segments_in(log, stream)]
                 tally = replay_stream(db, stream, stretches, sizes)
                 if notes is not None:
-                    notes += _remembered(db, log, stream, [stretch.segment for stretch in stretches])
+                    notes += remember_stream(db, log, stream, [stretch.segment for stretch in stretches])
                 return tally
         except (HistoryChanged, FileNotFoundError):
             continue
     raise Busy(f"{stream} is being rewritten", hint="try again when it no longer changes")
-
-
-def _remembered(db: Connection, log: Path, stream: str, segments: list[Segment]) -> list[str]:
-    """What was lost of a stream that was replayed; what is whole is remembered."""
-    reads = [Read(segment, checkpoints.load(db, segment).fingerprint) for segment in segments]
-    notes = remember(log, reads)
-    lost = watermarks.open_losses(log.parent, stream=stream)
-    return list(dict.fromkeys([*notes, *(f"{loss.stream}/{loss.why}{_LOST}" for loss in lost)]))
 
 
 def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
@@ -266,7 +239,7 @@ def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
     if bounds is not None:
         # A tail of the newest is never projected: one that stands at the bound is what is left of a cut line.
         return Stretch(segment, bounds.get(_key(segment), 0), not segment.is_newest)
-    return as_it_stands(segment, disk.look(segment.path).st_size)
+    return as_it_stands(segment, segment.status().st_size)
 
 
 def _unread(
@@ -292,7 +265,7 @@ def _new_in(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> 
         stretch = _whole(segment, bounds)
         return stretch if checkpoint.offset < (stretch.end or 0) else None
     try:
-        hints = FileHints.of(disk.look(segment.path))
+        hints = FileHints.of(segment.status())
     except FileNotFoundError:
         return _gone(segment)
     return None if checkpoint.has_nothing_new(segment, hints) else as_it_stands(segment, hints.size)

@@ -35,7 +35,7 @@ _LONGEST_REPEATED = 2_000
 """Characters of what is repeated in each part: a word of any length is one token, and spaces are none."""
 
 # Only where a run of marks begins: else a long one without a space behind it is read from each of its marks.
-_SENTENCE_END = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++|[。！？]++[”’」』）]*+\s*+|\n)")
+_SENTENCE_END = r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++|[。！？]++[”’」』）]*+\s*+|\n)"
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class _Cutter:
 
     def _sentences(self, paragraph: Block, heading: _Repeated) -> Iterator[_Unit]:
         start, room = paragraph.start, self._sizes.window - heading.tokens
-        ends = [match.end() for match in _SENTENCE_END.finditer(self._text, start, paragraph.end)]
+        ends = [match.end() for match in re.compile(_SENTENCE_END).finditer(self._text, start, paragraph.end)]
         for end in [*ends, paragraph.end]:
             # One that no window holds goes in steps of the overlap, so that its windows overlap as others do.
             step = max(1, self._sizes.overlap) if self._ruler.count(start, end) > room else room

@@ -140,7 +140,9 @@ def placed_event(entry: Entry, event: Event) -> Placed:
     segment, line = entry.segment, entry.line
     assert event.id is not None  # decoding has seen to both
     assert event.ts is not None
-    return Placed(event.id, event.ts, event, segment.stream, segment.name, line, entry.content)
+    name = segment.name
+    place = name.day, name.number, name.writer, line.offset
+    return Placed(event.id, event.ts, event, segment.stream, name, line, entry.content, place)
 
 
 def _unrecorded(db: Connection, decoded: list[Placed]) -> list[Placed]:

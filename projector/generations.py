@@ -1,7 +1,7 @@
 """Generations: one SQLite file each, and CURRENT, which names the live one and is replaced atomically."""
 
 import errno
-import secrets
+import os
 import stat
 import time
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ class Generations:
         SQLite's side files take its permissions.
         """
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-        path = self.folder / f"{stamp}-{secrets.token_hex(4)}.db"
+        path = self.folder / f"{stamp}-{os.urandom(4).hex()}.db"
         disk.close(privacy.open_file(path, disk.WRITE | disk.NEW))
         return path
 

@@ -358,6 +358,8 @@ class Projector:
                 yield
 
     def _build(self, path: Path, progress: Progress | None) -> tuple[CatchUp, int]:
+        from memlog.projector.remembering import remember_all
+
         db = connect(path, "bulk")
         try:
             with wrapped(path):
@@ -367,7 +369,7 @@ class Projector:
                     with transaction(db):
                         newer = catchup.catch_up(db, self.log, self.sizes)
                     report.add(newer)
-                    report.notes = list(dict.fromkeys([*report.notes, *catchup.remember_all(db, self.log)]))
+                    report.notes = list(dict.fromkeys([*report.notes, *remember_all(db, self.log)]))
                     db.execute("PRAGMA locking_mode = NORMAL")
                     db.execute("PRAGMA journal_mode = WAL")
                     db.close()

@@ -1,6 +1,7 @@
 """Writes rows, of which the column names are known."""
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -30,8 +31,7 @@ def insert(
         text, numbers and bytearrays alone: to bind a None or bytes was measured to take 1.2 microseconds
         more, and some columns of a message are null in most rows.
     """
-    places = ("nullif(?, '')" if name in empty_is_null else "?" for name in columns)
-    db.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(places)})", rows)
+    db.executemany(_insertion(table, tuple(columns), tuple(empty_is_null)), rows)
 
 
 def upsert(db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by: str | None = None) -> None:
@@ -39,10 +39,23 @@ def upsert(db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by
 
     newer_by: the row is replaced only by one that has a greater value in this column.
     """
-    changes = ", ".join(f"{name} = excluded.{name}" for name in row if name not in key)
-    db.execute(
-        f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join(':' + name for name in row)})"
+    db.execute(_upsertion(table, tuple(row), tuple(key), newer_by), row)
+
+
+# The columns of a table are many, and most statements are made once for each event.
+
+
+@lru_cache
+def _insertion(table: str, columns: tuple[str, ...], empty_is_null: tuple[str, ...]) -> str:
+    places = ("nullif(?, '')" if name in empty_is_null else "?" for name in columns)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(places)})"
+
+
+@lru_cache
+def _upsertion(table: str, columns: tuple[str, ...], key: tuple[str, ...], newer_by: str | None) -> str:
+    changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
+    return (
+        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(':' + name for name in columns)})"
         f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changes}"
-        + (f" WHERE excluded.{newer_by} > {newer_by}" if newer_by else ""),
-        row,
+        + (f" WHERE excluded.{newer_by} > {newer_by}" if newer_by else "")
     )

@@ -1,6 +1,7 @@
 """English words that Britons and Americans spell in two ways: a question finds both, a topic has one."""
 
 import re
+from functools import cache
 
 _OUR = "arm behavi col enamel fav flav harb hon hum lab neighb od parl rum sav splend vap vig"
 _PAIRS = (
@@ -21,16 +22,21 @@ _PAIRS = (
 
 _AMERICAN = dict(_PAIRS)
 _OTHER = _AMERICAN | {american: british for british, american in _PAIRS}
-_BEGINS = re.compile("|".join(_OTHER))
+
+
+@cache
+def _begins() -> re.Pattern[str]:
+    """Compiled when it is first needed; see `memlog.projector.analysis`."""
+    return re.compile("|".join(_OTHER))
 
 
 def american(word: str) -> str:
     """`word`, folded, as Americans spell it."""
-    found = _BEGINS.match(word)
+    found = _begins().match(word)
     return word if found is None else _AMERICAN.get(found[0], found[0]) + word[found.end() :]
 
 
 def other_spelling(word: str) -> str | None:
     """`word`, folded, as it is spelled across the ocean: `colours` as `colors`; None where there is none."""
-    found = _BEGINS.match(word)
+    found = _begins().match(word)
     return None if found is None else _OTHER[found[0]] + word[found.end() :]

@@ -1,7 +1,7 @@
 """Projects: the stores below one folder, one a project, so that nothing of one comes into another."""
 
+import os
 import re
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -185,7 +185,7 @@ class Projects:
 
         A writer that comes between has written before the removal: what it appended goes with the rest.
         """
-        aside = path.with_name(f"{path.name[:_ASIDE_HEAD]}~{secrets.token_hex(4)}")
+        aside = path.with_name(f"{path.name[:_ASIDE_HEAD]}~{os.urandom(4).hex()}")
         log = path / "log"
         with ExitStack() as held:
             # A watch holds its own as long as it runs, and would make the store anew.
@@ -263,7 +263,7 @@ def _project(folder: Path, name: str, *, is_left: bool = False) -> Project | Non
             name=name,
             folder=shown(folder),
             conversations=len(conversations),
-            log_bytes=sum(disk.look(segment.path).st_size for segment in segments),
+            log_bytes=sum(segment.status().st_size for segment in segments),
             last_append=last_at(segments),
             is_being_removed=is_left,
         )

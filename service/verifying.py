@@ -92,7 +92,7 @@ _TOO_LONG = (
 
 
 def _mebibytes(log: Path) -> int:
-    return sum(disk.look(segment.path).st_size for segment in segments_of(log)[0]) >> 20
+    return sum(segment.status().st_size for segment in segments_of(log)[0]) >> 20
 
 
 def _without(read_model: ReadModel) -> Verification:

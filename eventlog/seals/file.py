@@ -150,5 +150,5 @@ class SealFile:
 def _still_stands(path: Path, fd: int) -> bool:
     with suppress(FileNotFoundError):
         standing = disk.look(path)
-        return (standing.st_dev, standing.st_ino) == identity(fd)
+        return identity(standing) == identity(disk.status(fd))
     return False

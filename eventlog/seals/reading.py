@@ -33,7 +33,8 @@ class SealWatch:
         """
         name = seals_file(segment.writer)
         try:
-            status = disk.look(self._log / name)
+            # To join paths takes 2 of the 100 microseconds of an append.
+            status = disk.look(f"{self._log}/{name}")
         except FileNotFoundError:
             return False
         if seen(status) != self._seen:

@@ -15,7 +15,10 @@ _json = msgspec.json.Encoder(order="deterministic")
 
 
 class Placed(msgspec.Struct, frozen=True, gc=False):
-    """An accepted event and its position."""
+    """An accepted event and its position.
+
+    place: (day, number, writer, offset): the position in the stream, in the order of positions.
+    """
 
     id: str
     ts: str
@@ -24,11 +27,7 @@ class Placed(msgspec.Struct, frozen=True, gc=False):
     segment: SegmentName
     line: Line
     content_sha256: bytes
-
-    @property
-    def place(self) -> tuple[str, int, str, int]:
-        """(day, number, writer, offset): the position in the stream, in the order of positions."""
-        return self.segment.day, self.segment.number, self.segment.writer, self.line.offset
+    place: tuple[str, int, str, int]
 
     @property
     def precedence(self) -> str:

@@ -83,17 +83,17 @@ _SAME = frozenset(
 """Words that are the same in both numbers, or have one."""
 
 _PLURALS = (
-    (re.compile(r"(?:ss|us|is)$"), None),
-    (re.compile(r"(?<=[^aeiou])ies$"), "y"),
-    (re.compile(r"(?<=ss|ch|sh)es$|(?<=[^ao]us)es$|(?<=[xo])es$"), ""),
-    (re.compile(r"s$"), ""),
+    (r"(?:ss|us|is)$", None),
+    (r"(?<=[^aeiou])ies$", "y"),
+    (r"(?<=ss|ch|sh)es$|(?<=[^ao]us)es$|(?<=[xo])es$", ""),
+    (r"s$", ""),
 )
 """Endings of a plural and what they are in the singular; None where a word ends so in the singular. The first
 that fits counts."""
 
 _SHORTEST_PLURAL = 4
-_APART = re.compile(r"[\s_\-‐-―]+")
-_POSSESSIVE = re.compile(r"['’]s\b")
+_APART = r"[\s_\-‐-―]+"
+_POSSESSIVE = r"['’]s\b"
 _AROUND = " \t.,:;!?\"'`«»“”„‘’()[]{}*"
 _FINNISH_OWN = "ni"
 
@@ -124,7 +124,7 @@ def words_of(text: str) -> list[str]:
     """The words of a name, folded: without case, signs around them, and what cannot be seen."""
     folded = nfkc(nfkc(text).casefold())
     seen = "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
-    words = (word.strip(_AROUND) for word in _APART.split(_POSSESSIVE.sub("", seen)))
+    words = (word.strip(_AROUND) for word in re.split(_APART, re.sub(_POSSESSIVE, "", seen)))
     return [word for word in words if word]
 
 
@@ -162,8 +162,8 @@ def singular(word: str) -> str:
     if word in _SAME or len(word) < _SHORTEST_PLURAL or not (word.isascii() and word.isalpha()):
         return word
     for ending, instead in _PLURALS:
-        if ending.search(word):
-            return word if instead is None else ending.sub(instead, word)
+        if re.search(ending, word):
+            return word if instead is None else re.sub(ending, instead, word)
     return word
 
 

@@ -62,4 +62,4 @@ class WatchLock:
             standing = disk.look(self._path)
         except OSError:
             return False
-        return (standing.st_dev, standing.st_ino) == identity(self._fd)
+        return identity(standing) == identity(disk.status(self._fd))

@@ -84,6 +84,11 @@ def test_an_append_that_seals_nothing_imports_nothing_that_seals(environment: di
     assert of_seals == {"memlog.eventlog.seals.reading"}
 
 
+def test_an_append_asks_for_no_translations(environment: dict[str, str]) -> None:
+    """gettext imports it, for texts of click that memlog has in English alone."""
+    assert "locale" not in imported(environment, SAID)
+
+
 def test_the_version_is_printed_without_the_events(environment: dict[str, str]) -> None:
     assert "memlog.eventlog.events" not in imported(environment, ("--version",))
 

@@ -58,7 +58,8 @@ def test_the_change_with_the_greater_precedence_holds_whatever_its_ts(what, tmp_
 def placed(day: str, number: int, writer: str, offset: int, wins: str) -> Placed:
     event: Event = CoreMemoryUpdated(section="user", key="city", value="x", ts=AT, wins=wins)
     line = Line(offset, 1, 1, offset + 2, b"")
-    return Placed("id", AT, event, "core", SegmentName(day, number, writer), line, b"")
+    segment = SegmentName(day, number, writer)
+    return Placed("id", AT, event, "core", segment, line, b"", (day, number, writer, line.offset))
 
 
 def test_precedence_sorts_as_text_by_time_and_then_by_position():

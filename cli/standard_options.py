@@ -1,0 +1,38 @@
+"""`--help` and `--version` of the commands that an append is made of.
+
+click translates its own help of them: gettext then imports `locale`, 2 ms of 60 that an append takes.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+
+import memlog
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+HELP_NAMES = ["-h", "--help"]
+
+
+def help_option(command: _Command) -> _Command:
+    """Give a command its `--help`; it is made with `add_help_option=False`."""
+    return _flag(*HELP_NAMES, help="Show this message and exit.", text=click.Context.get_help)(command)
+
+
+def version_option(command: _Command) -> _Command:
+    """Give the program its `--version`."""
+    return _flag(
+        "--version", help="Show the version and exit.", text=lambda _: f"memlog, version {memlog.__version__}"
+    )(command)
+
+
+def _flag(*names: str, help: str, text: Callable[[click.Context], str]) -> Callable[[_Command], _Command]:
+    def print_text(ctx: click.Context, _: click.Parameter, is_given: bool) -> None:
+        if is_given and not ctx.resilient_parsing:
+            click.echo(text(ctx), color=ctx.color)
+            ctx.exit()
+
+    return click.option(
+        *names, is_flag=True, expose_value=False, is_eager=True, callback=print_text, help=help
+    )

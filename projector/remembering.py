@@ -1,0 +1,47 @@
+"""Raises the watermarks of the store to what a catch-up has read, in the turn that has read it.
+
+Each function returns what a person should know. A disk that does not take the watermarks costs an alarm and
+no row.
+"""
+
+from pathlib import Path
+
+from memlog.eventlog import watermark_file, watermarks
+from memlog.eventlog.segment import Fingerprint
+from memlog.eventlog.streams import Segment, segments_of
+from memlog.eventlog.watermarks import Read
+from memlog.projector import checkpoints
+from memlog.projector.catchup import LOST
+from memlog.projector.sqlite import Connection
+
+
+def remember_read(db: Connection, segment: Segment, before: Fingerprint) -> list[str]:
+    """Remember how far a segment was read on. before: how far it had been read."""
+    now = checkpoints.load(db, segment).fingerprint
+    return _remembered(segment.log, [Read(segment, now, before)])
+
+
+def remember_stream(db: Connection, log: Path, stream: str, segments: list[Segment]) -> list[str]:
+    """Remember the segments of a stream that was replayed; what it lost is a note."""
+    reads = [Read(segment, checkpoints.load(db, segment).fingerprint) for segment in segments]
+    notes = _remembered(log, reads)
+    lost = watermarks.open_losses(log.parent, stream=stream)
+    return list(dict.fromkeys([*notes, *(f"{loss.stream}/{loss.why}{LOST}" for loss in lost)]))
+
+
+def remember_all(db: Connection, log: Path) -> list[str]:
+    """Remember how far the read model in `db` has come in each segment."""
+    known = checkpoints.load_all(db)
+    keys = {(segment.stream, segment.name.filename): segment for segment in segments_of(log)[0]}
+    return _remembered(
+        log, [Read(segment, known[key].fingerprint) for key, segment in keys.items() if key in known]
+    )
+
+
+def _remembered(log: Path, reads: list[Read]) -> list[str]:
+    try:
+        lost = watermarks.remember(log, reads)
+    except OSError as error:
+        why = error.strerror or error
+        return [f"{watermark_file.FILE}: {why}: a loss of what was read now would not be seen"]
+    return [f"{loss.stream}/{loss.why}{LOST}" for loss in lost]
