@@ -1,8 +1,8 @@
 """`memlog …` as a process of its own that need not start Python and import memlog: see forking_server.py."""
 
 import atexit
+import marshal
 import os
-import pickle
 import selectors
 import signal
 import socket
@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -65,20 +66,68 @@ def _settings_of_python(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if name.startswith(_SETTINGS_OF_PYTHON)}
 
 
+@contextmanager
+def forking_program(folder: Path) -> Iterator[Path]:
+    """A program `memlog` in `folder`, which a shell may call as often at once as it likes.
+
+    What has a signal sent to it is the installed program: `memlog watch`.
+    """
+    program, path = folder / "memlog", folder / "calls"
+    program.write_text(_PROGRAM.format(python=sys.executable, installed=str(MEMLOG), path=str(path)))
+    program.chmod(0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        server = _started(listener)
+    try:
+        yield program
+    finally:
+        _kill(server)
+
+
+_PROGRAM = """#!{python} -ISs
+import _socket, array, marshal, os, sys
+if "watch" in sys.argv:
+    os.execv({installed!r}, sys.argv)
+call = os.memfd_create("call")
+os.write(call, marshal.dumps(([os.fsencode(arg) for arg in sys.argv[1:]], dict(os.environ), os.getcwd())))
+os.lseek(call, 0, os.SEEK_SET)
+calls = _socket.socket(_socket.AF_UNIX)
+calls.connect({path!r})
+calls.sendmsg([b"!"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", [0, 1, 2, call]))])
+code = int(calls.recv(16))
+if code < 0:
+    os.kill(os.getpid(), -code)
+os._exit(code)
+"""
+"""Starts in 10 ms: it imports nothing that is written in Python but `os`."""
+
+
+def _started(calls: socket.socket) -> "subprocess.Popen[bytes]":
+    # Its own streams are pipes, as those of most of its children will be.
+    return subprocess.Popen(
+        [sys.executable, _SERVER, str(calls.fileno())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+        pass_fds=[calls.fileno()],
+        start_new_session=True,
+    )
+
+
+def _kill(server: "subprocess.Popen[bytes]") -> None:
+    """And the processes that it has forked."""
+    if server.poll() is None:
+        os.killpg(server.pid, signal.SIGKILL)
+    server.communicate()
+
+
 class _Server:
     def __init__(self) -> None:
         self._calls, its = socket.socketpair()
         with its:
-            # Its own streams are pipes, as those of its children will be.
-            self._process = subprocess.Popen(
-                [sys.executable, _SERVER, str(its.fileno())],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-                pass_fds=[its.fileno()],
-                start_new_session=True,
-            )
+            self._process = _started(its)
         atexit.register(self.kill)
 
     def run(
@@ -101,7 +150,7 @@ class _Server:
         os.close(stdin[1])
         its = [stdin[0], stdout[1], stderr[1]]
         with tempfile.TemporaryFile() as file:
-            pickle.dump(call, file)
+            marshal.dump(call, file)
             file.seek(0)
             socket.send_fds(self._calls, [b"!"], [*its, file.fileno()])
         for descriptor in its:
@@ -109,10 +158,7 @@ class _Server:
         return stdout[0], stderr[0]
 
     def kill(self) -> None:
-        """And the process that it has forked."""
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.communicate()
+        _kill(self._process)
         self._calls.close()
         atexit.unregister(self.kill)
         _server.cache_clear()

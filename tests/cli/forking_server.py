@@ -6,8 +6,9 @@ environment, working folder, streams and exit code of its own. What it saves is 
 
 import atexit
 import gc
+import marshal
 import os
-import pickle
+import signal
 import socket
 import sys
 from importlib import import_module
@@ -40,6 +41,18 @@ def serve(calls: socket.socket) -> None:
         calls.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
 
 
+def accepted(listener: socket.socket) -> socket.socket:
+    """A connection, in a process that is forked for it alone: calls may run beside each other."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for these processes
+    while True:
+        connection, _ = listener.accept()
+        if os.fork() == 0:  # noqa: TID251 - has no threads
+            listener.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            return connection
+        connection.close()
+
+
 def import_all() -> None:
     """Import what any command does: no child pays for it."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # as memlog does before it imports onnxruntime
@@ -58,7 +71,7 @@ def _take(files: list[int]) -> None:
         os.dup2(file, number)
         os.close(file)
     with open(files[STREAMS], "rb") as call:
-        arguments, environment, folder = pickle.load(call)
+        arguments, environment, folder = marshal.load(call)
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
@@ -74,7 +87,8 @@ def _exit_code() -> int:
 
 if __name__ == "__main__":
     import_all()
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    given = socket.socket(fileno=int(sys.argv[1]))
+    serve(accepted(given) if given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) else given)
     code = _exit_code()
     # As Python ends, but that it would take longer than all else to free each module.
     atexit._run_exitfuncs()
