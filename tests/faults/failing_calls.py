@@ -1,5 +1,6 @@
 """Commands on a disk of which the n-th call fails: how they end, and what the next run makes of it."""
 
+import gc
 import json
 import os
 import random
@@ -172,6 +173,7 @@ class _Bench:
         command.prepare(self._store)
         self._log = relative_log(self._store)
         shutil.copytree(self._root, self._prepared)
+        gc.collect()  # what other tests left open is not to be closed during a run, which counts descriptors
         disk = FailingDisk(0, "EIO", for_ever=False)
         self._run(disk)
         self.calls = disk.called
