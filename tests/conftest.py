@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+# Else numpy starts threads in each process of the tests that imports it, and these turn idly for a while.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import memlog
 from memlog.projector.embedding import OnnxEmbedder, load_embedder
 

@@ -12,11 +12,6 @@ from memlog.cli.failures import exit_code_of, failure_of
 from memlog.eventlog import errors
 
 ROOT = Path(__file__).parent.parent
-MODULES = sorted(
-    path
-    for folder in ("eventlog", "projector", "query", "service", "cli")
-    for path in (ROOT / folder).rglob("*.py")
-)
 TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(found)}
 
 CAUGHT_INSIDE = {
@@ -61,6 +56,16 @@ def test_each_error_has_a_code_of_its_own_and_an_exit_code():
         assert exit_code_of(error) in (1, 65, 69, 70, 74, 75)
 
 
+@pytest.fixture(scope="module")
+def modules() -> dict[Path, list[ast.AST]]:
+    """The nodes of each."""
+    return {
+        path: list(ast.walk(ast.parse(path.read_text())))
+        for folder in ("eventlog", "projector", "query", "service", "cli")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    }
+
+
 def names_in(raised: ast.expr) -> Iterator[str]:
     """The last words of what is raised: of a class, of a function that makes it, of a variable."""
     match raised:
@@ -75,20 +80,19 @@ def names_in(raised: ast.expr) -> Iterator[str]:
             yield raised.id
 
 
-def test_only_the_tree_is_raised():
-    trees = {path: ast.parse(path.read_text()) for path in MODULES}
+def test_only_the_tree_is_raised(modules):
     makers = {
         node.name: node.returns.id
-        for tree in trees.values()
-        for node in ast.walk(tree)
+        for nodes in modules.values()
+        for node in nodes
         if isinstance(node, ast.FunctionDef) and isinstance(node.returns, ast.Name)
     }
     counted = 0
-    for path, tree in trees.items():
+    for path, nodes in modules.items():
         known = {*TREE, *CAUGHT_INSIDE, *OF_PYTHON, *VARIABLES}
         if path.is_relative_to(ROOT / "cli"):
             known |= {"UsageError", "BadParameter"}
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Raise) and node.exc is not None:
                 names = {makers.get(name, name) for name in names_in(node.exc)}
                 assert names, f"{path}:{node.lineno}"
@@ -97,11 +101,11 @@ def test_only_the_tree_is_raised():
     assert counted > 50
 
 
-def test_no_other_error_is_defined():
+def test_no_other_error_is_defined(modules):
     defined = {
         node.name
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for nodes in modules.values()
+        for node in nodes
         if isinstance(node, ast.ClassDef)
         and any(
             name in {"BaseException", "Exception", *TREE, "ValueError", "OSError"}
@@ -113,11 +117,11 @@ def test_no_other_error_is_defined():
 
 
 @pytest.mark.parametrize("error", sorted(CAUGHT_INSIDE))
-def test_what_modules_tell_each_other_is_caught_in_the_package(error):
+def test_what_modules_tell_each_other_is_caught_in_the_package(modules, error):
     caught = {
         name
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for nodes in modules.values()
+        for node in nodes
         if isinstance(node, ast.ExceptHandler) and node.type is not None
         for kind in (node.type.elts if isinstance(node.type, ast.Tuple) else [node.type])
         for name in names_in(kind)

@@ -3,14 +3,13 @@
 import json
 import os
 import re
-import subprocess
 from pathlib import Path
 from shutil import copytree
 from typing import Any, NamedTuple
 
 import pytest
-from command_tree import MEMLOG
 from drawn_events import DRAWN_TYPES
+from forked_memlog import run_memlog
 
 import memlog
 from memlog.eventlog.events import TYPES
@@ -73,7 +72,9 @@ def run(store: Path, *args: str, input: bytes = b"") -> bytes:
     """What `memlog` prints, run as a process on `store`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMLOG_", "XDG_"))}
     env = kept | {"MEMLOG_STORE": str(store)}
-    return subprocess.run([MEMLOG, *args], input=input, env=env, check=True, capture_output=True).stdout
+    done = run_memlog(*args, input=input, env=env)
+    done.check_returncode()
+    return done.stdout
 
 
 def tables(store: Path) -> dict[str, list[str]]:

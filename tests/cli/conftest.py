@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from command_tree import MEMLOG
+from forked_memlog import run_memlog
 
 _TIMEOUT = 60
 
@@ -72,19 +73,10 @@ def memlog(environment: dict[str, str]) -> Callable[..., Finished]:
 
     def run(
         *args: str | bytes | Path,
-        input: bytes = b"",
         env: dict[str, str] | None = None,
         **options: Any,
     ) -> Finished:
-        done = subprocess.run(
-            [MEMLOG, *args],
-            input=input,
-            env=environment | (env or {}),
-            capture_output=True,
-            timeout=_TIMEOUT,
-            check=False,
-            **options,
-        )
+        done = run_memlog(*args, env=environment | (env or {}), timeout=_TIMEOUT, **options)
         return Finished(done.returncode, done.stdout, done.stderr)
 
     return run

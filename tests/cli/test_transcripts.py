@@ -8,6 +8,7 @@ from pathlib import Path
 import command_tree
 import pytest
 from command_tree import COMMANDS, MEMLOG, called, does_something
+from forked_memlog import forking_program
 from transcripts import CHAPTERS, blocks_of, is_told, quoted_anew, rewritten, run, steps_of
 
 ROOT = Path(__file__).parents[2]
@@ -25,17 +26,18 @@ def printed(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Confi
         for name, value in os.environ.items()
         if not name.startswith(("MEMLOG_", "XDG_")) and name != "COLUMNS"
     }
-    env = kept | {
-        "HOME": str(home),
-        "MEMLOG_STORE": str(home / "notes"),
-        "PATH": f"{MEMLOG.parent}:{os.environ['PATH']}",
-    }
     outputs = {}
-    for chapter in CHAPTERS:
-        text = chapter.read_text()
-        outputs[chapter] = run(steps_of(text), env, home)
-        if pytestconfig.getoption("update_snapshots"):
-            chapter.write_text(rewritten(text, steps_of(text), outputs[chapter]))
+    with forking_program(tmp_path_factory.mktemp("bin")) as program:
+        env = kept | {
+            "HOME": str(home),
+            "MEMLOG_STORE": str(home / "notes"),
+            "PATH": f"{program.parent}:{MEMLOG.parent}:{os.environ['PATH']}",
+        }
+        for chapter in CHAPTERS:
+            text = chapter.read_text()
+            outputs[chapter] = run(steps_of(text), env, home)
+            if pytestconfig.getoption("update_snapshots"):
+                chapter.write_text(rewritten(text, steps_of(text), outputs[chapter]))
     return outputs
 
 

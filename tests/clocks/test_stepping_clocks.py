@@ -10,7 +10,7 @@ import memlog
 
 HISTORIES = 100
 STEPS = 8
-_HISTORIES_OF_A_STORE = 20
+_HISTORIES_OF_A_STORE = 10
 
 SECOND = 1_000_000_000
 TRUE = 1_795_000_000 * SECOND  # in November 2026
@@ -135,3 +135,4 @@ def test_every_acknowledged_change_holds(tmp_path: Path, monkeypatch: pytest.Mon
             agent.check()
         clock.step(drawn)
         agent.refresh_appends_nothing()
+    agent.store.close()

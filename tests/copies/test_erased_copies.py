@@ -2,12 +2,11 @@
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from command_tree import MEMLOG
+from forked_memlog import run_memlog
 from two_copies import texts
 
 import memlog
@@ -76,7 +75,7 @@ def came_back(store: Path) -> bool:
 
 def checked(store: Path) -> tuple[int, list[str]]:
     """The exit code of `memlog verify`, and what it says that a scrub mends."""
-    done = subprocess.run([MEMLOG, "--store", store, "verify"], capture_output=True, timeout=60, check=False)
+    done = run_memlog("--store", store, "verify")
     lines = (done.stdout + done.stderr).decode().splitlines()
     return done.returncode, [line for line in lines if "memlog scrub" in line]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_tree import MEMLOG
+from forked_memlog import run_memlog
 from two_copies import Copies, append_some, appended_by, check_merged, digest, texts, verified
 
 import memlog
@@ -24,8 +24,7 @@ GIT_FILES = (".gitignore", ".gitattributes")
 
 def exit_code(*args: str, store: Path) -> int:
     """Of the installed command."""
-    done = subprocess.run([MEMLOG, "--store", store, *args], capture_output=True, timeout=60, check=False)
-    return done.returncode
+    return run_memlog("--store", store, *args).returncode
 
 
 def segments(store: Path, stream: str = "conversations/x_1") -> list[Path]:

@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from forked_memlog import run_memlog
 
 import memlog
 
@@ -47,18 +47,8 @@ def environment(store: Path, tmp_path: Path) -> dict[str, str]:
 def run(environment: dict[str, str]) -> Callable[..., Finished]:
     """Runs `memlog` with arguments and waits for its end."""
 
-    def finish(
-        *args: str | Path, input: bytes = b"", env: dict[str, str] | None = None, **options: Any
-    ) -> Finished:
-        done = subprocess.run(
-            [MEMLOG, *args],
-            input=input,
-            env=environment | (env or {}),
-            capture_output=True,
-            timeout=_TIMEOUT,
-            check=False,
-            **options,
-        )
+    def finish(*args: str | Path, env: dict[str, str] | None = None, **options: Any) -> Finished:
+        done = run_memlog(*args, env=environment | (env or {}), timeout=_TIMEOUT, **options)
         return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return finish

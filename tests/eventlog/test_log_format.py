@@ -1,7 +1,6 @@
 """`log/FORMAT`: no memlog writes into a log of a newer one; reads go on."""
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -104,11 +103,10 @@ def test_a_log_of_the_version_before_opens_and_goes_on(fixture_store) -> None:
 
 
 def test_the_command_says_what_to_do(tmp_path: Path) -> None:
-    from command_tree import MEMLOG
+    from forked_memlog import run_memlog
 
     Log(tmp_path).append([TEA])
     (tmp_path / "log/FORMAT").write_bytes(b"memlog log format 3\n")
-    command = [MEMLOG, "--store", tmp_path, "append", "session_break", "--chat", "x:1"]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    done = run_memlog("--store", tmp_path, "append", "session_break", "--chat", "x:1")
     assert (done.returncode, done.stdout) == (74, b"")
     assert b"update memlog" in done.stderr

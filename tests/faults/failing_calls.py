@@ -1,5 +1,6 @@
 """Commands on a disk of which the n-th call fails: how they end, and what the next run makes of it."""
 
+import gc
 import json
 import os
 import random
@@ -7,7 +8,7 @@ import secrets
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -112,19 +113,26 @@ class Failing:
         return self.codes.total()
 
 
-def fail_each_call(name: str, failures: Sequence[tuple[str, bool]] = EVERY) -> Failing:
+def fail_each_call(
+    name: str, failures: Sequence[tuple[str, bool]] = EVERY, *, everywhere: Collection[str] = FAILURES
+) -> Failing:
     """Run a command once for each of its calls, and each of `failures` that this call can meet.
 
     failures: what fails the call, and whether all later ones fail, too.
+    everywhere: those of them that fail a call of the same place again.
     """
     found, seen = Failing(), dict[tuple[int, bool], int]()
+    tried = set[Hashable]()
     with in_memory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(memlog.cli.append, "_COMMIT_LINES", _LINES_A_COMMIT)
         bench = _Bench(COMMANDS[name], folder, _fixed_names(monkeypatch))
         for (number, call), (failure, for_ever) in product(enumerate(bench.calls, start=1), failures):
             # A call that cannot be short goes well: that is the whole run, or that of the next write.
-            if not can_meet(call, failure):
+            if not can_meet(call.name, failure):
                 continue
+            if failure not in everywhere and (call, failure, for_ever) in tried:
+                continue
+            tried.add((call, failure, for_ever))
             # Whatever memlog did not look at cannot have changed what it did.
             if failure in ALIKE and (number, for_ever) in seen:
                 found.codes[seen[number, for_ever]] += 1
@@ -165,6 +173,7 @@ class _Bench:
         command.prepare(self._store)
         self._log = relative_log(self._store)
         shutil.copytree(self._root, self._prepared)
+        gc.collect()  # what other tests left open is not to be closed during a run, which counts descriptors
         disk = FailingDisk(0, "EIO", for_ever=False)
         self._run(disk)
         self.calls = disk.called

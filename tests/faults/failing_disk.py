@@ -2,8 +2,11 @@
 
 import errno
 import os
+import sys
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
 
 import pytest
 from recorded_disk import RecordingDisk
@@ -19,9 +22,29 @@ ALIKE = ("EIO", "ENOSPC", "EMFILE")
 """Python has no classes of their own for these: what compares no number of theirs goes one way after all."""
 
 
+_LINES_OF_A_PLACE = 2
+_PACKAGE = str(Path(disk.__file__).parents[1])
+
+
 def can_meet(call: str, failure: str) -> bool:
     """Whether a call of that name can meet the failure: only a write is ever short."""
     return failure != SHORT or call == "write"
+
+
+class Called(NamedTuple):
+    """A call of the disk; `place` is the line of memlog that made it, and the one that called this one."""
+
+    name: str
+    place: tuple[tuple[str, int], ...]
+
+
+def _place(frame: FrameType | None) -> tuple[tuple[str, int], ...]:
+    found: list[tuple[str, int]] = []
+    while frame is not None and len(found) < _LINES_OF_A_PLACE:
+        if _PACKAGE in frame.f_code.co_filename:
+            found.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(found)
 
 
 class _Watched(int):
@@ -42,13 +65,13 @@ class _Watched(int):
 class FailingDisk(RecordingDisk):
     """The `first` call, from 1, fails with `failure`, and where `for_ever` every later one.
 
-    called: the name of each call, in their order. struck: whether one has failed.
+    called: each call, in their order. struck: whether one has failed.
     compared: the numbers that an error's was compared with, by whoever has caught it.
     """
 
     def __init__(self, first: int, failure: str, *, for_ever: bool) -> None:
         super().__init__()
-        self.called: list[str] = []
+        self.called: list[Called] = []
         self.struck = False
         self.compared: set[object] = set()
         self._first, self._failure, self._for_ever = first, failure, for_ever
@@ -66,7 +89,7 @@ class FailingDisk(RecordingDisk):
 
     def _maybe(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
-            self.called.append(name)
+            self.called.append(Called(name, _place(sys._getframe(1))))
             number = len(self.called)
             is_due = number >= self._first if self._for_ever else number == self._first
             if not is_due or not can_meet(name, self._failure):

@@ -55,12 +55,19 @@ def in_memory() -> Iterator[Path]:
 
 
 def cut_the_log(
-    scenario: str, *, seed: int, at_each: int, again_every: int = 0, plant: Plant | None = None
+    scenario: str,
+    *,
+    seed: int,
+    at_each: int,
+    again_every: int = 0,
+    again_at_each: int = 8,
+    plant: Plant | None = None,
 ) -> Outcome:
     """Recover from each state that a cut during a scenario leaves of the log.
 
     at_each: states after one operation, at most.
     again_every: cut the power again while every so many-th state is recovered from; 0: never.
+    again_at_each: states after one operation of such a recovery, at most.
     """
     outcome = Outcome(is_sought=plant is not None)
     with in_memory() as folder:
@@ -71,7 +78,7 @@ def cut_the_log(
                 root = folder / f"{next(numbers)}"
                 materialised(cut.state, root)
                 if again_every and outcome.states % again_every == 0:
-                    _cut_again(root, cut, done.submitted, seed, outcome)
+                    _cut_again(root, cut, done.submitted, seed, again_at_each, outcome)
                 else:
                     problems = log_problems(root / "store", done.submitted, cut.acknowledged)
                     outcome.add(cut, problems, cut.state)
@@ -127,14 +134,16 @@ def _model_asked_once() -> Iterator[None]:
         yield
 
 
-def _cut_again(root: Path, first: Cut, submitted: Mapping[str, Message], seed: int, outcome: Outcome) -> None:
+def _cut_again(
+    root: Path, first: Cut, submitted: Mapping[str, Message], seed: int, at_each: int, outcome: Outcome
+) -> None:
     """The power goes again during the first append after a cut."""
     disk = SimulatedDisk(root)
     with recording() as recorder:
         outcome.add(first, log_problems(root / "store", submitted, first.acknowledged), first.state)
         recorder.ack(NEXT)
     again = root.with_name("again")
-    for second in cuts(disk, recorder.trace, seed=seed, at_each=8):
+    for second in cuts(disk, recorder.trace, seed=seed, at_each=at_each):
         materialised(second.state, again)
         expected = first.acknowledged | second.acknowledged
         problems = log_problems(again / "store", {**submitted, NEXT: message(NEXT)}, expected, AFTER_NEXT)

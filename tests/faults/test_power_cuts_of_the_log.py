@@ -33,7 +33,7 @@ def test_every_scenario_is_cut() -> None:
 def test_no_power_cut_loses_or_doubles_an_acknowledged_event(scenario: str) -> None:
     # Recovering from what is sealed takes three times as long.
     at_each = 15 if scenario in ("seal", "scrub", "roll", "new day") else 40
-    done = cut_the_log(scenario, seed=SEED, at_each=at_each, again_every=100)
+    done = cut_the_log(scenario, seed=SEED, at_each=at_each, again_every=75, again_at_each=3)
     assert done.violations == [], f"the state is kept in {done.kept}"
     assert done.states >= STATES[scenario]
 

@@ -2,14 +2,14 @@
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from command_tree import COMMANDS, MEMLOG, does_something
+from command_tree import COMMANDS, does_something
+from forked_memlog import run_memlog
 from reads import ALL, WORDS, Whose
 from worlds import OWN_SCOPE, World, canaries_in, lines_of, name_of
 
@@ -93,7 +93,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
 def as_process(env: dict[str, str | None], *args: str, input: bytes = b"") -> bytes:
     """All that the installed program says."""
     known = {name: value for name, value in (os.environ | env).items() if value is not None}
-    done = subprocess.run([MEMLOG, *args], input=input, env=known, capture_output=True, check=True)
+    done = run_memlog(*args, input=input, env=known)
+    done.check_returncode()
     return done.stdout + done.stderr
 
 

@@ -100,7 +100,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("half", [1, 2], ids=["one process", "another"])
-@settings(max_examples=100, suppress_health_check=[*HealthCheck])
+@settings(max_examples=65, suppress_health_check=[*HealthCheck])
 @given(drawn=worlds())
 def test_no_read_gives_a_row_of_another_project_or_of_another_chat_than_was_asked_for(
     half: int, drawn: list[World]

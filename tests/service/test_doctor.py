@@ -3,13 +3,12 @@
 import os
 import shutil
 import stat
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from command_tree import MEMLOG
+from forked_memlog import run_memlog
 
 import memlog
 from memlog.eventlog import timestamps
@@ -237,7 +236,7 @@ def test_seals_that_are_damaged_and_segments_that_are_lost_are_problems(store: P
 
 
 def exit_of_verify(folder: Path) -> int:
-    return subprocess.run([MEMLOG, "--store", folder, "verify"], capture_output=True, timeout=60).returncode
+    return run_memlog("--store", folder, "verify").returncode
 
 
 @pytest.mark.parametrize("name", [None, "2026-02-24.jsonl"], ids=["own", "plain"])

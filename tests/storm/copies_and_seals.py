@@ -39,12 +39,15 @@ _PROCESSES = [_WRITER, _WRITER, _PROJECTOR]
 _PAUSE = 0.02  # the writers make a segment in less, so the two steps of a copy differ
 
 
-def run(count: int, seed: int) -> Counter[str]:
-    """Verify `count` times; each alarm is counted under what it says."""
+def run(count: int, seed: int, of_a_store: int = 100) -> Counter[str]:
+    """Verify `count` times; each alarm is counted under what it says.
+
+    of_a_store: after so many a new one is begun.
+    """
     drawn, found = random.Random(seed), Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         while found["runs"] < count:
-            _with_writers(Path(folder), min(100, count - found["runs"]), drawn, found)
+            _with_writers(Path(folder), min(of_a_store, count - found["runs"]), drawn, found)
     return found
 
 
