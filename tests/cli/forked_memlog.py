@@ -42,9 +42,13 @@ def run_memlog(
     """Run memlog and return what `subprocess.run` does, with captured output.
 
     The installed program is started where there are `options` of `subprocess.run`, Python reads other
-    settings, stdin is long, or a thread of the test has another call running.
+    settings, stdin is long, a thread of the test has another call running, or the system is not Linux.
     """
-    is_plain = not options and _settings_of_python(env) == _settings_of_python(os.environ)
+    is_plain = (
+        sys.platform == "linux"
+        and not options
+        and _settings_of_python(env) == _settings_of_python(os.environ)
+    )
     if is_plain and input is not None and len(input) <= _PIPE_BYTES and _BUSY.acquire(blocking=False):
         try:
             return _server().run(args, input, dict(env), timeout, str(cwd or Path.cwd()))
@@ -70,8 +74,11 @@ def _settings_of_python(env: Mapping[str, str]) -> dict[str, str]:
 def forking_program(folder: Path) -> Iterator[Path]:
     """A program `memlog` in `folder`, which a shell may call as often at once as it likes.
 
-    What has a signal sent to it is the installed program: `memlog watch`.
+    What has a signal sent to it is the installed program: `memlog watch`; on other systems than Linux all.
     """
+    if sys.platform != "linux":
+        yield MEMLOG
+        return
     program, path = folder / "memlog", folder / "calls"
     program.write_text(_PROGRAM.format(python=sys.executable, installed=str(MEMLOG), path=str(path)))
     program.chmod(0o700)
