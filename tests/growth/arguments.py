@@ -97,6 +97,7 @@ LEFT_OUT: dict[str, str] = {
     "projector.handlers.*": "rows by their keys",
     "projector.passages.*": "rows of what `chunks` cut and `analysed` indexes",
     "projector.projector.*": "replays a log, whose events come one by one",
+    "projector.remembering.*": "looks up segments by their names",
     "projector.replay.*": "replays a stream, whose events come one by one",
     "projector.rows.*": "SQL of memlog's own",
     "projector.shipped.*": "a file of the package",
