@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import re
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -29,8 +28,6 @@ from memlog.eventlog.log import Log, Position
 
 _READ = 1024 * 1024
 _COMMIT_LINES = 256
-
-_MEMBERS = r"\w+(, \w+)*: "
 
 _durability = setting_option("durability", "--durability")
 _redact = setting_option("redact", "--redact/--no-redact")
@@ -103,7 +100,12 @@ def _command(name: str, kind: type[Event]) -> click.Command:
 def _help_of(kind: type[Event]) -> str:
     """What the struct's docstring says, without its list of members."""
     paragraphs = inspect.cleandoc(kind.__doc__ or "").split("\n\n")
-    return "\n\n".join(text for text in paragraphs if not re.match(_MEMBERS, text))
+    return "\n\n".join(text for text in paragraphs if not _describes_members(text))
+
+
+def _describes_members(paragraph: str) -> bool:
+    names, colon, _ = paragraph.partition(": ")
+    return colon != "" and all(name.isidentifier() for name in names.split(", "))
 
 
 _NumberedLine = tuple[int, bytes | None]

@@ -1,7 +1,6 @@
 """`log/FORMAT` names the format of the log, so that an older memlog does not write into a newer one."""
 
 import errno
-import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,9 +11,10 @@ from memlog.eventlog.streams import FORMAT
 from memlog.eventlog.writing import check_regular, overwrite_all
 
 NUMBER = 2
-LINE = b"memlog log format %d\n" % NUMBER
+_HEAD = b"memlog log format "
+LINE = b"%s%d\n" % (_HEAD, NUMBER)
 
-_FORM = rb"memlog log format ([1-9][0-9]{0,8})\s*"
+_MOST_DIGITS = 9
 _LONGEST = 4096
 _LOCK_TIMEOUT = 10.0
 
@@ -41,14 +41,12 @@ def check_writable(log: Path) -> bool:
         raise _damaged(log) from error
     finally:
         disk.close(fd)
-    if text == LINE:
-        return True
-    found = re.fullmatch(_FORM, text)
-    if found is None:
+    number = _number(text)
+    if number is None:
         raise _damaged(log)
-    if int(found[1]) > NUMBER:
+    if number > NUMBER:
         raise LogError(
-            f"{log.name}/{FORMAT}: the log has format {int(found[1])}; this memlog writes format {NUMBER}",
+            f"{log.name}/{FORMAT}: the log has format {number}; this memlog writes format {NUMBER}",
             hint="update memlog; this version still reads the log",
             code="newer_format",
             retryable=False,
@@ -73,6 +71,12 @@ def claim(log: Path, *, lock_timeout: float = _LOCK_TIMEOUT) -> bool:
         return not check_writable(log) and _write(log)
     finally:
         disk.close(folder)
+
+
+def _number(text: bytes) -> int | None:
+    digits = text.removeprefix(_HEAD).rstrip()
+    is_named = text.startswith(_HEAD) and digits.isdigit() and not digits.startswith(b"0")
+    return int(digits) if is_named and len(digits) <= _MOST_DIGITS else None
 
 
 def _write(log: Path) -> bool:
