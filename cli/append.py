@@ -6,7 +6,8 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any
 
 import click
 import msgspec
@@ -80,6 +81,7 @@ def append(ctx: click.Context, as_json: bool) -> int:  # noqa: ARG001
     return worst
 
 
+@cache
 def _command(name: str, kind: type[Event]) -> click.Command:
     from memlog.cli.event_options import members_of_options, options_of
 
@@ -112,7 +114,7 @@ _NumberedLine = tuple[int, bytes | None]
 """A line's number, from 1, and its bytes; None where it was too long to be kept."""
 
 
-class _Refused(NamedTuple):
+class _Refused(msgspec.Struct, frozen=True):
     """A line that is not known to be stored.
 
     id: of its event, where the line or memlog has given it one.

@@ -10,7 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from memlog.eventlog import disk, locks, log_format, privacy, timestamps
 from memlog.eventlog.acknowledgements import Durability as Durability
@@ -424,7 +426,7 @@ class Log:
         self._synced.add(segment)
 
 
-class _Place(NamedTuple):
+class _Place(msgspec.Struct, frozen=True):
     """A segment that is open and locked, the descriptor of its stream's folder, and the segments in that.
 
     status: of the segment, since the lock was taken.

@@ -33,7 +33,6 @@ _WRITER = "[a-z][a-z2-7]{5}"
 _SEGMENT = re.compile(
     rf"(\d{{4}}-\d\d-\d\d)(?:\.({_WRITER}))?(?:\.(\d{{4}}|[1-9]\d{{4,17}}))?\.jsonl", re.ASCII
 )
-_SEALS = re.compile(rf"seals(?:\.({_WRITER}))?\.jsonl")
 _CONVERSATION = rf"{CONVERSATIONS}/[^/\x00-\x1f\x7f]*_[^/\x00-\x1f\x7f]*"
 _SHORTENED = rf".{{{_FOLDER_HEAD}}}~[0-9a-f]{{16}}"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-.")
@@ -285,7 +284,8 @@ def _segments(
 
 def is_writer(name: str) -> bool:
     """Whether this is the name of a writer, so that it can be part of a segment's."""
-    return re.fullmatch(_WRITER, name, re.ASCII) is not None
+    segment = SegmentName.parse(f"2026-02-24.{name}.jsonl")
+    return segment is not None and segment.writer == name
 
 
 def seals_file(writer: str) -> str:
@@ -297,9 +297,14 @@ def seals_files(log: Path) -> list[str]:
     """The names of all files with seals in `log`, sorted; none where there is no such folder."""
     try:
         with disk.entries(log) as entries:
-            return sorted(entry.name for entry in entries if _SEALS.fullmatch(entry.name))
+            return sorted(entry.name for entry in entries if _is_seals_file(entry.name))
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+def _is_seals_file(name: str) -> bool:
+    writer = name.removeprefix("seals.").removesuffix(".jsonl")
+    return name == SEALS or (is_writer(writer) and name == seals_file(writer))
 
 
 def may_be_stream(folder: str) -> bool:
@@ -329,7 +334,7 @@ def _stream_folders(log: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
     if not disk.is_folder(log):
         return [], []
     tops, others = _subfolders(log)
-    strangers = [path for path in others if path.name != FORMAT and not _SEALS.fullmatch(path.name)]
+    strangers = [path for path in others if path.name != FORMAT and not _is_seals_file(path.name)]
     streams = [(path.name, path) for path in tops if path.name != CONVERSATIONS]
     if log / CONVERSATIONS in tops:
         chats, unread = _subfolders(log / CONVERSATIONS)

@@ -55,7 +55,7 @@ def test_the_wheel_holds_its_licences_and_its_command(wheel):
     assert b"Apache License" in wheel.read(f"{info}/licenses/LICENSE")
     notices = {f"{info}/licenses/projector/{name}.NOTICE" for name in ("stopwords", "vocab")}
     assert notices <= set(wheel.namelist())
-    assert b"memlog = memlog.cli.main:main" in wheel.read(f"{info}/entry_points.txt")
+    assert b"memlog = memlog.cli.program:main" in wheel.read(f"{info}/entry_points.txt")
 
 
 def test_the_sdist_holds_every_module_too(built, modules):

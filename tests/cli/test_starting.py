@@ -89,6 +89,21 @@ def test_an_append_asks_for_no_translations(environment: dict[str, str]) -> None
     assert "locale" not in imported(environment, SAID)
 
 
+def collections_while_importing(module: str, env: dict[str, str]) -> int:
+    count = (
+        f"import gc; phases = []; gc.callbacks.append(lambda phase, _: phases.append(phase)); import {module}"
+    )
+    command = [sys.executable, "-c", f"{count}; print(phases.count('stop'))"]
+    return int(subprocess.check_output(command, env=env))
+
+
+def test_the_program_is_imported_without_a_search_for_garbage(environment: dict[str, str]) -> None:
+    """But while the package itself is imported, before the program's first line."""
+    before = collections_while_importing("memlog.cli", environment)
+    assert collections_while_importing("memlog.cli.program", environment) <= before + 1
+    assert collections_while_importing("memlog.cli.main", environment) > before + 5
+
+
 def test_the_version_is_printed_without_the_events(environment: dict[str, str]) -> None:
     assert "memlog.eventlog.events" not in imported(environment, ("--version",))
 
