@@ -21,6 +21,15 @@ def test_a_folder_that_another_process_makes_first_is_taken_as_it_is(
     assert (tmp_path / "store" / "log").is_dir()
 
 
+def test_a_log_that_is_gone_is_made_again_for_an_append_alone(tmp_path: Path) -> None:
+    log = tmp_path / "store" / "log"
+    with pytest.raises(FileNotFoundError), folders.entered(log, "memory"):
+        pass
+    with folders.entered(log, "memory", make=True) as entered:
+        assert len(entered) == 2
+    assert (log / "memory").is_dir()
+
+
 def test_a_file_in_a_folders_place_is_told(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("")
     with pytest.raises(FileExistsError):

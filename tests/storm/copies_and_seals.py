@@ -35,11 +35,10 @@ while True:
         for _ in range(20):
             store.project(embed=False)
 """
-_PROCESSES = [_WRITER, _WRITER, _PROJECTOR]
 _PAUSE = 0.02  # the writers make a segment in less, so the two steps of a copy differ
 
 
-def run(count: int, seed: int, of_a_store: int = 100) -> Counter[str]:
+def run(count: int, seed: int, of_a_store: int = 20) -> Counter[str]:
     """Verify `count` times; each alarm is counted under what it says.
 
     of_a_store: after so many a new one is begun.
@@ -48,16 +47,18 @@ def run(count: int, seed: int, of_a_store: int = 100) -> Counter[str]:
     with tempfile.TemporaryDirectory() as folder:
         while found["runs"] < count:
             _with_writers(Path(folder), min(of_a_store, count - found["runs"]), drawn, found)
+            print(dict(found), file=sys.stderr)
     return found
 
 
 def _with_writers(folder: Path, count: int, drawn: random.Random, found: Counter[str]) -> None:
     """On a new store, so that reading it does not take longer and longer."""
     store = Path(tempfile.mkdtemp(dir=folder)) / "store"
-    running = [subprocess.Popen([sys.executable, "-c", program, store]) for program in _PROCESSES]
+    running = [_started(_WRITER, store) for _ in range(2)]
     try:
         while not list(store.glob("log/seals.*.jsonl")):
             assert all(process.poll() is None for process in running)
+        running.append(_started(_PROJECTOR, store))
         for _ in range(count):
             kind = drawn.choice(["beside writers", "copy, seals first", "copy, seals last", "copy by cp -a"])
             with memlog.open(store if kind == "beside writers" else _copy(store, kind)) as opened:
@@ -73,6 +74,10 @@ def _with_writers(folder: Path, count: int, drawn: random.Random, found: Counter
             process.kill()
             process.wait()
         shutil.rmtree(store.parent)
+
+
+def _started(program: str, store: Path) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen([sys.executable, "-c", program, store])
 
 
 def _copy(store: Path, kind: str) -> Path:
