@@ -89,6 +89,7 @@ class Log:
         self._lock_timeout = lock_timeout
         self._find_stream = find_stream
         self._seals = SealWatch(self.path)
+        self._seal_files: SealFiles | None = None
         self._redact = redact
         self._look_up = look_up
         self._on_stored = on_stored
@@ -232,13 +233,11 @@ class Log:
             Busy: another writer held a stream or the seals for too long.
             LogError: a segment could not be read, or the seals not be written.
         """
-        from memlog.eventlog.seals.files import SealFiles
-
         log_format.check_writable(self.path)
         written = by_writer(segments_of(self.path)[0])
         if not written:
             return []
-        made, seals = [], SealFiles(self.path, self._writer.name())
+        made, seals = [], self._own_seals()
         # A plain name is no writer's, so whoever seals may close it.
         for stream, writer in written:
             if writer not in ("", seals.writer):
@@ -400,15 +399,23 @@ class Log:
         also_grown: bool = False,
     ) -> "list[Seal]":
         from memlog.eventlog.seals import sealing
-        from memlog.eventlog.seals.files import SealFiles
 
         return sealing.seal(
-            seals or SealFiles(self.path, self._writer.name()),
+            seals or self._own_seals(),
             stream,
             [name.filename for name in names],
             lock_timeout=max(0, deadline - time.monotonic()),
             also_grown=also_grown,
         )
+
+    def _own_seals(self) -> "SealFiles":
+        """Kept, since a redaction may come to each of thousands of sealed streams: they are indexed once."""
+        from memlog.eventlog.seals.files import SealFiles
+
+        writer = self._writer.name()
+        if self._seal_files is None or self._seal_files.writer != writer:
+            self._seal_files = SealFiles(self.path, writer)
+        return self._seal_files
 
     def _sync_names(self, folders: list[int], status: os.stat_result) -> None:
         """Before this process's first bytes in a segment its name must be durable, whoever made it."""

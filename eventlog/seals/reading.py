@@ -5,12 +5,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from memlog.eventlog import disk, privacy
 from memlog.eventlog.streams import SegmentName, seals_file
 from memlog.eventlog.writing import check_regular
+
+if TYPE_CHECKING:
+    from memlog.eventlog.seals.index import SealIndex
 
 _READ_BLOCK = 1024 * 1024
 
@@ -24,6 +28,7 @@ class SealWatch:
         self._log = log
         self._seen: tuple[int, ...] = ()
         self._unsealed: set[tuple[str, SegmentName]] = set()
+        self._index: SealIndex | None = None
 
     def is_sealed(self, stream: str, segment: SegmentName) -> bool:
         """Whether `segment` gets no more lines. The caller holds its lock, so the answer stays true.
@@ -39,12 +44,24 @@ class SealWatch:
             return False
         if seen(status) != self._seen:
             self._unsealed.clear()
-            self._seen = seen(status)
+            self._seen, self._index = seen(status), None
         if (stream, segment) not in self._unsealed:
-            if _says(bytes_of(self._log, name), stream, segment.filename):
+            if self._says(name, stream, segment.filename):
                 return True
             self._unsealed.add((stream, segment))
         return False
+
+    def _says(self, name: str, stream: str, segment: str) -> bool:
+        """Whether a file has a seal of `segment`. Where no line looks like one, none is decoded."""
+        if self._index is None:
+            data = bytes_of(self._log, name)
+            if msgspec.json.encode({"stream": stream, "segment": segment})[:-1] not in data:
+                return False
+            # Imported here: most appends find no seal of their segment.
+            from memlog.eventlog.seals.index import SealIndex
+
+            self._index = SealIndex(data)
+        return self._index.standing(stream, segment) is not None
 
 
 def bytes_of(log: Path, name: str) -> bytes:
@@ -91,17 +108,6 @@ def seen(status: os.stat_result) -> tuple[int, ...]:
     Not its mtime, which a scrub restores.
     """
     return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
-
-
-def _says(data: bytes, stream: str, segment: str) -> bool:
-    """Whether `data` has a seal of `segment`. Where no line looks like one, none is decoded."""
-    beginning = msgspec.json.encode({"stream": stream, "segment": segment})[:-1]
-    if beginning not in data:
-        return False
-    # Imported here: most appends find no seal of their segment.
-    from memlog.eventlog.seals.index import SealIndex
-
-    return SealIndex(data).standing(stream, segment) is not None
 
 
 def _open_file(log: Path, flags: int, name: str) -> int:

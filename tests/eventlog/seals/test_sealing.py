@@ -13,6 +13,7 @@ from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.log import Log
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.held import measured
+from memlog.eventlog.seals.index import SealIndex
 from memlog.eventlog.seals.reading import SealWatch
 from memlog.eventlog.streams import SegmentName, segments_of
 
@@ -189,7 +190,29 @@ def test_appending_reads_the_seals_once_until_they_change(log: Any, clock: Any, 
     Log(log.store).seal()
     read.clear()
     assert log.append("another")[0].segment == log.name(TODAY, 2)
-    assert len(read) == 3  # one sees the seal, one that nothing is left to seal, one the new segment
+    assert len(read) == 2  # one sees the seal, one that nothing is left to seal
+
+
+def test_appends_to_many_sealed_streams_index_the_seals_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Log(tmp_path / "store")
+    said = [
+        {"type": "message", "channel": "x", "chat_id": f"{n}", "role": "user", "content": "tea"}
+        for n in range(9)
+    ]
+    log.append(said)
+    log.seal()
+    indexed: list[int] = []
+    extend = SealIndex.extend
+
+    def count(index: SealIndex, data: bytes) -> None:
+        indexed.append(data.count(b"\n"))
+        extend(index, data)
+
+    monkeypatch.setattr(SealIndex, "extend", count)
+    Log(tmp_path / "store").append(said)
+    assert [lines for lines in indexed if lines] == [9, 9]  # to see that they are sealed, and all of them
 
 
 def test_a_name_in_a_torn_line_is_no_seal(log: Any, clock: Any) -> None:
