@@ -1,5 +1,7 @@
 """memlog query."""
 
+from typing import get_args
+
 import click
 
 from memlog.cli.formats import Answer, Table, format_options, print_answer, silence
@@ -8,12 +10,13 @@ from memlog.cli.output import bold, dim, minute, one_line
 from memlog.cli.settings import Settings, setting_option
 from memlog.cli.turns import NEIGHBOURS, lines_around, set_in
 from memlog.cli.types import CHAT, TEXT, TIME, UNIT, WEIGHT, Category
-from memlog.query.filters import FOUND_UNDER, Filters, Kind
+from memlog.query.filters import FOUND_UNDER, Filters, Kind, Role
 from memlog.query.search.hits import Evidence, Hit
 from memlog.query.search.ranking import Ranking
 from memlog.query.search.search import SearchResult
 from memlog.query.speakers import speaker
 
+_DEFAULTS = Ranking()
 _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documents": "document"}
 
 
@@ -25,9 +28,7 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
     "--in", "kinds", type=click.Choice(list(_KINDS)), multiple=True, help="Only these; all by default."
 )
 @click.option("--chat", type=CHAT, metavar="CHANNEL:CHAT_ID", help="Only of this conversation.")
-@click.option(
-    "--role", type=click.Choice(["user", "assistant", "system", "tool"]), help="Only messages of this role."
-)
+@click.option("--role", type=click.Choice(get_args(Role)), help="Only messages of this role.")
 @click.option("--category", type=Category(list(FOUND_UNDER)), help="Only memories of this category.")
 @click.option(
     "--source",
@@ -52,17 +53,21 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
 @click.option(
     "--rank-constant",
     type=WEIGHT,
-    default=Ranking.rank_constant,
+    default=_DEFAULTS.rank_constant,
     show_default=True,
     help="k of rank fusion: how little it matters to be first rather than second.",
 )
 @click.option(
-    "--text-weight", type=WEIGHT, default=Ranking.text_weight, show_default=True, help="How much words count."
+    "--text-weight",
+    type=WEIGHT,
+    default=_DEFAULTS.text_weight,
+    show_default=True,
+    help="How much words count.",
 )
 @click.option(
     "--vector-weight",
     type=WEIGHT,
-    default=Ranking.vector_weight,
+    default=_DEFAULTS.vector_weight,
     show_default=True,
     help="How much meaning counts.",
 )
@@ -95,7 +100,7 @@ def query(
     text: str,
     kinds: tuple[str, ...],
     chat: tuple[str, str] | None,
-    role: str | None,
+    role: Role | None,
     category: str | None,
     source: str | None,
     topic: str | None,

@@ -1,10 +1,8 @@
 """Chats: which the store knows."""
 
+from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import NotFound
 from memlog.projector.sqlite import Connection
-
-Chat = tuple[str, str]
-"""(channel, chat_id)."""
 
 
 def check_known(db: Connection, chat: Chat) -> None:
@@ -20,9 +18,7 @@ def check_known(db: Connection, chat: Chat) -> None:
         chat,
     ).fetchone()
     if events and not known:
-        raise NotFound(
-            f"no chat {':'.join(chat)}", hint="memlog sessions lists the chats", code="session_not_found"
-        )
+        raise NotFound(f"no chat {chat}", hint="memlog sessions lists the chats", code="session_not_found")
 
 
 def within(db: Connection, chat: Chat | None) -> tuple[str, Chat | tuple[()]]:

@@ -2,13 +2,17 @@
 
 import json
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
+from memlog.eventlog.chat import Chat, ChatName
 from memlog.query.facts.topics import same_key
+from memlog.query.request import Reads, Request, Time, ids
 
 Kind = Literal["message", "memory", "document"]
+Role = Literal["user", "assistant", "system", "tool"]
 Sql = tuple[str, list[Any]]
 """A condition and its values."""
 
@@ -49,41 +53,41 @@ _OWN_SCOPE = (
 )
 
 
-@dataclass(frozen=True)
-class Filters:
+class Filters(Request, frozen=True):
     """What hits must be. A kind that lacks what is asked for is left out: a memory has no role, a message
     no category, a document neither of them and no chat.
 
     kinds: None for all.
-    chat: (channel, chat_id).
+    chat: (channel, chat_id), or its text form `telegram:7`.
     own_scope: beside what is of `chat`, memories that are of no chat: of the store's own scope.
     category: of memories; `other` is also what memlog does not know.
     source: as a hit names it: `conversation`, `manual`, `summary`, `fact`, `daily_event`, a file of memories,
         a source of documents.
     topic: of a memory, or of a fact, however its key is spelled. tag: of a memory.
     min_salience: leaves out memories that have faded below it; what has no salience stays.
-    since, until: since <= ts < until, as the log writes times.
+    since, until: since <= ts < until; a datetime, or a text such as 2026-02-24T10:15:00Z.
     exclude: ids of events, memories or documents.
 
     Raises:
-        BadInput: there is no such category.
+        BadInput: a value is not of its field's type, or there is no such category.
     """
 
     kinds: frozenset[Kind] | None = None
-    chat: tuple[str, str] | None = None
-    role: str | None = None
+    chat: Annotated[ChatName, Reads(Chat.of)] | None = None
+    role: Role | None = None
     category: str | None = None
     source: str | None = None
     topic: str | None = None
     tag: str | None = None
-    min_salience: float = 0.0
-    since: str | None = None
-    until: str | None = None
-    exclude: frozenset[str] = field(default_factory=frozenset)
+    min_salience: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    since: Time | None = None
+    until: Time | None = None
+    exclude: Annotated[frozenset[str], Reads(ids)] = frozenset()
     own_scope: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what nothing can be."""
+        super().__post_init__()
         if self.category is not None and self.category not in FOUND_UNDER:
             known_category(self.category)
 

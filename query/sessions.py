@@ -2,8 +2,9 @@
 
 import msgspec
 
+from memlog.eventlog.chat import Chat
 from memlog.projector.sqlite import Connection
-from memlog.query.chats import Chat, within
+from memlog.query.chats import within
 from memlog.query.speakers import speaker
 from memlog.query.window import WindowMessage, newest, session_start
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from memlog.eventlog.chat import Chat
 from memlog.projector.sqlite import Connection
-from memlog.query.chats import Chat, within
+from memlog.query.chats import within
 from memlog.query.search.hits import LinePosition
 
 

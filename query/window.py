@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
+from memlog.eventlog.chat import Chat
 from memlog.projector.sqlite import Connection
 from memlog.projector.tokens import count_tokens
-from memlog.query.chats import Chat, check_known
+from memlog.query.chats import check_known
 
 DEFAULT_LAST = 50
 """How many messages a window has where neither a number nor a budget is given."""

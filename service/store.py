@@ -2,13 +2,16 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
+from msgspec.structs import replace
+
 from memlog.eventlog.acknowledgements import OnStored
+from memlog.eventlog.chat import Chat, ChatName
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event
 from memlog.eventlog.log import Durability, Log, Position
@@ -21,6 +24,7 @@ from memlog.projector.sqlite import wrapped
 from memlog.query import provenance
 from memlog.query.filters import Filters
 from memlog.query.provenance import QuarantinedLine, Stored
+from memlog.query.request import ids
 from memlog.query.search.expansion import check_neighbours
 from memlog.query.search.ranking import Ranking
 from memlog.query.search.search import Mode, Search, SearchResult, search
@@ -71,6 +75,10 @@ def _go_on() -> None:
 
 def _ignore_step(_: "WatchStep") -> None:
     pass
+
+
+EventLike = Event | dict[str, Any] | bytes
+"""An event as callers give it: a struct, its members, or a line of JSON."""
 
 
 class _Readings(TypedDict):
@@ -223,8 +231,8 @@ class Store:
         if "documents" in vars(self):
             self.documents.close()
 
-    def append(self, events: Iterable[Event | dict[str, Any] | bytes]) -> list[Position]:
-        """Append events (structs, dicts, or lines of JSON) and return where they stand, once durable.
+    def append(self, events: EventLike | Iterable[EventLike]) -> list[Position]:
+        """Append events (structs, dicts, or lines of JSON), or one, and return their positions, once durable.
 
         A position says what is odd about its event in `warnings`; where its id already names another event,
         as far as the read model knows, it says which in `conflict`.
@@ -235,6 +243,12 @@ class Store:
             Busy: another writer held the stream for too long.
             LogError: the log could not be written. Safe to try again with the same ids.
         """
+        if isinstance(events, Event | dict | bytes):
+            events = [events]
+        if isinstance(events, str) or not isinstance(events, Iterable):
+            raise BadInput(
+                f"{events!r} is no event", hint="give a struct such as memlog.Message, or a list of them"
+            )
         return self._log.append(events)
 
     def forget(
@@ -242,7 +256,7 @@ class Store:
         event_id: str | None = None,
         *,
         stream: str | None = None,
-        chat: tuple[str, str] | None = None,
+        chat: ChatName | None = None,
         memory: str | None = None,
         match: str | None = None,
         reason: str | None = None,
@@ -268,7 +282,7 @@ class Store:
         if len(asked) != 1:
             raise BadInput("one event, one chat, one memory, or one pattern is forgotten", hint="name one")
         if chat is not None:
-            return self._forgetting.chat(chat, reason, confirm)
+            return self._forgetting.chat(Chat.of(chat), reason, confirm)
         if memory is not None:
             return self._forgetting.memory(memory, reason, confirm)
         if match is not None:
@@ -409,16 +423,19 @@ class Store:
         *,
         k: int = 10,
         mode: Mode = "hybrid",
-        filters: Filters | None = None,
+        chat: ChatName | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
         min_similarity: float | None = None,
         is_raw: bool = False,
         explain: bool = False,
         expand: int = 0,
-        ranking: Ranking | None = None,
+        ranking: Ranking | Mapping[str, Any] | None = None,
         sync: bool = True,
     ) -> SearchResult:
         """The `k` messages, memories and documents that answer `text` best.
 
+        chat: `telegram:7` or (channel, chat_id): only of this conversation.
+        filters, ranking: or their fields in a dict.
         min_similarity: leave out what only meaning finds and is less similar; None for nothing.
         is_raw: the full text takes `text` as FTS5's own syntax.
         explain: say of each hit which side found it, and how.
@@ -429,17 +446,17 @@ class Store:
             16 new passages; what could not be done is named in the result.
 
         Raises:
-            BadInput: `is_raw`, and FTS5 does not understand it; no such `expand`.
+            BadInput: a value is not of its type or outside its bounds; FTS5 does not understand a raw text.
             DatabaseError: the read model cannot be read, nor made anew.
         """
-        check_neighbours(expand)
         started = time.perf_counter()
+        named = Filters.of(filters or {})
         asked = Search(
             text,
             k=k,
             mode=mode,
-            filters=filters or Filters(),
-            ranking=ranking or Ranking(),
+            filters=named if chat is None else replace(named, chat=Chat.of(chat)),
+            ranking=Ranking.of(ranking or {}),
             min_similarity=min_similarity,
             is_raw=is_raw,
             explain=explain,
@@ -464,7 +481,7 @@ class Store:
         self,
         text: str,
         *,
-        chat: tuple[str, str] | None = None,
+        chat: ChatName | None = None,
         max_tokens: int = 4000,
         counter: "Counter" = "model",
         form: "Form" = "text",
@@ -504,22 +521,22 @@ class Store:
 
         asked = Asking(
             text,
-            chat=chat,
+            chat=None if chat is None else Chat.of(chat),
             max_tokens=max_tokens,
             counter=counter,
             form=form,
             limit=limit,
             passages=passages,
             min_salience=min_salience,
-            exclude=frozenset(exclude),
+            exclude=ids(exclude),
             explain=explain,
         )
         return self._contexts.give(asked, record=record, sync=sync)
 
     def window(
         self,
-        channel: str,
-        chat_id: str,
+        chat: ChatName,
+        chat_id: str | None = None,
         *,
         last: int | None = None,
         tokens: int | None = None,
@@ -533,15 +550,15 @@ class Store:
         Raises:
             NotFound: the store has events, and none of this chat.
         """
-        chat = channel, chat_id
+        named = _chat_of(chat, chat_id)
         return self._read(
-            lambda db: window(db, chat, last=last, tokens=tokens, across_sessions=across_sessions)
+            lambda db: window(db, named, last=last, tokens=tokens, across_sessions=across_sessions)
         )
 
     def session_content(
         self,
-        channel: str,
-        chat_id: str,
+        chat: ChatName,
+        chat_id: str | None = None,
         *,
         last: int | None = None,
         tokens: int | None = None,
@@ -555,12 +572,12 @@ class Store:
         Raises:
             NotFound: the store has events, and none of this chat.
         """
-        chat = channel, chat_id
+        named = _chat_of(chat, chat_id)
         return self._read(
-            lambda db: session_content(db, chat, last=last, tokens=tokens, across_sessions=across_sessions)
+            lambda db: session_content(db, named, last=last, tokens=tokens, across_sessions=across_sessions)
         )
 
-    def sessions(self, chat: tuple[str, str] | None = None, *, all: bool = False) -> list[Session]:
+    def sessions(self, chat: ChatName | None = None, *, all: bool = False) -> list[Session]:
         """The current session of each chat, or of one (channel, chat_id); what began last comes first.
 
         all: their earlier sessions, too.
@@ -568,15 +585,17 @@ class Store:
         Raises:
             NotFound: the store has events, and none of this chat.
         """
-        return self._read(lambda db: sessions(db, chat, is_all=all))
+        named = None if chat is None else Chat.of(chat)
+        return self._read(lambda db: sessions(db, named, is_all=all))
 
-    def summaries(self, chat: tuple[str, str] | None = None) -> list[Summary]:
+    def summaries(self, chat: ChatName | None = None) -> list[Summary]:
         """Every summary, or those of one chat (channel, chat_id), in the order in which they were written.
 
         Raises:
             NotFound: the store has events, and none of this chat.
         """
-        return self._read(lambda db: summaries(db, chat))
+        named = None if chat is None else Chat.of(chat)
+        return self._read(lambda db: summaries(db, named))
 
     def get(self, name: str, *, stream: str | None = None, around: int = 0) -> Stored | None:
         """The event of the id `name`; else the one that says what the memory or the document (`source/file`)
@@ -647,6 +666,13 @@ class Store:
             return digest(db, content=content)
 
         return self._read_model.healed(taken)
+
+
+def _chat_of(chat: ChatName, chat_id: str | None) -> Chat:
+    """chat_id: given by callers of an older memlog, with the channel alone before it."""
+    if chat_id is None:
+        return Chat.of(chat)
+    return Chat.of((chat, chat_id) if isinstance(chat, str) else chat)
 
 
 def open(

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memlog.eventlog.chat import Chat
     from memlog.eventlog.errors import (
         BadInput,
         Busy,
@@ -97,6 +98,7 @@ __version__ = "0.1.0"
 
 # Imported on first use (PEP 562), so that `memlog append` does not pay for the search it does not run.
 _HOME = {
+    "Chat": "memlog.eventlog.chat",
     "Store": "memlog.service.store",
     "Stats": "memlog.service.stats",
     "Status": "memlog.service.status",
@@ -205,6 +207,7 @@ __all__ = [
     "Around",
     "BadInput",
     "Busy",
+    "Chat",
     "ChunkSizes",
     "Context",
     "Core",

@@ -1,16 +1,21 @@
 """What a context is made for, and what is found for it: a search among memories, and one among messages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
 
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import BadInput
 from memlog.projector.embedding import Embedder
 from memlog.projector.sqlite import Connection
-from memlog.query.chats import Chat, check_known
-from memlog.query.context.counting import Counter, check_counter
-from memlog.query.context.forms import FORMS, Form
+from memlog.query.chats import check_known
+from memlog.query.context.counting import Counter
+from memlog.query.context.forms import Form
 from memlog.query.filters import Filters
+from memlog.query.request import Reads, Request, ids
 from memlog.query.search.hits import Hit
 from memlog.query.search.search import Search, search
 from memlog.query.window import ORDER
@@ -30,12 +35,11 @@ _LOOKED_AT = 1000
 """Of a chat's newest messages so many are looked at for the one that asks."""
 
 
-@dataclass(frozen=True)
-class Asking:
+class Asking(Request, frozen=True):
     """What a context is made for.
 
     text: the current message.
-    chat: (channel, chat_id), whose window is given. Passages and summaries are then of it alone, facts and
+    chat: whose window is given. Passages and summaries are then of it alone, facts and
         memories of it or of no chat.
     max_tokens: of all that is printed in `form`, by `counter`.
     limit, passages: memories and passages at most.
@@ -48,33 +52,26 @@ class Asking:
     """
 
     text: str
-    chat: Chat | None = None
-    max_tokens: int = 4000
+    chat: Annotated[Chat, Reads(Chat.of)] | None = None
+    max_tokens: Annotated[int, msgspec.Meta(ge=0)] = 4000
     counter: Counter = "model"
     form: Form = "text"
-    limit: int = 5
-    passages: int = 20
-    min_salience: float = 0.3
-    exclude: frozenset[str] = field(default_factory=frozenset)
+    limit: Annotated[int, msgspec.Meta(ge=0)] = 5
+    passages: Annotated[int, msgspec.Meta(ge=0)] = 20
+    min_salience: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.3
+    exclude: Annotated[frozenset[str], Reads(ids)] = frozenset()
     explain: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no context can be made for."""
-        check_counter(self.counter)
-        if self.form not in FORMS:
-            raise BadInput(f"no form {self.form!r}", hint=f"one of {', '.join(FORMS)}")
-        for name in ("max_tokens", "limit", "passages"):
-            if getattr(self, name) < 0:
-                raise BadInput(f"{name} is {getattr(self, name)}", hint="a number from 0 on")
-        if not 0 <= self.min_salience <= 1:
-            raise BadInput(f"min_salience is {self.min_salience}", hint="a number from 0 to 1")
+        super().__post_init__()
         if not self.text.strip():
             raise BadInput("the message is empty", hint="say what the context is for")
 
     @property
     def chat_name(self) -> str | None:
         """`<channel>:<chat_id>`."""
-        return None if self.chat is None else ":".join(self.chat)
+        return None if self.chat is None else str(self.chat)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Literal, get_args
 
-from memlog.eventlog.errors import BadInput
 from memlog.eventlog.text import pieces
 from memlog.projector.tokens import count_tokens
 
@@ -27,16 +26,6 @@ _CHARACTERS = 16
 
 _CHINESE = r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]"
 _WORD = r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)++(?!\S)"
-
-
-def check_counter(counter: str) -> None:
-    """See that there is such a counter.
-
-    Raises:
-        BadInput: there is none of this name.
-    """
-    if counter not in COUNTERS:
-        raise BadInput(f"no counter {counter!r}", hint=f"one of {', '.join(COUNTERS)}")
 
 
 def weight(text: str, counter: Counter) -> float:

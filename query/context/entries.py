@@ -8,10 +8,10 @@ from typing import Literal
 
 import msgspec
 
+from memlog.eventlog.chat import Chat
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query import core, memories
-from memlog.query.chats import Chat
 from memlog.query.facts.facts import Topic
 from memlog.query.search.hits import Hit, LinePosition
 from memlog.query.summaries import Summary

@@ -3,13 +3,16 @@
 docs/search.md has the figures, with those of conversations 6 to 10 beside them.
 """
 
-import math
-from dataclasses import dataclass
-from typing import Literal
+import sys
+from typing import Annotated, Literal
+
+import msgspec
 
 from memlog.eventlog.errors import BadInput
+from memlog.query.request import Request
 
 Fusion = Literal["rrf", "convex"]
+Finite = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
 
 _POOLS: dict[Fusion, tuple[float, float]] = {"rrf": (1, 1.5), "convex": (4, 4)}
 """Of words and vectors so many times the depth are looked at, with their neighbours, before the cut. A sum of
@@ -19,8 +22,7 @@ _VECTORS_ALONE = 2.0
 """Of vectors that no words stand beside: with 1.5, R@10 is .01 lower, and of both together it is not."""
 
 
-@dataclass(frozen=True)
-class Ranking:
+class Ranking(Request, frozen=True):
     """How the two sides of a search are ranked and joined.
 
     fusion: `rrf` joins the sides by rank, `convex` adds their scores, each scaled to 0 to 1.
@@ -37,25 +39,19 @@ class Ranking:
     """
 
     fusion: Fusion = "rrf"
-    rank_constant: float = 10.0
-    text_weight: float = 1.0
-    vector_weight: float = 0.5
-    depth: int = 50
+    rank_constant: Finite = 10.0
+    text_weight: Finite = 1.0
+    vector_weight: Finite = 0.5
+    depth: Annotated[int, msgspec.Meta(ge=1)] = 50
     context: bool = True
     priors: bool = True
     salience: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what no list can be ranked by."""
-        if self.fusion not in ("rrf", "convex"):
-            raise BadInput(f"fusion is {self.fusion!r}", hint="rrf or convex")
-        weights = (self.text_weight, self.vector_weight)
-        if not all(map(_counts, weights)) or not any(weights):
-            raise BadInput(f"the weights are {weights}", hint="numbers from 0 on, not both 0")
-        if not _counts(self.rank_constant):
-            raise BadInput(f"the rank constant is {self.rank_constant}", hint="a number from 0 on")
-        if self.depth < 1:
-            raise BadInput(f"the depth is {self.depth}", hint="at least 1")
+        super().__post_init__()
+        if not (self.text_weight or self.vector_weight):
+            raise BadInput("text_weight and vector_weight are both 0", hint="one of them must count")
 
     def text_pool(self, k: int) -> int:
         """How many candidates of the full text are looked at where `k` hits are asked for."""
@@ -72,7 +68,3 @@ class Ranking:
     def cut(self, k: int) -> int:
         """How many candidates a side gives where `k` hits are asked for."""
         return max(self.depth, k) if self.fusion == "rrf" else self.text_pool(k)
-
-
-def _counts(number: float) -> bool:
-    return 0 <= number < math.inf

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -12,9 +12,10 @@ from memlog.projector import vectors
 from memlog.projector.embedding import Embedder, can_read
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction, why_no_vectors
 from memlog.query.filters import Filters
+from memlog.query.request import Reads, Request
 from memlog.query.search import candidates, text_side, vector_side
 from memlog.query.search.candidates import SCORE_DIGITS, Candidate, Ref, Scores
-from memlog.query.search.expansion import around
+from memlog.query.search.expansion import MAX_NEIGHBOURS, around
 from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
 from memlog.query.search.held_vectors import HeldVectors
 from memlog.query.search.hits import Evidence, Hit, hit_of
@@ -47,7 +48,7 @@ class SearchResult(msgspec.Struct, kw_only=True):
     took_ms: float
 
 
-class Search(msgspec.Struct, frozen=True, dict=True):
+class Search(Request, frozen=True, dict=True):
     """What is looked for, and how.
 
     k: how many hits at most.
@@ -58,14 +59,14 @@ class Search(msgspec.Struct, frozen=True, dict=True):
     """
 
     text: str
-    k: int = 10
+    k: Annotated[int, msgspec.Meta(ge=0)] = 10
     mode: Mode = "hybrid"
-    filters: Filters = msgspec.field(default_factory=Filters)
-    ranking: Ranking = msgspec.field(default_factory=Ranking)
+    filters: Annotated[Filters, Reads(Filters.of)] = Filters()
+    ranking: Annotated[Ranking, Reads(Ranking.of)] = Ranking()
     min_similarity: float | None = None
     is_raw: bool = False
     explain: bool = False
-    expand: int = 0
+    expand: Annotated[int, msgspec.Meta(ge=0, le=MAX_NEIGHBOURS)] = 0
 
     @cached_property
     def question(self) -> Question:

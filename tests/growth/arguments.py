@@ -142,7 +142,6 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "eventlog.streams.belongs_in": lambda world: {"event": world.message},
     "projector.analysis.first_place": lambda world: {"marks": world.marks},
     "projector.languages.stems": lambda world: {"latin": ("finnish",)},
-    "query.context.entries.window_entries": lambda world: {"messages": []},
     "query.context.unseen.shown": lambda world: {"escape": json_escape},
     "query.facts.ordinals.ordinal_at": lambda world: {"place": 0},
     "query.likely_memories.likely_memories": lambda world: {"lengths": (1, 10_000)},

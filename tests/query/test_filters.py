@@ -251,14 +251,14 @@ BY_SHARE: dict[str, tuple[Callable[[], Filters], float]] = {
     "a role of most": (lambda: Filters(role="user"), 0.97),
     "since a time before most": (lambda: Filters(since=DAY.format(2)), 0.96),
     "a chat of 10 %": (lambda: Filters(chat=("x", "c10")), 0.1),
-    "a time of 10 %": (lambda: Filters(since=DAY.format(9), until=DAY.format(11) + "T12"), 0.1),
+    "a time of 10 %": (lambda: Filters(since=DAY.format(9), until=DAY.format(11) + "T12:00"), 0.1),
     "a chat of 1 %": (lambda: Filters(chat=("x", "c1")), 0.01),
-    "a time of 1 %": (lambda: Filters(since=DAY.format(7), until=DAY.format(7) + "T06"), 0.01),
-    "a role and a time of 1 %": (lambda: Filters(role="user", until=DAY.format(1) + "T06"), 0.01),
+    "a time of 1 %": (lambda: Filters(since=DAY.format(7), until=DAY.format(7) + "T06:00"), 0.01),
+    "a role and a time of 1 %": (lambda: Filters(role="user", until=DAY.format(1) + "T06:00"), 0.01),
     "a chat of 0.1 %": (lambda: Filters(chat=("x", "c0.1")), 0.001),
     "a role of 0.2 %": (lambda: Filters(role="tool"), 0.002),
     "a chat, a role and a time of 0.1 %": (
-        lambda: Filters(chat=("x", "c10"), role="user", until=DAY.format(1) + "T06"),
+        lambda: Filters(chat=("x", "c10"), role="user", until=DAY.format(1) + "T06:00"),
         0.001,
     ),
     "a time of 0.1 %": (
