@@ -58,9 +58,7 @@ class _Time(_Text):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
         text = super().convert(value, param, ctx)
         try:
-            return timestamps.normalised(
-                f"{text}T00:00:00" if len(text) == len("2026-02-24") else text, naive_is_utc=True
-            )
+            return timestamps.of_day_or_time(text)
         except ValueError:
             self.fail(f"{value!r} is no time such as 2026-02-24 or 2026-02-24T10:15:00Z", param, ctx)
 

@@ -35,8 +35,7 @@ class Chat(tuple[str, str]):
         """
         if isinstance(name, cls):
             return name
-        parts = name.split(":", 1) if isinstance(name, str) else name
-        is_pair = isinstance(parts, list | tuple) and len(parts) == len(("channel", "chat_id"))
-        if not is_pair or not all(isinstance(part, str) and part for part in parts):
-            raise BadInput(f"chat is {name!r}", hint="a text such as telegram:7, or (channel, chat_id)")
-        return cls((parts[0], parts[1]))
+        match name.split(":", 1) if isinstance(name, str) else name:
+            case (str(channel), str(chat_id)) if channel and chat_id:
+                return cls((channel, chat_id))
+        raise BadInput(f"chat is {name!r}", hint="a text such as telegram:7, or (channel, chat_id)")

@@ -97,7 +97,7 @@ def generation(fd: int) -> int | None:
         return None
     import fcntl
 
-    size = 8 if sys.maxsize > 2**32 else 4  # of a C long, which the request's number holds
+    size = 8 if sys.maxsize > 2**32 else 4  # bytes of a C long: part of the number of the request
     try:
         found = fcntl.ioctl(fd, 2 << 30 | size << 16 | ord("v") << 8 | 1, bytes(size))
     except OSError:

@@ -60,6 +60,16 @@ def normalised(text: str, *, naive_is_utc: bool) -> str:
     return _written(utc)
 
 
+def of_day_or_time(text: str) -> str:
+    """A day, or an RFC 3339 time, as memlog writes times: a day is its first moment, no offset means UTC.
+
+    Raises:
+        ValueError: `text` is neither.
+    """
+    is_day = len(text) == len("2026-02-24")
+    return normalised(f"{text}T00:00:00" if is_day else text, naive_is_utc=True)
+
+
 def day(text: str) -> str:
     """`text`, a date of the calendar in the one form that sorts as text: 2026-02-24.
 

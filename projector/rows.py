@@ -42,7 +42,7 @@ def upsert(db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by
     db.execute(_upsertion(table, tuple(row), tuple(key), newer_by), row)
 
 
-# The columns of a table are many, and most statements are made once for each event.
+# One event needs several statements, and each joins the names of up to twenty columns.
 
 
 @lru_cache

@@ -58,8 +58,7 @@ def written_time(time: str | datetime) -> str:
     if isinstance(time, datetime):
         time = (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
     try:
-        is_day = len(time) == len("2026-02-24")
-        return timestamps.normalised(f"{time}T00:00:00" if is_day else time, naive_is_utc=True)
+        return timestamps.of_day_or_time(time)
     except (TypeError, ValueError) as error:
         hint = "a datetime, or a text such as 2026-02-24 or 2026-02-24T10:15:00Z"
         raise BadInput(f"{time!r} is no time", hint=hint) from error

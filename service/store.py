@@ -521,7 +521,7 @@ class Store:
 
         asked = Asking(
             text,
-            chat=None if chat is None else Chat.of(chat),
+            chat=_named(chat),
             max_tokens=max_tokens,
             counter=counter,
             form=form,
@@ -585,7 +585,7 @@ class Store:
         Raises:
             NotFound: the store has events, and none of this chat.
         """
-        named = None if chat is None else Chat.of(chat)
+        named = _named(chat)
         return self._read(lambda db: sessions(db, named, is_all=all))
 
     def summaries(self, chat: ChatName | None = None) -> list[Summary]:
@@ -594,7 +594,7 @@ class Store:
         Raises:
             NotFound: the store has events, and none of this chat.
         """
-        named = None if chat is None else Chat.of(chat)
+        named = _named(chat)
         return self._read(lambda db: summaries(db, named))
 
     def get(self, name: str, *, stream: str | None = None, around: int = 0) -> Stored | None:
@@ -666,6 +666,10 @@ class Store:
             return digest(db, content=content)
 
         return self._read_model.healed(taken)
+
+
+def _named(chat: ChatName | None) -> Chat | None:
+    return None if chat is None else Chat.of(chat)
 
 
 def _chat_of(chat: ChatName, chat_id: str | None) -> Chat:

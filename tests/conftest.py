@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-# Else numpy starts threads in each process of the tests that imports it, and these turn idly for a while.
+# Without it numpy starts threads in each test process that imports it, and they spin while idle.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import memlog

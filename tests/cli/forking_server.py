@@ -90,7 +90,7 @@ if __name__ == "__main__":
     given = socket.socket(fileno=int(sys.argv[1]))
     serve(accepted(given) if given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) else given)
     code = _exit_code()
-    # As Python ends, but that it would take longer than all else to free each module.
+    # What Python does at exit, without freeing each module, which takes longer than the command.
     atexit._run_exitfuncs()
     gc.collect()
     sys.stdout.flush()

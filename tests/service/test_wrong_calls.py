@@ -1,4 +1,4 @@
-"""What a Python caller passes wrongly: accepted where its meaning is clear, else refused by name."""
+"""Arguments of the wrong form: memlog accepts those with one meaning, and names the others in an error."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone

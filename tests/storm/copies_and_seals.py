@@ -39,7 +39,7 @@ _PAUSE = 0.02  # the writers make a segment in less, so the two steps of a copy 
 
 
 def run(count: int, seed: int, of_a_store: int = 20) -> Counter[str]:
-    """Verify `count` times; each alarm is counted under what it says.
+    """Verify `count` times, and count the alarms by their message.
 
     of_a_store: after so many a new one is begun.
     """
