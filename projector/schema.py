@@ -13,14 +13,27 @@ from memlog.projector.tokens import VOCABULARY_SHA256
 
 @cache
 def schema() -> str:
-    """The SQL text of schema.sql."""
+    """The SQL text of schema.sql, with its comments."""
     return shipped("schema.sql")
+
+
+def statements() -> tuple[str, ...]:
+    """The SQL statements of schema.sql, each on one line, without comments."""
+    return _split(schema())
+
+
+@cache
+def _split(sql: str) -> tuple[str, ...]:
+    """Knows nothing of quotes: no literal in schema.sql may hold `;`, `--` or a run of spaces."""
+    code = "\n".join(row.partition("--")[0] for row in sql.splitlines())
+    on_one_line = (" ".join(statement.split()) for statement in code.split(";"))
+    return tuple(statement for statement in on_one_line if statement)
 
 
 def projection_id(sizes: ChunkSizes) -> str:
     """A hash over all that shapes rows beside the log, 16 hex digits. Another one is another read model."""
     shapes = (
-        schema(),
+        *statements(),
         f"line {line.VERSION}, upcast {upcast.VERSION}, handlers {handlers.VERSION}",
         f"analyzer {analysis.VERSION}, snowball {languages.snowball_version()}",
         f"chunker {chunking.VERSION}, {sizes.window} tokens, {sizes.overlap} overlap",
@@ -32,7 +45,7 @@ def projection_id(sizes: ChunkSizes) -> str:
 
 def create_tables(db: Connection, sizes: ChunkSizes) -> None:
     """Make all tables in an empty file, with the indexes that handlers need and no others."""
-    for statement in _statements():
+    for statement in statements():
         if not _can_wait(statement):
             db.execute(statement)
     db.execute("INSERT INTO meta VALUES ('projection_id', ?)", (projection_id(sizes),))
@@ -40,7 +53,7 @@ def create_tables(db: Connection, sizes: ChunkSizes) -> None:
 
 def create_indexes(db: Connection) -> None:
     """Make the indexes, after the rows: cheaper than keeping them while millions arrive."""
-    for statement in _statements():
+    for statement in statements():
         if _can_wait(statement):
             db.execute(statement)
 
@@ -49,11 +62,6 @@ def stored_projection_id(db: Connection) -> str | None:
     """The projection id that a read model was made with."""
     row = db.execute("SELECT value FROM meta WHERE name = 'projection_id'").fetchone()
     return row[0] if row else None
-
-
-def _statements() -> list[str]:
-    code = "\n".join(row.partition("--")[0] for row in schema().splitlines())
-    return [statement.strip() for statement in code.split(";") if statement.strip()]
 
 
 _OF_HANDLERS = (

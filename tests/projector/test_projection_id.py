@@ -1,5 +1,7 @@
 """What shapes rows beside the log is in the projection id; nothing else is."""
 
+import re
+
 import pytest
 
 import memlog
@@ -38,6 +40,40 @@ def test_a_change_of_what_shapes_rows_makes_another_generation(what, monkeypatch
         "the read model was made with other chunk sizes, or by another memlog: "
         "built one from the log (1 events)"
     ]
+
+
+def test_a_comment_or_a_line_break_in_the_schema_rebuilds_nothing(monkeypatch, tmp_path):
+    other = OLD_SCHEMA.replace("-- A row per", "-- One row for each").replace(",\n    ", ",\n\n\t")
+    other = re.sub("  --.*", "", other)
+    assert len(other) < len(OLD_SCHEMA)
+    told = []
+    with memlog.open(tmp_path, notify=told.append) as store:
+        store.append([memlog.MemorySaved(content="tea")])
+        store.project(embed=False)
+        before = store.status()
+        monkeypatch.setattr(schema, "schema", lambda: other)
+        after = store.status()
+    assert (after.projection_id, after.generation) == (before.projection_id, before.generation)
+    assert told == []
+
+
+def test_a_change_of_any_statement_changes_the_projection_id(monkeypatch):
+    statements = schema.statements()
+    ids = {schema.projection_id(ChunkSizes())}
+    for number, statement in enumerate(statements):
+        changed = (*statements[:number], f"{statement} STRICT", *statements[number + 1 :])
+        monkeypatch.setattr(schema, "statements", lambda changed=changed: changed)
+        ids.add(schema.projection_id(ChunkSizes()))
+    assert len(ids) == 1 + len(statements)
+
+
+def test_no_literal_in_the_schema_looks_like_a_comment_or_the_end_of_a_statement():
+    """`schema.statements` knows nothing of quotes."""
+    found = re.findall(r"""--.*|'[^']*'|"[^"]*"|;""", OLD_SCHEMA)
+    literals = [text for text in found if text[0] in "'\""]
+    assert "'$.model'" in literals
+    assert [text for text in literals if text != " ".join(text.split()) or "--" in text or ";" in text] == []
+    assert found.count(";") == len(schema.statements())
 
 
 @pytest.mark.parametrize("sizes", [ChunkSizes(401, 80), ChunkSizes(400, 81)])
