@@ -13,7 +13,7 @@ import msgspec
 from memlog.eventlog.errors import Busy, DatabaseError
 from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import shown
-from memlog.projector import catchup, passages, schema, sqlite, vectors
+from memlog.projector import catchup, passages, schema, sqlite, vectors, versions
 from memlog.projector.cache import VectorCache, cache_file
 from memlog.projector.catchup import Bounds, CatchUp, Progress
 from memlog.projector.chunking import ChunkSizes
@@ -260,11 +260,11 @@ class Projector:
         try:
             db = self.live()
             with wrapped("the read model"):
-                standing = schema.stored_projection_id(db)
+                standing = versions.stored_projection_id(db)
         except DatabaseError as error:
             self.close()
             return f"the read model could not be read ({error.message})"
-        if standing != schema.projection_id(self.sizes):
+        if standing != versions.projection_id(self.sizes):
             self.close()
             return "the read model was made with other chunk sizes, or by another memlog"
         return None
@@ -410,7 +410,8 @@ def build(
         DatabaseError: a row refers to one that is not there.
     """
     with transaction(db):
-        schema.create_tables(db, sizes)
+        schema.create_tables(db)
+        versions.store_projection_id(db, sizes)
         report = catchup.catch_up(db, log, sizes, bounds=bounds, progress=progress)
         schema.create_indexes(db)
     dangling = db.execute("PRAGMA foreign_key_check").fetchone()

@@ -9,7 +9,7 @@ from memlog.eventlog.checking import LogCheck, check_log
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.locks import locked_if_there
 from memlog.eventlog.streams import segments_of
-from memlog.projector import passages, schema
+from memlog.projector import passages, versions
 from memlog.projector.cache import check_cache, count_unused
 from memlog.projector.catchup import Progress
 from memlog.projector.sqlite import wrapped
@@ -69,8 +69,8 @@ def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
     try:
         db = projector.live(read_only=read_model.is_read_only)
         with wrapped("the read model"):
-            standing = schema.stored_projection_id(db)
-        if standing != schema.projection_id(projector.sizes):
+            standing = versions.stored_projection_id(db)
+        if standing != versions.projection_id(projector.sizes):
             why = "the read model was made with other chunk sizes, or by another memlog"
             return msgspec.structs.replace(NOT_COMPARED, notes=[f"{why}: not compared"])
         if read_model.is_only_read:

@@ -6,7 +6,7 @@ import pytest
 
 import memlog
 from memlog.eventlog import line, upcast
-from memlog.projector import analysis, budget, chunking, handlers, schema
+from memlog.projector import analysis, budget, chunking, handlers, schema, versions
 from memlog.projector.chunking import ChunkSizes
 
 OLD_SCHEMA = schema.schema()
@@ -20,7 +20,7 @@ CHANGES = {
     "the chunker": (chunking, "VERSION", 99),
     "the budget of a text": (budget, "LONGEST_STRUCTURED", 99),
     "the budget of names": (budget, "LONGEST_NAMES", 99),
-    "the vocabulary": (schema, "VOCABULARY_SHA256", "0" * 64),
+    "the vocabulary": (versions, "VOCABULARY_SHA256", "0" * 64),
 }
 
 
@@ -59,11 +59,11 @@ def test_a_comment_or_a_line_break_in_the_schema_rebuilds_nothing(monkeypatch, t
 
 def test_a_change_of_any_statement_changes_the_projection_id(monkeypatch):
     statements = schema.statements()
-    ids = {schema.projection_id(ChunkSizes())}
+    ids = {versions.projection_id(ChunkSizes())}
     for number, statement in enumerate(statements):
         changed = (*statements[:number], f"{statement} STRICT", *statements[number + 1 :])
         monkeypatch.setattr(schema, "statements", lambda changed=changed: changed)
-        ids.add(schema.projection_id(ChunkSizes()))
+        ids.add(versions.projection_id(ChunkSizes()))
     assert len(ids) == 1 + len(statements)
 
 
@@ -78,7 +78,7 @@ def test_no_literal_in_the_schema_looks_like_a_comment_or_the_end_of_a_statement
 
 @pytest.mark.parametrize("sizes", [ChunkSizes(401, 80), ChunkSizes(400, 81)])
 def test_each_size_of_a_chunk_is_in_the_projection_id(sizes):
-    assert schema.projection_id(sizes) != schema.projection_id(ChunkSizes())
+    assert versions.projection_id(sizes) != versions.projection_id(ChunkSizes())
 
 
 def test_chunks_are_counted_with_the_shipped_vocabulary_whatever_the_model(tmp_path):
