@@ -72,7 +72,7 @@ CREATE TABLE quarantine (
     offset   INTEGER NOT NULL,
     length   INTEGER NOT NULL,
     line     INTEGER NOT NULL,
-    reason   TEXT NOT NULL,     -- memlog.eventlog.line.Reason
+    reason   TEXT NOT NULL,     -- memlog.eventlog.errors.LineFault
     sha256   BLOB,              -- of the line; null where it was too long to be loaded
     PRIMARY KEY (stream, segment, offset)
 ) WITHOUT ROWID;
