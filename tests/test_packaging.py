@@ -2,6 +2,7 @@
 
 import ast
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,26 @@ def test_imports_follow_the_arrow(folder):
     allowed = set(FOLDERS[: FOLDERS.index(folder) + 1])
     for path in (ROOT / folder).rglob("*.py"):
         assert set(imported(path)) & set(FOLDERS) <= allowed, path
+
+
+def test_no_module_below_the_command_line_imports_itself_by_way_of_others():
+    """Imports within functions count, too."""
+    modules = {
+        "memlog." + ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for folder in FOLDERS[:-1]
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    graph = {
+        module: {
+            name if (name := f"{node.module}.{alias.name}") in modules else str(node.module)
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for module, path in modules.items()
+    }
+    assert len(graph["memlog.eventlog.log"]) > 10
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the modules
 
 
 def test_only_the_command_line_reads_the_environment():

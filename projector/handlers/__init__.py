@@ -32,7 +32,7 @@ from memlog.eventlog.events import (
     SourceRemoved,
     SummaryWritten,
 )
-from memlog.eventlog.streams import CONVERSATIONS
+from memlog.eventlog.layout import CONVERSATIONS
 from memlog.projector import budget, fulltext, passages, schema
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers import (
