@@ -14,6 +14,7 @@ from memlog.eventlog.errors import (
     Busy,
     DatabaseError,
     EmbeddingError,
+    ErrorCode,
     LogError,
     MemlogError,
     NotFound,
@@ -60,7 +61,7 @@ _NOT_LOADED = "failed to map segment from shared object"
 class Failure(msgspec.Struct):
     """An error as programs read it."""
 
-    code: str
+    code: ErrorCode
     message: str
     hint: str
     retryable: bool

@@ -8,30 +8,29 @@ import click
 from memlog.cli.output import json_option, print_json, printable
 from memlog.cli.settings import Settings
 from memlog.cli.settings_file import text_with_defaults
-from memlog.eventlog import disk, log_format, privacy
+from memlog.eventlog import disk, layout, log_format, privacy
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import make_path
-from memlog.eventlog.store_folder import LOG, SETTINGS_FILE
-from memlog.eventlog.streams import FORMAT, shown
+from memlog.eventlog.streams import shown
 
-_GITIGNORE = """\
+_GITIGNORE = f"""\
 # The log is the store; memlog makes the rest anew.
-/model/
-/cache/
-/writers/
+/{layout.MODEL}/
+/{layout.CACHE}/
+/{layout.WRITERS}/
 /*.lock
-/watermarks.jsonl
+/{layout.WATERMARKS}
 """
 # Git's patterns cannot say "no writer" otherwise than by saying all that a plain name may hold.
 _DAY = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 _GITATTRIBUTES = f"""\
 # The log's checksums are of its bytes: no line ending may change.
-/log/** -text
+/{layout.LOG}/** -text
 # Segments without a writer's name, of an older memlog, are the only ones that two copies may both append to.
-/log/**/{_DAY}.jsonl merge=union
-/log/**/{_DAY}.[0-9][0-9][0-9][0-9].jsonl merge=union
+/{layout.LOG}/**/{_DAY}.jsonl merge=union
+/{layout.LOG}/**/{_DAY}.[0-9][0-9][0-9][0-9].jsonl merge=union
 """
-_OF_GIT = {".gitignore": _GITIGNORE, ".gitattributes": _GITATTRIBUTES}
+_OF_GIT = {layout.GITIGNORE: _GITIGNORE, layout.GITATTRIBUTES: _GITATTRIBUTES}
 
 
 @click.command()
@@ -68,12 +67,12 @@ def init(ctx: click.Context, as_json: bool) -> None:
 def _made(store: Path) -> list[str]:
     """Makes what is missing, and returns its names."""
     made = []
-    if not (store / LOG).is_dir():
-        make_path(store / LOG)
-        made.append(LOG)
-    if log_format.claim(store / LOG):
-        made.append(f"{LOG}/{FORMAT}")
-    files = {SETTINGS_FILE: text_with_defaults(), **_OF_GIT}
+    if not (store / layout.LOG).is_dir():
+        make_path(store / layout.LOG)
+        made.append(layout.LOG)
+    if log_format.claim(store / layout.LOG):
+        made.append(f"{layout.LOG}/{layout.FORMAT}")
+    files = {layout.SETTINGS: text_with_defaults(), **_OF_GIT}
     return made + [name for name, text in files.items() if _is_made(store / name, text)]
 
 

@@ -15,6 +15,7 @@ from memlog.cli.types import CHAT, TEXT, TIME, count
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.following import Follower, looks
+from memlog.eventlog.layout import LOG
 from memlog.eventlog.reading import (
     Entry,
     accepted,
@@ -24,7 +25,7 @@ from memlog.eventlog.reading import (
     todays_members,
     why_bad,
 )
-from memlog.eventlog.store_folder import LOG, check_store
+from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.streams import Segment, segments_of
 
 

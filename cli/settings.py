@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from memlog.cli.types import FOLDER, PROJECT, SECONDS, UNIT
+from memlog.eventlog import layout
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.store_folder import SETTINGS_FILE
 
 Origin = Literal["option", "environment", "memlog.toml", "default"]
 
@@ -253,7 +253,7 @@ def projects_folder() -> Path:
 
 
 def _read_file(store: Path) -> dict[str, Any]:
-    path = store / SETTINGS_FILE
+    path = store / layout.SETTINGS
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

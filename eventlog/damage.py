@@ -3,8 +3,8 @@
 import re
 from collections import deque
 from collections.abc import Iterator
-from typing import Literal
 
+from memlog.eventlog.errors import LineFault
 from memlog.eventlog.events import TYPES
 
 MAX_LINE = 16 * 1024 * 1024
@@ -14,28 +14,10 @@ MAX_DEPTH = 64
 """Of objects and lists within each other. A limit of memlog's own: a parser's depends on the caller's stack,
 and a rebuild could quarantine what a catch-up did not."""
 
-Reason = Literal[
-    "bad_crc",  # the line has a crc that does not match its bytes
-    "missing_crc",  # the line has `at`, so memlog wrote it, but no crc
-    "conflict_marker",  # git could not merge two versions of the file, and wrote both
-    "torn",  # the beginning of an object: a writer was killed
-    "not_json",
-    "not_utf8",
-    "lone_surrogate",  # an escape such as \ud800 that is no character
-    "too_long",
-    "too_deep",
-    "duplicate_key",  # an object says two things under one name, and readers differ in which they take
-    "invalid",  # JSON, but members are missing or of the wrong type
-    "unknown_type",  # of a newer memlog or another tool; no damage
-    "newer_version",  # of a newer memlog; no damage
-    "wrong_stream",
-]
-"""Why a line is quarantined."""
-
-DAMAGE: tuple[Reason, ...] = ("bad_crc", "missing_crc", "conflict_marker")
+DAMAGE: tuple[LineFault, ...] = ("bad_crc", "missing_crc", "conflict_marker")
 """The reasons that say that the bytes of a segment are not those that were written to it."""
 
-HINTS: dict[Reason, str] = {
+HINTS: dict[LineFault, str] = {
     "bad_crc": "the bytes are not those that were written; in an input, leave `at` and `crc` out",
     "torn": "a line is one whole JSON object",
     "not_json": "a line is one JSON object (https://jsonlines.org)",
@@ -58,9 +40,9 @@ HINTS: dict[Reason, str] = {
 class BadLine(Exception):
     """A line that cannot be projected. `detail` is for people, and differs between library versions."""
 
-    def __init__(self, reason: Reason, detail: str = "") -> None:
+    def __init__(self, reason: LineFault, detail: str = "") -> None:
         super().__init__(detail or reason)
-        self.reason: Reason = reason
+        self.reason: LineFault = reason
         self.detail = detail
 
 

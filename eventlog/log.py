@@ -23,10 +23,10 @@ from memlog.eventlog.draft import Draft, FindStream, draft, redactions_of
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.events import Event
 from memlog.eventlog.folders import entered, sync_folder
+from memlog.eventlog.layout import LOG, SEALS
 from memlog.eventlog.precedence import CAP, next_precedence
 from memlog.eventlog.seals.reading import SealWatch
 from memlog.eventlog.streams import (
-    SEALS,
     SegmentName,
     by_writer,
     current_segments,
@@ -84,7 +84,7 @@ class Log:
         on_stored: OnStored | None = None,
     ) -> None:
         self.store = store
-        self.path = store / "log"
+        self.path = store / LOG
         self.durability: Durability = durability
         self._lock_timeout = lock_timeout
         self._find_stream = find_stream
@@ -387,7 +387,7 @@ class Log:
         # A clock that goes back some seconds at midnight begins no segment.
         is_of_today = now[:10] == day or now[:10] < day <= timestamps.shifted(now, CAP)[:10]
         has_room = is_of_today and place.status.st_size < SEGMENT_BYTES
-        return has_room and not self._seals.is_sealed(stream, place.segment)
+        return has_room and not self._seals.is_sealed(stream, place.segment.filename, place.segment.writer)
 
     def _sealed(
         self,

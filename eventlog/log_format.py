@@ -7,7 +7,7 @@ from pathlib import Path
 from memlog.eventlog import disk, locks, privacy
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import make_path
-from memlog.eventlog.streams import FORMAT
+from memlog.eventlog.layout import FORMAT
 from memlog.eventlog.writing import check_regular, overwrite_all
 
 NUMBER = 2

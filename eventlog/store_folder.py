@@ -4,14 +4,12 @@ from pathlib import Path
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import NotFound
-
-LOG = "log"
-SETTINGS_FILE = "memlog.toml"
+from memlog.eventlog.layout import LOG, SETTINGS
 
 
 def check_store(folder: Path) -> None:
     """Raises NotFound where `folder` is no store: it has neither a log nor a settings file."""
-    if not any(_exists(folder / name) for name in (LOG, SETTINGS_FILE)):
+    if not any(_exists(folder / name) for name in (LOG, SETTINGS)):
         # Imported here: most folders are stores, and the settings import this module.
         from memlog.eventlog.streams import shown
 

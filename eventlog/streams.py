@@ -18,20 +18,14 @@ import msgspec
 from memlog.eventlog import disk, events
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import ConversationEvent, Event, Redacted
-
-CONVERSATIONS = "conversations"
-FORMAT = "FORMAT"
-"""The file beside the streams that names the log's format; see `memlog.eventlog.log_format`."""
-SEALS = "seals.jsonl"
-"""The file of seals beside the streams of an older memlog; see `memlog.eventlog.seals`."""
+from memlog.eventlog.layout import CONVERSATIONS, FORMAT, WRITER, is_seals_file
 
 _NAME_LIMIT = 255  # bytes, on every file system in use
 _PROJECT_HINT = "a project has a name, such as work or anna"
 _FOLDER_LIMIT = 120
 _FOLDER_HEAD = 80
-_WRITER = "[a-z][a-z2-7]{5}"
 _SEGMENT = re.compile(
-    rf"(\d{{4}}-\d\d-\d\d)(?:\.({_WRITER}))?(?:\.(\d{{4}}|[1-9]\d{{4,17}}))?\.jsonl", re.ASCII
+    rf"(\d{{4}}-\d\d-\d\d)(?:\.({WRITER}))?(?:\.(\d{{4}}|[1-9]\d{{4,17}}))?\.jsonl", re.ASCII
 )
 _CONVERSATION = rf"{CONVERSATIONS}/[^/\x00-\x1f\x7f]*_[^/\x00-\x1f\x7f]*"
 _SHORTENED = rf".{{{_FOLDER_HEAD}}}~[0-9a-f]{{16}}"
@@ -241,8 +235,8 @@ def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
 
     Links, devices and files of other names are never read: they are the second list, without hidden ones.
     """
-    # Here: sealing itself needs the names of this module.
-    from memlog.eventlog.seals.losses import sealed_bytes
+    # Imported here, as in segments_in: an append lists no segments.
+    from memlog.eventlog.seals.lengths import sealed_bytes
 
     segments: list[Segment] = []
     folders, strangers = _stream_folders(log)
@@ -257,7 +251,7 @@ def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
 def segments_in(log: Path, stream: str) -> list[Segment]:
     """The segments of one stream, as in `segments_of`; none where its folder is gone, or is a link."""
     from memlog.eventlog.folders import entered
-    from memlog.eventlog.seals.losses import sealed_bytes
+    from memlog.eventlog.seals.lengths import sealed_bytes
 
     try:
         with entered(log, stream) as folders:
@@ -280,31 +274,6 @@ def _segments(
         return gets_lines and (stream, name.filename) not in sealed
 
     return [Segment(log, stream, name, is_open(name)) for name in names]
-
-
-def is_writer(name: str) -> bool:
-    """Whether this is the name of a writer, so that it can be part of a segment's."""
-    segment = SegmentName.parse(f"2026-02-24.{name}.jsonl")
-    return segment is not None and segment.writer == name
-
-
-def seals_file(writer: str) -> str:
-    """The name of the file with the seals that a writer made."""
-    return f"seals.{writer}.jsonl" if writer else SEALS
-
-
-def seals_files(log: Path) -> list[str]:
-    """The names of all files with seals in `log`, sorted; none where there is no such folder."""
-    try:
-        with disk.entries(log) as entries:
-            return sorted(entry.name for entry in entries if _is_seals_file(entry.name))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _is_seals_file(name: str) -> bool:
-    writer = name.removeprefix("seals.").removesuffix(".jsonl")
-    return name == SEALS or (is_writer(writer) and name == seals_file(writer))
 
 
 def may_be_stream(folder: str) -> bool:
@@ -334,7 +303,7 @@ def _stream_folders(log: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
     if not disk.is_folder(log):
         return [], []
     tops, others = _subfolders(log)
-    strangers = [path for path in others if path.name != FORMAT and not _is_seals_file(path.name)]
+    strangers = [path for path in others if path.name != FORMAT and not is_seals_file(path.name)]
     streams = [(path.name, path) for path in tops if path.name != CONVERSATIONS]
     if log / CONVERSATIONS in tops:
         chats, unread = _subfolders(log / CONVERSATIONS)

@@ -3,8 +3,9 @@
 import re
 from pathlib import Path
 
+from memlog.eventlog.layout import CONVERSATIONS, FORMAT
 from memlog.eventlog.seals.held import held_by, size_of
-from memlog.eventlog.streams import CONVERSATIONS, FORMAT, SegmentName, shown
+from memlog.eventlog.streams import SegmentName, shown
 from memlog.eventlog.writers import name_from
 
 _CONFLICT_COPY = re.compile(

@@ -13,10 +13,9 @@ import msgspec
 from memlog.eventlog import copy_files, disk
 from memlog.eventlog.copy_files import decoded, line_of, lines_about, lines_in
 from memlog.eventlog.erasures import Span
+from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.segment import Fingerprint, fingerprint
 from memlog.eventlog.writing import overwrite_all
-
-FILE = "watermarks.jsonl"
 
 Name = tuple[str, str]
 """Stream and file name of a segment."""
@@ -72,7 +71,7 @@ class WatermarkFile:
     """The watermarks of a store, as they were when this was made."""
 
     def __init__(self, store: Path) -> None:
-        self._path = store / FILE
+        self._path = store / WATERMARKS
         self._data = lines_in(self._path)
 
     @property

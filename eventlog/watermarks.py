@@ -14,10 +14,12 @@ import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.erasures import Span, erased_lines, erasures_in, spans_of, split_by
+from memlog.eventlog.layout import LOG, PROJECTOR_LOCK
 from memlog.eventlog.locks import locked
 from memlog.eventlog.reading import redacted_keys
 from memlog.eventlog.seals.held import size_of
-from memlog.eventlog.seals.losses import Ownership, losses, sealed_bytes
+from memlog.eventlog.seals.lengths import sealed_bytes
+from memlog.eventlog.seals.losses import Ownership, losses
 from memlog.eventlog.segment import Fingerprint, Line, fingerprint, opened
 from memlog.eventlog.streams import Segment, SegmentName, segments_in
 from memlog.eventlog.watermark_file import Name, Watermark, WatermarkFile
@@ -107,8 +109,8 @@ def differences(store: Path, *, stream: str | None = None) -> list[OpenLoss | Re
     marks = WatermarkFile(store).all(stream).values()
     if not marks:
         return []
-    by_seals = {(loss.stream, loss.segment) for loss in losses(store / "log", stream=stream)}
-    found = (_difference(store / "log", mark) for mark in marks if mark.name not in by_seals)
+    by_seals = {(loss.stream, loss.segment) for loss in losses(store / LOG, stream=stream)}
+    found = (_difference(store / LOG, mark) for mark in marks if mark.name not in by_seals)
     return [difference for difference in found if difference is not None]
 
 
@@ -120,14 +122,14 @@ def accept_open_losses(store: Path, *, lock_timeout: float) -> list[OpenLoss]:
     """
     if not open_losses(store):
         return []
-    with locked(store / "projector.lock", "the read model", lock_timeout):
+    with locked(store / PROJECTOR_LOCK, "the read model", lock_timeout):
         lost = open_losses(store)
         file = WatermarkFile(store)
         marks = file.all()
         for loss in lost:
             del marks[loss.stream, loss.segment]
             if loss.bytes is not None:
-                with opened(store / "log", loss.stream, loss.segment) as fd:
+                with opened(store / LOG, loss.stream, loss.segment) as fd:
                     mark = _measured((loss.stream, loss.segment), fd, disk.status(fd).st_size)
                 marks[mark.name] = mark
         file.replace(marks.values())

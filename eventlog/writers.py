@@ -19,10 +19,8 @@ import msgspec
 from memlog.eventlog import copy_files, disk, locks
 from memlog.eventlog.copy_files import decoded, lines_in
 from memlog.eventlog.folders import make_path
+from memlog.eventlog.layout import WRITERS, is_writer
 from memlog.eventlog.own_segments import OwnSegments
-from memlog.eventlog.streams import is_writer
-
-FOLDER = "writers"
 
 _FIRST = b"abcdefghijklmnopqrstuvwxyz"
 _OTHERS = b"234567" + _FIRST
@@ -51,7 +49,7 @@ class Writer:
 
     def __init__(self, store: Path, *, lock_timeout: float = _LOCK_TIMEOUT) -> None:
         self._lock_timeout = lock_timeout
-        self._folder = store / FOLDER
+        self._folder = store / WRITERS
         self._path = self._folder / _machine()
         self._segments = OwnSegments(self._path.with_suffix(".segments"))
         self._known: tuple[_Identity, int, int] | None = None

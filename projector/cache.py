@@ -8,6 +8,7 @@ from pathlib import Path
 from memlog.eventlog import disk, privacy
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.folders import make_path
+from memlog.eventlog.layout import EMBEDDINGS
 from memlog.projector.sqlite import (
     NO_ROOM,
     Connection,
@@ -30,16 +31,11 @@ CREATE TABLE IF NOT EXISTS vectors (
 """
 
 
-def cache_file(store: Path) -> Path:
-    """Where the cache of the store at `store` stands, once it has a vector."""
-    return store / "cache" / "embeddings.db"
-
-
 class VectorCache:
     """The vectors of one model in `cache/embeddings.db` of the store at `store`."""
 
     def __init__(self, store: Path, model_id: str) -> None:
-        path = cache_file(store)
+        path = store / EMBEDDINGS
         self._path = path
         try:
             self._db = _opened(path)
@@ -90,7 +86,7 @@ def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int
     Raises:
         DatabaseError: another process has the file in use for too long.
     """
-    path = cache_file(store)
+    path = store / EMBEDDINGS
     try:
         disk.look(path)
         db = _opened(path)
@@ -124,7 +120,7 @@ def _keep(db: Connection, texts: Iterable[str]) -> int:
 
 def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]]:
     """How many vectors the cache of the store at `store` has, and what is wrong with it. Changes nothing."""
-    path = cache_file(store)
+    path = store / EMBEDDINGS
     try:
         disk.look(path)
         with closing(connect(path, "immutable" if read_only else "write")) as db, wrapped(path):
@@ -142,7 +138,7 @@ def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) 
     Raises:
         DatabaseError: the cache cannot be read.
     """
-    path = cache_file(store)
+    path = store / EMBEDDINGS
     kept = {_key(text) for text in texts}
     try:
         disk.look(path)

@@ -13,7 +13,7 @@ import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
-from memlog.eventlog.seals.losses import losses
+from memlog.eventlog.seals.losses import LOST, losses
 from memlog.eventlog.segment import opened
 from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_of
 from memlog.projector import checkpoints
@@ -31,8 +31,6 @@ Turn = Callable[[], AbstractContextManager[None]]
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
-
-LOST = ": memlog verify names what is lost"
 _READING = "bytes read"
 _BLOCK = 1024 * 1024
 _ATTEMPTS = 3

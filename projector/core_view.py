@@ -11,6 +11,7 @@ from shlex import quote
 import msgspec
 
 from memlog.eventlog import disk
+from memlog.eventlog.layout import CORE_VIEW, CORE_VIEW_PENDING, CORE_VIEW_WRITTEN, PROJECTOR_LOCK
 from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import shown
 from memlog.projector import files
@@ -41,19 +42,19 @@ class Shown(msgspec.Struct):
 
 
 class CoreView:
-    """The view in the folder `model/`.
+    """The view of the store at `store`.
 
     Three files, written in this order, so that a kill between two of them is never taken for a change by
     hand: `pending`, what the view is about to say; `path`, the view; `written`, what it says by then.
 
-    lock: the projector lock, which every write is under; waited for `lock_timeout` seconds.
+    Every write is under the projector lock, which is waited for `lock_timeout` seconds.
     """
 
-    def __init__(self, folder: Path, lock: Path, lock_timeout: float) -> None:
-        self.path = folder / "core_memory.json"
-        self._written = folder / ".core_memory.json"
-        self._pending = folder / ".core_memory.pending.json"
-        self._lock = lock
+    def __init__(self, store: Path, lock_timeout: float) -> None:
+        self.path = store / CORE_VIEW
+        self._written = store / CORE_VIEW_WRITTEN
+        self._pending = store / CORE_VIEW_PENDING
+        self._lock = store / PROJECTOR_LOCK
         self._lock_timeout = lock_timeout
         self._told: bytes | None = None
 

@@ -9,39 +9,27 @@ from typing import Any
 
 import msgspec
 
+from memlog.projector import schema
 from memlog.projector.sqlite import Connection
 
-_TABLES = {
+_LEFT_OUT = (
+    "checkpoints",  # how far the read model has come, and what the file system tells about the files
+    "meta",  # the projection id, and the last number of a passage
+    "memory_chunks_queue",  # which passages wait for a vector depends on the model and the cache
+    "doc_chunks_queue",
+)
+"""The only tables that are no part of the dump."""
+
+_ORDERS = {
     "events": "stream, day, number, writer, offset",
-    "conflicts": "stream, segment, offset",
-    "duplicates": "stream, segment, offset",
-    "redactions": "stream, target_id, segment, offset",
-    "quarantine": "stream, segment, offset",
-    "nul_runs": "stream, segment, offset",
-    "plain_texts": "stream, id",
     "messages": "channel, chat_id, created_at, day, number, writer, offset, stream",
-    "summaries": "stream, id",
-    "extractions": "stream, id",
-    "versions": "stream, memory_id, field",
-    "tombstones": "stream, thing",
-    "decays": "stream, id",
-    "memory_events": "memory_id, stream, event_id",
-    "memories": "memory_id",
-    "daily_events": "stream, id",
-    "daily_compressions": "stream, daily_event_id, event_id",
-    "daily_distillates": "stream, event_id",
-    "core_memory": "section, key",
-    "facts": "chat_id, topic_key, kind, rank",
-    "fact_sources": "stream, event_id",
-    "sources": "source_id",
-    "documents": "document_id",
     "memory_chunks": "stream, memory_id, message_id, summary_id, fact_id, daily_event_id, document_id,"
     " chunk_index",
     "doc_chunks": "document_id, chunk_index",
 }
-"""Each table of the dump and the order of its rows."""
-
-_ROW_NUMBERS = {"message_no", "chunk_no"}
+"""How tables are ordered whose rows are not dumped in the order of their primary key: `events` by position;
+messages and passages because SQLite gives their keys. A table with such a key that is not listed is
+ordered by all its columns."""
 
 _ABOUT_BYTES = {"nul_runs"}
 """Tables of what stands in the files and says nothing."""
@@ -58,13 +46,14 @@ def dump(db: Connection, *, content: bool = False) -> Iterator[str]:
 
     content: leave out where events stand and when they were appended, and order rows by what is left.
     """
-    for table, order in _TABLES.items():
-        if content and table in _ABOUT_BYTES:
+    for name, table in schema.tables().items():
+        if name in _LEFT_OUT or (content and name in _ABOUT_BYTES):
             continue
-        columns = [name for name in _columns(db, table) if not (content and name in _WHERE_AND_WHEN_APPENDED)]
+        columns = [column for column in table.columns if not (content and column in _WHERE_AND_WHEN_APPENDED)]
         listed = ", ".join(columns)
-        yield f"# {table}"
-        for row in db.execute(f"SELECT {listed} FROM {table} ORDER BY {listed if content else order}"):
+        order = listed if content else _ORDERS.get(name) or ", ".join(table.key or columns)
+        yield f"# {name}"
+        for row in db.execute(f"SELECT {listed} FROM {name} ORDER BY {order}"):
             yield msgspec.json.encode(dict(zip(columns, map(_readable, row), strict=True))).decode()
 
 
@@ -77,11 +66,6 @@ def digest(db: Connection, *, content: bool = False) -> str:
     for line in dump(db, content=content):
         result.update(line.encode() + b"\n")
     return result.hexdigest()
-
-
-def _columns(db: Connection, table: str) -> list[str]:
-    rows = db.execute(f"PRAGMA table_info({table})")
-    return [name for _, name, *_ in rows if name not in _ROW_NUMBERS]
 
 
 _ENTRIES = {

@@ -11,6 +11,7 @@ from pathlib import Path
 from memlog.eventlog import disk, privacy
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.folders import make_path
+from memlog.eventlog.layout import CURRENT, MODEL
 from memlog.projector import files
 from memlog.projector.sqlite import Connection, connect, remove_database
 
@@ -22,13 +23,8 @@ class Generations:
     """The files below `model/` of the store at `store`."""
 
     def __init__(self, store: Path) -> None:
-        self.folder = store / "model"
-        self._current = self.folder / "CURRENT"
-
-    @property
-    def build_lock(self) -> Path:
-        """Held while a generation is built: one at a time. What else lies here then is a leftover."""
-        return self.folder / "build.lock"
+        self.folder = store / MODEL
+        self._current = store / CURRENT
 
     def current(self) -> Path | None:
         """The live generation; None where there is none."""

@@ -11,10 +11,11 @@ from typing import TypeVar
 import msgspec
 
 from memlog.eventlog.errors import Busy, DatabaseError
+from memlog.eventlog.layout import BUILD_LOCK, EMBEDDINGS, LOG, PROJECTOR_LOCK
 from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import shown
-from memlog.projector import catchup, passages, schema, sqlite, vectors
-from memlog.projector.cache import VectorCache, cache_file
+from memlog.projector import catchup, passages, schema, sqlite, vectors, versions
+from memlog.projector.cache import VectorCache
 from memlog.projector.catchup import Bounds, CatchUp, Progress
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.core_view import CoreView
@@ -81,13 +82,13 @@ class Projector:
         model: Callable[[], Model | None] = lambda: None,
     ) -> None:
         self.store = store
-        self.log = store / "log"
+        self.log = store / LOG
         self.sizes = sizes or ChunkSizes()
         self.generations = Generations(store)
-        self._lock = store / "projector.lock"
+        self._lock = store / PROJECTOR_LOCK
         self._lock_timeout = lock_timeout
         self._model = model
-        self.core_view = CoreView(self.generations.folder, self._lock, lock_timeout)
+        self.core_view = CoreView(store, lock_timeout)
         self._live: tuple[Path, Connection] | None = None
         self.frozen: DatabaseError | None = None
 
@@ -145,8 +146,7 @@ class Projector:
             DatabaseError: it cannot be written.
         """
         self.generations.make_folder()
-        build_lock = self.generations.build_lock
-        with locked(build_lock, "the rebuild", _BUILD_TIMEOUT, if_stopped=self._lock_timeout):
+        with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT, if_stopped=self._lock_timeout):
             is_replaced = only_if_live is not None and self.generations.current() != only_if_live
             if (only_if_unusable or is_replaced) and self.why_unusable() is None:
                 return self._shown(
@@ -210,7 +210,7 @@ class Projector:
         Raises:
             Busy: another process is building one, for very long.
         """
-        with locked(self.generations.build_lock, "the rebuild", _BUILD_TIMEOUT):
+        with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT):
             self.generations.remove_others({self.generations.current()})
 
     def in_turn(self, write: Callable[[Connection], T]) -> T:
@@ -260,11 +260,11 @@ class Projector:
         try:
             db = self.live()
             with wrapped("the read model"):
-                standing = schema.stored_projection_id(db)
+                standing = versions.stored_projection_id(db)
         except DatabaseError as error:
             self.close()
             return f"the read model could not be read ({error.message})"
-        if standing != schema.projection_id(self.sizes):
+        if standing != versions.projection_id(self.sizes):
             self.close()
             return "the read model was made with other chunk sizes, or by another memlog"
         return None
@@ -385,7 +385,7 @@ class Projector:
             return 0
         with transaction(db):
             vectors.use_model(db, model)
-        if not cache_file(self.store).exists():
+        if not (self.store / EMBEDDINGS).exists():
             return 0
         taken = 0
         with closing(VectorCache(self.store, model.id)) as cache, transaction(db):
@@ -410,7 +410,8 @@ def build(
         DatabaseError: a row refers to one that is not there.
     """
     with transaction(db):
-        schema.create_tables(db, sizes)
+        schema.create_tables(db)
+        versions.store_projection_id(db, sizes)
         report = catchup.catch_up(db, log, sizes, bounds=bounds, progress=progress)
         schema.create_indexes(db)
     dangling = db.execute("PRAGMA foreign_key_check").fetchone()

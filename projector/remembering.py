@@ -6,12 +6,13 @@ no row.
 
 from pathlib import Path
 
-from memlog.eventlog import watermark_file, watermarks
+from memlog.eventlog import watermarks
+from memlog.eventlog.layout import WATERMARKS
+from memlog.eventlog.seals.losses import LOST
 from memlog.eventlog.segment import Fingerprint
 from memlog.eventlog.streams import Segment, segments_of
 from memlog.eventlog.watermarks import Read
 from memlog.projector import checkpoints
-from memlog.projector.catchup import LOST
 from memlog.projector.sqlite import Connection
 
 
@@ -43,5 +44,5 @@ def _remembered(log: Path, reads: list[Read]) -> list[str]:
         lost = watermarks.remember(log, reads)
     except OSError as error:
         why = error.strerror or error
-        return [f"{watermark_file.FILE}: {why}: a loss of what was read now would not be seen"]
+        return [f"{WATERMARKS}: {why}: a loss of what was read now would not be seen"]
     return [f"{loss.stream}/{loss.why}{LOST}" for loss in lost]

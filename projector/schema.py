@@ -1,59 +1,80 @@
-"""The schema, its making, and the projection id."""
+"""The schema: its statements, its tables, and their making."""
 
+from contextlib import closing
 from functools import cache
-from hashlib import sha256
 
-from memlog.eventlog import line, upcast
-from memlog.projector import analysis, budget, chunking, handlers, languages
-from memlog.projector.chunking import ChunkSizes
+import msgspec
+
 from memlog.projector.shipped import shipped
-from memlog.projector.sqlite import Connection
-from memlog.projector.tokens import VOCABULARY_SHA256
+from memlog.projector.sqlite import Connection, connect
+
+
+class Table(msgspec.Struct, frozen=True):
+    """An ordinary table.
+
+    columns: in their order, without the generated ones and the number that SQLite gives to a row.
+    key: the columns of the primary key; empty where that number is the key.
+    """
+
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
 
 
 @cache
 def schema() -> str:
-    """The SQL text of schema.sql."""
+    """The SQL text of schema.sql, with its comments."""
     return shipped("schema.sql")
 
 
-def projection_id(sizes: ChunkSizes) -> str:
-    """A hash over all that shapes rows beside the log, 16 hex digits. Another one is another read model."""
-    shapes = (
-        schema(),
-        f"line {line.VERSION}, upcast {upcast.VERSION}, handlers {handlers.VERSION}",
-        f"analyzer {analysis.VERSION}, snowball {languages.snowball_version()}",
-        f"chunker {chunking.VERSION}, {sizes.window} tokens, {sizes.overlap} overlap",
-        f"plain beyond {budget.LONGEST_STRUCTURED} characters, names beyond {budget.LONGEST_NAMES}",
-        f"vocabulary {VOCABULARY_SHA256}",
-    )
-    return sha256("\n".join(shapes).encode()).hexdigest()[:16]
+def statements() -> tuple[str, ...]:
+    """The SQL statements of schema.sql, each on one line, without comments."""
+    return _split(schema())
 
 
-def create_tables(db: Connection, sizes: ChunkSizes) -> None:
+def tables() -> dict[str, Table]:
+    """The tables of schema.sql by name, in its order, but for the virtual ones."""
+    return _described(statements())
+
+
+def create_tables(db: Connection) -> None:
     """Make all tables in an empty file, with the indexes that handlers need and no others."""
-    for statement in _statements():
+    for statement in statements():
         if not _can_wait(statement):
             db.execute(statement)
-    db.execute("INSERT INTO meta VALUES ('projection_id', ?)", (projection_id(sizes),))
 
 
 def create_indexes(db: Connection) -> None:
     """Make the indexes, after the rows: cheaper than keeping them while millions arrive."""
-    for statement in _statements():
+    for statement in statements():
         if _can_wait(statement):
             db.execute(statement)
 
 
-def stored_projection_id(db: Connection) -> str | None:
-    """The projection id that a read model was made with."""
-    row = db.execute("SELECT value FROM meta WHERE name = 'projection_id'").fetchone()
-    return row[0] if row else None
+@cache
+def _split(sql: str) -> tuple[str, ...]:
+    """Knows nothing of quotes: no literal in schema.sql may hold `;`, `--` or a run of spaces."""
+    code = "\n".join(row.partition("--")[0] for row in sql.splitlines())
+    on_one_line = (" ".join(statement.split()) for statement in code.split(";"))
+    return tuple(statement for statement in on_one_line if statement)
 
 
-def _statements() -> list[str]:
-    code = "\n".join(row.partition("--")[0] for row in schema().splitlines())
-    return [statement.strip() for statement in code.split(";") if statement.strip()]
+@cache
+def _described(statements: tuple[str, ...]) -> dict[str, Table]:
+    """What SQLite makes of each CREATE TABLE."""
+    with closing(connect(None, "bulk")) as db:
+        for statement in statements:
+            if statement.startswith("CREATE TABLE "):
+                db.execute(statement)
+        names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: _table(db, name) for name in names}
+
+
+def _table(db: Connection, name: str) -> Table:
+    rows = db.execute(f"PRAGMA table_info({name})").fetchall()
+    key = [column for _, column, _, _, _, place in sorted(rows, key=lambda row: row[5]) if place]
+    is_row_number = [kind for _, _, kind, _, _, place in rows if place] == ["INTEGER"]
+    columns = [row[1] for row in rows if not (is_row_number and row[1] in key)]
+    return Table(tuple(columns), () if is_row_number else tuple(key))
 
 
 _OF_HANDLERS = (

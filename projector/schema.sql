@@ -72,7 +72,7 @@ CREATE TABLE quarantine (
     offset   INTEGER NOT NULL,
     length   INTEGER NOT NULL,
     line     INTEGER NOT NULL,
-    reason   TEXT NOT NULL,     -- memlog.eventlog.line.Reason
+    reason   TEXT NOT NULL,     -- memlog.eventlog.errors.LineFault
     sha256   BLOB,              -- of the line; null where it was too long to be loaded
     PRIMARY KEY (stream, segment, offset)
 ) WITHOUT ROWID;
@@ -313,6 +313,18 @@ CREATE TABLE daily_distillates (
     PRIMARY KEY (stream, event_id)
 ) WITHOUT ROWID;
 
+-- A row per key of the core memory that is set.
+CREATE TABLE core_memory (
+    section     TEXT NOT NULL CHECK (section IN ('user', 'agent')),
+    key         TEXT NOT NULL,
+    stream      TEXT NOT NULL,
+    event_id    TEXT NOT NULL,
+    value       TEXT NOT NULL,
+    updated_at  TEXT NOT NULL,
+    precedence  TEXT NOT NULL,
+    PRIMARY KEY (section, key)
+) WITHOUT ROWID;
+
 -- A row per fact that stands; its passages say its content.
 CREATE TABLE facts (
     chat_id            TEXT NOT NULL,     -- channel:chat_id; '' for the store's own scope: a key has no null
@@ -445,18 +457,6 @@ CREATE TABLE memory_chunks_queue (
 CREATE TABLE doc_chunks_queue (
     chunk_no  INTEGER PRIMARY KEY REFERENCES doc_chunks (chunk_no) ON DELETE CASCADE
 );
-
--- A row per key of the core memory that is set.
-CREATE TABLE core_memory (
-    section     TEXT NOT NULL CHECK (section IN ('user', 'agent')),
-    key         TEXT NOT NULL,
-    stream      TEXT NOT NULL,
-    event_id    TEXT NOT NULL,
-    value       TEXT NOT NULL,
-    updated_at  TEXT NOT NULL,
-    precedence  TEXT NOT NULL,
-    PRIMARY KEY (section, key)
-) WITHOUT ROWID;
 
 -- Full text: one table for whole messages, one for memory_chunks but those of messages, one for doc_chunks.
 -- Contentless: the text stands above. Fed with analysed text (memlog.projector.analysis); an entry is removed

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import Final, Literal
 
 from memlog.eventlog import disk, privacy
 from memlog.eventlog.errors import DatabaseError
@@ -33,9 +33,9 @@ _OF_THE_DISK = (10, _FULL)  # with SQLITE_IOERR, which a file size limit gives
 _NOT_OF_THE_FILE = (3, 4, 5, 6, 9, 10, 13, 14, 15, 22, 23)
 """SQLITE_PERM, ABORT, BUSY, LOCKED, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, NOLFS, AUTH: what they say is
 no fault of what stands in the file. https://www.sqlite.org/rescode.html"""
-DAMAGED = "damaged"
+DAMAGED: Final = "damaged"
 """The code of an error after which another read model is to be built."""
-NO_ROOM = "no_room"
+NO_ROOM: Final = "no_room"
 """The code of an error where a sound database cannot be written, since SQLite keeps files beside it and the
 file system is out of room, or of inodes."""
 _OUT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT)

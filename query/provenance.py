@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from memlog.eventlog.damage import HINTS, BadLine, Reason
-from memlog.eventlog.errors import BadInput, NotFound
+from memlog.eventlog.damage import HINTS, BadLine
+from memlog.eventlog.errors import BadInput, LineFault, NotFound
 from memlog.eventlog.line import decode
 from memlog.eventlog.segment import line_at
 from memlog.eventlog.streams import SegmentName
@@ -116,7 +116,7 @@ def quarantine(db: Connection) -> list[QuarantinedLine]:
 def explanation(log: Path, line: QuarantinedLine) -> str:
     """Why a line is quarantined, and what can be done, for people: more than its reason says."""
     name = SegmentName.parse(line.segment)
-    reason: Reason = line.reason  # type: ignore[assignment] # the table holds nothing else
+    reason: LineFault = line.reason  # type: ignore[assignment] # the table holds nothing else
     detail = ""
     if name is not None and reason != "too_long":
         try:

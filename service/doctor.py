@@ -8,12 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog import disk
+from memlog.eventlog import disk, layout
 from memlog.eventlog.errors import DatabaseError, MemlogError, NotFound
 from memlog.eventlog.streams import shown
 from memlog.projector import catchup
 from memlog.projector.budget import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTURED
-from memlog.projector.cache import cache_file, check_cache
+from memlog.projector.cache import check_cache
 from memlog.projector.sqlite import (
     binding,
     count_rows,
@@ -144,7 +144,7 @@ def _permissions(store: Path, *, fix: bool) -> Iterator[Finding]:
 
 def _paths(store: Path) -> Iterator[Path]:
     """All that is of memlog in the store. The folder itself may be shared on purpose; links are nobody's."""
-    for name in ("log", "model", "cache", "writers", "projector.lock", "scrub.lock", "watch.lock"):
+    for name in layout.PRIVATE:
         path = store / name
         if path.exists() and not path.is_symlink():
             yield path
@@ -255,7 +255,7 @@ def _cache(read_model: ReadModel, *, fix: bool) -> Iterator[Finding]:
     if not problems:
         yield Finding("cache", "ok", numbered(count, "vector", "vectors"))
     elif fix:
-        remove_database(cache_file(read_model.path))
+        remove_database(read_model.path / layout.EMBEDDINGS)
         yield Finding("cache", "fixed", "; ".join(problems))
     else:
         yield Finding("cache", "problem", "; ".join(problems), "rm -r cache, or memlog doctor --fix")

@@ -9,6 +9,7 @@ from memlog.eventlog.acknowledgements import IdHolder, KnownId
 from memlog.eventlog.damage import BadLine
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.identity import content_hash
+from memlog.eventlog.layout import LOG
 from memlog.eventlog.line import decode
 from memlog.eventlog.segment import line_at
 from memlog.eventlog.streams import SegmentName
@@ -24,7 +25,7 @@ class KnownIds:
     """
 
     def __init__(self, store: Path) -> None:
-        self._log = store / "log"
+        self._log = store / LOG
         self._generations = Generations(store)
         self._mutex = threading.Lock()
         self._live: tuple[Path, Connection] | None = None

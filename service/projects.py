@@ -14,17 +14,19 @@ import msgspec
 from memlog.eventlog import disk, locks
 from memlog.eventlog.errors import BadInput, LogError, NotFound
 from memlog.eventlog.folders import sync_folder
-from memlog.eventlog.reading import last_at
-from memlog.eventlog.streams import CONVERSATIONS, project_folder, seals_files, segments_of, shown
-
-_LOCK = "projector.lock"
-_WATCH = "watch.lock"
-_SCRUB = "scrub.lock"
-_OWN = (
-    *("log", "model", "cache", "writers", "memlog.toml", "watermarks.jsonl", ".gitignore", ".gitattributes"),
-    *(_LOCK, _SCRUB, _WATCH),
+from memlog.eventlog.layout import (
+    BUILD_LOCK,
+    CONVERSATIONS,
+    LOG,
+    MODEL,
+    PROJECTOR_LOCK,
+    SCRUB_LOCK,
+    TOP,
+    WATCH_LOCK,
+    seals_files,
 )
-"""What memlog makes in a store's folder."""
+from memlog.eventlog.reading import last_at
+from memlog.eventlog.streams import project_folder, segments_of, shown
 
 # No project's folder has a `~`.
 _ASIDE = re.compile(r"([^~]+)~[0-9a-f]{8}")
@@ -186,15 +188,13 @@ class Projects:
         A writer that comes between has written before the removal: what it appended goes with the rest.
         """
         aside = path.with_name(f"{path.name[:_ASIDE_HEAD]}~{os.urandom(4).hex()}")
-        log = path / "log"
+        log = path / LOG
         with ExitStack() as held:
             # A watch holds its own as long as it runs, and would make the store anew.
-            held.enter_context(locks.locked_if_there(path / _WATCH, "the store", 0))
-            held.enter_context(locks.locked_if_there(path / _SCRUB, "the scrub", lock_timeout))
-            held.enter_context(
-                locks.locked_if_there(path / "model" / "build.lock", "the rebuild", lock_timeout)
-            )
-            held.enter_context(locks.locked(path / _LOCK, "the read model", lock_timeout))
+            held.enter_context(locks.locked_if_there(path / WATCH_LOCK, "the store", 0))
+            held.enter_context(locks.locked_if_there(path / SCRUB_LOCK, "the scrub", lock_timeout))
+            held.enter_context(locks.locked_if_there(path / BUILD_LOCK, "the rebuild", lock_timeout))
+            held.enter_context(locks.locked(path / PROJECTOR_LOCK, "the read model", lock_timeout))
             seals = [log / name for name in seals_files(log)]
             for file in (*seals, *(segment.path for segment in segments_of(log)[0])):
                 with locks.locked_if_there(file, shown(file.relative_to(path)), lock_timeout):
@@ -234,9 +234,9 @@ def _names(name: str, folder: str) -> bool:
 def _is_store(folder: Path) -> bool:
     """Whether memlog has made a store of a folder: there is a log with nothing but streams in it, or what
     reading a store without a log makes."""
-    log = folder / "log"
+    log = folder / LOG
     if not disk.is_folder(log):
-        return disk.is_folder(folder / "model") and _stands(folder / _LOCK)
+        return disk.is_folder(folder / MODEL) and _stands(folder / PROJECTOR_LOCK)
     segments, strangers = segments_of(log)
     return bool(segments) or not strangers
 
@@ -244,7 +244,7 @@ def _is_store(folder: Path) -> bool:
 def _is_rest(folder: Path) -> bool:
     with disk.entries(folder) as entries:
         names = {entry.name for entry in entries}
-    return not names or _LOCK in names
+    return not names or PROJECTOR_LOCK in names
 
 
 def _stands(file: Path) -> bool:
@@ -257,7 +257,7 @@ def _stands(file: Path) -> bool:
 def _project(folder: Path, name: str, *, is_left: bool = False) -> Project | None:
     """What a store's log says; None where the store goes meanwhile."""
     with suppress(FileNotFoundError):
-        segments = segments_of(folder / "log")[0]
+        segments = segments_of(folder / LOG)[0]
         conversations = {each.stream for each in segments if each.stream.startswith(f"{CONVERSATIONS}/")}
         return Project(
             name=name,
@@ -272,12 +272,10 @@ def _project(folder: Path, name: str, *, is_left: bool = False) -> Project | Non
 
 def _survey(folder: Path, name: str) -> ProjectRemoval:
     """What stands in a store's folder."""
-    found = ProjectRemoval(
-        name=name, folder=shown(folder), last_append=last_at(segments_of(folder / "log")[0])
-    )
+    found = ProjectRemoval(name=name, folder=shown(folder), last_append=last_at(segments_of(folder / LOG)[0]))
     for entry in _below(folder):
         path = Path(entry.path)
-        if path.parent == folder and entry.name not in _OWN:
+        if path.parent == folder and entry.name not in TOP:
             found.others.append(shown(entry.name))
         if entry.is_symlink():
             found.links.append(shown(path.relative_to(folder)))
@@ -303,7 +301,7 @@ def _below(folder: Path) -> Iterator[DirEntry[str]]:
     The lock comes last: by it what a killed removal leaves is known.
     """
     with disk.entries(folder) as entries:
-        found = sorted(entries, key=lambda entry: (entry.name == _LOCK, entry.name))
+        found = sorted(entries, key=lambda entry: (entry.name == PROJECTOR_LOCK, entry.name))
     for entry in found:
         if entry.is_dir(follow_symlinks=False):
             yield from _below(Path(entry.path))

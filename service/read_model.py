@@ -12,7 +12,8 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError, LogError
 from memlog.eventlog.folders import make_path
-from memlog.eventlog.store_folder import LOG, check_store
+from memlog.eventlog.layout import LOG
+from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.projector.chunking import ChunkSizes

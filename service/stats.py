@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog import disk
+from memlog.eventlog.layout import CACHE
 from memlog.projector import catchup, passages
 from memlog.projector.sqlite import count_rows, transaction
 from memlog.query import counts
@@ -71,7 +72,7 @@ def stats_of(read_model: ReadModel) -> Stats:
             vectors_pending=pending,
             log_bytes=_bytes_below(log),
             model_bytes=_bytes_below(read_model.projector.generations.folder),
-            cache_bytes=_bytes_below(read_model.path / "cache"),
+            cache_bytes=_bytes_below(read_model.path / CACHE),
             counters=counts.counters(db, by_type),
         )
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from memlog.eventlog.streams import shown
-from memlog.projector import catchup, passages, schema, vectors
+from memlog.projector import catchup, passages, vectors, versions
 from memlog.projector.embedding import Embedder
 from memlog.projector.sqlite import Connection, count_rows, described, vec_version, wrapped
 from memlog.service.read_model import ReadModel
@@ -58,7 +58,7 @@ def status_of(read_model: ReadModel) -> Status:
         return Status(
             store=shown(read_model.path),
             generation=current.name if current else None,
-            projection_id=schema.projection_id(projector.sizes),
+            projection_id=versions.projection_id(projector.sizes),
             unread_bytes=catchup.unread_bytes(db, projector.log),
             events=count_rows(db, "events"),
             messages=count_rows(db, "messages WHERE type <> 'session_break'"),

@@ -7,14 +7,14 @@ import msgspec
 from memlog.eventlog import disk
 from memlog.eventlog.checking import LogCheck, check_log
 from memlog.eventlog.errors import DatabaseError
+from memlog.eventlog.layout import CURRENT, SCRUB_LOCK
 from memlog.eventlog.locks import locked_if_there
 from memlog.eventlog.streams import segments_of
-from memlog.projector import passages, schema
+from memlog.projector import passages, versions
 from memlog.projector.cache import check_cache, count_unused
 from memlog.projector.catchup import Progress
 from memlog.projector.sqlite import wrapped
 from memlog.projector.verify import NOT_COMPARED, Verification, verify
-from memlog.service.erasing.scrubbing import scrub_lock
 from memlog.service.read_model import ReadModel
 
 _LONGEST_SCRUB, _STOPPED = 600.0, 10.0
@@ -30,7 +30,7 @@ def verify_store(read_model: ReadModel, progress: Progress | None) -> Verificati
     if found.ok:
         return found
     # A scrub that ran beside this has changed lines between two looks at them, and left its lock file.
-    lock = scrub_lock(read_model.path)
+    lock = read_model.path / SCRUB_LOCK
     with locked_if_there(lock, "the log", _LONGEST_SCRUB, if_stopped=_STOPPED) as has_been_scrubbed:
         return _verified(read_model, progress) if has_been_scrubbed else found
 
@@ -69,8 +69,8 @@ def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
     try:
         db = projector.live(read_only=read_model.is_read_only)
         with wrapped("the read model"):
-            standing = schema.stored_projection_id(db)
-        if standing != schema.projection_id(projector.sizes):
+            standing = versions.stored_projection_id(db)
+        if standing != versions.projection_id(projector.sizes):
             why = "the read model was made with other chunk sizes, or by another memlog"
             return msgspec.structs.replace(NOT_COMPARED, notes=[f"{why}: not compared"])
         if read_model.is_only_read:
@@ -97,7 +97,7 @@ def _mebibytes(log: Path) -> int:
 
 def _without(read_model: ReadModel) -> Verification:
     try:
-        disk.look(read_model.projector.generations.folder / "CURRENT")
+        disk.look(read_model.path / CURRENT)
     except (FileNotFoundError, NotADirectoryError):
         return msgspec.structs.replace(NOT_COMPARED, notes=["there is no read model: memlog project"])
     return msgspec.structs.replace(

@@ -17,12 +17,13 @@ from typing import Any
 
 import memlog
 from memlog.eventlog import timestamps
+from memlog.eventlog.layout import seals_file
 from memlog.eventlog.log import Log
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.lines import encoded, link
 from memlog.eventlog.seals.sealing import reseal
-from memlog.eventlog.streams import SegmentName, seals_file
+from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.writers import Writer
 
 CHAT = "conversations/telegram_7"

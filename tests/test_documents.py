@@ -7,7 +7,8 @@ from typing import get_args
 
 import memlog
 from memlog.eventlog import timestamps
-from memlog.eventlog.damage import HINTS, Reason
+from memlog.eventlog.damage import HINTS
+from memlog.eventlog.errors import LineFault
 from memlog.eventlog.events import TYPES
 from memlog.eventlog.line import decode
 from memlog.eventlog.seals import sealing
@@ -68,7 +69,7 @@ def test_every_event_type_and_its_members_stand_in_the_table():
 
 
 def test_every_reason_of_the_quarantine_is_explained():
-    for reason in get_args(Reason):
+    for reason in get_args(LineFault):
         assert f"`{reason}`" in FORMAT
         assert HINTS[reason]
 

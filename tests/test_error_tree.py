@@ -2,14 +2,17 @@
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import memlog
-from memlog.cli.failures import exit_code_of, failure_of
+from memlog.cli.failures import EXIT_CODES, exit_code_of, failure_of
 from memlog.eventlog import errors
+from memlog.projector.sqlite import DAMAGED, NO_ROOM
 
 ROOT = Path(__file__).parent.parent
 TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(found)}
@@ -78,6 +81,42 @@ def names_in(raised: ast.expr) -> Iterator[str]:
             yield raised.attr
         case ast.Name():
             yield raised.id
+
+
+def codes_in(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
+    """The codes of errors that a module makes, each with the name of the class that carries it."""
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Name(id="Failure"), args=[ast.Constant(value=code), *_]):
+                yield code, "Failure"
+            case ast.Call(func=ast.Name(id=name), keywords=keywords) if name in TREE:
+                for keyword in keywords:
+                    if keyword.arg == "code":
+                        yield from ((code, name) for code in literals_in(keyword.value))
+
+
+def literals_in(code: ast.expr) -> Iterator[str]:
+    named = {"DAMAGED": DAMAGED, "NO_ROOM": NO_ROOM}
+    for node in ast.walk(code):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.Name) and node.id in named:
+            yield named[node.id]
+
+
+def test_the_type_of_codes_lists_those_in_use_and_the_page_explains_them(modules):
+    used = {code: name for nodes in modules.values() for code, name in codes_in(nodes)}
+    used |= {found.code: name for name, found in TREE.items()}
+    used |= dict.fromkeys(get_args(errors.LineFault), "BadInput")
+    assert set(used) == set(get_args(errors.ErrorCode))
+    page = (ROOT / "docs/json-output.md").read_text()
+    explained = re.findall(r"^\| `(\w+)` \| (\d+) \| \S.* \|$", page, re.MULTILINE)
+    assert sorted(code for code, _ in explained) == sorted(used)
+    for code, exit_code in explained:
+        if used[code] in TREE:
+            assert exit_code_of(TREE[used[code]]("what happened", code=code)) == int(exit_code), code
+        else:
+            assert int(exit_code) in EXIT_CODES, code
 
 
 def test_only_the_tree_is_raised(modules):

@@ -2,6 +2,7 @@
 
 import ast
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -13,15 +14,13 @@ FOLDERS = ["eventlog", "projector", "query", "service", "cli"]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
-def test_every_folder_with_code_is_listed_and_installs_as_a_package_of_memlog():
-    with_code = {
-        f"memlog.{path.parent.relative_to(ROOT)}".replace("/", ".")
-        for folder in FOLDERS
-        for path in (ROOT / folder).rglob("__init__.py")
-    }
+def test_every_folder_with_code_is_a_package_and_so_installs():
+    with_code = {path.parent for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")}
+    assert len(with_code) > len(FOLDERS)
+    assert [folder for folder in sorted(with_code) if not (folder / "__init__.py").is_file()] == []
     setuptools = PYPROJECT["tool"]["setuptools"]
-    assert set(setuptools["packages"]) == {"memlog", *with_code}
-    assert set(setuptools["package-dir"]) == set(setuptools["packages"])
+    assert setuptools["package-dir"] == {"": ".pkg"}
+    assert setuptools["packages"]["find"] == {"where": [".pkg"], "namespaces": False}
 
 
 def test_every_folder_at_the_top_that_has_code_is_known():
@@ -29,11 +28,9 @@ def test_every_folder_at_the_top_that_has_code_is_known():
     assert tops == set(FOLDERS)
 
 
-def test_type_checkers_reach_the_folders_through_links():
-    for folder in FOLDERS:
-        link = ROOT / ".pkg" / "memlog" / folder
-        assert link.is_symlink()
-        assert link.resolve() == ROOT / folder
+def test_the_package_reaches_the_folders_through_links():
+    links = {path.name: path.resolve() for path in (ROOT / ".pkg/memlog").iterdir() if path.is_symlink()}
+    assert links == {folder: ROOT / folder for folder in FOLDERS}
 
 
 def imported(path):
@@ -52,6 +49,26 @@ def test_imports_follow_the_arrow(folder):
     allowed = set(FOLDERS[: FOLDERS.index(folder) + 1])
     for path in (ROOT / folder).rglob("*.py"):
         assert set(imported(path)) & set(FOLDERS) <= allowed, path
+
+
+def test_no_module_below_the_command_line_imports_itself_by_way_of_others():
+    """Imports within functions count, too."""
+    modules = {
+        "memlog." + ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for folder in FOLDERS[:-1]
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    graph = {
+        module: {
+            name if (name := f"{node.module}.{alias.name}") in modules else str(node.module)
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for module, path in modules.items()
+    }
+    assert len(graph["memlog.eventlog.log"]) > 10
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the modules
 
 
 def test_only_the_command_line_reads_the_environment():

@@ -62,14 +62,8 @@ def test_the_sdist_holds_every_module_too(built, modules):
     (path,) = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
-    assert {name.removeprefix("memlog/") for name in modules} - {"__init__.py"} <= packed
-    assert {
-        ".pkg/memlog/__init__.py",
-        ".pkg/memlog/py.typed",
-        "pyproject.toml",
-        "README.md",
-        "LICENSE",
-    } <= packed
+    assert {f".pkg/{name}" for name in modules | DATA} <= packed
+    assert {"pyproject.toml", "README.md", "LICENSE"} <= packed
 
 
 def test_it_is_the_wheel_that_is_imported():

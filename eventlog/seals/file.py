@@ -9,10 +9,10 @@ import msgspec
 
 from memlog.eventlog import disk, locks, timestamps
 from memlog.eventlog.folders import sync_folder
+from memlog.eventlog.layout import seals_files
 from memlog.eventlog.seals.index import SealIndex, SealPlace
 from memlog.eventlog.seals.lines import FIRST, Seal, SealLine, Seals, blanked, encoded, link, seals_in
 from memlog.eventlog.seals.reading import all_of, bytes_of, opened, seen
-from memlog.eventlog.streams import seals_files
 from memlog.eventlog.writing import identity, keeping_time, overwrite_all, write_lines
 
 LOCK_TIMEOUT = 10.0

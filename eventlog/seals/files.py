@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from memlog.eventlog.layout import SEALS, seals_file, seals_files
 from memlog.eventlog.seals.file import SealFile
 from memlog.eventlog.seals.index import SealPlace
 from memlog.eventlog.seals.lines import Held, Seal, blanked, holding
-from memlog.eventlog.streams import SEALS, seals_file, seals_files
 
 
 class SealFiles:

@@ -1,21 +1,21 @@
 """What is missing of sealed segments, and what is not as it was sealed."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from memlog.eventlog import disk
+from memlog.eventlog.layout import seals_file, seals_files
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.held import has_grown, held_by, held_in, size_of
-from memlog.eventlog.seals.lines import Held, Seal, are_of, holding, lengths_in
-from memlog.eventlog.seals.reading import bytes_of, seen
+from memlog.eventlog.seals.lengths import sealed_bytes
+from memlog.eventlog.seals.lines import Held, Seal, are_of, holding
 from memlog.eventlog.segment import opened
-from memlog.eventlog.streams import Segment, SegmentName, seals_file, seals_files, segments_in
+from memlog.eventlog.streams import Segment, SegmentName, segments_in
 from memlog.eventlog.writers import Writer
 
+LOST = ": memlog verify names what is lost"
 LOSS_REMEDY = "put a copy of it back, or accept the loss: memlog seal --accept-loss"
 _GROWN = "memlog seal"
 _GROWN_ELSEWHERE = (
@@ -108,28 +108,6 @@ class Ownership:
         """Whether `memlog seal` seals the segment of this file name: none of another or a retired writer."""
         name = SegmentName.parse(segment)
         return name is not None and name.writer in self._sealed_here
-
-
-def sealed_bytes(log: Path) -> Mapping[tuple[str, str], int]:
-    """How long each sealed segment was, by (stream, segment): what `read_seals` says and no more, faster.
-
-    Raises:
-        OSError: the seals cannot be read.
-    """
-    return _lengths(log, tuple((name, _version(log / name)) for name in seals_files(log)))
-
-
-@lru_cache(maxsize=1)
-def _lengths(log: Path, files: tuple[tuple[str, tuple[int, ...]], ...]) -> Mapping[tuple[str, str], int]:
-    """Kept while no file changes: a catch-up asks for each stream that it replays."""
-    return lengths_in(bytes_of(log, name) for name, _ in files)
-
-
-def _version(file: Path) -> tuple[int, ...]:
-    try:
-        return seen(disk.look(file))
-    except FileNotFoundError:
-        return ()
 
 
 def losses(log: Path, *, stream: str | None = None) -> list[Loss]:

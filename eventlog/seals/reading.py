@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memlog.eventlog import disk, privacy
-from memlog.eventlog.streams import SegmentName, seals_file
+from memlog.eventlog.layout import seals_file
 from memlog.eventlog.writing import check_regular
 
 if TYPE_CHECKING:
@@ -27,16 +27,16 @@ class SealWatch:
     def __init__(self, log: Path) -> None:
         self._log = log
         self._seen: tuple[int, ...] = ()
-        self._unsealed: set[tuple[str, SegmentName]] = set()
+        self._unsealed: set[tuple[str, str]] = set()
         self._index: SealIndex | None = None
 
-    def is_sealed(self, stream: str, segment: SegmentName) -> bool:
-        """Whether `segment` gets no more lines. The caller holds its lock, so the answer stays true.
+    def is_sealed(self, stream: str, segment: str, writer: str) -> bool:
+        """Whether a writer's segment gets no more lines. The caller holds its lock, so the answer stays true.
 
         Raises:
             OSError: the seals cannot be read.
         """
-        name = seals_file(segment.writer)
+        name = seals_file(writer)
         try:
             # To join paths takes 2 of the 100 microseconds of an append.
             status = disk.look(f"{self._log}/{name}")
@@ -46,7 +46,7 @@ class SealWatch:
             self._unsealed.clear()
             self._seen, self._index = seen(status), None
         if (stream, segment) not in self._unsealed:
-            if self._says(name, stream, segment.filename):
+            if self._says(name, stream, segment):
                 return True
             self._unsealed.add((stream, segment))
         return False

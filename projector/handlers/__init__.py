@@ -32,8 +32,8 @@ from memlog.eventlog.events import (
     SourceRemoved,
     SummaryWritten,
 )
-from memlog.eventlog.streams import CONVERSATIONS
-from memlog.projector import budget, fulltext, passages
+from memlog.eventlog.layout import CONVERSATIONS
+from memlog.projector import budget, fulltext, passages, schema
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.handlers import (
     conversations,
@@ -100,18 +100,16 @@ def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> N
     """Remove every row that came from `stream`, so that it can be replayed.
 
     keep: tables whose rows stay.
-
-    Rows of other kinds of streams are left alone: looking through all memories and documents for each of
-    many conversations would be quadratic.
     """
     kind = CONVERSATIONS if stream.startswith(f"{CONVERSATIONS}/") else stream
     if kind == CONVERSATIONS:
         fulltext.remove_messages(db, stream)
     for shelf, where in _PASSAGES_OF.get(kind, ()):
         passages.remove(db, shelf, where, (stream,))
-    for table in (*_TABLES_OF.get(kind, ()), *_TABLES_OF_ALL):
-        if table not in keep:
-            db.execute(f"DELETE FROM {table} WHERE stream = ?", (stream,))
+    for name, table in schema.tables().items():
+        stays = name in keep or name in _CLEARED_BEFORE or _ONLY_STREAM_OF.get(name, stream) != stream
+        if "stream" in table.columns and not stays:
+            db.execute(f"DELETE FROM {name} WHERE stream = ?", (stream,))
 
 
 _PASSAGES_OF = {
@@ -124,31 +122,16 @@ _PASSAGES_OF = {
     "facts": ((passages.MEMORY, "stream = ?"),),
     "documents": ((passages.MEMORY, "stream = ?"), (passages.DOCS, "stream = ?")),
 }
-_TABLES_OF = {
-    CONVERSATIONS: ("messages", "summaries", "extractions"),
-    "memory": (
-        "versions",
-        "tombstones",
-        "decays",
-        "memory_events",
-        "memories",
-        "daily_events",
-        "daily_compressions",
-        "daily_distillates",
-    ),
-    "core": ("core_memory", "tombstones"),
-    "facts": ("facts", "fact_sources", "tombstones"),
-    "documents": ("documents", "sources", "tombstones"),
-}
-"""By kind of stream the tables with rows of its events: an event in another stream is quarantined."""
+_CLEARED_BEFORE = {shelf.chunks for shelf in passages.SHELVES}
+"""Tables of passages, which are removed with their full text and vectors."""
 
-_TABLES_OF_ALL = (
-    "events",
-    "conflicts",
-    "duplicates",
-    "redactions",
-    "quarantine",
-    "nul_runs",
-    "plain_texts",
-    "checkpoints",
-)
+_ONLY_STREAM_OF = {
+    "memory_events": "memory",
+    "memories": "memory",
+    "core_memory": "core",
+    "facts": "facts",
+    "sources": "documents",
+    "documents": "documents",
+}
+"""Tables without an index by stream, and the only stream that each has rows of. To look through all memories
+for each of many conversations would be quadratic."""

@@ -16,6 +16,7 @@ import msgspec
 from memlog.eventlog import disk, locks, timestamps
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import make_path
+from memlog.eventlog.layout import SOURCE_RECORDS
 from memlog.projector import files
 from memlog.service.documents.text_files import Look, Reason
 
@@ -68,7 +69,7 @@ class SourceRecords:
 
     def __init__(self, store: Path, source_id: str) -> None:
         self._source_id = source_id
-        self._folder = store / "cache" / "documents"
+        self._folder = store / SOURCE_RECORDS
         self._stem = sha256(source_id.encode(errors="surrogatepass")).hexdigest()[:32]
 
     @contextmanager
@@ -149,7 +150,7 @@ def forget_all(store: Path) -> None:
         OSError: one cannot be removed.
     """
     with suppress(FileNotFoundError):
-        with disk.entries(store / "cache" / "documents") as entries:
+        with disk.entries(store / SOURCE_RECORDS) as entries:
             paths = [Path(entry.path) for entry in entries if not entry.name.endswith(".lock")]
         for path in paths:
             disk.unlink(path)

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import msgspec
 
 from memlog.eventlog.errors import BadInput, LogError
-from memlog.eventlog.store_folder import LOG
+from memlog.eventlog.layout import LOG
 from memlog.eventlog.streams import encoded_name, shown
 
 _BLOCK = 4 * 1024 * 1024

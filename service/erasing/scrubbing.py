@@ -6,12 +6,12 @@ redactions say what is to go.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import msgspec
 
 from memlog.eventlog import log_format, scrub, watermarks
 from memlog.eventlog.errors import LogError
+from memlog.eventlog.layout import SCRUB_LOCK
 from memlog.eventlog.locks import locked
 from memlog.eventlog.reading import Key, redacted_keys, segments_about
 from memlog.eventlog.scrub import Erased
@@ -77,7 +77,7 @@ def scrub_store(
     if not confirm(found):
         return found
     seals = SealFiles(read_model.projector.log, Writer(read_model.path).name())
-    with locked(scrub_lock(read_model.path), "the scrub", lock_timeout):
+    with locked(read_model.path / SCRUB_LOCK, "the scrub", lock_timeout):
         erased = [
             _erased(read_model, seals, segment, due[segment], redacted, lock_timeout) for segment in due
         ]
@@ -86,11 +86,6 @@ def scrub_store(
         # Whoever sealed a segment while its bytes changed has sealed what no longer stands there.
         _renew_seals(seals, _renewed(erased), lock_timeout)
     return _told(read_model, found, erased)
-
-
-def scrub_lock(store: Path) -> Path:
-    """Held while bytes of the log are overwritten."""
-    return store / "scrub.lock"
 
 
 def _erased(

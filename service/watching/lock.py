@@ -7,6 +7,7 @@ from pathlib import Path
 
 from memlog.eventlog import disk, locks, privacy
 from memlog.eventlog.errors import Busy
+from memlog.eventlog.layout import WATCH_LOCK
 from memlog.eventlog.streams import shown
 from memlog.eventlog.writing import identity
 
@@ -20,7 +21,7 @@ class WatchLock:
 
     def __init__(self, store: Path) -> None:
         self._store = store
-        self._path = store / "watch.lock"
+        self._path = store / WATCH_LOCK
         self._fd: int | None = None
 
     def __enter__(self) -> "WatchLock":

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 from memlog.eventlog.following import looks, state_of
+from memlog.eventlog.layout import LOG
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.worker import Shared, WatchStep, Worker
 
@@ -21,7 +22,7 @@ class Rows(Worker):
     def __init__(self, shared: Shared, read_model: ReadModel, came: threading.Event) -> None:
         super().__init__(shared, read_model)
         self._came = came
-        self._log = read_model.path / "log"
+        self._log = read_model.path / LOG
         self._done: tuple[int, Path | None] | None = None
         self._is_first = True
 

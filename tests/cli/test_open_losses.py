@@ -9,9 +9,9 @@ from random import Random
 import pytest
 
 from memlog import Store
+from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.log import Log
 from memlog.eventlog.streams import segments_of
-from memlog.eventlog.watermark_file import FILE
 from memlog.eventlog.watermarks import open_losses
 
 Run = Callable[..., object]
@@ -128,10 +128,10 @@ def test_an_edit_beside_growth_is_found(written: Path) -> None:
 
 
 def test_a_catch_up_that_reads_nothing_new_leaves_the_file_alone(written: Path) -> None:
-    before = (written / FILE).stat()
+    before = (written / WATERMARKS).stat()
     project(written)
     project(written, from_scratch=True)
-    after = (written / FILE).stat()
+    after = (written / WATERMARKS).stat()
     assert (before.st_mtime_ns, before.st_ino, before.st_size) == (
         after.st_mtime_ns,
         after.st_ino,
@@ -141,7 +141,7 @@ def test_a_catch_up_that_reads_nothing_new_leaves_the_file_alone(written: Path) 
 
 
 def test_a_torn_last_line_costs_no_entry(written: Path) -> None:
-    with (written / FILE).open("ab") as file:
+    with (written / WATERMARKS).open("ab") as file:
         file.write(b'{"stream":"conversations/x_1","segm')
     say(written, "x:1", "more")
     project(written)
@@ -155,7 +155,7 @@ def test_the_file_stays_small(written: Path) -> None:
         for number in range(200):
             opened.append([message("x:1", str(number))])
             opened.project(embed=False)
-    assert (written / FILE).read_bytes().count(b"\n") <= 64
+    assert (written / WATERMARKS).read_bytes().count(b"\n") <= 64
     assert tampered(written) == []
     shorter(segment(written))
     assert len(tampered(written)) == 1
@@ -172,27 +172,27 @@ def test_a_copy_of_the_file_says_nothing(written: Path, tmp_path: Path) -> None:
 
 
 def test_an_erasure_is_no_loss_and_leaves_no_hash(written: Path) -> None:
-    before = [json.loads(line) for line in (written / FILE).read_text().splitlines()[1:]]
+    before = [json.loads(line) for line in (written / WATERMARKS).read_text().splitlines()[1:]]
     with Store(written) as opened:
         hit = opened.window("x", "1").messages[1]
         opened.forget(hit.id, confirm=lambda _: True)
         opened.scrub(confirm=lambda _: True)
     assert tampered(written) == []
-    after = (written / FILE).read_text()
+    after = (written / WATERMARKS).read_text()
     assert not any(mark["rest"] in after for mark in before)
     shorter(segment(written))
     assert len(tampered(written)) == 1
 
 
 def test_an_erasure_leaves_no_hash_in_a_torn_line(written: Path) -> None:
-    last = (written / FILE).read_bytes().splitlines()[-1]
+    last = (written / WATERMARKS).read_bytes().splitlines()[-1]
     torn = last[: last.index(b'"rest":"') + 40]
-    with (written / FILE).open("ab") as file:
+    with (written / WATERMARKS).open("ab") as file:
         file.write(torn)
     with Store(written) as opened:
         opened.forget(opened.window("x", "1").messages[1].id, confirm=lambda _: True)
         opened.scrub(confirm=lambda _: True)
-    assert torn[-32:] not in (written / FILE).read_bytes()
+    assert torn[-32:] not in (written / WATERMARKS).read_bytes()
     assert tampered(written) == []
     shorter(segment(written))
     assert len(tampered(written)) == 1

@@ -35,7 +35,7 @@ from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.checking import check_log
 from memlog.eventlog.draft import draft
 from memlog.eventlog.log import Log
-from memlog.eventlog.seals.losses import sealed_bytes
+from memlog.eventlog.seals.lengths import sealed_bytes
 from memlog.projector.digest import digest
 from memlog.projector.projector import Projector
 from memlog.projector.verify import verify

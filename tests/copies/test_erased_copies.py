@@ -10,8 +10,8 @@ from forked_memlog import run_memlog
 from two_copies import texts
 
 import memlog
+from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.log import Log
-from memlog.eventlog.watermark_file import FILE
 
 STREAM = "conversations/x_1"
 TEXTS = {"p1": "my number is 5551234", "p2": "my street is Elm Street", "p3": "call me tomorrow"}
@@ -82,7 +82,7 @@ def checked(store: Path) -> tuple[int, list[str]]:
 
 def hashes(store: Path) -> set[str]:
     """Those of all lines in the file of watermarks."""
-    lines = (store / FILE).read_text().splitlines()
+    lines = (store / WATERMARKS).read_text().splitlines()
     marks = [json.loads(line) for line in lines[1:]]
     return {mark[name] for mark in marks for name in ("chain", "rest") if mark[name].strip()}
 

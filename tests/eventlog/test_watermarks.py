@@ -11,13 +11,14 @@ import pytest
 from memlog.eventlog import disk, scrub
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.events import MemorySaved, Redacted
+from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.log import Log
 from memlog.eventlog.reading import redacted_keys, segments_about
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.losses import losses
 from memlog.eventlog.segment import Fingerprint, fingerprint, opened
 from memlog.eventlog.streams import Segment, segments_of
-from memlog.eventlog.watermark_file import FILE, WatermarkFile
+from memlog.eventlog.watermark_file import WatermarkFile
 from memlog.eventlog.watermarks import OpenLoss, Read, erasing, open_losses, remember
 from memlog.eventlog.writers import Writer
 
@@ -27,7 +28,7 @@ class Projected:
 
     def __init__(self, store: Path) -> None:
         self.store, self.log = store, store / "log"
-        self.file = store / FILE
+        self.file = store / WATERMARKS
 
     def say(self, content: str, event_id: str | None = None) -> None:
         Log(self.store, durability="os").append([MemorySaved(id=event_id, content=content)])

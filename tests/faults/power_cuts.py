@@ -21,7 +21,7 @@ from pathlib import Path
 
 from recorded_disk import TRUNCATE, Operation, Trace
 
-from memlog.eventlog import disk, watermark_file, writers
+from memlog.eventlog import disk, layout
 
 State = dict[str, bytes | None]
 """What a walk below the root would find: bytes by path, a folder before what is in it; None is a folder."""
@@ -84,7 +84,7 @@ def materialised(state: State, root: Path) -> None:
         else:
             with open(os.open(root / name, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
                 file.write(_naming_inode(file.fileno(), data) if _names_its_inode(Path(name)) else data)
-    for path in root.rglob(f"{writers.FOLDER}/*.segments"):
+    for path in root.rglob(f"{layout.WRITERS}/*.segments"):
         path.write_bytes(
             _OF_SEGMENT.sub(partial(_naming_inode_of, path.parents[1] / "log"), path.read_bytes())
         )
@@ -104,7 +104,7 @@ def _naming_inode_of(log: Path, line: re.Match[bytes]) -> bytes:
 
 
 def _names_its_inode(path: Path) -> bool:
-    return path.parent.name == writers.FOLDER or path.name == watermark_file.FILE
+    return path.parent.name == layout.WRITERS or path.name == layout.WATERMARKS
 
 
 def _naming_inode(fd: int, data: bytes) -> bytes:

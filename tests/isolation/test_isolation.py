@@ -27,8 +27,8 @@ from reads import (
 from worlds import World, canaries_in, name_of, worlds
 
 import memlog
+from memlog.eventlog.layout import EMBEDDINGS
 from memlog.eventlog.reading import is_about
-from memlog.projector.cache import cache_file
 
 Mode = Literal["text", "vector", "hybrid"]
 
@@ -68,12 +68,12 @@ def opened(held: ExitStack, folder: Path, world: World, cache: Path | None) -> m
     )
     store.append(world.events)
     if cache is not None and cache.exists():
-        cache_file(path).parent.mkdir()
-        shutil.copyfile(cache, cache_file(path))
+        (path / EMBEDDINGS).parent.mkdir()
+        shutil.copyfile(cache, (path / EMBEDDINGS))
     store.project(embed=cache is not None)
     if cache is not None:
         store.close()
-        shutil.copyfile(cache_file(path), cache)
+        shutil.copyfile((path / EMBEDDINGS), cache)
     return store
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memlog.eventlog.streams import SEALS
+from memlog.eventlog.layout import SEALS
 from memlog.projector.generations import Generations
 from memlog.projector.projector import Projector
 

@@ -1,10 +1,12 @@
 """What shapes rows beside the log is in the projection id; nothing else is."""
 
+import re
+
 import pytest
 
 import memlog
 from memlog.eventlog import line, upcast
-from memlog.projector import analysis, budget, chunking, handlers, schema
+from memlog.projector import analysis, budget, chunking, handlers, schema, versions
 from memlog.projector.chunking import ChunkSizes
 
 OLD_SCHEMA = schema.schema()
@@ -18,7 +20,7 @@ CHANGES = {
     "the chunker": (chunking, "VERSION", 99),
     "the budget of a text": (budget, "LONGEST_STRUCTURED", 99),
     "the budget of names": (budget, "LONGEST_NAMES", 99),
-    "the vocabulary": (schema, "VOCABULARY_SHA256", "0" * 64),
+    "the vocabulary": (versions, "VOCABULARY_SHA256", "0" * 64),
 }
 
 
@@ -40,9 +42,43 @@ def test_a_change_of_what_shapes_rows_makes_another_generation(what, monkeypatch
     ]
 
 
+def test_a_comment_or_a_line_break_in_the_schema_rebuilds_nothing(monkeypatch, tmp_path):
+    other = OLD_SCHEMA.replace("-- A row per", "-- One row for each").replace(",\n    ", ",\n\n\t")
+    other = re.sub("  --.*", "", other)
+    assert len(other) < len(OLD_SCHEMA)
+    told = []
+    with memlog.open(tmp_path, notify=told.append) as store:
+        store.append([memlog.MemorySaved(content="tea")])
+        store.project(embed=False)
+        before = store.status()
+        monkeypatch.setattr(schema, "schema", lambda: other)
+        after = store.status()
+    assert (after.projection_id, after.generation) == (before.projection_id, before.generation)
+    assert told == []
+
+
+def test_a_change_of_any_statement_changes_the_projection_id(monkeypatch):
+    statements = schema.statements()
+    ids = {versions.projection_id(ChunkSizes())}
+    for number, statement in enumerate(statements):
+        changed = (*statements[:number], f"{statement} STRICT", *statements[number + 1 :])
+        monkeypatch.setattr(schema, "statements", lambda changed=changed: changed)
+        ids.add(versions.projection_id(ChunkSizes()))
+    assert len(ids) == 1 + len(statements)
+
+
+def test_no_literal_in_the_schema_looks_like_a_comment_or_the_end_of_a_statement():
+    """`schema.statements` knows nothing of quotes."""
+    found = re.findall(r"""--.*|'[^']*'|"[^"]*"|;""", OLD_SCHEMA)
+    literals = [text for text in found if text[0] in "'\""]
+    assert "'$.model'" in literals
+    assert [text for text in literals if text != " ".join(text.split()) or "--" in text or ";" in text] == []
+    assert found.count(";") == len(schema.statements())
+
+
 @pytest.mark.parametrize("sizes", [ChunkSizes(401, 80), ChunkSizes(400, 81)])
 def test_each_size_of_a_chunk_is_in_the_projection_id(sizes):
-    assert schema.projection_id(sizes) != schema.projection_id(ChunkSizes())
+    assert versions.projection_id(sizes) != versions.projection_id(ChunkSizes())
 
 
 def test_chunks_are_counted_with_the_shipped_vocabulary_whatever_the_model(tmp_path):

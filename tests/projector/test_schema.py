@@ -1,5 +1,6 @@
 """The schema: its columns and indexes, what holds rows together, and the vector tables."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,7 @@ from memlog.eventlog.events import (
     SourceRegistered,
     SummaryWritten,
 )
-from memlog.projector import catchup, passages, schema
-from memlog.projector.chunking import ChunkSizes
+from memlog.projector import catchup, digest, fulltext, handlers, passages, schema
 from memlog.projector.projector import Projector
 from memlog.projector.sqlite import connect, error_types
 
@@ -141,6 +141,46 @@ def test_a_rebuild_with_a_row_that_refers_to_nothing_is_refused(tmp_path, monkey
 
 
 @pytest.mark.parametrize(
+    ("key", "order"),
+    [("stream TEXT, PRIMARY KEY (stream, id)", "cab"), ("stream TEXT, no INTEGER PRIMARY KEY", "abc")],
+)
+def test_a_new_table_is_in_the_digest_and_is_cleared_with_its_stream(monkeypatch, key, order):
+    text = f"{schema.schema()}CREATE TABLE notes (id TEXT NOT NULL, {key});"
+    monkeypatch.setattr(schema, "schema", lambda: text)
+    with closing(connect(None, "bulk")) as db:
+        schema.create_tables(db)
+        notes = [("b", "memory"), ("a", "memory"), ("c", "core")]
+        db.executemany("INSERT INTO notes (id, stream) VALUES (?, ?)", notes)
+        rows = {name: f'{{"id":"{name}","stream":"{stream}"}}' for name, stream in notes}
+        assert list(digest.dump(db))[-4:] == ["# notes", *(rows[name] for name in order)]
+        handlers.clear_stream(db, "memory")
+        assert list(digest.dump(db))[-2:] == ["# notes", rows["c"]]
+
+
+def test_every_table_that_a_list_of_ours_names_stands_in_the_schema():
+    named = {*digest._LEFT_OUT, *digest._ORDERS, *digest._ABOUT_BYTES, *handlers._ONLY_STREAM_OF}
+    assert set(schema.tables()) >= named
+
+
+def test_every_full_text_table_is_in_the_digest_of_the_full_text():
+    virtual = [text.split()[3] for text in schema.statements() if text.startswith("CREATE VIRTUAL TABLE")]
+    assert virtual == list(fulltext.TABLES) == list(digest._ENTRIES)
+
+
+def test_clearing_a_conversation_reads_no_table_whole(db):
+    """Else clearing many would be quadratic."""
+    of_streams = [name for name, table in schema.tables().items() if "stream" in table.columns]
+    assert len(of_streams) > 20
+    plans = {
+        name: db.execute(f"EXPLAIN QUERY PLAN SELECT * FROM {name} WHERE stream = 'x'").fetchall()
+        for name in of_streams
+        if name not in handlers._CLEARED_BEFORE
+    }
+    read_whole = [name for name, plan in plans.items() if plan[0][3].startswith("SCAN")]
+    assert sorted(read_whole) == sorted(handlers._ONLY_STREAM_OF)
+
+
+@pytest.mark.parametrize(
     "changed",
     [
         "memory_chunks WHERE memory_id",
@@ -154,7 +194,7 @@ def test_what_a_handler_changes_is_found_without_reading_all_while_a_rebuild_loa
     path = tmp_path / "new.db"
     path.touch()
     db = connect(path, "bulk")
-    schema.create_tables(db, ChunkSizes())
+    schema.create_tables(db)
     plan = db.execute(f"EXPLAIN QUERY PLAN SELECT * FROM {changed} = ?", ("x",)).fetchall()
     assert [row[3].split()[0] for row in plan] == ["SEARCH"]
     db.close()

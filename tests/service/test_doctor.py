@@ -12,9 +12,10 @@ from forked_memlog import run_memlog
 
 import memlog
 from memlog.eventlog import timestamps
+from memlog.eventlog.layout import EMBEDDINGS
 from memlog.eventlog.log import Log
 from memlog.eventlog.writers import Writer
-from memlog.projector.cache import VectorCache, cache_file
+from memlog.projector.cache import VectorCache
 from memlog.service import doctor
 from memlog.service.mounts import is_over_a_network, kind_of
 
@@ -204,7 +205,7 @@ def test_a_read_model_that_cannot_be_made_is_a_problem(store: Path, monkeypatch:
 def test_a_damaged_cache_is_a_problem_and_removed(store: Path) -> None:
     VectorCache(store, "model").close()
     assert found(store, "cache")[0].state == "ok"
-    cache_file(store).write_bytes(b"no database" * 1000)
+    (store / EMBEDDINGS).write_bytes(b"no database" * 1000)
     assert found(store, "cache")[0].state == "problem"
     assert found(store, "cache", fix=True)[0].state == "fixed"
     assert found(store, "cache")[0].state == "ok"

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import memlog
+from memlog.eventlog.layout import EMBEDDINGS
 from memlog.eventlog.log import Log
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.sealing import blank
-from memlog.projector.cache import VectorCache, cache_file
+from memlog.projector.cache import VectorCache
 from memlog.projector.sqlite import connect
 
 LENGTH = 384
@@ -158,7 +159,7 @@ def sql(text: str) -> Callable[[Path], None]:
 
 def in_cache(text: str) -> Callable[[Path], None]:
     def plant(folder: Path) -> None:
-        db = connect(cache_file(folder), "write")
+        db = connect(folder / EMBEDDINGS, "write")
         db.execute(text)
         db.close()
 

@@ -23,8 +23,8 @@ from storm_workload import message
 from surroundings import Surroundings
 
 import memlog
+from memlog.eventlog.layout import EMBEDDINGS
 from memlog.projector import passages
-from memlog.projector.cache import cache_file
 from memlog.projector.generations import Generations
 from memlog.projector.sqlite import connect, count_rows
 
@@ -280,7 +280,7 @@ class _Storm:
         self._look_for_stray_vectors()
 
     def _cached_keys(self) -> set[bytes]:
-        path = cache_file(self._store)
+        path = self._store / EMBEDDINGS
         if not path.exists():
             return set()
         with closing(sqlite3.connect(path, timeout=_PATIENCE)) as db:

@@ -235,7 +235,8 @@ def failing(store: memlog.Store) -> None:
     try:
         store.append([memlog.MemorySaved(content="tea")])
     except (BadInput, NotFound, Busy, LogError, DatabaseError, EmbeddingError) as error:
-        assert_type(error.code, str)
+        code: str = error.code
+        assert_type(code, str)
     except MemlogError as error:
         assert_type((error.message, error.hint, error.retryable), tuple[str, str, bool])
 

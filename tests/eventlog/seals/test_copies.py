@@ -15,7 +15,8 @@ from memlog.eventlog.log import Log
 from memlog.eventlog.reading import redacted_keys, segments_about
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
-from memlog.eventlog.seals.losses import Loss, arriving, losses, sealed_bytes
+from memlog.eventlog.seals.lengths import sealed_bytes
+from memlog.eventlog.seals.losses import Loss, arriving, losses
 from memlog.eventlog.seals.sealing import blank
 from memlog.eventlog.streams import segments_of
 from memlog.eventlog.writers import Writer

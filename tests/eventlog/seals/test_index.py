@@ -12,8 +12,8 @@ from memlog.eventlog.log import Log
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.index import SealIndex
+from memlog.eventlog.seals.lengths import sealed_bytes
 from memlog.eventlog.seals.lines import FIRST, Seal, encoded, link, seals_in
-from memlog.eventlog.seals.losses import sealed_bytes
 from memlog.eventlog.seals.sealing import seal
 
 NAMES = [

@@ -219,8 +219,8 @@ def test_a_name_in_a_torn_line_is_no_seal(log: Any, clock: Any) -> None:
     log.append("green")
     watch, name = SealWatch(log.store / "log"), SegmentName.parse(log.name(TODAY))
     assert name is not None
-    assert not watch.is_sealed("memory", name)
+    assert not watch.is_sealed("memory", name.filename, name.writer)
     log.seals.write_bytes(b'{"stream":"memory","segment":"%s","bytes":1' % name.filename.encode())
-    assert not watch.is_sealed("memory", name)
+    assert not watch.is_sealed("memory", name.filename, name.writer)
     log.writer.seal()
-    assert watch.is_sealed("memory", name)
+    assert watch.is_sealed("memory", name.filename, name.writer)

@@ -12,7 +12,7 @@ import pytest
 
 import memlog
 from memlog.eventlog import disk
-from memlog.projector.cache import cache_file
+from memlog.eventlog.layout import EMBEDDINGS
 from memlog.query.filters import Filters
 from memlog.service.erasing import stranger_pattern
 
@@ -90,10 +90,10 @@ def test_vectors_of_texts_that_no_other_passage_has_leave_the_cache(store):
 def test_the_cache_keeps_no_byte_of_a_vector_that_left_it(store):
     store.append([said("my number is 5551234", id="m1"), said("thank you", id="m2")])
     store.project()
-    with closing(sqlite3.connect(cache_file(store.path))) as db:
+    with closing(sqlite3.connect(store.path / EMBEDDINGS)) as db:
         vectors = [vector for (vector,) in db.execute("SELECT vector FROM vectors")]
     store.forget("m1")
-    left = b"".join(path.read_bytes() for path in cache_file(store.path).parent.iterdir())
+    left = b"".join(path.read_bytes() for path in (store.path / EMBEDDINGS).parent.iterdir())
     assert sorted(vector[:64] in left for vector in vectors) == [False, True]
 
 
@@ -108,7 +108,7 @@ def test_what_an_earlier_save_said_leaves_the_cache_with_its_memory(store):
 
 
 def cached(store) -> int:
-    with closing(sqlite3.connect(cache_file(store.path))) as db:
+    with closing(sqlite3.connect(store.path / EMBEDDINGS)) as db:
         (count,) = db.execute("SELECT count(*) FROM vectors").fetchone()
     return int(count)
 
@@ -116,10 +116,10 @@ def cached(store) -> int:
 def test_a_cache_that_cannot_be_read_is_removed(store):
     store.append([said("my number", id="m1")])
     store.project(embed=False)
-    cache_file(store.path).parent.mkdir()
-    cache_file(store.path).write_bytes(b"no database" * 100)
+    (store.path / EMBEDDINGS).parent.mkdir()
+    (store.path / EMBEDDINGS).write_bytes(b"no database" * 100)
     assert store.forget("m1").vectors == 0
-    assert not cache_file(store.path).exists()
+    assert not (store.path / EMBEDDINGS).exists()
 
 
 def test_no_line_of_a_forgotten_id_counts_ever_again(store):

@@ -10,10 +10,11 @@ import pytest
 
 import memlog
 from memlog.eventlog import checking
+from memlog.eventlog.layout import EMBEDDINGS
 from memlog.eventlog.log import Log
 from memlog.eventlog.seals import losses
 from memlog.projector import passages, verify
-from memlog.projector.cache import VectorCache, cache_file
+from memlog.projector.cache import VectorCache
 from memlog.projector.projector import Projector
 from memlog.service.erasing import proving
 
@@ -65,7 +66,7 @@ def embed(path: Path, meanwhile=lambda: None) -> Projector:
 
 
 def cached_keys(path: Path) -> set[bytes]:
-    with closing(sqlite3.connect(cache_file(path))) as db:
+    with closing(sqlite3.connect(path / EMBEDDINGS)) as db:
         return {key for (key,) in db.execute("SELECT text_sha256 FROM vectors")}
 
 

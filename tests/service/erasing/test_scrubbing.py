@@ -12,12 +12,12 @@ from scrubs import victim_process
 
 import memlog
 from memlog.eventlog import disk
+from memlog.eventlog.layout import EMBEDDINGS
 from memlog.eventlog.reading import segments_about
 from memlog.eventlog.seals import sealing
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.held import measured
-from memlog.projector.cache import cache_file
 from memlog.projector.projector import Projector
 
 STREAM = "conversations/cli_1"
@@ -97,12 +97,12 @@ def test_vectors_of_what_went_leave_the_cache_and_its_free_pages(store):
     store.project()
     # As where a memlog without this forgot: the read model is without it, the cache is not.
     store.append([memlog.Redacted(target_id=f"m{number}", stream=STREAM) for number in range(50)])
-    size = cache_file(store.path).stat().st_size
+    size = (store.path / EMBEDDINGS).stat().st_size
     assert store.scrub().vectors == 50
-    with closing(sqlite3.connect(cache_file(store.path))) as db:
+    with closing(sqlite3.connect(store.path / EMBEDDINGS)) as db:
         assert db.execute("SELECT count(*) FROM vectors").fetchone() == (1,)
         assert db.execute("PRAGMA freelist_count").fetchone() == (0,)
-    assert cache_file(store.path).stat().st_size < size
+    assert (store.path / EMBEDDINGS).stat().st_size < size
 
 
 def test_a_store_that_follows_sees_no_rewritten_stream(store):

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import memlog
+from memlog.eventlog.layout import WATERMARKS, seals_file
 from memlog.eventlog.log import Log
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.held import measured
-from memlog.eventlog.streams import Segment, seals_file, segments_of
-from memlog.eventlog.watermark_file import FILE
+from memlog.eventlog.streams import Segment, segments_of
 from memlog.eventlog.writers import Writer
 
 PERSON = "Aino Virtanen"
@@ -81,7 +81,7 @@ class Copy:
     def hashes(self) -> set[bytes]:
         """Of what was read and sealed."""
         seals = (seal.sha256 for last in read_seals(self.log).last.values() for seal in last)
-        marks = (self.store / FILE).read_bytes().split(b'"')
+        marks = (self.store / WATERMARKS).read_bytes().split(b'"')
         return {seal.encode() for seal in seals} | {each for each in marks if len(each) == 64}
 
     def everything(self) -> bytes:

@@ -1,0 +1,69 @@
+"""Where everything in a store stands, relative to its folder. No other module spells these names."""
+
+from pathlib import Path
+
+from memlog.eventlog import disk
+
+LOG = "log"
+SETTINGS = "memlog.toml"
+WRITERS = "writers"  # who appends here; see memlog.eventlog.writers
+WATERMARKS = "watermarks.jsonl"  # what was read; see memlog.eventlog.watermark_file
+
+PROJECTOR_LOCK = "projector.lock"  # held while the read model is written
+SCRUB_LOCK = "scrub.lock"  # held while bytes of the log are overwritten
+WATCH_LOCK = "watch.lock"  # held as long as a process watches the store
+
+MODEL = "model"
+CURRENT = "model/CURRENT"  # names the live generation
+BUILD_LOCK = "model/build.lock"  # held while a generation is built: other files in model/ are then leftovers
+CORE_VIEW = "model/core_memory.json"
+CORE_VIEW_WRITTEN = "model/.core_memory.json"
+CORE_VIEW_PENDING = "model/.core_memory.pending.json"
+
+CACHE = "cache"
+EMBEDDINGS = "cache/embeddings.db"  # once there is a vector
+SOURCE_RECORDS = "cache/documents"
+
+GITIGNORE = ".gitignore"
+GITATTRIBUTES = ".gitattributes"
+
+PRIVATE = (LOG, MODEL, CACHE, WRITERS, PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK)
+"""What nobody but the owner may read, with all that is below it."""
+
+TOP = (*PRIVATE, SETTINGS, WATERMARKS, GITIGNORE, GITATTRIBUTES)
+"""All that memlog makes in a store's folder."""
+
+# Below log/:
+CONVERSATIONS = "conversations"
+FORMAT = "FORMAT"  # names the format of the log; see memlog.eventlog.log_format
+SEALS = "seals.jsonl"  # of an older memlog; see seals_file
+
+WRITER = "[a-z][a-z2-7]{5}"
+"""A pattern: the name of a writer, which is part of the names of its files."""
+_WRITER_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz234567")
+
+
+def is_writer(name: str) -> bool:
+    """Whether this is the name of a writer, so that it can be part of a file's."""
+    # Every append asks: to compile the pattern would take longer than all else here.
+    return len(name) == 6 and not name[0].isdigit() and _WRITER_CHARACTERS.issuperset(name)
+
+
+def seals_file(writer: str) -> str:
+    """The name below `log/` of the file with the seals that a writer made."""
+    return f"seals.{writer}.jsonl" if writer else SEALS
+
+
+def is_seals_file(name: str) -> bool:
+    """Whether a file of this name below `log/` holds seals."""
+    writer = name.removeprefix("seals.").removesuffix(".jsonl")
+    return name == SEALS or (is_writer(writer) and name == seals_file(writer))
+
+
+def seals_files(log: Path) -> list[str]:
+    """The names of all files with seals in `log`, sorted; none where there is no such folder."""
+    try:
+        with disk.entries(log) as entries:
+            return sorted(entry.name for entry in entries if is_seals_file(entry.name))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
