@@ -1,6 +1,7 @@
 """Loads the words of languages: one TOML file each, in the folder `languages`.
 
-A new file adds a language; no module names it. A value is text between quotes: words apart by white space.
+A new file adds a language; no module names it. Words stand in one text with white space between them, phrases
+with commas.
 """
 
 from collections.abc import Mapping
@@ -39,15 +40,44 @@ class TextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     more_stop_words: str = ""
 
 
+class GateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Phrases that people say to an agent, for `query.gate`.
+
+    Folded: lower case, `'` for every apostrophe, е for ё. A word that ends with `*` stands for every word
+    that begins so, one that begins with `*` for every word that ends so.
+
+    greetings, acknowledgements: say by themselves that nothing is asked; so does any row of them.
+    openings: the same, with whatever stands behind them: `thanks for the help`.
+    fillers: say nothing beside those.
+    memory: point at what was said, or is to be kept, as the words for "my" and "favourite" of `facts` do.
+    asks: what a question begins with, where nothing else says that it is one.
+    asks_anywhere: the same, wherever in a sentence it stands.
+    """
+
+    greetings: str = ""
+    acknowledgements: str = ""
+    openings: str = ""
+    fillers: str = ""
+    memory: str = ""
+    asks: str = ""
+    asks_anywhere: str = ""
+
+
 class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file."""
 
     text: TextWords = TextWords()
+    gate: GateWords = GateWords()
 
 
 TEXT_SHA256 = "ff7df41b3fe7c5bd225b363d87a52392657e9de9d3f9613421464a59eb6a55f3"
 """The hash of all `TextWords`; part of the projection id. A constant, so that no command reads the files for
 the id alone; a test compares it with the files."""
+
+
+def phrases(table: str) -> list[str]:
+    """The phrases of a text, in their order, with one space between two words."""
+    return [phrase for part in table.split(",") if (phrase := " ".join(part.split()))]
 
 
 @cache
