@@ -63,11 +63,80 @@ class GateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     asks_anywhere: str = ""
 
 
+class QuestionWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Phrases around the topic in a question of facts, folded. No phrase may turn what a question means.
+
+    leads: what a question begins with, any number of them. listing: leads that ask for all of a list.
+    tails: what it ends with.
+    owners: say whose it is, before the topic. owners_behind: the same, behind it.
+    fillers: say nothing, before the topic. every: say that the whole list is wanted.
+    joints: stand between ordinals. first: say that it is the first of its list, before the favourite.
+    top: stand before a number: so many from the beginning of the list.
+    plural: words that only a question of several has, before the topic.
+    idioms: whole questions of one topic, and its names, the likeliest first.
+    """
+
+    leads: str = ""
+    listing: str = ""
+    tails: str = ""
+    owners: str = ""
+    owners_behind: str = ""
+    fillers: str = ""
+    every: str = ""
+    joints: str = ""
+    first: str = ""
+    top: str = ""
+    plural: str = ""
+    idioms: Mapping[str, str] = {}
+
+
+class NumberWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Numbers as words, from 0 on; forms of one number with `/` between them.
+
+    ordinal_endings: take the place of a `-` at the end of an ordinal.
+    digit_endings: make an ordinal of the digits before them. in_digits: the first ordinals in digits.
+    marks: phrases that make an ordinal of the number behind them.
+    """
+
+    cardinals: str = ""
+    ordinals: str = ""
+    ordinal_endings: str = ""
+    digit_endings: str = ""
+    in_digits: str = ""
+    marks: str = ""
+
+
+class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How people name and ask for facts, folded.
+
+    favorite: words before a topic that make it a favourite one. favorite_behind: the same, behind it.
+    favorite_prefixes: the same, at the beginning of its first word.
+    own: words for "my" that a topic's key leaves out. own_suffix: the same, at the end of a word.
+    other_suffixes: endings that say that something is another person's.
+    gradation: letters in stems, and those that they stand for.
+    plural_ending: of a topic of which all is asked for.
+    topics: by key, the words for topics that have one key in all languages; `_` between two words of one.
+    """
+
+    favorite: str = ""
+    favorite_behind: str = ""
+    favorite_prefixes: str = ""
+    own: str = ""
+    own_suffix: str = ""
+    other_suffixes: str = ""
+    gradation: tuple[str, str] | None = None
+    plural_ending: str = ""
+    topics: Mapping[str, str] = {}
+    question: QuestionWords = QuestionWords()
+    numbers: NumberWords = NumberWords()
+
+
 class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file."""
 
     text: TextWords = TextWords()
     gate: GateWords = GateWords()
+    facts: FactWords | None = None
 
 
 TEXT_SHA256 = "ff7df41b3fe7c5bd225b363d87a52392657e9de9d3f9613421464a59eb6a55f3"

@@ -8,12 +8,15 @@ docs/memory/facts.md says what is understood.
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput
 from memlog.projector import languages
+from memlog.projector.languages import ENGLISH
 from memlog.projector.sqlite import Connection
+from memlog.projector.text import language_files
 from memlog.query.facts.answers import (
     Choice,
     FactAnswer,
@@ -25,16 +28,15 @@ from memlog.query.facts.answers import (
     not_stored,
     where,
 )
-from memlog.query.facts.ask_words import WORDS, Words, phrases
 from memlog.query.facts.facts import Fact, Topic
 from memlog.query.facts.ordinals import number_of, ordinal_at
 from memlog.query.facts.topics import (
-    FAVORITE,
     built_in,
+    fact_words,
     favorite_part,
     is_plural,
     key_of,
-    without_finnish_owner,
+    without_owner,
 )
 
 LONGEST = 1000
@@ -44,7 +46,6 @@ _APART = re.compile(r"(?<=\d)-(?=[а-яё]{1,3}\b)")
 _MINUS = re.compile(r"(?<!\w)[-−](?=\d)")
 _SPACES = re.compile(r"[\s\-‐-―_/]+")
 _AROUND = '.,:;!?"`«»“”„()[]{}*…¿¡'
-_OTHERS = ("si", "nsa", "nsä", "mme", "nne")
 _POSSESSIVE = re.compile(r"'s$|s'$")
 
 
@@ -96,11 +97,20 @@ def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactA
 def understood(text: str) -> Iterator[Question]:
     """What a text may ask for; nothing where some of it is not understood."""
     words = _words(text) if len(text) <= LONGEST else []
-    is_cyrillic = any("а" <= letter <= "я" for word in words for letter in word)
-    for language in ("russian",) if is_cyrillic else ("english", "finnish"):
+    for language in _languages_of("".join(words)):
         question = _Reader(words, language).question()
         if question is not None:
             yield question
+
+
+def _languages_of(text: str) -> Sequence[str]:
+    """The languages of whose script `text` has a letter; else those in Latin letters."""
+    scripts = {name: language_files.languages()[name].text.characters for name in fact_words()}
+    has_letter = {
+        name: any(start <= ord(letter) <= end for letter in text for start, end in script)
+        for name, script in scripts.items()
+    }
+    return [name for name in scripts if has_letter[name]] or [name for name in scripts if not scripts[name]]
 
 
 class _Reader:
@@ -109,7 +119,7 @@ class _Reader:
     def __init__(self, words: Sequence[str], language: str) -> None:
         self._words = list(words)
         self._language = language
-        self._said: Words = WORDS[language]
+        self._said = fact_words()[language].question
         self._is_led = self._is_own = self._is_list = self._is_favorite = False
         self._ranks: list[int] = []
         self._top: int | None = None
@@ -120,7 +130,7 @@ class _Reader:
         while True:
             names = self._said.idioms.get(" ".join(self._words))
             if names is not None:
-                return Question(self._language, names=names.split("|"))
+                return Question(self._language, names=language_files.phrases(names))
             if not self._take_lead():
                 break
         while self._drop_end(self._said.tails):
@@ -128,7 +138,7 @@ class _Reader:
         self._take_end()
         while self._words and self._take_word():
             pass
-        self._take_finnish()
+        self._take_from_topic()
         if self._is_most and (self._is_list or self._is_plural()):
             # `my most favourite colours` are all of them.
             self._ranks, self._is_list = [], True
@@ -137,7 +147,7 @@ class _Reader:
     def _checked(self) -> Question | None:
         # Without a topic one sign is too little: `show me the second` may be of anything.
         is_of_last = self._is_led and sum((self._is_own, self._is_favorite, bool(self._ranks))) > 1
-        is_of_somebody = self._language == "english" and any(map(_POSSESSIVE.search, self._words))
+        is_of_somebody = self._language == ENGLISH and any(map(_POSSESSIVE.search, self._words))
         is_asked = self._is_own or self._is_favorite or is_of_somebody
         if not ((self._words or is_of_last) and is_asked) or self._is_doubtful():
             return None
@@ -153,7 +163,7 @@ class _Reader:
     def _is_doubtful(self) -> bool:
         """Whether its numbers can be read in two ways: `3 favourite colour`, `favourite number 2`."""
         is_counted = self._top is not None
-        is_one = self._language == "english" and bool(self._words) and not self._is_plural()
+        is_one = self._language == ENGLISH and bool(self._words) and not self._is_plural()
         return (
             self._top == 0
             or (is_counted and bool(self._ranks))
@@ -162,13 +172,13 @@ class _Reader:
         )
 
     def _is_plural(self) -> bool:
-        return self._language == "english" and bool(self._words) and is_plural(self._words[-1])
+        return self._language == ENGLISH and bool(self._words) and is_plural(self._words[-1])
 
     def _take_lead(self) -> bool:
-        for phrase in phrases(f"{self._said.listing}|{self._said.leads}"):
+        for phrase in _phrases(f"{self._said.listing},{self._said.leads}"):
             if tuple(self._words[: len(phrase)]) == phrase:
                 self._is_led = True
-                self._is_list |= phrase in phrases(self._said.listing)
+                self._is_list |= phrase in _phrases(self._said.listing)
                 del self._words[: len(phrase)]
                 return True
         return False
@@ -201,7 +211,7 @@ class _Reader:
             (self._said.every, self._every),
             (self._said.fillers, None),
         ):
-            for phrase in phrases(table):
+            for phrase in _phrases(table):
                 if tuple(self._words[: len(phrase)]) == phrase:
                     if take is not None:
                         take()
@@ -219,7 +229,7 @@ class _Reader:
         """Take `top 3`, `first three`, or a number before the favourite."""
         if self._top is not None or self._ranks or self._is_favorite:
             return False
-        for phrase in (*phrases(self._said.top), ()):
+        for phrase in (*_phrases(self._said.top), ()):
             end = len(phrase)
             if tuple(self._words[:end]) == phrase and end < len(self._words):
                 number = number_of(self._words[end], self._language)
@@ -233,9 +243,9 @@ class _Reader:
         """Take an ordinal, or `most` before the favourite."""
         if self._is_favorite:
             return False
-        place = 1 if self._ranks and (self._words[0],) in phrases(self._said.joints) else 0
+        place = 1 if self._ranks and (self._words[0],) in _phrases(self._said.joints) else 0
         found = ordinal_at(self._words, place, self._language) if place < len(self._words) else None
-        if found is None and not self._ranks and (self._words[0],) in phrases(self._said.first):
+        if found is None and not self._ranks and (self._words[0],) in _phrases(self._said.first):
             found = 1, 1
             self._is_most = True
         if found is None or (self._ranks and not place):
@@ -245,26 +255,23 @@ class _Reader:
         return True
 
     def _take_favorite(self) -> bool:
-        if self._is_favorite or self._language == "finnish":
-            return False
-        self._is_favorite = self._words[0] in FAVORITE[self._language].split()
         if self._is_favorite:
-            self._is_list |= (
-                self._language == "english" and len(self._words) == 1 and self._words[0][-1] == "s"
-            )
+            return False
+        self._is_favorite = self._words[0] in fact_words()[self._language].favorite.split()
+        if self._is_favorite:
+            self._is_list |= self._language == ENGLISH and len(self._words) == 1 and self._words[0][-1] == "s"
             self._drop(1)
         return self._is_favorite
 
-    def _take_finnish(self) -> None:
-        """Take what Finnish says with the beginning and the end of a word: `lempivärini`."""
-        if self._language != "finnish" or not self._words:
+    def _take_from_topic(self) -> None:
+        """Take what the topic's own words say, and what stands behind it: `lempivärini`, `color favorito`."""
+        if not self._words:
             return
         last = self._words[-1]
-        bare = without_finnish_owner(last)
-        self._is_own |= bare != last
-        self._words[-1] = bare
-        part = favorite_part(self._words, "finnish")
-        if part is not None:
+        self._words[-1] = without_owner(last, self._language)
+        self._is_own |= self._words[-1] != last
+        part = favorite_part(self._words, self._language)
+        if part is not None and not self._is_favorite:
             self._is_favorite, self._words = True, part
 
     def _drop(self, number: int) -> None:
@@ -272,11 +279,18 @@ class _Reader:
         del self._words[:number]
 
     def _drop_end(self, table: str) -> bool:
-        for phrase in phrases(table):
+        for phrase in _phrases(table):
             if len(self._words) > len(phrase) and tuple(self._words[-len(phrase) :]) == phrase:
                 del self._words[-len(phrase) :]
                 return True
         return False
+
+
+@cache
+def _phrases(table: str) -> tuple[tuple[str, ...], ...]:
+    """The phrases of a table as words, the longest first."""
+    found = (tuple(phrase.split()) for phrase in language_files.phrases(table))
+    return tuple(sorted(found, key=len, reverse=True))
 
 
 def _words(text: str) -> list[str]:
@@ -334,7 +348,7 @@ def _named(question: Question, topics: Sequence[Topic]) -> Topic | None:
 
 def _key(question: Question) -> str | None:
     """The one key that a question can mean; None where inflection leaves it open."""
-    if question.language != "english":
+    if question.language != ENGLISH:
         return built_in(question.words, question.language) if question.is_favorite else None
     words = ["favorite", *question.words] if question.is_favorite else question.words
     try:
@@ -364,16 +378,17 @@ def _same_stems(one: Sequence[str], other: Sequence[str], language: str) -> bool
 def _stem(word: str, language: str) -> str:
     stem = next((stem for _, stem in languages.stems([word], [language])), word)
     # kaupunki, kaupungin: of the gradations the one that two words are not told apart by.
-    return stem.replace("ng", "nk") if language == "finnish" else stem
+    gradation = fact_words()[language].gradation
+    return stem.replace(*gradation) if gradation else stem
 
 
 def _is_of_others(word: str, language: str) -> bool:
     """Whether a word says that it is yours, theirs or ours, and not mine: `lempivärisi`."""
-    return language == "finnish" and word.endswith(_OTHERS)
+    return word.endswith(tuple(fact_words()[language].other_suffixes.split()))
 
 
 def _is_favorite(topic: Topic) -> bool:
-    return any(favorite_part(topic.key.split("_"), language) is not None for language in FAVORITE)
+    return any(favorite_part(topic.key.split("_"), language) is not None for language in fact_words())
 
 
 # What of it
@@ -417,4 +432,5 @@ def _is_of_several(question: Question) -> bool:
     if question.is_list or not question.words:
         return question.is_list
     last = question.words[-1]
-    return is_plural(last) if question.language == "english" else last.endswith("t")
+    ending = fact_words()[question.language].plural_ending
+    return is_plural(last) if question.language == ENGLISH else ending != "" and last.endswith(ending)

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from memlog.projector.text import language_files
-from memlog.query.facts.topics import FAVORITE, OWN
+from memlog.projector.text.language_files import FactWords
 from memlog.query.gate.code_lines import ends_of, without_code
 
 Reason = Literal["memory", "question", "prose", "greeting", "acknowledgement", "code", "short"]
@@ -114,19 +114,17 @@ class _Phrases:
 
 
 def _said_in_all(name: str) -> Iterator[str]:
-    for language, words in language_files.languages().items():
-        yield from language_files.phrases(getattr(words.gate, name))
-        if name == "memory":
-            yield from _own(language)
+    for language in language_files.languages().values():
+        yield from language_files.phrases(getattr(language.gate, name))
+        if name == "memory" and language.facts:
+            yield from _topic_words(language.facts)
 
 
-def _own(language: str) -> Iterator[str]:
-    """What a topic of facts begins with: `my`, `favourite`."""
-    ending = "*" if language == "finnish" else ""
-    for word in FAVORITE.get(language, "").split():
-        yield f"{word}{ending}".translate(_FOLDED)
-    for word in OWN.get(language, "").split():
-        yield word.translate(_FOLDED)
+def _topic_words(facts: FactWords) -> Iterator[str]:
+    """What the name of a fact begins or ends with: `my`, `favourite`."""
+    yield from f"{facts.favorite} {facts.favorite_behind} {facts.own}".translate(_FOLDED).split()
+    for prefix in facts.favorite_prefixes.translate(_FOLDED).split():
+        yield f"{prefix}*"
 
 
 def _parts(said: str) -> list[str]:

@@ -12,8 +12,8 @@ from itertools import pairwise
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.query.facts.ordinals import LANGUAGES, number_of, ordinal_words
-from memlog.query.facts.topics import FAVORITE, built_in, key_of, without_finnish_owner
+from memlog.query.facts.ordinals import number_of, ordinal_words
+from memlog.query.facts.topics import built_in, fact_words, key_of, without_owner
 
 LONGEST = 100_000
 """Characters of a text that is looked at."""
@@ -154,7 +154,7 @@ def _ranked_list(text: str) -> RankedList:
 
 
 def _statements(said: str) -> Iterator[tuple[str, re.Match[str]]]:
-    for language in LANGUAGES:
+    for language in _SAID:
         for pattern in _said_patterns(language):
             for match in pattern.finditer(said):
                 yield language, match
@@ -165,7 +165,7 @@ def _key(language: str, match: re.Match[str]) -> str:
     if odd := next((word for word in words if word in _NO_TOPIC), None):
         raise _Doubt(f"{odd!r} is in no topic's name")
     if language == "finnish":
-        return _key_or_doubt(without_finnish_owner(words[0]))
+        return _key_or_doubt(without_owner(words[0], language))
     if language == "russian":
         return _russian_key(words, match[0].casefold())
     return _key_or_doubt(f"favorite {' '.join(words)}")
@@ -281,7 +281,9 @@ def _sentence_ends(last: str) -> int:
 
 @cache
 def _said_patterns(language: str) -> tuple[re.Pattern[str], ...]:
-    favorite = "любимые|любимых" if language == "russian" else FAVORITE[language].replace(" ", "|")
+    said = fact_words()[language]
+    favorites = f"{said.favorite} {said.favorite_prefixes}".split()
+    favorite = "любимые|любимых" if language == "russian" else "|".join(favorites)
     numbers = (
         "two|three|four|five|six|seven|eight|nine|ten|два|три|четыре|пять|шесть|семь|восемь|девять|десять"
     )
