@@ -131,12 +131,50 @@ class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     numbers: NumberWords = NumberWords()
 
 
+class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Words that tell whether two memories say the same, in lower case.
+
+    turning: turn what a sentence says: a number, a day, a negation, a limit. One that ends with `*` stands for
+        all words that begin so. A word too many costs a merge, one too few may cost a memory.
+    turning_endings: do so at the end of a word; one that ends with `*` has up to 20 letters behind it.
+    filling: leave what a sentence says as it is.
+    joints: what stands on both sides of them may be exchanged.
+    irregular_verbs: forms of one verb with `/` between them.
+    tenses: an expression of a verb in any tense, with its `stem`, where Snowball's stems tell tenses apart.
+    same_sound: groups of characters that are written for one another, since they are typed alike.
+    """
+
+    turning: str = ""
+    turning_endings: str = ""
+    filling: str = ""
+    joints: str = ""
+    irregular_verbs: str = ""
+    tenses: str = ""
+    same_sound: str = ""
+
+
+class EnglishWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the rules for English nouns and their spelling need, as pairs with `/` between them.
+
+    american: what the words of a family begin with, as Britons and as Americans spell it.
+    short: words, and those that stand for them in a topic's key.
+    plurals: irregular ones, and their singular. invariable: the same in both numbers, or of one number.
+    """
+
+    american: str = ""
+    short: str = ""
+    plurals: str = ""
+    invariable: str = ""
+
+
 class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file."""
 
     text: TextWords = TextWords()
     gate: GateWords = GateWords()
     facts: FactWords | None = None
+    memories: MemoryWords = MemoryWords()
+    english: EnglishWords = EnglishWords()
 
 
 TEXT_SHA256 = "ff7df41b3fe7c5bd225b363d87a52392657e9de9d3f9613421464a59eb6a55f3"
@@ -147,6 +185,11 @@ the id alone; a test compares it with the files."""
 def phrases(table: str) -> list[str]:
     """The phrases of a text, in their order, with one space between two words."""
     return [phrase for part in table.split(",") if (phrase := " ".join(part.split()))]
+
+
+def pairs(table: str) -> dict[str, str]:
+    """What stands before the `/` of each pair, with what stands behind it."""
+    return dict(pair.split("/") for pair in table.split())
 
 
 @cache

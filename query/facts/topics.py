@@ -12,33 +12,11 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.text import nfkc
 from memlog.projector.languages import ENGLISH
 from memlog.projector.text import language_files
-from memlog.projector.text.language_files import FactWords
+from memlog.projector.text.language_files import EnglishWords, FactWords
 from memlog.query.spelling import american
 
 LONGEST = 128
 """Characters of a key."""
-
-_AS = {
-    **{"programme": "program", "programmes": "programs"},
-    **dict.fromkeys(("favourite", "favorites", "favourites", "fav", "favs", "fave", "faves"), "favorite"),
-}
-"""Words that stand for another one in a key, beside the two spellings of English."""
-
-_IRREGULAR = {
-    **{"children": "child", "people": "person", "men": "man", "women": "woman", "feet": "foot"},
-    **{"teeth": "tooth", "mice": "mouse", "geese": "goose", "lives": "life", "wives": "wife"},
-    **{"knives": "knife", "leaves": "leaf", "wolves": "wolf", "shelves": "shelf", "buses": "bus"},
-    **{"shoes": "shoe", "toes": "toe", "caches": "cache", "headaches": "headache", "quizzes": "quiz"},
-    **{
-        f"{word}s": word
-        for word in "brownie calorie cookie hoodie movie pie smoothie tie veggie zombie".split()
-    },
-}
-_SAME = frozenset(
-    "advice atlas canvas chaos christmas furniture jeans kudos lens music news pajamas pants series shorts"
-    " software species weather".split()
-)
-"""Words that are the same in both numbers, or have one."""
 
 _PLURALS = (
     (r"(?:ss|us|is)$", None),
@@ -125,9 +103,9 @@ def without_owner(word: str, language: str) -> str:
 
 def singular(word: str) -> str:
     """An English word in the singular, as far as its ending and a short list tell."""
-    if word in _IRREGULAR:
-        return _IRREGULAR[word]
-    if word in _SAME or len(word) < _SHORTEST_PLURAL or not (word.isascii() and word.isalpha()):
+    if word in _irregular():
+        return _irregular()[word]
+    if word in _invariable() or len(word) < _SHORTEST_PLURAL or not (word.isascii() and word.isalpha()):
         return word
     for ending, instead in _PLURALS:
         if re.search(ending, word):
@@ -169,21 +147,39 @@ def _favorite_key(words: Sequence[str], part: Sequence[str], language: str) -> s
 
 def _american(words: Sequence[str], number: Callable[[str], str]) -> list[str]:
     """English words as Americans spell them, the last one in a `number`."""
-    spelled = [_AS.get(word) or american(word) for word in words]
+    spelled = [_short().get(word) or american(word) for word in words]
     return [*spelled[:-1], *(number(word) for word in spelled[-1:])]
 
 
 def _plural(word: str) -> str:
     one = singular(word)
-    if one in _SAME or not (one.isascii() and one.isalpha()):
+    if one in _invariable() or not (one.isascii() and one.isalpha()):
         return one
-    return next((many for many, single in _IRREGULAR.items() if single == one), _regular_plural(one))
+    return next((many for many, single in _irregular().items() if single == one), _regular_plural(one))
 
 
 def _regular_plural(word: str) -> str:
     if re.search(r"[^aeiou]y$", word):
         return f"{word[:-1]}ies"
     return f"{word}es" if re.search(r"(?:s|x|ch|sh)$", word) else f"{word}s"
+
+
+def _english() -> EnglishWords:
+    return language_files.languages()[ENGLISH].english
+
+
+@cache
+def _short() -> dict[str, str]:
+    return language_files.pairs(_english().short)
+
+
+@cache
+def _irregular() -> dict[str, str]:
+    return language_files.pairs(_english().plurals)
+
+
+def _invariable() -> frozenset[str]:
+    return _forms(_english().invariable)
 
 
 @cache

@@ -6,7 +6,7 @@ stands in it, in its order, as it was, with a typo, or in another form. Beside t
 more, and two clauses may have changed places. What differs may be no number, no name, no sign, and no word
 that turns a sentence (`telling_words`).
 
-Cheap rules of four languages: they rather leave two memories apart than lose one.
+Cheap rules, with words from the files of languages: they rather leave two memories apart than lose one.
 """
 
 import re
