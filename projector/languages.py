@@ -7,7 +7,7 @@ own the text has most of; several may be equal. A text that has none of either i
 English has no stems here: FTS5's porter makes them.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from operator import itemgetter
@@ -246,8 +246,8 @@ def _foreign_endings() -> frozenset[str]:
 
 def _turned(signs: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     """By each sign, the languages that have it."""
-    turned: dict[str, list[str]] = {}
+    turned = defaultdict[str, list[str]](list)
     for name, having in signs.items():
         for sign in having:
-            turned.setdefault(sign, []).append(name)
-    return turned
+            turned[sign].append(name)
+    return dict(turned)

@@ -134,13 +134,13 @@ class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Words that tell whether two memories say the same, in lower case.
 
-    turning: turn what a sentence says: a number, a day, a negation, a limit. One that ends with `*` stands for
-        all words that begin so. A word too many costs a merge, one too few may cost a memory.
+    turning: turn what a sentence says: a number, a day, a negation, a limit. Before a `*` stands the
+        beginning of any word. A word too many costs a merge, one too few may cost a memory.
     turning_endings: do so at the end of a word; one that ends with `*` has up to 20 letters behind it.
     filling: leave what a sentence says as it is.
     joints: what stands on both sides of them may be exchanged.
     irregular_verbs: forms of one verb with `/` between them.
-    tenses: an expression of a verb in any tense, with its `stem`, where Snowball's stems tell tenses apart.
+    tense_endings: an expression of what verbs end with, where Snowball's stems tell their tenses apart.
     same_sound: groups of characters that are written for one another, since they are typed alike.
     """
 
@@ -149,7 +149,7 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     filling: str = ""
     joints: str = ""
     irregular_verbs: str = ""
-    tenses: str = ""
+    tense_endings: str = ""
     same_sound: str = ""
 
 

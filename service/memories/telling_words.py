@@ -31,8 +31,8 @@ def verb_stem(word: str) -> str | None:
     """What the tenses of a verb have in common beyond the stem of a language; None for most words."""
     if word in _irregular():
         return _irregular()[word]
-    found = (tense.fullmatch(word) for tense in _tenses())
-    return next((match["stem"] for match in found if match), None)
+    found = _verb().fullmatch(word)
+    return found["stem"] if found else None
 
 
 def sound_alike(one: str, other: str) -> bool:
@@ -70,9 +70,10 @@ def _irregular() -> dict[str, str]:
 
 
 @cache
-def _tenses() -> list[re.Pattern[str]]:
-    """Of verbs whose tenses Snowball's stems tell apart: использует, использовал; maksetaan, maksettiin."""
-    return [re.compile(table) for table in _tables("tenses") if table]
+def _verb() -> re.Pattern[str]:
+    """A verb whose tenses Snowball's stems tell apart: использует, использовал; maksetaan, maksettiin."""
+    endings = "|".join(filter(None, _tables("tense_endings")))
+    return re.compile(rf"(?P<stem>[^\W\d_]{{3,}}?)(?:{endings})")
 
 
 @cache
