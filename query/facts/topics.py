@@ -87,6 +87,8 @@ def favorite_part(words: Sequence[str], language: str) -> list[str] | None:
         return list(words[1:])
     if words[-1] in _forms(said.favorite_behind):
         return list(words[:-1])
+    if words[0] in _favorites():
+        return None
     for prefix in said.favorite_prefixes.split():
         if words[0] == prefix:
             return list(words[1:])
@@ -180,6 +182,12 @@ def _irregular() -> dict[str, str]:
 
 def _invariable() -> frozenset[str]:
     return _forms(_english().invariable)
+
+
+@cache
+def _favorites() -> frozenset[str]:
+    """The words of all languages: Swedish `favorit` begins English ones."""
+    return frozenset(word for said in fact_words().values() for word in said.favorite.split())
 
 
 @cache
