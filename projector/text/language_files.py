@@ -106,6 +106,31 @@ class NumberWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     marks: str = ""
 
 
+class ListWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a text says a ranked list of its author's favourites.
+
+    favorite: forms of the word that may stand before the topic.
+    statement: an expression of what leads to the list. Line breaks in it do not count. `%(begins)s` is where
+        a sentence begins, `%(topic)s` the topic, `%(lists)s` the sign before a list; `%(favorite)s` and
+        `%(number)s` are words.
+    ranked_statement: the same where each place of the list says it.
+    ordinal: an expression of what stands before a value; `%(ordinal)s` are words, `%(topic)s` is the topic.
+    doubts: phrases beside the list that make it doubtful whether it is meant, and by whom.
+    open: phrases that leave a value open. In both, a phrase that begins with `*` may end a word.
+    joints: words that join a value to the next one.
+    no_topic: words that are in no topic's name, since they turn what is said.
+    """
+
+    favorite: str
+    statement: str
+    ranked_statement: str
+    ordinal: str
+    doubts: str = ""
+    open: str = ""
+    joints: str = ""
+    no_topic: str = ""
+
+
 class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How people name and ask for facts, folded.
 
@@ -129,6 +154,7 @@ class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     topics: Mapping[str, str] = {}
     question: QuestionWords = QuestionWords()
     numbers: NumberWords = NumberWords()
+    lists: ListWords | None = None
 
 
 class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
