@@ -46,7 +46,7 @@ def snowball_version() -> str:
 @cache
 def stop_words() -> dict[str, frozenset[str]]:
     """By language the words that carry grammar, in lower case."""
-    texts = ((name, language.text) for name, language in language_files.languages().items())
+    texts = ((name, language.text) for name, language in language_files.languages("text").items())
     return {name: frozenset(f"{text.stop_words} {text.more_stop_words}".split()) for name, text in texts}
 
 
@@ -143,7 +143,7 @@ def is_mostly_latin(text: str) -> bool:
 
 
 def _stems_in(language: str, words: list[str]) -> list[str]:
-    text = language_files.languages()[language].text
+    text = language_files.languages("text")[language].text
     stems = _stemmer(text.stemmer).stemWords(words)
     dropped = text.dropped_endings
     return [_without_ending(stem, dropped) for stem in stems] if dropped else stems
@@ -173,7 +173,7 @@ def _stop_words_of(language: str) -> frozenset[str]:
 @cache
 def _told_apart() -> dict[str, TextWords]:
     """The languages that are told apart by their words, the preferred ones first."""
-    texts = [(name, language.text) for name, language in language_files.languages().items()]
+    texts = [(name, language.text) for name, language in language_files.languages("text").items()]
     found = [(text.preference, name, text) for name, text in texts if text.preference is not None]
     return {name: text for _, name, text in sorted(found, key=itemgetter(0, 1))}
 
@@ -183,7 +183,7 @@ def _scripts() -> tuple[tuple[int, int, str, frozenset[str]], ...]:
     """Per range of characters: its ends, its language, and the letters in it that are of other languages."""
     return tuple(
         (start, end, name, frozenset(language.text.foreign_letters))
-        for name, language in language_files.languages().items()
+        for name, language in language_files.languages("text").items()
         for start, end in language.text.characters
     )
 
@@ -191,7 +191,7 @@ def _scripts() -> tuple[tuple[int, int, str, frozenset[str]], ...]:
 @cache
 def _english_signs() -> tuple[str, ...]:
     # Looking for them costs a tenth of looking at each word.
-    return language_files.languages()[ENGLISH].text.signs
+    return language_files.languages("text")[ENGLISH].text.signs
 
 
 @cache

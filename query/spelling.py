@@ -10,7 +10,7 @@ from memlog.projector.text.language_files import languages, pairs
 @cache
 def _american() -> dict[str, str]:
     """What the words of a family begin with, as Britons spell it, with the American spelling."""
-    return pairs(languages()[ENGLISH].english.american)
+    return pairs(languages("english")[ENGLISH].english.american)
 
 
 @cache

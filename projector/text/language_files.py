@@ -7,6 +7,7 @@ with commas.
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Literal, get_args
 
 import msgspec
 
@@ -198,10 +199,12 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     text: TextWords = TextWords()
     gate: GateWords = GateWords()
-    facts: FactWords | None = None
+    facts: FactWords = FactWords()
     memories: MemoryWords = MemoryWords()
     english: EnglishWords = EnglishWords()
 
+
+Table = Literal["text", "gate", "facts", "memories", "english"]
 
 TEXT_SHA256 = "ff7df41b3fe7c5bd225b363d87a52392657e9de9d3f9613421464a59eb6a55f3"
 """The hash of all `TextWords`; part of the projection id. A constant, so that no command reads the files for
@@ -219,20 +222,21 @@ def pairs(table: str) -> dict[str, str]:
 
 
 @cache
-def languages() -> Mapping[str, Language]:
-    """All languages by name, in alphabetical order.
+def languages(table: Table) -> Mapping[str, Language]:
+    """The languages whose files have a table, with this table alone, by name in alphabetical order.
+
+    A query needs a third of what the files hold, so each table is parsed when it is first asked for.
 
     Raises:
         ValueError: a file is no TOML, or has an unknown key or a value of the wrong type.
         OSError: the installation lacks the files.
     """
-    folder = Path(__file__).with_name("languages")
-    files = sorted(file for file in folder.iterdir() if file.suffix == ".toml")
-    return {file.stem: parsed(file.name, file.read_text(encoding="utf-8")) for file in files}
+    found = {name: tables[table] for name, tables in _sources().items() if table in tables}
+    return {name: parsed(f"{name}.toml", source) for name, source in found.items()}
 
 
 def parsed(name: str, text: str) -> Language:
-    """The language that a file's text describes.
+    """The language that the text of a file, or of one of its tables, describes.
 
     name: of the file, for errors.
 
@@ -245,3 +249,21 @@ def parsed(name: str, text: str) -> Language:
         return msgspec.convert(tomllib.loads(text), Language)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise ValueError(f"{name}: {error}") from error
+
+
+@cache
+def _sources() -> Mapping[str, Mapping[str, str]]:
+    """By language and table the lines of the table, with those of its subtables."""
+    folder = Path(__file__).with_name("languages")
+    files = sorted(file for file in folder.iterdir() if file.suffix == ".toml")
+    return {file.stem: _cut(file.read_text(encoding="utf-8")) for file in files}
+
+
+def _cut(source: str) -> dict[str, str]:
+    # What stands before the first table is left in it, so that no line goes unchecked.
+    source = f"\n{source}"
+    places = ((source.find(f"\n[{table}]\n"), table) for table in get_args(Table))
+    starts = sorted((place, table) for place, table in places if place >= 0)
+    ends = [*(place for place, _ in starts[1:]), len(source)]
+    begins = [0, *ends[:-1]]
+    return {table: source[at:end] for (_, table), at, end in zip(starts, begins, ends, strict=True)}

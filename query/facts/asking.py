@@ -105,7 +105,7 @@ def understood(text: str) -> Iterator[Question]:
 
 def _languages_of(text: str) -> Sequence[str]:
     """The languages of whose script `text` has a letter; else those in Latin letters."""
-    scripts = {name: language_files.languages()[name].text.characters for name in fact_words()}
+    scripts = {name: language_files.languages("text")[name].text.characters for name in fact_words()}
     has_letter = {
         name: any(start <= ord(letter) <= end for letter in text for start, end in script)
         for name, script in scripts.items()

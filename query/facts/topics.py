@@ -36,7 +36,7 @@ _AROUND = " \t.,:;!?\"'`«»“”„‘’()[]{}*"
 @cache
 def fact_words() -> Mapping[str, FactWords]:
     """The words of the languages in which facts are understood, English first."""
-    found = {name: language.facts for name, language in language_files.languages().items() if language.facts}
+    found = {name: language.facts for name, language in language_files.languages("facts").items()}
     return dict(sorted(found.items(), key=lambda named: named[0] != ENGLISH))
 
 
@@ -167,7 +167,7 @@ def _regular_plural(word: str) -> str:
 
 
 def _english() -> EnglishWords:
-    return language_files.languages()[ENGLISH].english
+    return language_files.languages("english")[ENGLISH].english
 
 
 @cache

@@ -114,10 +114,10 @@ class _Phrases:
 
 
 def _said_in_all(name: str) -> Iterator[str]:
-    for language in language_files.languages().values():
+    for language in language_files.languages("gate").values():
         yield from language_files.phrases(getattr(language.gate, name))
-        if name == "memory" and language.facts:
-            yield from _topic_words(language.facts)
+    for language in language_files.languages("facts").values() if name == "memory" else ():
+        yield from _topic_words(language.facts)
 
 
 def _topic_words(facts: FactWords) -> Iterator[str]:

@@ -42,7 +42,7 @@ def sound_alike(one: str, other: str) -> bool:
 
 def _tables(name: str) -> list[str]:
     """One table of all languages, with е for ё as in the words that are compared."""
-    return [getattr(language.memories, name).replace("ё", "е") for language in languages().values()]
+    return [getattr(language.memories, name).replace("ё", "е") for language in languages("memories").values()]
 
 
 @cache
