@@ -288,8 +288,7 @@ def _least_stem(word: str, spoken: Sequence[str]) -> float:
 
 
 def _stop_words(spoken: Collection[str]) -> frozenset[str]:
-    # Cyrillic letters show their language in each word.
-    named = [*(spoken or [ENGLISH]), "russian"]
+    named = {*(spoken or [ENGLISH]), *languages.with_own_letters()}
     return frozenset().union(*(languages.stop_words()[name] for name in named))
 
 

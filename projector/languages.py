@@ -56,6 +56,12 @@ def latin() -> tuple[str, ...]:
     return tuple(name for name in _told_apart() if name != ENGLISH)
 
 
+@cache
+def with_own_letters() -> frozenset[str]:
+    """The languages that each word shows by its letters."""
+    return frozenset(name for _, _, name, _ in _scripts())
+
+
 def is_plain_english(text: str) -> bool:
     """Whether a text is seen at once to be English, or to have nothing of another language in Latin letters.
 

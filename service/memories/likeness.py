@@ -128,8 +128,8 @@ def says_all(text: Text, other: Text) -> bool:
 
 @cache
 def _stop_words(spoken: tuple[str, ...]) -> frozenset[str]:
-    # Cyrillic letters show their language in each word.
-    return frozenset().union(*(languages.stop_words()[name] for name in (*spoken, "russian")))
+    named = {*spoken, *languages.with_own_letters()}
+    return frozenset().union(*(languages.stop_words()[name] for name in named))
 
 
 def _alike(older: str, newer: str) -> float | None:

@@ -7,8 +7,8 @@ import pytest
 
 import memlog
 from memlog.query.facts.answers import NOT_STORED
-from memlog.query.facts.asking import understood
 from memlog.query.facts.ordinals import ordinal_at
+from memlog.query.facts.question_parser import understood
 
 LEAST_ANSWERED = 180
 LEAST_HELD_OUT = 32
