@@ -22,9 +22,9 @@ from memlog.cli.types import CHAT, TEXT
 def ask(ctx: click.Context, question: str, chat: tuple[str, str] | None, any_chat: bool) -> None:
     """Answer a question from what facts say, by fixed rules and no model.
 
-    In English, Russian or Finnish, such as `second favourite colour`, `list my favourite colours`, `what
-    is my city`. What is not stored, or not understood for certain, is not answered: I don't have that stored
-    yet.
+    In English, Finnish, German, Russian, Spanish or Swedish, such as `second favourite colour`, `list my
+    favourite colours`, `what is my city`. What is not stored, or not understood for certain, is not answered:
+    I don't have that stored yet.
     """
     with open_store(ctx) as store:
         found = store.facts.ask(question, chat=name_of(chat), any_chat=any_chat)

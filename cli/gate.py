@@ -18,8 +18,8 @@ def gate(ctx: click.Context, text: str | None) -> int:
     """Say whether a look into the memory is worth it for TEXT; for stdin without one, or with -.
 
     Not for greetings, acknowledgements, pure code and what is too short; but for questions, words of memory,
-    and whatever says enough, in English, Russian, Chinese and Finnish. By fixed rules, without a model or a
-    store. The exit code is 0 where it is worth it, 1 where it is not.
+    and whatever says enough, in Chinese, English, Finnish, German, Russian, Spanish and Swedish. By fixed
+    rules, without a model or a store. The exit code is 0 where it is worth it, 1 where it is not.
     """
     said = stdin_text() if text in (None, "-") else str(text)
     found = should_retrieve(said)

@@ -31,7 +31,7 @@ from memlog.eventlog.text import PIECE, pieces
 from memlog.projector import languages
 from memlog.projector.budget import is_structured
 from memlog.projector.folding import compatible, folded, plain
-from memlog.projector.languages import ENGLISH, LATIN
+from memlog.projector.languages import ENGLISH, latin
 
 VERSION = 3
 """Changes with any change to what this module or `languages` makes of a text; part of the projection id."""
@@ -92,13 +92,20 @@ def _marks() -> str:
     return "".join(f"{run[0]}-{run[-1]}" for run in ends)
 
 
-def _letters() -> str:
-    return rf"(?:[^\W_]|[{_marks()}])+"
+# ASCII has none of them: without them an expression takes a tenth of the time to compile.
+
+
+def _letters(is_ascii: bool) -> str:
+    return r"[^\W_]+" if is_ascii else rf"(?:[^\W_]|[{_marks()}])+"
 
 
 @cache
-def _word_pattern() -> re.Pattern[str]:
-    return re.compile(_letters())
+def _word_pattern(is_ascii: bool) -> re.Pattern[str]:
+    return re.compile(_letters(is_ascii))
+
+
+def _words(text: str) -> list[str]:
+    return _word_pattern(text.isascii()).findall(text)
 
 
 @cache
@@ -109,11 +116,12 @@ def _sign() -> re.Pattern[str]:
 
 
 @cache
-def _joined() -> re.Pattern[str]:
+def _joined(is_ascii: bool) -> re.Pattern[str]:
     """What joins the words of a path, an address, a version, a code."""
     # Possessive, and only from where a word begins: else a long word is read anew from each of its letters.
-    begins = rf"(?<![^\W_])(?<![{_marks()}])"
-    return re.compile(rf"{begins}{_letters()}+(?:(?:[._\-/\\@:+~]|://|::|->){_letters()}+)+")
+    begins = r"(?<![^\W_])" + ("" if is_ascii else f"(?<![{_marks()}])")
+    word = _letters(is_ascii)
+    return re.compile(rf"{begins}{word}+(?:(?:[._\-/\\@:+~]|://|::|->){word}+)+")
 
 
 class Word(NamedTuple):
@@ -177,8 +185,10 @@ def written_words(text: str) -> list[str]:
     Runs of Chinese, Japanese and Korean are pairs, without the single last characters of longer runs: those
     stand in the index only at the end of a run, so a phrase that asked for one would miss.
     """
-    pairs = _cjk().sub(lambda run: f" {' '.join(_pairs(run[0])) or run[0]} ", folded(text))
-    return _word_pattern().findall(pairs)
+    text = folded(text)
+    if not text.isascii():
+        text = _cjk().sub(lambda run: f" {' '.join(_pairs(run[0])) or run[0]} ", text)
+    return _words(text)
 
 
 def question_words(text: str) -> list[Word]:
@@ -193,22 +203,19 @@ def question_words(text: str) -> list[Word]:
     found = {plain(word): _word(word, spoken, asked, stop_words) for word in dict.fromkeys(between)}
     words = {word: found.get(word) or Word(word) for word in written_words(text)}
     # A name is no word of a language: it and its parts have no stems.
-    bare = [
-        *(match[0] for match in _word_pattern().finditer(text) if _inner_parts(match[0])),
-        *_telling_parts(names),
-    ]
+    bare = [*filter(_inner_parts, _words(text)), *_telling_parts(names)]
     return list((words | {word: Word(word) for word in map(folded, bare)}).values())
 
 
 def question_names(text: str) -> list[list[str]]:
     """The words, two and more, of each path, address, version or code in `text`, as the index has them."""
-    joined = [written_words(match[0]) for match in _joined().finditer(text)]
+    joined = [written_words(match[0]) for match in _joined(text.isascii()).finditer(text)]
     return [words for words in (*joined, *_names(text)) if len(words) > 1]
 
 
 def is_cjk(token: str) -> bool:
     """Whether `token` is of a script that is indexed in pairs of characters."""
-    return _cjk().fullmatch(token) is not None
+    return not token.isascii() and _cjk().fullmatch(token) is not None
 
 
 def passage(label: str | None, content: str) -> str:
@@ -236,11 +243,8 @@ def marks_of(words: Sequence[str]) -> Marks:
 def first_place(text: str, marks: Marks) -> int:
     """Where in `text` the first word stands that a question with `marks` may have found; 0 without any."""
     places = [text.find(pair) for pair in marks.pairs]
-    found = (
-        match.start()
-        for match in _word_pattern().finditer(text)
-        if folded(match[0]).startswith(marks.beginnings)
-    )
+    words = _word_pattern(text.isascii()).finditer(text)
+    found = (match.start() for match in words if folded(match[0]).startswith(marks.beginnings))
     return min((place for place in (*places, next(found, -1)) if place >= 0), default=0)
 
 
@@ -249,7 +253,7 @@ def _stems(text: str) -> list[str]:
     is_english = languages.is_plain_english(text)
     if is_english and text.isascii():
         return []
-    words = _word_pattern().findall(_without_stems().sub(" ", text.lower()))
+    words = _words(_without_stems().sub(" ", text.lower()))
     spoken = () if is_english else languages.languages(filter(languages.is_latin, words))
     pairs = languages.stems(words, [name for name in spoken if name != ENGLISH])
     return [
@@ -262,15 +266,15 @@ def _stems(text: str) -> list[str]:
 def _asked(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str]:
     """The languages whose stems a question in Latin letters asks for."""
     if not spoken and len(set(words)) <= _FEW_WORDS:
-        return LATIN
+        return latin()
     found = spoken or languages.languages(filter(languages.is_latin, words))
     return [name for name in found if name != ENGLISH]
 
 
 def _word(word: str, spoken: Sequence[str], asked: Sequence[str], stop_words: Collection[str]) -> Word:
     # A word with a letter that English has not is not English, whatever the others are.
-    latin = asked if asked or word.isascii() else LATIN
-    stems = list(dict.fromkeys(plain(stem) for _, stem in languages.stems([word], latin)))
+    in_latin = asked if asked or word.isascii() else latin()
+    stems = list(dict.fromkeys(plain(stem) for _, stem in languages.stems([word], in_latin)))
     is_one = len(stems) == 1 and plain(word).startswith(stems[0])
     stem = stems[0] if is_one and len(stems[0]) >= _least_stem(word, spoken) else None
     return Word(plain(word), stem, tuple(_STEM + each for each in stems), word in stop_words)
@@ -284,8 +288,7 @@ def _least_stem(word: str, spoken: Sequence[str]) -> float:
 
 
 def _stop_words(spoken: Collection[str]) -> frozenset[str]:
-    # Cyrillic letters show their language in each word.
-    named = [*(spoken or [ENGLISH]), "russian"]
+    named = {*(spoken or [ENGLISH]), *languages.with_own_letters()}
     return frozenset().union(*(languages.stop_words()[name] for name in named))
 
 
@@ -293,7 +296,7 @@ def _names(text: str) -> list[list[str]]:
     """What stands in names beside their words: getUserName has get user name, v1.2.3 has 1 2 3."""
     if not _may_have_names(text):
         return []
-    found = [parts for match in _word_pattern().finditer(text) if (parts := _inner_parts(match[0]))]
+    found = [parts for word in _words(text) if (parts := _inner_parts(word))]
     found += [match[1].split(".") for match in _VERSION.finditer(text)]
     found += [[match[1].lower() + _SIGNS[match[2]]] for match in _SIGNED.finditer(text)]
     return found
@@ -323,11 +326,11 @@ def _may_have_names(text: str) -> bool:
 
 def _without_single_parts(text: str) -> str:
     """`text` without the parts of one character of v1.2.3, E_NOENT: most texts have those somewhere."""
-    return _joined().sub(lambda joined: _longer_parts(joined[0]), _SIGNED.sub(" ", text))
+    return _joined(text.isascii()).sub(lambda joined: _longer_parts(joined[0]), _SIGNED.sub(" ", text))
 
 
 def _longer_parts(joined: str) -> str:
-    return " ".join(part for part in _word_pattern().findall(joined) if len(part) > 1 or is_cjk(part))
+    return " ".join(part for part in _words(joined) if len(part) > 1 or is_cjk(part))
 
 
 def _pairs(run: str) -> Iterator[str]:
@@ -335,11 +338,11 @@ def _pairs(run: str) -> Iterator[str]:
 
 
 def _words_between_cjk(lower: str) -> list[str]:
-    return _word_pattern().findall(lower if lower.isascii() else _cjk().sub(" ", lower))
+    return _words(lower if lower.isascii() else _cjk().sub(" ", lower))
 
 
 def _beginning(word: str) -> str:
     """What the forms of a word in a text begin with, as far as its stems tell."""
-    foreign = languages.stems([word], languages.languages([word]) or LATIN)
+    foreign = languages.stems([word], languages.languages([word]) or latin())
     stems = [languages.english_stem(word), *(stem for _, stem in foreign)]
     return min((plain(stem) for stem in stems if word.startswith(plain(stem))), key=len, default=word)

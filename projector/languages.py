@@ -7,72 +7,16 @@ own the text has most of; several may be equal. A text that has none of either i
 English has no stems here: FTS5's porter makes them.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
+from operator import itemgetter
 from typing import Protocol
 
-from memlog.projector.shipped import shipped
+from memlog.projector.text import language_files
+from memlog.projector.text.language_files import TextWords
 
 ENGLISH = "english"
-
-OWN_LETTERS = {
-    # In the order of preference where a text has nothing but letters that tell.
-    "finnish": "äöå",
-    "swedish": "åäöé",
-    "german": "äöü",
-    "french": "àâæçéèêëîïôœùûüÿ",
-    "spanish": "áéíñóúü",
-    "portuguese": "áâãàçéêíóôõú",
-    "italian": "àèéìíîòóùú",
-    "polish": "ąćęłńóśźż",
-    "norwegian": "æøåéòô",
-    "danish": "æøåé",
-    "dutch": "éëïöüè",
-    "turkish": "çğıöşüâî",
-    "czech": "áčďéěíňóřšťúůýž",
-    "hungarian": "áéíóöőúüű",
-    "romanian": "ăâîșşțţ",
-    "estonian": "äõöüšž",
-    "lithuanian": "ąčęėįšųūž",
-    "catalan": "àèéíïòóúüç",
-    "irish": "áéíóú",
-    "esperanto": "ĉĝĥĵŝŭ",
-    "basque": "ñ",
-    "indonesian": "",
-    ENGLISH: "",
-}
-"""The languages that are told apart by their words, with the letters that they have beside a to z."""
-
-_ENDINGS = {
-    "finnish": "ssa ssä sta stä lla llä lta ltä lle ksi nen iin vat vät nsa nsä kin mme",
-    "swedish": "rna rad ade igt",
-    "german": "ung eit ich sch cht",
-    "french": "eux ait ées eau ère",
-    "spanish": "ión ado ada ndo aba dad",
-    "portuguese": "ção ões ado ada ndo ava",
-    "italian": "one ato ata tto gli chi ità",
-    "polish": "ego ość ych ami cie",
-    "dutch": "ijk eid tje",
-    "turkish": "lar ler yor dır nda nde",
-    "czech": "ého ách ých ost ení",
-    "hungarian": "nak nek ban ben val vel ság ség",
-    ENGLISH: "ing ion ess ght ent ous ers est",
-}
-"""The last three letters of many words of a language, and of few of the others."""
-
-_PAIRS = {
-    "finnish": "aa ii uu yy ää öö kk",
-    "estonian": "aa uu õõ ää",
-    "dutch": "aa uu ij",
-    "german": "sch",
-    "polish": "sz cz rz",
-    "hungarian": "sz gy",
-}
-"""Letters that stand next to each other in a language, and seldom in English."""
-
-LATIN = tuple(name for name in OWN_LETTERS if name != ENGLISH)
-"""Those of them that have stems."""
 
 _MOST_LANGUAGES = 4
 
@@ -81,38 +25,11 @@ _OF_A_STOP_WORD = 4
 _OF_A_LETTER = 2
 _OF_AN_ENDING = 1
 
-_SCRIPTS = (
-    (0x0370, 0x03FF, "greek"),
-    (0x0400, 0x052F, "russian"),
-    (0x0530, 0x058F, "armenian"),
-    (0x0620, 0x06FF, "arabic"),
-    (0x0900, 0x097F, "hindi"),
-    (0x0B80, 0x0BFF, "tamil"),
-    (0x1F00, 0x1FFF, "greek"),
-)
 _LATIN_ENDS = 0x024F
 _MORE_LATIN = 0x1E00  # Vietnamese, and letters with dots
 _SHORTEST = 3
 _LONGEST = 64
 """Characters; what is longer is no word, and a stemmer takes the square of its length."""
-
-# Of these Snowball has no stemmer, and Russian's would cut them wrongly.
-_NOT_RUSSIAN = frozenset("іїєґўђјљњћџ")
-
-# English alone has these. Looking for them costs a tenth of looking at each word.
-_ENGLISH_SIGNS = (
-    " the ",
-    " and ",
-    " you",
-    " that",
-    " my ",
-    "I'm",
-    " with ",
-    " it ",
-    "'s ",
-    " have ",
-    " this ",
-)
 
 
 class _Stemmer(Protocol):
@@ -129,13 +46,20 @@ def snowball_version() -> str:
 @cache
 def stop_words() -> dict[str, frozenset[str]]:
     """By language the words that carry grammar, in lower case."""
-    text = shipped("stopwords.txt")
-    found: dict[str, frozenset[str]] = {}
-    for section in text.split("\n[")[1:]:
-        name, _, words = section.partition("]")
-        name = name.removesuffix("+")
-        found[name] = found.get(name, frozenset()).union(words.split())
-    return found
+    texts = ((name, language.text) for name, language in language_files.languages("text").items())
+    return {name: frozenset(f"{text.stop_words} {text.more_stop_words}".split()) for name, text in texts}
+
+
+@cache
+def latin() -> tuple[str, ...]:
+    """The languages in Latin letters of which the index has stems."""
+    return tuple(name for name in _told_apart() if name != ENGLISH)
+
+
+@cache
+def with_own_letters() -> frozenset[str]:
+    """The languages that each word shows by its letters."""
+    return frozenset(name for _, _, name, _ in _scripts())
 
 
 def is_plain_english(text: str) -> bool:
@@ -143,7 +67,7 @@ def is_plain_english(text: str) -> bool:
 
     False says nothing.
     """
-    for sign in _ENGLISH_SIGNS:
+    for sign in _english_signs():
         if sign in text:
             return True
     if not text.isascii():
@@ -183,7 +107,7 @@ def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ..
     best = max(scores.values(), default=0)
     if best < (1 if by_letters else _OF_A_STOP_WORD):
         return ()
-    return tuple(name for name in OWN_LETTERS if scores[name] == best)[:_MOST_LANGUAGES]
+    return tuple(name for name in _told_apart() if scores[name] == best)[:_MOST_LANGUAGES]
 
 
 def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]:
@@ -198,9 +122,7 @@ def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]
             if word not in _stop_words_of(name):
                 by_language.setdefault(name, []).append(word)
     return [
-        pair
-        for name, said in by_language.items()
-        for pair in zip(said, map(_ENDS.get(name, str), _stemmer(name).stemWords(said)), strict=True)
+        pair for name, said in by_language.items() for pair in zip(said, _stems_in(name, said), strict=True)
     ]
 
 
@@ -226,13 +148,16 @@ def is_mostly_latin(text: str) -> bool:
     return 2 * sum(map(is_latin, letters)) >= len(letters)
 
 
-def _without_last_vowel(stem: str) -> str:
+def _stems_in(language: str, words: list[str]) -> list[str]:
+    text = language_files.languages("text")[language].text
+    stems = _stemmer(text.stemmer).stemWords(words)
+    dropped = text.dropped_endings
+    return [_without_ending(stem, dropped) for stem in stems] if dropped else stems
+
+
+def _without_ending(stem: str, dropped: str) -> str:
     """Snowball leaves liina and liino of liinaa and liinoja, koira and koir of koiraa and koiria."""
-    return stem[:-1] if len(stem) > _SHORTEST and stem[-1] in "aeiouyäö" else stem
-
-
-_ENDS = {"finnish": _without_last_vowel}
-"""What is left of a stem, where Snowball's tells forms of one word apart."""
+    return stem[:-1] if len(stem) > _SHORTEST and stem[-1] in dropped else stem
 
 
 def _languages_of(word: str, latin: Collection[str]) -> Collection[str]:
@@ -241,14 +166,38 @@ def _languages_of(word: str, latin: Collection[str]) -> Collection[str]:
         return ()
     if first <= _LATIN_ENDS:
         return latin if word.isalpha() else ()
-    for start, end, name in _SCRIPTS:
+    for start, end, name, foreign in _scripts():
         if start <= first <= end:
-            return () if name == "russian" and not _NOT_RUSSIAN.isdisjoint(word) else (name,)
+            return (name,) if foreign.isdisjoint(word) else ()
     return ()
 
 
 def _stop_words_of(language: str) -> frozenset[str]:
     return stop_words().get(language, frozenset())
+
+
+@cache
+def _told_apart() -> dict[str, TextWords]:
+    """The languages that are told apart by their words, the preferred ones first."""
+    texts = [(name, language.text) for name, language in language_files.languages("text").items()]
+    found = [(text.preference, name, text) for name, text in texts if text.preference is not None]
+    return {name: text for _, name, text in sorted(found, key=itemgetter(0, 1))}
+
+
+@cache
+def _scripts() -> tuple[tuple[int, int, str, frozenset[str]], ...]:
+    """Per range of characters: its ends, its language, and the letters in it that are of other languages."""
+    return tuple(
+        (start, end, name, frozenset(language.text.foreign_letters))
+        for name, language in language_files.languages("text").items()
+        for start, end in language.text.characters
+    )
+
+
+@cache
+def _english_signs() -> tuple[str, ...]:
+    # Looking for them costs a tenth of looking at each word.
+    return language_files.languages("text")[ENGLISH].text.signs
 
 
 @cache
@@ -262,25 +211,25 @@ def _stemmer(language: str) -> _Stemmer:
 
 @cache
 def _languages_of_stop_words() -> dict[str, list[str]]:
-    return _turned({name: stop_words()[name] for name in OWN_LETTERS})
+    return _turned({name: stop_words()[name] for name in _told_apart()})
 
 
 @cache
 def _languages_of_endings() -> dict[str, list[str]]:
-    return _turned({name: endings.split() for name, endings in _ENDINGS.items()})
+    return _turned({name: text.endings.split() for name, text in _told_apart().items()})
 
 
 @cache
 def _languages_of_pairs() -> dict[str, list[str]]:
-    return _turned({name: pairs.split() for name, pairs in _PAIRS.items()})
+    return _turned({name: text.pairs.split() for name, text in _told_apart().items()})
 
 
 @cache
 def _languages_of_letters() -> dict[str, list[tuple[str, int]]]:
     """For each letter that tells what it is worth for each language: less than nothing without it."""
-    having = _turned(OWN_LETTERS)
+    having = _turned({name: text.letters for name, text in _told_apart().items()})
     return {
-        letter: [(name, _OF_A_LETTER if name in names else -_OF_A_LETTER) for name in LATIN]
+        letter: [(name, _OF_A_LETTER if name in names else -_OF_A_LETTER) for name in latin()]
         for letter, names in having.items()
     }
 
@@ -298,13 +247,13 @@ def _english_words() -> frozenset[str]:
 
 @cache
 def _foreign_endings() -> frozenset[str]:
-    return frozenset(_languages_of_endings()) - frozenset(_ENDINGS[ENGLISH].split())
+    return frozenset(_languages_of_endings()) - frozenset(_told_apart()[ENGLISH].endings.split())
 
 
 def _turned(signs: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     """By each sign, the languages that have it."""
-    turned: dict[str, list[str]] = {}
+    turned = defaultdict[str, list[str]](list)
     for name, having in signs.items():
         for sign in having:
-            turned.setdefault(sign, []).append(name)
-    return turned
+            turned[sign].append(name)
+    return dict(turned)

@@ -6,6 +6,7 @@ from memlog.eventlog import line, upcast
 from memlog.projector import analysis, budget, chunking, handlers, languages, schema
 from memlog.projector.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection
+from memlog.projector.text.language_files import TEXT_SHA256
 from memlog.projector.tokens import VOCABULARY_SHA256
 
 
@@ -17,7 +18,7 @@ def projection_id(sizes: ChunkSizes) -> str:
         f"analyzer {analysis.VERSION}, snowball {languages.snowball_version()}",
         f"chunker {chunking.VERSION}, {sizes.window} tokens, {sizes.overlap} overlap",
         f"plain beyond {budget.LONGEST_STRUCTURED} characters, names beyond {budget.LONGEST_NAMES}",
-        f"vocabulary {VOCABULARY_SHA256}",
+        f"vocabulary {VOCABULARY_SHA256}, languages {TEXT_SHA256}",
     )
     return sha256("\n".join(shapes).encode()).hexdigest()[:16]
 

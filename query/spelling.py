@@ -3,40 +3,34 @@
 import re
 from functools import cache
 
-_OUR = "arm behavi col enamel fav flav harb hon hum lab neighb od parl rum sav splend vap vig"
-_PAIRS = (
-    *((f"{stem}our", f"{stem}or") for stem in _OUR.split()),
-    *(
-        ("centre", "center"),
-        ("theatre", "theater"),
-        ("litre", "liter"),
-        ("fibre", "fiber"),
-        ("metre", "meter"),
-    ),
-    *(("organisation", "organization"), ("catalogue", "catalog"), ("cheque", "check"), ("tyre", "tire")),
-    *(("aeroplane", "airplane"), ("moustache", "mustache")),
-    *(("defence", "defense"), ("licence", "license"), ("grey", "gray"), ("cosy", "cozy"), ("mould", "mold")),
-    *(("jewellery", "jewelry"), ("yoghurt", "yogurt"), ("doughnut", "donut"), ("pyjama", "pajama")),
-)
-"""What the words of a family begin with, as Britons and as Americans spell it."""
+from memlog.projector.languages import ENGLISH
+from memlog.projector.text.language_files import languages, pairs
 
-_AMERICAN = dict(_PAIRS)
-_OTHER = _AMERICAN | {american: british for british, american in _PAIRS}
+
+@cache
+def _american() -> dict[str, str]:
+    """What the words of a family begin with, as Britons spell it, with the American spelling."""
+    return pairs(languages("english")[ENGLISH].english.american)
+
+
+@cache
+def _other() -> dict[str, str]:
+    return _american() | {american: british for british, american in _american().items()}
 
 
 @cache
 def _begins() -> re.Pattern[str]:
     """Compiled when it is first needed; see `memlog.projector.analysis`."""
-    return re.compile("|".join(_OTHER))
+    return re.compile("|".join(_other()))
 
 
 def american(word: str) -> str:
     """`word`, folded, as Americans spell it."""
     found = _begins().match(word)
-    return word if found is None else _AMERICAN.get(found[0], found[0]) + word[found.end() :]
+    return word if found is None else _american().get(found[0], found[0]) + word[found.end() :]
 
 
 def other_spelling(word: str) -> str | None:
     """`word`, folded, as it is spelled across the ocean: `colours` as `colors`; None where there is none."""
     found = _begins().match(word)
-    return None if found is None else _OTHER[found[0]] + word[found.end() :]
+    return None if found is None else _other()[found[0]] + word[found.end() :]

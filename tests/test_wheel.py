@@ -18,7 +18,11 @@ FOLDERS = ("eventlog", "projector", "query", "service", "cli")
 DATA = {
     "memlog/py.typed",
     "memlog/projector/schema.sql",
-    *(f"memlog/projector/{name}.{part}" for name in ("stopwords", "vocab") for part in ("txt", "NOTICE")),
+    *(
+        "memlog/projector/vocab.txt",
+        "memlog/projector/vocab.NOTICE",
+        "memlog/projector/text/languages/NOTICE",
+    ),
 }
 
 
@@ -29,10 +33,13 @@ def built() -> Path:
 
 @pytest.fixture(scope="module")
 def modules() -> set[str]:
-    """All modules of the checkout, as files of the package."""
+    """All modules and language files of the checkout, as files of the package."""
     source = Path(os.environ["MEMLOG_SOURCE"])
     found = {
-        f"memlog/{path.relative_to(source)}" for folder in FOLDERS for path in (source / folder).rglob("*.py")
+        f"memlog/{path.relative_to(source)}"
+        for folder in FOLDERS
+        for pattern in ("*.py", "*.toml")
+        for path in (source / folder).rglob(pattern)
     }
     assert len(found) > 40
     return {"memlog/__init__.py", *found}
@@ -53,7 +60,7 @@ def test_the_wheel_holds_every_module_and_its_data_and_nothing_else(wheel, modul
 def test_the_wheel_holds_its_licences_and_its_command(wheel):
     info = f"memlog_store-{memlog.__version__}.dist-info"
     assert b"Apache License" in wheel.read(f"{info}/licenses/LICENSE")
-    notices = {f"{info}/licenses/projector/{name}.NOTICE" for name in ("stopwords", "vocab")}
+    notices = {f"{info}/licenses/projector/{name}" for name in ("text/languages/NOTICE", "vocab.NOTICE")}
     assert notices <= set(wheel.namelist())
     assert b"memlog = memlog.cli.program:main" in wheel.read(f"{info}/entry_points.txt")
 

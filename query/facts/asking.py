@@ -1,18 +1,10 @@
-"""Questions of facts in plain words, understood by tables and by no model.
+"""Answers questions of facts in plain words, only by the topic that is named: rather not than wrongly."""
 
-`understood` takes a question apart; `ask` answers it. A question is understood only where every word of it is
-accounted for, and answered only by the topic that it names: rather no answer than a wrong one.
-docs/memory/facts.md says what is understood.
-"""
-
-import re
-import unicodedata
-from collections.abc import Iterator, Sequence
-
-import msgspec
+from collections.abc import Sequence
 
 from memlog.eventlog.errors import BadInput
 from memlog.projector import languages
+from memlog.projector.languages import ENGLISH
 from memlog.projector.sqlite import Connection
 from memlog.query.facts.answers import (
     Choice,
@@ -25,57 +17,9 @@ from memlog.query.facts.answers import (
     not_stored,
     where,
 )
-from memlog.query.facts.ask_words import WORDS, Words, phrases
 from memlog.query.facts.facts import Fact, Topic
-from memlog.query.facts.ordinals import number_of, ordinal_at
-from memlog.query.facts.topics import (
-    FAVORITE,
-    built_in,
-    favorite_part,
-    is_plural,
-    key_of,
-    without_finnish_owner,
-)
-
-LONGEST = 1000
-"""Characters of a question that is looked at."""
-
-_APART = re.compile(r"(?<=\d)-(?=[а-яё]{1,3}\b)")
-_MINUS = re.compile(r"(?<!\w)[-−](?=\d)")
-_SPACES = re.compile(r"[\s\-‐-―_/]+")
-_AROUND = '.,:;!?"`«»“”„()[]{}*…¿¡'
-_OTHERS = ("si", "nsa", "nsä", "mme", "nne")
-_POSSESSIVE = re.compile(r"'s$|s'$")
-
-
-class Question(msgspec.Struct, frozen=True):
-    """What a question asks for.
-
-    language: in which it was understood.
-    words: that name the topic, without those that say that it is a favourite one; none for the one set last.
-    is_favorite: whether they say so.
-    ranks: places in the list. top: so many from its beginning. is_list: all of it.
-    names: of the topic, where a whole question is known to ask for it; then there are no words.
-    """
-
-    language: str
-    words: Sequence[str] = ()
-    is_favorite: bool = False
-    ranks: Sequence[int] = ()
-    top: int | None = None
-    is_list: bool = False
-    names: Sequence[str] = ()
-
-    @property
-    def names_a_topic(self) -> bool:
-        """Whether the topic set last is not meant."""
-        return bool(self.words or self.names)
-
-    @property
-    def name(self) -> str:
-        """The topic, for people."""
-        said = [*(["favorite"] if self.is_favorite else []), *self.words]
-        return repr(" ".join(said or self.names[:1]))
+from memlog.query.facts.question_parser import Question, understood
+from memlog.query.facts.topics import built_in, fact_words, favorite_part, is_plural, key_of
 
 
 def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactAnswer:
@@ -91,206 +35,6 @@ def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactA
             return _answer(question, topic, chat)
     named = " or ".join(dict.fromkeys(question.name for question in questions))
     return not_stored(f"no topic {named} {where(chat, any_chat=any_chat)}")
-
-
-def understood(text: str) -> Iterator[Question]:
-    """What a text may ask for; nothing where some of it is not understood."""
-    words = _words(text) if len(text) <= LONGEST else []
-    is_cyrillic = any("а" <= letter <= "я" for word in words for letter in word)
-    for language in ("russian",) if is_cyrillic else ("english", "finnish"):
-        question = _Reader(words, language).question()
-        if question is not None:
-            yield question
-
-
-class _Reader:
-    """Reads the words of a question from both ends."""
-
-    def __init__(self, words: Sequence[str], language: str) -> None:
-        self._words = list(words)
-        self._language = language
-        self._said: Words = WORDS[language]
-        self._is_led = self._is_own = self._is_list = self._is_favorite = False
-        self._ranks: list[int] = []
-        self._top: int | None = None
-        self._is_numbered_behind = self._is_most = False
-
-    def question(self) -> Question | None:
-        """What they ask for; None where that is not certain."""
-        while True:
-            names = self._said.idioms.get(" ".join(self._words))
-            if names is not None:
-                return Question(self._language, names=names.split("|"))
-            if not self._take_lead():
-                break
-        while self._drop_end(self._said.tails):
-            pass
-        self._take_end()
-        while self._words and self._take_word():
-            pass
-        self._take_finnish()
-        if self._is_most and (self._is_list or self._is_plural()):
-            # `my most favourite colours` are all of them.
-            self._ranks, self._is_list = [], True
-        return self._checked()
-
-    def _checked(self) -> Question | None:
-        # Without a topic one sign is too little: `show me the second` may be of anything.
-        is_of_last = self._is_led and sum((self._is_own, self._is_favorite, bool(self._ranks))) > 1
-        is_of_somebody = self._language == "english" and any(map(_POSSESSIVE.search, self._words))
-        is_asked = self._is_own or self._is_favorite or is_of_somebody
-        if not ((self._words or is_of_last) and is_asked) or self._is_doubtful():
-            return None
-        return Question(
-            self._language,
-            words=tuple(self._words),
-            is_favorite=self._is_favorite,
-            ranks=tuple(self._ranks),
-            top=self._top,
-            is_list=self._is_list,
-        )
-
-    def _is_doubtful(self) -> bool:
-        """Whether its numbers can be read in two ways: `3 favourite colour`, `favourite number 2`."""
-        is_counted = self._top is not None
-        is_one = self._language == "english" and bool(self._words) and not self._is_plural()
-        return (
-            self._top == 0
-            or (is_counted and bool(self._ranks))
-            or (is_counted and is_one and self._top != 1)
-            or (self._is_numbered_behind and not (self._is_favorite and self._words))
-        )
-
-    def _is_plural(self) -> bool:
-        return self._language == "english" and bool(self._words) and is_plural(self._words[-1])
-
-    def _take_lead(self) -> bool:
-        for phrase in phrases(f"{self._said.listing}|{self._said.leads}"):
-            if tuple(self._words[: len(phrase)]) == phrase:
-                self._is_led = True
-                self._is_list |= phrase in phrases(self._said.listing)
-                del self._words[: len(phrase)]
-                return True
-        return False
-
-    def _take_end(self) -> None:
-        """Take what stands behind the topic: `of mine`, `number 3`."""
-        self._is_own |= self._drop_end(self._said.owners_behind)
-        for place in range(max(len(self._words) - 3, 0), len(self._words)):
-            found = ordinal_at(self._words, place, self._language)
-            if (
-                found
-                and place
-                and place + found[1] == len(self._words)
-                and found[1] > 1 - self._is_signed(place)
-            ):
-                self._ranks.append(found[0])
-                self._is_numbered_behind = True
-                del self._words[place:]
-                return
-
-    def _is_signed(self, place: int) -> bool:
-        return self._words[place][0] in "#№"
-
-    def _take_word(self) -> bool:
-        """Take one word or phrase that stands before the topic; False where the topic begins."""
-        if self._take_top() or self._take_rank():
-            return True
-        for table, take in (
-            (self._said.owners, self._own),
-            (self._said.every, self._every),
-            (self._said.fillers, None),
-        ):
-            for phrase in phrases(table):
-                if tuple(self._words[: len(phrase)]) == phrase:
-                    if take is not None:
-                        take()
-                    self._drop(len(phrase))
-                    return True
-        return self._take_favorite()
-
-    def _own(self) -> None:
-        self._is_own = True
-
-    def _every(self) -> None:
-        self._is_list = True
-
-    def _take_top(self) -> bool:
-        """Take `top 3`, `first three`, or a number before the favourite."""
-        if self._top is not None or self._ranks or self._is_favorite:
-            return False
-        for phrase in (*phrases(self._said.top), ()):
-            end = len(phrase)
-            if tuple(self._words[:end]) == phrase and end < len(self._words):
-                number = number_of(self._words[end], self._language)
-                if number is not None:
-                    self._top = number
-                    self._drop(end + 1)
-                    return True
-        return False
-
-    def _take_rank(self) -> bool:
-        """Take an ordinal, or `most` before the favourite."""
-        if self._is_favorite:
-            return False
-        place = 1 if self._ranks and (self._words[0],) in phrases(self._said.joints) else 0
-        found = ordinal_at(self._words, place, self._language) if place < len(self._words) else None
-        if found is None and not self._ranks and (self._words[0],) in phrases(self._said.first):
-            found = 1, 1
-            self._is_most = True
-        if found is None or (self._ranks and not place):
-            return False
-        self._ranks.append(found[0])
-        self._drop(place + found[1])
-        return True
-
-    def _take_favorite(self) -> bool:
-        if self._is_favorite or self._language == "finnish":
-            return False
-        self._is_favorite = self._words[0] in FAVORITE[self._language].split()
-        if self._is_favorite:
-            self._is_list |= (
-                self._language == "english" and len(self._words) == 1 and self._words[0][-1] == "s"
-            )
-            self._drop(1)
-        return self._is_favorite
-
-    def _take_finnish(self) -> None:
-        """Take what Finnish says with the beginning and the end of a word: `lempivärini`."""
-        if self._language != "finnish" or not self._words:
-            return
-        last = self._words[-1]
-        bare = without_finnish_owner(last)
-        self._is_own |= bare != last
-        self._words[-1] = bare
-        part = favorite_part(self._words, "finnish")
-        if part is not None:
-            self._is_favorite, self._words = True, part
-
-    def _drop(self, number: int) -> None:
-        self._is_list |= any(word in self._said.plural.split() for word in self._words[:number])
-        del self._words[:number]
-
-    def _drop_end(self, table: str) -> bool:
-        for phrase in phrases(table):
-            if len(self._words) > len(phrase) and tuple(self._words[-len(phrase) :]) == phrase:
-                del self._words[-len(phrase) :]
-                return True
-        return False
-
-
-def _words(text: str) -> list[str]:
-    """The words of a question, folded, without the signs around them; but `2.` within, `#2` and `'s` stay."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    seen = "".join(letter for letter in folded.replace("’", "'") if unicodedata.category(letter) != "Cf")
-    words = [word for word in _SPACES.split(_MINUS.sub("minus", _APART.sub("", seen))) if word.strip(_AROUND)]
-    return [_bare(word, is_last=place == len(words) - 1) for place, word in enumerate(words)]
-
-
-def _bare(word: str, *, is_last: bool) -> str:
-    if not is_last and re.fullmatch(r"\d+\.", word):
-        return word
-    return word.strip(_AROUND).strip("'") or word
 
 
 # Which topic
@@ -334,7 +78,7 @@ def _named(question: Question, topics: Sequence[Topic]) -> Topic | None:
 
 def _key(question: Question) -> str | None:
     """The one key that a question can mean; None where inflection leaves it open."""
-    if question.language != "english":
+    if question.language != ENGLISH:
         return built_in(question.words, question.language) if question.is_favorite else None
     words = ["favorite", *question.words] if question.is_favorite else question.words
     try:
@@ -364,16 +108,17 @@ def _same_stems(one: Sequence[str], other: Sequence[str], language: str) -> bool
 def _stem(word: str, language: str) -> str:
     stem = next((stem for _, stem in languages.stems([word], [language])), word)
     # kaupunki, kaupungin: of the gradations the one that two words are not told apart by.
-    return stem.replace("ng", "nk") if language == "finnish" else stem
+    gradation = fact_words()[language].gradation
+    return stem.replace(*gradation) if gradation else stem
 
 
 def _is_of_others(word: str, language: str) -> bool:
     """Whether a word says that it is yours, theirs or ours, and not mine: `lempivärisi`."""
-    return language == "finnish" and word.endswith(_OTHERS)
+    return word.endswith(tuple(fact_words()[language].other_suffixes.split()))
 
 
 def _is_favorite(topic: Topic) -> bool:
-    return any(favorite_part(topic.key.split("_"), language) is not None for language in FAVORITE)
+    return any(favorite_part(topic.key.split("_"), language) is not None for language in fact_words())
 
 
 # What of it
@@ -417,4 +162,5 @@ def _is_of_several(question: Question) -> bool:
     if question.is_list or not question.words:
         return question.is_list
     last = question.words[-1]
-    return is_plural(last) if question.language == "english" else last.endswith("t")
+    ending = fact_words()[question.language].plural_ending
+    return is_plural(last) if question.language == ENGLISH else ending != "" and last.endswith(ending)

@@ -1,63 +1,15 @@
-"""Ordinals and numbers as words, in English, Russian and Finnish: `second`, вторая, `toisesta` are 2."""
+"""Ordinals and numbers as words: `second`, вторая, `toisesta` are 2."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import product
 
-LANGUAGES = ("english", "russian", "finnish")
+from memlog.projector.text.language_files import phrases
+from memlog.query.facts.topics import fact_words
 
-_ENGLISH = (
-    "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth"
-    " fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
-)
-
-_RUSSIAN_STEMS = (
-    "нулев перв втор - четверт|четвёрт пят шест седьм восьм девят десят одиннадцат двенадцат тринадцат"
-    " четырнадцат пятнадцат шестнадцат семнадцат восемнадцат девятнадцат двадцат"
-)
-_RUSSIAN_ENDINGS = "ый ой ая ое ого ому ым ом ую"
-_RUSSIAN_THIRD = "третий третья третье третьего третьей третьему третьим третьем третью"
-
-_FINNISH = (
-    "nollas",
-    "ensimmäinen ensimmäisen ensimmäistä ensimmäisestä ensimmäiseen ensimmäisenä eka ekan ekaa",
-    "toinen toisen toista toisesta toiseen toisena toka tokan tokaa",
-    "kolmas kolmannen kolmatta kolmannesta kolmanteen kolmantena",
-    "neljäs neljännen neljättä neljännestä neljänteen neljäntenä",
-    "viides viidennen viidettä viidennestä viidenteen viidentenä",
-    "kuudes kuudennen kuudetta kuudennesta kuudenteen kuudentena",
-    "seitsemäs seitsemännen seitsemättä seitsemännestä seitsemänteen seitsemäntenä",
-    "kahdeksas kahdeksannen kahdeksatta kahdeksannesta kahdeksanteen kahdeksantena",
-    "yhdeksäs yhdeksännen yhdeksättä yhdeksännestä yhdeksänteen yhdeksäntenä",
-    "kymmenes kymmenennen kymmenettä kymmenennestä kymmenenteen kymmenentenä",
-)
-
-_NUMBERS = {
-    "english": "zero one two three four five six seven eight nine ten",
-    "russian": "ноль один|одна|одно два|две|двух три|трёх|трех четыре|четырёх|четырех пять|пяти шесть|шести"
-    " семь|семи восемь|восьми девять|девяти десять|десяти",
-    "finnish": "nolla yksi|ykkönen kaksi|kakkonen kolme|kolmonen neljä|nelonen viisi kuusi seitsemän"
-    " kahdeksan yhdeksän kymmenen",
-}
-"""From 0 on."""
-
-_DIGITS = {
-    "english": re.compile(r"(\d{1,7})(?:st|nd|rd|th|\.)"),
-    "russian": re.compile(r"(\d{1,7})(?:[оыи]?й|[аь]?я|[оь]?е|[оье]?го|[оье]?му|[оыи]?м|[уью]?ю|\.)"),
-    "finnish": re.compile(r"(\d{1,7})(?:\.|:s|s)"),
-}
-"""An ordinal in digits."""
-
+_DIGITS = re.compile(r"(\d{1,7})(\D\S*)")
 _SIGNED = re.compile(r"(?:#|№)(\d{1,7})")
 _BARE = re.compile(r"\d{1,7}")
-
-_MARKS = {
-    "english": "number|no|nr|#|№|rank",
-    "russian": "номер|№|под номером",
-    "finnish": "numero|nro|#|№",
-}
-"""What makes an ordinal of the number behind it."""
 
 
 def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, int] | None:
@@ -66,11 +18,11 @@ def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, in
     words: folded.
     """
     word = words[place]
-    if word in _ordinals()[language]:
-        return _ordinals()[language][word], 1
-    if digits := _DIGITS[language].fullmatch(word) or _SIGNED.fullmatch(word):
-        return int(digits[1]), 1
-    for mark in _MARKS[language].split("|"):
+    if word in _ordinals(language):
+        return _ordinals(language)[word], 1
+    if (number := _in_digits(word, language)) is not None:
+        return number, 1
+    for mark in phrases(fact_words()[language].numbers.marks):
         said = mark.split()
         end = place + len(said)
         if [*words[place:end]] == said and end < len(words):
@@ -81,32 +33,40 @@ def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, in
 
 def number_of(word: str, language: str) -> int | None:
     """The number that a word says, in digits or not; None where it says none."""
-    return int(word) if _BARE.fullmatch(word) else _numbers()[language].get(word)
+    return int(word) if _BARE.fullmatch(word) else _cardinals(language).get(word)
 
 
 def ordinal_words(language: str) -> Mapping[str, int]:
     """The ordinals that are words, in all their forms, and the first of them in digits."""
-    in_digits = {"english": ("1st", "2nd", "3rd"), "russian": ("1-й", "2-й", "3-й"), "finnish": ()}[language]
-    return {**_ordinals()[language], **{word: number for number, word in enumerate(in_digits, 1)}}
+    in_digits = fact_words()[language].numbers.in_digits.split()
+    return {**_ordinals(language), **{word: number for number, word in enumerate(in_digits, 1)}}
+
+
+def _in_digits(word: str, language: str) -> int | None:
+    if signed := _SIGNED.fullmatch(word):
+        return int(signed[1])
+    digits = _DIGITS.fullmatch(word)
+    is_ordinal = digits and digits[2] in fact_words()[language].numbers.digit_endings.split()
+    return int(digits[1]) if digits and is_ordinal else None
 
 
 @cache
-def _ordinals() -> Mapping[str, Mapping[str, int]]:
-    russian = {
-        f"{stem}{ending}": number
-        for number, stems in enumerate(_RUSSIAN_STEMS.split())
-        for stem, ending in product(stems.split("|"), _RUSSIAN_ENDINGS.split())
-    }
-    return {
-        "english": {word: number for number, word in enumerate(_ENGLISH.split())},
-        "russian": russian | dict.fromkeys(_RUSSIAN_THIRD.split(), 3),
-        "finnish": {word: number for number, forms in enumerate(_FINNISH) for word in forms.split()},
-    }
+def _ordinals(language: str) -> Mapping[str, int]:
+    said = fact_words()[language].numbers
+    endings = said.ordinal_endings.split()
+    return {word: number for form, number in _numbered(said.ordinals) for word in _ended(form, endings)}
 
 
 @cache
-def _numbers() -> Mapping[str, Mapping[str, int]]:
-    return {
-        language: {word: number for number, forms in enumerate(words.split()) for word in forms.split("|")}
-        for language, words in _NUMBERS.items()
-    }
+def _cardinals(language: str) -> Mapping[str, int]:
+    return dict(_numbered(fact_words()[language].numbers.cardinals))
+
+
+def _numbered(table: str) -> Iterator[tuple[str, int]]:
+    for number, forms in enumerate(table.split()):
+        for form in forms.split("/"):
+            yield form, number
+
+
+def _ended(form: str, endings: Sequence[str]) -> Sequence[str]:
+    return [form[:-1] + ending for ending in endings] if form.endswith("-") else [form]

@@ -7,15 +7,16 @@ err.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
 from typing import Literal
 
 import msgspec
 
+from memlog.projector.text import language_files
+from memlog.projector.text.language_files import FactWords
 from memlog.query.gate.code_lines import ends_of, without_code
-from memlog.query.gate.words import WORDS
 
 Reason = Literal["memory", "question", "prose", "greeting", "acknowledgement", "code", "short"]
 """Why a look is worth it, the first three, or is not."""
@@ -69,9 +70,9 @@ class Gate(msgspec.Struct, frozen=True):
 def should_retrieve(text: str) -> Gate:
     """Whether a look into the memory is worth it for `text`, as a person says it to an agent.
 
-    Not for a greeting, an acknowledgement, pure code, and what is too short; but for a question, for words of
-    memory, in English, Russian, Chinese and Finnish, and for whatever says enough. The same text has the same
-    answer. It takes less than a millisecond and needs no store.
+    Not for a greeting, an acknowledgement, pure code, and what is too short; but for a question, for words
+    of memory, in each language whose file has a `[gate]`, and for whatever says enough. The same text has the
+    same answer. It takes less than a millisecond and needs no store.
     """
     said = without_code(ends_of(text, LONGEST), LOOKED_AT)
     if not said:
@@ -96,7 +97,7 @@ class _Phrases:
     def __init__(self, name: str) -> None:
         self._by_beginning: dict[str, list[list[str]]] = {}
         self._endings: list[list[str]] = []
-        for said in "|".join(getattr(words, name) for words in WORDS.values()).split("|"):
+        for said in _said_in_all(name):
             parts = _parts(said)
             if parts and parts[0].startswith("*"):
                 self._endings.append(parts)
@@ -110,6 +111,20 @@ class _Phrases:
             (len(parts) for parts in chain(likely, self._endings) if _stands_at(parts, words, place)),
             default=0,
         )
+
+
+def _said_in_all(name: str) -> Iterator[str]:
+    for language in language_files.languages("gate").values():
+        yield from language_files.phrases(getattr(language.gate, name))
+    for language in language_files.languages("facts").values() if name == "memory" else ():
+        yield from _topic_words(language.facts)
+
+
+def _topic_words(facts: FactWords) -> Iterator[str]:
+    """What the name of a fact begins or ends with: `my`, `favourite`."""
+    yield from f"{facts.favorite} {facts.favorite_behind} {facts.own}".translate(_FOLDED).split()
+    for prefix in facts.favorite_prefixes.translate(_FOLDED).split():
+        yield f"{prefix}*"
 
 
 def _parts(said: str) -> list[str]:

@@ -135,8 +135,9 @@ class Facts:
     def ask(self, question: str, *, chat: str | None = None, any_chat: bool = False) -> FactAnswer:
         """What facts answer to a question such as `second favourite colour`, by fixed rules and no model.
 
-        In English, Russian and Finnish. Where the question, or the topic that it names, is not certain,
-        nothing is found. The answer's route says how it was found. Without a topic, the one set last answers.
+        In English, Finnish, German, Russian, Spanish and Swedish. Where the question, or the topic that it
+        names, is not certain, nothing is found. The answer's route says how it was found. Without a topic,
+        the one set last answers.
 
         chat, any_chat: as `get`.
         """

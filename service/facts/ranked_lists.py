@@ -5,15 +5,16 @@ the list are both certain; docs/memory/facts.md says when.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.query.facts.ordinals import LANGUAGES, number_of, ordinal_words
-from memlog.query.facts.topics import FAVORITE, built_in, key_of, without_finnish_owner
+from memlog.projector.text.language_files import ListWords, phrases
+from memlog.query.facts.ordinals import number_of, ordinal_words
+from memlog.query.facts.topics import built_in, fact_words, key_of, without_owner
 
 LONGEST = 100_000
 """Characters of a text that is looked at."""
@@ -53,62 +54,9 @@ _TOPIC = rf"(?P<topic>{_WORD}(?: {_WORD}){{0,2}}?)"
 _BEGINS = r"(?:^|(?<=[.!?] ))"
 _LISTS = r"(?:[:–—-](?= |$)|$)"
 
-_SAID = {
-    "english": rf"{_BEGINS}(?:(?:so|ok|okay|well|sure|yes|hi|hello|hey|also|and|now|fyi|btw|by the way"
-    rf"|remember|note|please remember|for the record)[,:!]? (?:that )?){{0,3}}"
-    rf"my (?:top )?(?:(?P<count>\d\d?|%(number)s) )?"
-    rf"(?:all-time )?(?:%(favorite)s) {_TOPIC}(?: in order)?(?: (?:are|is)\b| ?{_LISTS})"
-    rf"(?: in order| as follows| these| the following)?[ ]?{_LISTS}? *",
-    "russian": rf"{_BEGINS}(?:(?:а|и|ну|так|да|итак|кстати|запомни|привет)[,:!]? ){{0,3}}"
-    rf"мои (?:(?P<count>\d\d?|%(number)s) )?"
-    rf"(?:самые )?(?:%(favorite)s) {_TOPIC}(?: по порядку)?(?: это\b| такие\b| ?{_LISTS})[ ]?{_LISTS}? *",
-    "finnish": rf"{_BEGINS}(?:(?:no|ja|joo|hei|moi|siis|muista)[,:!]? ){{0,3}}(?:minun )?"
-    rf"(?P<topic>(?:%(favorite)s)[\w-]+ni)(?: järjestyksessä)?(?: ovat\b| ?{_LISTS})"
-    rf"(?: järjestyksessä)?[ ]?{_LISTS}? *",
-}
-"""How a text says of what the list is. What stands before the topic is known to the last word."""
-
-_RANKED_SAID = {
-    "english": rf"{_BEGINS}my (?=(?:first|1st) (?:%(favorite)s) {_TOPIC} is )",
-    "russian": rf"{_BEGINS}мой (?=(?:первый|1-й) (?:%(favorite)s) {_TOPIC} ?(?:это|[-–—]) )",
-    "finnish": rf"{_BEGINS}(?=ensimmäinen (?P<topic>(?:%(favorite)s)[\w-]+ni) on )",
-}
-"""The same where each place of the list says it: `my first favourite colour is blue, the second is green`."""
-
 _NUMBERED = re.compile(r"(?:(?<=[\s,;])|^)(?:\(?#?(\d{1,3})(?:\)|[.:](?=\s))) *")
 _NUMBERED_LINE = re.compile(r"^[ \t]*\(?(\d{1,3})[.)][ \t]+", re.MULTILINE)
-_ORDINAL = {
-    "english": r"(?:(?:my|the) )?(%(ordinal)s)(?: (?:one|place|favou?rite(?: %(topic)s)?))?"
-    r"(?: is\b|[ ]?[:–—-](?= )|,(?= ))? +",
-    "russian": r"(%(ordinal)s)(?: (?:любим\w+(?: %(topic)s)?|место))?(?: это\b|[ ]?[:–—-](?= ))* +",
-    "finnish": r"(%(ordinal)s)(?: %(topic)s)?(?: on\b|[ ]?[:–—-](?= ))? +",
-}
-
-_NO_TOPIC = frozenset(
-    "about after among and are aren't as at be before but by currently ever for from if in include includes"
-    " including is isn't like my no not now of on or really right still than that the this to today used"
-    " usually was were when which who will with without would"
-    " бы был были в для если и из или когда на не но про"
-    " ei ja jos ole olisi oli olivat tai".split()
-)
-"""Words that are in no topic's name: they turn what is said."""
-
-_DOUBTS = re.compile(
-    r"n't\b|\b(?:actually|asked|but|correction|e\.g|for example|hypothetically|if|imagine|instead|joking"
-    r"|kidding|maybe|not|perhaps|pretend|quote|said|say|says|scratch|suppose|swap|translate|used to|wait"
-    r"|wrong|wrote|возможно|говорит|допустим|если|наверное|например|не|но|нет|переведи|представь|сказала?|точнее"
-    r"|шутка|шучу|eiku|ei|ehkä|esimerkiksi|jos|kuvittele|käännä|mutta|sanoi|vitsi)\b",
-    re.IGNORECASE,
-)
-"""What makes it doubtful, wherever it stands beside the list, whether it is meant, and by whom."""
-
-_OPEN = re.compile(
-    r"\?|n't\b|\b(?:or|maybe|perhaps|not|etc|kidding|joking|wait|или|может|не|шучу|tai|ehkä|ei)\b",
-    re.IGNORECASE,
-)
 _SENTENCE_ENDS = re.compile(r"(?P<before>\w{0,3})[.!?…]{1,5}(?P<after>\s+|$)")
-_LAST_JOINT = re.compile(r"(?:[,;.]|(?:^|\s)(?:and|и|а|ja|sekä))\Z", re.IGNORECASE)
-_LONGEST_JOINT = len(" sekä")
 _ASIDE = re.compile(r",\s|\s[-–—]\s|\((?:(?![()])[\W\d_])*+[^\W\d_]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SHORTEST_END = 3
@@ -148,13 +96,13 @@ def _ranked_list(text: str) -> RankedList:
     if count and number_of(count.casefold(), language) != len(values):
         raise _Doubt(f"{len(values)} values where {count} are told")
     others = said[: match.end()] + " " + said[match.end() + end :]
-    if doubt := _DOUBTS.search(others):
+    if doubt := _doubts().search(others):
         raise _Doubt(f"{doubt[0]!r} stands beside the list")
     return RankedList(key, values, None)
 
 
 def _statements(said: str) -> Iterator[tuple[str, re.Match[str]]]:
-    for language in LANGUAGES:
+    for language in _lists():
         for pattern in _said_patterns(language):
             for match in pattern.finditer(said):
                 yield language, match
@@ -162,10 +110,10 @@ def _statements(said: str) -> Iterator[tuple[str, re.Match[str]]]:
 
 def _key(language: str, match: re.Match[str]) -> str:
     words = match["topic"].casefold().split()
-    if odd := next((word for word in words if word in _NO_TOPIC), None):
+    if odd := next((word for word in words if word in _no_topic()), None):
         raise _Doubt(f"{odd!r} is in no topic's name")
     if language == "finnish":
-        return _key_or_doubt(without_finnish_owner(words[0]))
+        return _key_or_doubt(without_owner(words[0], language))
     if language == "russian":
         return _russian_key(words, match[0].casefold())
     return _key_or_doubt(f"favorite {' '.join(words)}")
@@ -238,7 +186,7 @@ def _value(item: str, *, on_line: bool) -> str:
         raise _Doubt("a rank has no value")
     if _CONTROL.search(value):
         raise _Doubt("a value has a control character")
-    if _OPEN.search(value) or value.count("(") != value.count(")"):
+    if "?" in value or _open().search(value) or value.count("(") != value.count(")"):
         raise _Doubt(f"a value is left open: {value!r}")
     has_more = any(len(match["before"]) == _SHORTEST_END for match in _SENTENCE_ENDS.finditer(value[:-1]))
     if has_more or (not on_line and _ASIDE.search(value)):
@@ -249,7 +197,8 @@ def _value(item: str, *, on_line: bool) -> str:
 def _without_joints(item: str) -> str:
     """`item` without the signs and words at its end that join it to the next one."""
     end = len(item)
-    while joint := _LAST_JOINT.search(item, max(0, end - _LONGEST_JOINT), end):
+    longest = max(map(len, _words("joints"))) + 1
+    while joint := _last_joint().search(item, max(0, end - longest), end):
         end = joint.start()
     return item[:end]
 
@@ -280,19 +229,62 @@ def _sentence_ends(last: str) -> int:
 
 
 @cache
+def _lists() -> Mapping[str, ListWords]:
+    return {name: said.lists for name, said in fact_words().items() if said.lists}
+
+
+def _words(table: str) -> list[str]:
+    return " ".join(getattr(said, table) for said in _lists().values()).split()
+
+
+@cache
+def _no_topic() -> frozenset[str]:
+    return frozenset(_words("no_topic"))
+
+
+@cache
+def _doubts() -> re.Pattern[str]:
+    return re.compile(_any_of("doubts"), re.IGNORECASE)
+
+
+@cache
+def _open() -> re.Pattern[str]:
+    return re.compile(_any_of("open"), re.IGNORECASE)
+
+
+def _any_of(table: str) -> str:
+    """An expression of the phrases of all languages."""
+    said = [phrase for lists in _lists().values() for phrase in phrases(getattr(lists, table))]
+    endings = [re.escape(phrase[1:]) for phrase in said if phrase.startswith("*")]
+    whole = [re.escape(phrase) for phrase in said if not phrase.startswith("*")]
+    return rf"(?:{'|'.join(endings)})\b|\b(?:{'|'.join(whole)})\b"
+
+
+@cache
+def _last_joint() -> re.Pattern[str]:
+    return re.compile(rf"(?:[,;.]|(?:^|\s)(?:{'|'.join(_words('joints'))}))\Z", re.IGNORECASE)
+
+
+@cache
 def _said_patterns(language: str) -> tuple[re.Pattern[str], ...]:
-    favorite = "любимые|любимых" if language == "russian" else FAVORITE[language].replace(" ", "|")
-    numbers = (
-        "two|three|four|five|six|seven|eight|nine|ten|два|три|четыре|пять|шесть|семь|восемь|девять|десять"
-    )
+    said = _lists()[language]
+    numbers = fact_words()[language].numbers.cardinals.split()[2:]
+    words = {
+        "begins": _BEGINS,
+        "topic": _TOPIC,
+        "lists": _LISTS,
+        "favorite": "|".join(said.favorite.split()),
+        "number": "|".join(forms.partition("/")[0] for forms in numbers),
+    }
     return tuple(
-        re.compile(pattern % {"favorite": favorite, "number": numbers}, re.IGNORECASE | re.MULTILINE)
-        for pattern in (_SAID[language], _RANKED_SAID[language])
+        re.compile(table.replace("\n", "") % words, re.IGNORECASE | re.MULTILINE)
+        for table in (said.statement, said.ranked_statement)
     )
 
 
 @lru_cache(maxsize=64)  # a topic is anybody's text
 def _ordinal_pattern(language: str, topic: str) -> re.Pattern[str]:
     words = "|".join(sorted(map(re.escape, ordinal_words(language)), key=len, reverse=True))
-    pattern = _ORDINAL[language] % {"ordinal": words, "topic": re.escape(topic)}
+    table = _lists()[language].ordinal.replace("\n", "")
+    pattern = table % {"ordinal": words, "topic": re.escape(topic)}
     return re.compile(rf"(?<!\w){pattern}", re.IGNORECASE)

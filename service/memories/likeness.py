@@ -6,7 +6,7 @@ stands in it, in its order, as it was, with a typo, or in another form. Beside t
 more, and two clauses may have changed places. What differs may be no number, no name, no sign, and no word
 that turns a sentence (`telling_words`).
 
-Cheap rules of four languages: they rather leave two memories apart than lose one.
+Cheap rules, with words from the files of languages: they rather leave two memories apart than lose one.
 """
 
 import re
@@ -128,8 +128,8 @@ def says_all(text: Text, other: Text) -> bool:
 
 @cache
 def _stop_words(spoken: tuple[str, ...]) -> frozenset[str]:
-    # Cyrillic letters show their language in each word.
-    return frozenset().union(*(languages.stop_words()[name] for name in (*spoken, "russian")))
+    named = {*spoken, *languages.with_own_letters()}
+    return frozenset().union(*(languages.stop_words()[name] for name in named))
 
 
 def _alike(older: str, newer: str) -> float | None:

@@ -116,6 +116,19 @@ def test_a_query_that_finds_nothing_new_imports_nothing_that_folds_lines(environ
     assert imported(environment, query) & folding == set()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [SAID, ("memory", "list"), ("log", "tail"), ("window", "--chat", "x:1"), ("digest",), ("fact", "list")],
+)
+def test_a_command_that_analyses_no_text_reads_no_language_file(
+    environment: dict[str, str], command: tuple[str, ...]
+) -> None:
+    imported(environment, SAID)
+    query = ("query", "tea", "--mode", "text")
+    assert "tomllib" in imported(environment, query)
+    assert "tomllib" not in imported(environment, command)
+
+
 @pytest.mark.usefixtures("empty_store")
 def test_a_query_imports_what_an_append_does_not(environment: dict[str, str]) -> None:
     """Else the tests above would see nothing."""

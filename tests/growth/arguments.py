@@ -93,6 +93,7 @@ LEFT_OUT: dict[str, str] = {
     "projector.core_view.*": "compares bytes",
     "projector.embedding.*": "the model takes the first 510 tokens of a passage",
     "projector.files.*": "writes bytes as they are",
+    "projector.text.language_files.*": "reads memlog's own files",
     "projector.fulltext.*": "SQLite's own insert; texts are made by `projector.analysis.analysed`",
     "projector.handlers.*": "rows by their keys",
     "projector.passages.*": "rows of what `chunks` cut and `analysed` indexes",

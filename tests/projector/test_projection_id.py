@@ -21,6 +21,7 @@ CHANGES = {
     "the budget of a text": (budget, "LONGEST_STRUCTURED", 99),
     "the budget of names": (budget, "LONGEST_NAMES", 99),
     "the vocabulary": (versions, "VOCABULARY_SHA256", "0" * 64),
+    "the words of languages": (versions, "TEXT_SHA256", "0" * 64),
 }
 
 

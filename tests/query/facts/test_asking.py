@@ -7,9 +7,8 @@ import pytest
 
 import memlog
 from memlog.query.facts.answers import NOT_STORED
-from memlog.query.facts.ask_words import WORDS
-from memlog.query.facts.asking import understood
-from memlog.query.facts.ordinals import LANGUAGES, ordinal_at
+from memlog.query.facts.ordinals import ordinal_at
+from memlog.query.facts.question_parser import understood
 
 LEAST_ANSWERED = 180
 LEAST_HELD_OUT = 32
@@ -200,7 +199,7 @@ def test_a_question_never_appends(store):
     assert size() == before
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["english", "russian", "finnish"])
 def test_ordinals_count_from_first_to_tenth(language):
     said = {
         "english": "first second third fourth fifth sixth seventh eighth ninth tenth",
@@ -208,7 +207,6 @@ def test_ordinals_count_from_first_to_tenth(language):
         "finnish": "ensimmäinen toinen kolmas neljäs viides kuudes seitsemäs kahdeksas yhdeksäs kymmenes",
     }[language].split()
     assert [ordinal_at([word], 0, language) for word in said] == [(n, 1) for n in range(1, 11)]
-    assert set(WORDS) == set(LANGUAGES)
 
 
 @pytest.mark.parametrize(

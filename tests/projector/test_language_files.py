@@ -1,0 +1,60 @@
+"""The language files: what a wrong one is told, and what of them is in the projection id."""
+
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+import pytest
+
+from memlog.projector.text import language_files
+from memlog.projector.text.language_files import TEXT_SHA256, Language, Table, TextWords, languages, parsed
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[text]\nstop_wrods = "og"', "unknown field `stop_wrods` - at `$.text`"),
+        ("[text]\nletters = 7", "Expected `str`, got `int` - at `$.text.letters`"),
+        ('[texts]\nletters = "æ"', "unknown field `texts`"),
+        ("[text\n", "at line 1"),
+    ],
+)
+def test_an_unknown_key_or_a_wrong_type_is_an_error_that_names_file_and_key(text, told):
+    with pytest.raises(ValueError, match=r"^nynorsk\.toml: ") as refused:
+        parsed("nynorsk.toml", text)
+    assert told in str(refused.value)
+
+
+def test_the_projection_id_covers_the_words_that_shape_the_index():
+    texts = {name: _joined(language.text) for name, language in languages("text").items()}
+    found = sha256(msgspec.json.encode(texts)).hexdigest()
+    assert found == TEXT_SHA256, f"a [text] table has changed: let TEXT_SHA256 be {found}"
+
+
+def _joined(text):
+    """Where lines break is no matter."""
+    values = msgspec.structs.asdict(text)
+    return TextWords(
+        **{
+            name: " ".join(value.split()) if isinstance(value, str) else value
+            for name, value in values.items()
+        }
+    )
+
+
+def test_no_two_languages_share_a_preference_or_a_character():
+    texts = [language.text for language in languages("text").values()]
+    preferences = [text.preference for text in texts if text.preference is not None]
+    assert len(preferences) == len(set(preferences))
+    ranges = sorted(each for text in texts for each in text.characters)
+    assert all(before[1] < after[0] for before, after in pairwise(ranges))
+
+
+def test_a_file_says_the_same_as_a_whole_and_table_by_table():
+    for file in Path(language_files.__file__).with_name("languages").glob("*.toml"):
+        whole = parsed(file.name, file.read_text())
+        for table in get_args(Table):
+            language = languages(table).get(file.stem, Language())
+            assert getattr(language, table) == getattr(whole, table)
