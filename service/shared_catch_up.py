@@ -34,14 +34,15 @@ class SharedCatchUp:
         has_turn = self._turn.acquire(timeout=timeout)
         try:
             if self._done < wanted:
-                self._make(catch_up, max(0.0, deadline - time.monotonic()))
+                self._make(catch_up, max(0.0, deadline - time.monotonic()), state)
         finally:
             if has_turn:
                 self._turn.release()
 
-    def _make(self, catch_up: Callable[[float], bool], timeout: float) -> None:
+    def _make(self, catch_up: Callable[[float], bool], timeout: float, state: object | None) -> None:
+        """state: from before the catch-up begins."""
         self._begun += 1
         number = self._begun
-        state, self._last_state = self._state(), None
+        self._last_state = None
         self._last_state = state if catch_up(timeout) else None
         self._done = max(self._done, number)

@@ -37,11 +37,13 @@ with memlog.open(sys.argv[1]) as store:
 class Beside:
     """What goes on beside the searches: a beat of the event loop, and two short reads in turn.
 
-    late: by how many seconds each beat was. short: seconds that each read took.
+    late: by how many seconds each beat was. starved: for how many of these the thread of the loop was ready and
+        other programs had the processors. short: seconds that each read took.
     """
 
     def __init__(self, store: memlog.AsyncStore, message_id: str) -> None:
         self.late: list[float] = []
+        self.starved: list[float] = []
         self.short: list[float] = []
         self._is_over = False
         self._tasks = [
@@ -59,9 +61,10 @@ class Beside:
 
     async def _beat(self) -> None:
         while not self._is_over:
-            due = time.perf_counter() + _BEAT
+            due, waited = time.perf_counter() + _BEAT, _waited_for_a_processor()
             await asyncio.sleep(_BEAT)
             self.late.append(time.perf_counter() - due)
+            self.starved.append(_waited_for_a_processor() - waited)
 
     async def _read(self, call: Callable[[], Awaitable[object]]) -> None:
         while not self._is_over:
@@ -69,6 +72,14 @@ class Beside:
             assert await call() is not None
             self.short.append(time.perf_counter() - started)
             await asyncio.sleep(2 * _BEAT)
+
+
+def _waited_for_a_processor() -> float:
+    """Seconds that this thread has waited for one, as far as Linux counts them (proc-schedstat)."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
+    except OSError:
+        return 0.0
 
 
 def run(seconds: float, seed: int) -> dict[str, int]:
@@ -107,7 +118,7 @@ async def _rounds(folder: Path, seconds: float, rng: random.Random) -> dict[str,
         alone = Beside(store, message_id)
         await asyncio.sleep(_ALONE_SECONDS)
         await alone.end()
-        late, short = [], []
+        late, starved, short = [], [], []
         while not searches or time.monotonic() < until:
             beside = Beside(store, message_id)
             started = time.perf_counter()
@@ -118,11 +129,15 @@ async def _rounds(folder: Path, seconds: float, rng: random.Random) -> dict[str,
             assert all(result.hits for result in results)
             searches += SEARCHES
             late += beside.late
+            starved += beside.starved
             short += beside.short
     return {
         "searches": searches,
         "searches a second": round(searches / spent),
         "ms the loop was late at most": round(max(late) * 1000),
+        "ms without waiting for a processor": round(
+            max(each - idle for each, idle in zip(late, starved, strict=True)) * 1000
+        ),
         "ms p95": round(percentile(late, 0.95) * 1000),
         "short reads": len(short),
         "ms median": round(percentile(short, 0.5) * 1000),
