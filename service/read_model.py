@@ -75,6 +75,7 @@ class ReadModel:
         self.held_vectors = HeldVectors()
         self.notify = notify
         self._shared_catch_up = SharedCatchUp(self._state)
+        self._embedding = threading.Lock()
 
     def another(self, *, notify: Callable[[str], None], lock_timeout: float = math.inf) -> "ReadModel":
         """The same read model for another thread, with a connection of its own: neither waits for the other.
@@ -88,7 +89,7 @@ class ReadModel:
             model=self.model,
             notify=notify,
         )
-        read_model._shared_catch_up = self._shared_catch_up
+        read_model._shared_catch_up, read_model._embedding = self._shared_catch_up, self._embedding
         # A change of it by hand is told once.
         read_model.projector.core_view = self.projector.core_view
         return read_model
@@ -178,12 +179,7 @@ class ReadModel:
             return self.projector.live(), False
         try:
             self._shared_catch_up.share(self._catch_up_quietly, _QUERY_LOCK_TIMEOUT)
-            self.embedded(
-                embedder,
-                {} if silent is None else silent,
-                limit=_QUERY_EMBEDDINGS,
-                lock_timeout=_QUERY_LOCK_TIMEOUT,
-            )
+            self._embed_some(embedder, {} if silent is None else silent)
         except DatabaseError as error:
             # Without one that can be read, what was to be built is what there is no room for.
             if error.code != NO_ROOM or self.projector.why_unusable() is not None:
@@ -207,6 +203,15 @@ class ReadModel:
         done = self.projector.catch_up(lock_timeout=lock_timeout, progress=progress, seconds=seconds)
         self._tell(done)
         return done
+
+    def _embed_some(self, embedder: Embedder | None, silent: dict[str, str]) -> None:
+        """Embed what a query may wait for. One thread at a time: two would compute the same vectors."""
+        if embedder is None or not self._embedding.acquire(timeout=_QUERY_LOCK_TIMEOUT):
+            return
+        try:
+            self.embedded(embedder, silent, limit=_QUERY_EMBEDDINGS, lock_timeout=_QUERY_LOCK_TIMEOUT)
+        finally:
+            self._embedding.release()
 
     def _catch_up_quietly(self, lock_timeout: float) -> bool:
         """Catch up; whether there was nothing to tell, and nothing is left to be read."""

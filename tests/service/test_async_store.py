@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -241,7 +242,7 @@ def test_cancelled_searches_leave_their_threads_to_others(tmp_path):
 
 def test_closing_waits_for_what_runs(tmp_path):
     async def main():
-        store = memlog.open_async(tmp_path)
+        store = memlog.open_async(tmp_path, on_stored=lambda _: time.sleep(0.02))
         appends = [asyncio.create_task(store.append([message("tea", id=f"m{n}")])) for n in range(20)]
         await asyncio.sleep(0)
         await store.close()

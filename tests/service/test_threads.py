@@ -124,16 +124,17 @@ def test_four_threads_read_at_the_same_time_and_a_fifth_waits(tmp_path):
             thread.join()
 
 
-def test_threads_load_one_model(monkeypatch):
+@pytest.mark.parametrize("folder", [None, Path("a-model")], ids=["bundled", "of a folder"])
+def test_threads_load_one_model(monkeypatch, folder):
     loaded = []
 
-    def load():
+    def load(_=None):
         loaded.append(load_embedder())
         return loaded[-1]
 
     local_model._bundled_embedder.cache_clear()
     monkeypatch.setattr(local_model, "load_embedder", load)
-    model = LocalModel(None)
+    model = LocalModel(folder)
     assert {*in_threads(4, model.embedder)} == {*loaded}
     assert len(loaded) == 1
 
@@ -159,21 +160,28 @@ def test_no_connection_keeps_what_a_scrub_removed(tmp_path):
 
 
 def test_a_proof_waits_for_reads_and_they_wait_for_it(tmp_path):
-    meeting = threading.Barrier(2)
+    ends = [threading.Event(), threading.Event()]
+    meeting = threading.Barrier(3)
     with a_store_with_tea(tmp_path) as store:
-        reading = threading.Thread(
-            target=store._reads.read, args=(lambda _: [meeting.wait(10) for _ in range(2)],)
-        )
-        reading.start()
+        readings = [
+            threading.Thread(
+                target=store._reads.read, args=(lambda _, end=end: (meeting.wait(10), end.wait(10)),)
+            )
+            for end in ends
+        ]
+        for reading in readings:
+            reading.start()
         meeting.wait(10)
+        ends[0].set()
         proving = threading.Thread(target=store.prove, args=("tea",))
         proving.start()
         proving.join(0.2)
         assert proving.is_alive()
-        meeting.wait(10)
+        ends[1].set()
         proving.join(10)
         assert not proving.is_alive()
-        reading.join()
+        for reading in readings:
+            reading.join()
         with store._reads.all_closed():
             waiting = threading.Thread(target=store.get, args=("m1",))
             waiting.start()
@@ -181,3 +189,23 @@ def test_a_proof_waits_for_reads_and_they_wait_for_it(tmp_path):
             assert waiting.is_alive()
         waiting.join(10)
         assert not waiting.is_alive()
+
+
+def test_threads_that_search_compute_the_vector_of_a_passage_once(tmp_path):
+    computed = []
+
+    class Embedder:
+        def __init__(self, embedder):
+            self._embedder, self.id, self.dimension = embedder, embedder.id, embedder.dimension
+
+        def embed(self, texts):
+            computed.extend(text for text in texts if "the only" in text)
+            return self._embedder.embed(texts)
+
+    with a_store_with_tea(tmp_path) as store:
+        store.warm()
+        model = store._read_model.model
+        model._embedder = Embedder(model.embedder())
+        store.append([memlog.MemorySaved(content="the only one")])
+        in_threads(READERS, lambda: store.search("tea"))
+        assert len(computed) == 1

@@ -37,8 +37,8 @@ with memlog.open(sys.argv[1]) as store:
 class Beside:
     """What goes on beside the searches: a beat of the event loop, and two short reads in turn.
 
-    late: by how many seconds each beat was. starved: for how many of these the thread of the loop was ready and
-        other programs had the processors. short: seconds that each read took.
+    late: by how many seconds each beat was. starved: seconds of these without a processor for it.
+    short: seconds that each read took.
     """
 
     def __init__(self, store: memlog.AsyncStore, message_id: str) -> None:
