@@ -4,16 +4,14 @@ import os
 from pathlib import Path
 
 from memlog.eventlog import disk
+from memlog.eventlog.streams import CONVERSATIONS, may_be_stream
 
 FileState = tuple[str, int, int, int, int]
 """The path, its mode, inode, size in bytes, and the time of its last change in nanoseconds."""
 
-_DEPTH = 3
-"""`conversations`, a stream's folder, its segments."""
-
 
 def state_of(log: Path) -> list[FileState]:
-    """The state of each file and folder below `log`; empty where there is no log.
+    """The state of each file and folder that a reader of `log` may look at; empty where there is no log.
 
     Where it is the same as before, nothing has come, changed or gone. It may differ where nothing has: the
     system lists a folder in any order.
@@ -25,14 +23,16 @@ def state_of(log: Path) -> list[FileState]:
         OSError: a folder cannot be listed.
     """
     found: list[FileState] = []
-    folders = [os.fspath(log)]
-    for _ in range(_DEPTH):
-        folders = [below for folder in folders for below in _add_entries(folder, found)]
+    conversations = os.fspath(log / CONVERSATIONS)
+    for stream in _add_entries(os.fspath(log), found):
+        below = _add_entries(stream, found)
+        for conversation in below if stream == conversations else ():
+            _add_entries(conversation, found)
     return found
 
 
 def _add_entries(folder: str, found: list[FileState]) -> list[str]:
-    """Add the states of what stands in a folder, and return the folders in it."""
+    """Add the states of what stands in a folder, and return the folders in it that may be streams."""
     below = []
     try:
         with disk.entries(folder) as entries:
@@ -40,7 +40,7 @@ def _add_entries(folder: str, found: list[FileState]) -> list[str]:
                 status = entry.stat(follow_symlinks=False)
                 mtime = status.st_mtime_ns
                 found.append((entry.path, status.st_mode, status.st_ino, status.st_size, mtime))
-                if entry.is_dir(follow_symlinks=False):
+                if entry.is_dir(follow_symlinks=False) and may_be_stream(entry.name):
                     below.append(entry.path)
     except (FileNotFoundError, NotADirectoryError):
         return []  # it has gone since it was listed, and the next state tells so

@@ -8,6 +8,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.locks import locked
+from memlog.eventlog.log_state import state_of
 from memlog.service.shared_catch_up import SharedCatchUp
 
 
@@ -167,6 +168,17 @@ def test_a_read_model_that_was_removed_is_built_by_the_next_read(store, segment)
     for _ in range(2):
         shutil.rmtree(store.path / "model")
         assert contents(store) == ["one"]
+
+
+def test_folders_that_are_no_streams_are_not_looked_into(store, segment):
+    (store.path / "log/.git/objects").mkdir(parents=True)
+    (segment.parent / "notes").mkdir()
+    before = state_of(store.path / "log")
+    (store.path / "log/.git/objects/some").touch()
+    (segment.parent / "notes/some").touch()
+    files = {path for path, *_ in before}
+    assert {str(segment), str(segment.parent), str(store.path / "log/.git")} <= files
+    assert {path for path, *_ in state_of(store.path / "log")} == files
 
 
 def test_a_search_with_nothing_new_waits_for_no_projector(store, segment):
