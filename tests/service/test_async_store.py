@@ -182,8 +182,8 @@ def test_searches_beside_an_appending_process_are_all_answered(tmp_path):
             assert appender.poll() is None
         finally:
             appender.kill()
-    # Searches in the loop itself would hold it up for their whole time; tests/storm/async_searches.py has the
-    # bound of 50 ms, for a machine that does nothing else.
+    # Searches in the loop itself would hold it up for their whole time. The storm async_searches measures
+    # milliseconds, which depend on what else the machine does.
     assert latest < 0.5
 
 
