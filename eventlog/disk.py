@@ -161,7 +161,7 @@ def unlink(path: Path) -> None:
     path.unlink()
 
 
-def entries(folder: Path | int) -> "AbstractContextManager[Iterator[os.DirEntry[str]]]":
+def entries(folder: Path | str | int) -> "AbstractContextManager[Iterator[os.DirEntry[str]]]":
     """What stands in a folder, in no order."""
     return os.scandir(folder)
 

@@ -63,6 +63,10 @@ class CoreView:
         due = _rendered(core_memory(db))
         return files.read(self.path) == files.read(self._written) == due
 
+    def state(self) -> list[tuple[int, int, int] | None]:
+        """Inode, size and time of change of its files; None for one that is missing."""
+        return [_state(path) for path in (self.path, self._written)]
+
     def bring_up(self, db: Connection) -> str | None:
         """Write what `db` says. Under the projector lock.
 
@@ -139,3 +143,11 @@ class CoreView:
 
 def _rendered(sections: Sections) -> bytes:
     return msgspec.json.format(msgspec.json.encode(sections), indent=2) + b"\n"
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = disk.look(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns

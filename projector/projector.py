@@ -290,9 +290,10 @@ class Projector:
         done: Embedded,
     ) -> None:
         db = self.live()
-        with self._turn(lock_timeout):
-            if vectors.use_model(db, embedder):
-                passages.queue_all(db)
+        if vectors.model_of(db) != embedder.id:
+            with self._turn(lock_timeout):
+                if vectors.use_model(db, embedder):
+                    passages.queue_all(db)
         total = passages.count_pending(db)
         if not total:
             return

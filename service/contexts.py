@@ -8,6 +8,7 @@ from memlog.eventlog.log import Log
 from memlog.query.context.asking import Asking, Found, find, without_the_question
 from memlog.query.context.context import Context, compose
 from memlog.service.read_model import ReadModel
+from memlog.service.read_pool import ReadPool
 from memlog.service.status import name_pending
 
 
@@ -17,36 +18,22 @@ class Contexts:
     log: where accesses are recorded.
     """
 
-    def __init__(self, read_model: ReadModel, log: Log) -> None:
-        self._read_model = read_model
+    def __init__(self, reads: ReadPool, log: Log) -> None:
+        self._reads = reads
         self._log = log
 
     def give(self, asked: Asking, *, record: bool, sync: bool) -> Context:
         """The context for a message; raises as `Store.context`."""
         started = time.perf_counter()
         try:
-            given = self._read_model.healed(lambda: self._searched(asked, sync=sync))
+            given = self._reads.healed(lambda read_model: _searched(read_model, asked, sync=sync))
         except (DatabaseError, EmbeddingError) as error:
             found = Found(silent={"search": error.message})
-            given = self._read_model.healed(lambda: self._composed(asked, found, sync=sync))
+            given = self._reads.healed(lambda read_model: _composed(read_model, asked, found, sync=sync))
         if record:
             given.unrecorded = self._record(given.memory_ids)
         given.took_ms = round((time.perf_counter() - started) * 1000, 3)
         return given
-
-    def _searched(self, asked: Asking, *, sync: bool) -> Context:
-        embedder, silent = self._read_model.model.embedder_or_why()
-        db, synced = self._read_model.latest(sync=sync, embedder=embedder, silent=silent)
-        if embedder is not None:
-            name_pending(db, silent)
-        asked = without_the_question(db, asked)
-        found = find(db, asked, embedder)
-        found.silent.update(silent)
-        return compose(db, asked, found, synced=synced)
-
-    def _composed(self, asked: Asking, found: Found, *, sync: bool) -> Context:
-        db, synced = self._read_model.latest(sync=sync)
-        return compose(db, without_the_question(db, asked), found, synced=synced)
 
     def _record(self, memory_ids: list[str]) -> str | None:
         """Append that these memories were given; why not, where that fails: the read goes on."""
@@ -57,3 +44,19 @@ class Contexts:
         except MemlogError as error:
             return error.message
         return None
+
+
+def _searched(read_model: ReadModel, asked: Asking, *, sync: bool) -> Context:
+    embedder, silent = read_model.model.embedder_or_why()
+    db, synced = read_model.latest(sync=sync, embedder=embedder, silent=silent)
+    if embedder is not None:
+        name_pending(db, silent)
+    asked = without_the_question(db, asked)
+    found = find(db, asked, embedder)
+    found.silent.update(silent)
+    return compose(db, asked, found, synced=synced)
+
+
+def _composed(read_model: ReadModel, asked: Asking, found: Found, *, sync: bool) -> Context:
+    db, synced = read_model.latest(sync=sync)
+    return compose(db, without_the_question(db, asked), found, synced=synced)

@@ -1,5 +1,6 @@
 """The embedding model that works here, loaded once; or why none does."""
 
+import threading
 from functools import cache
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from memlog.projector.sqlite import why_no_vectors
 
 
 class LocalModel:
-    """The model of a folder, or the one that memlog ships with (None)."""
+    """The model of a folder, or the one that memlog ships with (None). Threads may share it."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -29,11 +30,15 @@ class LocalModel:
             raise self._failure
         if self._embedder is None:
             try:
-                self._embedder = load_embedder(self._folder) if self._folder else _bundled_embedder()
+                with _loading:
+                    self._embedder = self._embedder or self._loaded()
             except EmbeddingError as error:
                 self._failure = error
                 raise
         return self._embedder
+
+    def _loaded(self) -> Embedder:
+        return load_embedder(self._folder) if self._folder else _bundled_embedder()
 
     def embedder_or_why(self) -> tuple[Embedder | None, dict[str, str]]:
         """The model, ready to work; or None, and by `vector` why there is none."""
@@ -47,6 +52,10 @@ class LocalModel:
         if self._embedder is None and self._folder is None:
             return bundled_model()
         return self.embedder_or_why()[0]
+
+
+_loading = threading.Lock()
+"""Held while a model is loaded: threads that ask at the same time get one."""
 
 
 @cache

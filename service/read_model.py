@@ -1,5 +1,6 @@
 """The read model as those see it who read: caught up with the log, built where none stands."""
 
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError, LogError
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import LOG
+from memlog.eventlog.log_state import state_of
 from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
@@ -22,6 +24,7 @@ from memlog.projector.projector import Embedded, Projection, Projector
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, wrapped
 from memlog.query.search.held_vectors import HeldVectors
 from memlog.service.local_model import LocalModel
+from memlog.service.shared_catch_up import SharedCatchUp
 
 _QUERY_LOCK_TIMEOUT = 0.25
 _QUERY_EMBEDDINGS = 16
@@ -72,19 +75,25 @@ class ReadModel:
         self.mutex = threading.RLock()
         self.held_vectors = HeldVectors()
         self.notify = notify
+        self._shared_catch_up = SharedCatchUp(self._state)
+        self._embedding = threading.Lock()
 
-    def another(self, *, lock_timeout: float, notify: Callable[[str], None]) -> "ReadModel":
+    def another(self, *, notify: Callable[[str], None], lock_timeout: float = math.inf) -> "ReadModel":
         """The same read model for another thread, with a connection of its own: neither waits for the other.
 
         lock_timeout: seconds that it waits for another projector, where this one does not wait shorter.
         """
-        return ReadModel(
+        read_model = ReadModel(
             self.path,
             self.projector.sizes,
             lock_timeout=min(lock_timeout, self._lock_timeout),
             model=self.model,
             notify=notify,
         )
+        read_model._shared_catch_up, read_model._embedding = self._shared_catch_up, self._embedding
+        # A change of it by hand is told once.
+        read_model.projector.core_view = self.projector.core_view
+        return read_model
 
     def close(self) -> None:
         """Close what is open."""
@@ -170,13 +179,8 @@ class ReadModel:
         if not sync and self.projector.why_unusable() is None:
             return self.projector.live(), False
         try:
-            self.caught_up(lock_timeout=_QUERY_LOCK_TIMEOUT)
-            self.embedded(
-                embedder,
-                {} if silent is None else silent,
-                limit=_QUERY_EMBEDDINGS,
-                lock_timeout=_QUERY_LOCK_TIMEOUT,
-            )
+            self._shared_catch_up.share(self._catch_up_quietly, _QUERY_LOCK_TIMEOUT)
+            self._embed_some(embedder, {} if silent is None else silent)
         except DatabaseError as error:
             # Without one that can be read, what was to be built is what there is no room for.
             if error.code != NO_ROOM or self.projector.why_unusable() is not None:
@@ -200,6 +204,26 @@ class ReadModel:
         done = self.projector.catch_up(lock_timeout=lock_timeout, progress=progress, seconds=seconds)
         self._tell(done)
         return done
+
+    def _embed_some(self, embedder: Embedder | None, silent: dict[str, str]) -> None:
+        """Embed what a query may wait for. One thread at a time: two would compute the same vectors."""
+        if embedder is None or not self._embedding.acquire(timeout=_QUERY_LOCK_TIMEOUT):
+            return
+        try:
+            self.embedded(embedder, silent, limit=_QUERY_EMBEDDINGS, lock_timeout=_QUERY_LOCK_TIMEOUT)
+        finally:
+            self._embedding.release()
+
+    def _catch_up_quietly(self, lock_timeout: float) -> bool:
+        """Catch up; whether there was nothing to tell, and nothing is left to be read."""
+        done = self.caught_up(lock_timeout=lock_timeout)
+        return done.read.is_whole and not done.read.notes and done.rebuilt is None
+
+    def _state(self) -> object | None:
+        """What a catch-up depends on: the live generation, the file that shows core memory, and the log; None
+        where no generation is live."""
+        live = self.projector.generations.current()
+        return live and (live, self.projector.core_view.state(), state_of(self.projector.log))
 
     def _tell(self, done: Projection) -> None:
         # The first command of a store has built nothing that anybody would miss.

@@ -36,6 +36,7 @@ from memlog.service.known_ids import KnownIds
 from memlog.service.local_model import LocalModel
 from memlog.service.projecting import EmbedReport, ProjectReport
 from memlog.service.read_model import Deciding, Reading, ReadModel
+from memlog.service.read_pool import ReadPool
 from memlog.service.stats import Stats, stats_of
 from memlog.service.status import Status, name_pending, status_of
 
@@ -73,8 +74,8 @@ def _go_on() -> None:
     pass
 
 
-def _ignore_step(_: "WatchStep") -> None:
-    pass
+def ignore_step(_: "WatchStep") -> None:
+    """Tell nobody of a step of a watch."""
 
 
 EventLike = Event | dict[str, Any] | bytes
@@ -88,8 +89,8 @@ class _Readings(TypedDict):
     decide: Deciding
 
 
-def _readings(read_model: ReadModel) -> _Readings:
-    return {"read": read_model.read, "decide": read_model.decide}
+def _readings(reads: ReadModel | ReadPool) -> _Readings:
+    return {"read": reads.read, "decide": reads.decide}
 
 
 class Store:
@@ -137,38 +138,39 @@ class Store:
         self._read_model = ReadModel(
             path, chunk_sizes, lock_timeout=lock_timeout, model=LocalModel(model), notify=notify
         )
-        self._read = self._read_model.read
+        self._reads = ReadPool(self._read_model)
+        self._read = self._reads.read
 
     @cached_property
     def memories(self) -> "Memories":
         """What was kept beyond conversations; see `Memories`."""
         from memlog.service.memories.memories import Memories
 
-        return Memories(self._log.path, append=self.append, **_readings(self._read_model))
+        return Memories(self._log.path, append=self.append, **_readings(self._reads))
 
     @cached_property
     def core(self) -> "Core":
         """What an agent always sees; see `Core`."""
-        return self._core_by(self._read_model)
+        return self._core_by(self._reads)
 
     @cached_property
     def daily(self) -> "DailyEvents":
         """What happened on which day; see `DailyEvents`."""
         from memlog.service.daily_events import DailyEvents
 
-        return DailyEvents(self.append, **_readings(self._read_model))
+        return DailyEvents(self.append, **_readings(self._reads))
 
     @cached_property
     def facts(self) -> "Facts":
         """What is known by a topic's name; see `Facts`."""
         from memlog.service.facts.facts import Facts
 
-        return Facts(append=self.append, redact=self._redact, **_readings(self._read_model))
+        return Facts(append=self.append, redact=self._redact, **_readings(self._reads))
 
     @cached_property
     def documents(self) -> "Documents":
         """Folders and files of text; see `Documents`."""
-        return self._documents_by(self._read_model, _go_on)
+        return self._documents_by(self._reads, _go_on)
 
     @cached_property
     def workspaces(self) -> "Workspaces":
@@ -184,7 +186,7 @@ class Store:
         # A read does not wait for writers.
         wait = min(self._lock_timeout, _READS_WAIT)
         log = Log(self.path, durability=self._log.durability, lock_timeout=wait, redact=self._redact)
-        return Contexts(self._read_model, log)
+        return Contexts(self._reads, log)
 
     @cached_property
     def _forgetting(self) -> "Forgetting":
@@ -195,20 +197,20 @@ class Store:
             self._read_model,
         )
 
-    def _core_by(self, read_model: ReadModel) -> "Core":
+    def _core_by(self, reads: ReadModel | ReadPool) -> "Core":
         from memlog.service.core.core import Core
 
-        return Core(self.append, view=read_model.projector.core_view, **_readings(read_model))
+        return Core(self.append, view=self._read_model.projector.core_view, **_readings(reads))
 
-    def _documents_by(self, read_model: ReadModel, on_wait: Callable[[], None]) -> "Documents":
+    def _documents_by(self, reads: ReadModel | ReadPool, on_wait: Callable[[], None]) -> "Documents":
         from memlog.service.documents.documents import Documents
         from memlog.service.documents.readers import Readers
 
         return Documents(
             self.path,
             self.append,
-            **_readings(read_model),
-            take_over=self._core_by(read_model).take_over,
+            **_readings(reads),
+            take_over=self._core_by(reads).take_over,
             readers=Readers(self._document_seconds, on_wait=on_wait),
             lock_timeout=self._lock_timeout,
             redact=self._redact,
@@ -227,7 +229,7 @@ class Store:
         """Close what is open. The store can be used again after it."""
         # First: who closes a read model last, and may write, folds what SQLite keeps beside it into its file.
         self._known_ids.close()
-        self._read_model.close()
+        self._reads.close()
         if "documents" in vars(self):
             self.documents.close()
 
@@ -312,9 +314,12 @@ class Store:
 
         check_store(self.path)
         with self._read_model.mutex, wrapped("the read model"):
-            return scrubbing.scrub_store(
+            done = scrubbing.scrub_store(
                 self._read_model, lock_timeout=self._lock_timeout, confirm=confirm, progress=progress
             )
+        # The disk keeps the bytes of a removed generation while a connection to it is open.
+        self._reads.close()
+        return done
 
     def prove(self, text: str) -> "Proof":
         """Look for `text` in every byte of the store, and say where it stands.
@@ -325,10 +330,9 @@ class Store:
         from memlog.service.erasing.proving import prove
 
         check_store(self.path)
-        with self._read_model.mutex:
-            # Who closes a file that SQLite has open in the same process drops SQLite's locks.
+        # Who closes a file that SQLite has open in the same process drops SQLite's locks.
+        with self._reads.all_closed():
             self._known_ids.close()
-            self._read_model.close()
             return prove(self.path, text)
 
     def secrets(self) -> "list[SecretPlace]":
@@ -346,6 +350,18 @@ class Store:
             NotFound: none has. BadInput: several have.
         """
         return self._read(lambda db: provenance.stream_with(db, event_id))
+
+    def warm(self) -> None:
+        """Load the embedding model, and open the connections of all reads that run at the same time.
+
+        The first search then takes no longer than the next ones.
+
+        Raises:
+            NotFound: there is no store.
+            DatabaseError: as `search`.
+        """
+        self.search("what loads all that a search needs", k=1)
+        self._reads.open()
 
     def project(
         self, *, from_scratch: bool = False, embed: bool = True, progress: Progress | None = None
@@ -383,7 +399,7 @@ class Store:
         *,
         once: bool = False,
         stop: threading.Event | None = None,
-        tell: "Callable[[WatchStep], None]" = _ignore_step,
+        tell: "Callable[[WatchStep], None]" = ignore_step,
         progress: Progress | None = None,
     ) -> None:
         """Keep the read model up to the log, documents up to the files of their sources, and give passages
@@ -463,17 +479,17 @@ class Store:
             expand=expand,
         )
 
-        def found() -> SearchResult:
-            embedder, silent = (None, {}) if mode == "text" else self._read_model.model.embedder_or_why()
-            db, synced = self._read_model.latest(sync=sync, embedder=embedder, silent=silent)
+        def found(read_model: ReadModel) -> SearchResult:
+            embedder, silent = (None, {}) if mode == "text" else read_model.model.embedder_or_why()
+            db, synced = read_model.latest(sync=sync, embedder=embedder, silent=silent)
             if embedder is not None:
                 name_pending(db, silent)
-            result = search(db, asked, embedder, self._read_model.held_vectors)
+            result = search(db, asked, embedder, read_model.held_vectors)
             result.synced = synced
             result.silent |= silent
             return result
 
-        result = self._read_model.healed(found)
+        result = self._reads.healed(found)
         result.took_ms = round((time.perf_counter() - started) * 1000, 3)
         return result
 
@@ -620,11 +636,11 @@ class Store:
 
     def status(self) -> Status:
         """What stands in the store, and what works here. Does not catch up."""
-        return self._read_model.healed(lambda: status_of(self._read_model))
+        return self._reads.healed(status_of)
 
     def stats(self) -> Stats:
         """Count what stands in the store, how large it is, and how far behind the read model was."""
-        return self._read_model.healed(lambda: stats_of(self._read_model))
+        return self._reads.healed(stats_of)
 
     def verify(self, *, progress: Progress | None = None) -> "Verification":
         """Check the log and its seals, the cache, and the read model, as far as it has come, beside a replay.
@@ -659,13 +675,13 @@ class Store:
         content: leave out where events stand and when they were appended: equal wherever logs say the same.
         """
 
-        def taken() -> str:
-            db, synced = self._read_model.latest()
+        def taken(read_model: ReadModel) -> str:
+            db, synced = read_model.latest()
             if not synced:
-                self._read_model.notify("the read model may be behind the log")
+                read_model.notify("the read model may be behind the log")
             return digest(db, content=content)
 
-        return self._read_model.healed(taken)
+        return self._reads.healed(taken)
 
 
 def _named(chat: ChatName | None) -> Chat | None:

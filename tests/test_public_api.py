@@ -114,6 +114,8 @@ def test_a_program_that_uses_the_api_is_well_typed():
         "memlog.Message(channel='cli', chat_id='1', role='robot', content='x')",
         "memlog.open('x').get('id').raw",
         "memlog.MemlogError('no tea', code='no_tea')",
+        "memlog.open_async('x').search('tea', mode='magic')",
+        "memlog.open_async('x').search('tea').hits",
     ],
 )
 def test_a_program_that_misuses_the_api_is_told(misuse, tmp_path):

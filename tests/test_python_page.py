@@ -37,8 +37,8 @@ def test_the_blocks_of_the_page_run_as_they_stand(home):
     assert "Anna likes green tea" in waiting.stdout
 
 
-def test_a_store_is_used_from_a_thread_of_asyncio_on_the_page():
-    assert any("asyncio.to_thread(store.search" in block for block in BLOCKS)
+def test_a_store_is_opened_for_asyncio_on_the_page():
+    assert any("async with memlog.open_async(" in block for block in BLOCKS)
 
 
 def test_the_page_names_every_call_and_every_error():

@@ -70,6 +70,16 @@ if TYPE_CHECKING:
     from memlog.query.sessions import Session, SessionContent
     from memlog.query.summaries import Summary
     from memlog.query.window import Window, WindowMessage
+    from memlog.service.async_store import (
+        AsyncCore,
+        AsyncDailyEvents,
+        AsyncDocuments,
+        AsyncFacts,
+        AsyncMemories,
+        AsyncStore,
+        AsyncWorkspaces,
+        open_async,
+    )
     from memlog.service.core.core import Core, CoreValue, Imported
     from memlog.service.daily_events import DailyEvents
     from memlog.service.findings import Finding
@@ -100,6 +110,14 @@ __version__ = "0.1.0"
 _HOME = {
     "Chat": "memlog.eventlog.chat",
     "Store": "memlog.service.store",
+    "AsyncCore": "memlog.service.async_store",
+    "AsyncDailyEvents": "memlog.service.async_store",
+    "AsyncDocuments": "memlog.service.async_store",
+    "AsyncFacts": "memlog.service.async_store",
+    "AsyncMemories": "memlog.service.async_store",
+    "AsyncStore": "memlog.service.async_store",
+    "AsyncWorkspaces": "memlog.service.async_store",
+    "open_async": "memlog.service.async_store",
     "Stats": "memlog.service.stats",
     "Status": "memlog.service.status",
     "ProjectReport": "memlog.service.projecting",
@@ -205,6 +223,13 @@ __all__ = [
     "Added",
     "AppendWarning",
     "Around",
+    "AsyncCore",
+    "AsyncDailyEvents",
+    "AsyncDocuments",
+    "AsyncFacts",
+    "AsyncMemories",
+    "AsyncStore",
+    "AsyncWorkspaces",
     "BadInput",
     "Busy",
     "Chat",
@@ -303,6 +328,7 @@ __all__ = [
     "SourceStatus",
     "__version__",
     "open",
+    "open_async",
     "should_retrieve",
 ]
 

@@ -115,6 +115,8 @@ LEFT_OUT: dict[str, str] = {
     "query.search.similarity.*": "vectors",
     "query.search.vector_side.*": "vectors",
     "query.search.text_side.*": "expressions that `query.search.question` made and bounds, and FTS5 parses",
+    "service.async_store.*": "calls the method of the same name in a thread",
+    "service.awaiting.*": "names of memlog's own methods",
     "service.documents.documents.*": "names of files; what is in them goes through `extracted` and `blocks`",
     "service.documents.ignoring.*": "hands rules and paths to the reader process, which has limits",
     "service.documents.pdf_text.*": "pypdf, which has limits of its own",

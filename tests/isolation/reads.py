@@ -60,7 +60,7 @@ SLOW_READS: dict[str, Read] = {}
 """Those that look at all of the store, or know no chats; they are asked in fewer examples."""
 
 WRITES = {
-    *("append", "forget", "scrub", "project", "embed", "watch"),
+    *("append", "forget", "scrub", "project", "embed", "watch", "warm"),
     *("core.set", "core.delete", "core.import_file", "core.take_over"),
     *("daily.record", "daily.compress"),
     *("documents.add", "documents.add_all", "documents.refresh", "documents.remove"),

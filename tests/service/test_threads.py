@@ -1,10 +1,18 @@
 """One store, used by many threads at once."""
 
+import os
 import threading
 import time
 from collections import Counter
+from pathlib import Path
+
+import pytest
 
 import memlog
+from memlog.projector.embedding import load_embedder
+from memlog.service import local_model
+from memlog.service.local_model import LocalModel
+from memlog.service.read_pool import READERS
 
 THREADS = 8
 SECONDS = 3.0
@@ -73,3 +81,131 @@ def test_a_store_is_closed_by_one_thread_while_others_use_it(tmp_path):
         for worker in workers:
             worker.join()
         assert [worker.failures for worker in workers] == [[], []]
+
+
+def in_threads(count, work):
+    """What `work` returns in each of so many threads."""
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(work())) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == count
+    return results
+
+
+def a_store_with_tea(folder):
+    store = memlog.open(folder, durability="os")
+    store.append([memlog.Message(channel="cli", chat_id="1", role="user", content="tea", id="m1")])
+    store.project(embed=False)
+    return store
+
+
+def test_four_threads_read_at_the_same_time_and_a_fifth_waits(tmp_path):
+    assert READERS == 4
+    meeting = threading.Barrier(READERS + 1)
+    with a_store_with_tea(tmp_path) as store:
+        threads = [
+            threading.Thread(target=store._reads.read, args=(lambda _: [meeting.wait(10) for _ in range(2)],))
+            for _ in range(READERS)
+        ]
+        for thread in threads:
+            thread.start()
+        meeting.wait(10)
+        fifth = threading.Thread(target=store.get, args=("m1",))
+        fifth.start()
+        fifth.join(0.2)
+        assert fifth.is_alive()
+        meeting.wait(10)
+        fifth.join(10)
+        assert not fifth.is_alive()
+        for thread in threads:
+            thread.join()
+
+
+@pytest.mark.parametrize("folder", [None, Path("a-model")], ids=["bundled", "of a folder"])
+def test_threads_load_one_model(monkeypatch, folder):
+    loaded = []
+
+    def load(_=None):
+        loaded.append(load_embedder())
+        return loaded[-1]
+
+    local_model._bundled_embedder.cache_clear()
+    monkeypatch.setattr(local_model, "load_embedder", load)
+    model = LocalModel(folder)
+    assert {*in_threads(4, model.embedder)} == {*loaded}
+    assert len(loaded) == 1
+
+
+def open_and_removed(folder):
+    """The files below a folder that this process has open and that no longer have a name."""
+    names = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if fd_is_open(fd)]
+    return [name for name in names if name.startswith(str(folder)) and name.endswith(" (deleted)")]
+
+
+def fd_is_open(fd):
+    return os.path.lexists(f"/proc/self/fd/{fd}")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux lists open files")
+def test_no_connection_keeps_what_a_scrub_removed(tmp_path):
+    with a_store_with_tea(tmp_path) as store:
+        store.warm()
+        store.forget("m1")
+        store.scrub()
+        assert open_and_removed(tmp_path) == []
+        assert store.get("m1") is None
+
+
+def test_a_proof_waits_for_reads_and_they_wait_for_it(tmp_path):
+    ends = [threading.Event(), threading.Event()]
+    meeting = threading.Barrier(3)
+    with a_store_with_tea(tmp_path) as store:
+        readings = [
+            threading.Thread(
+                target=store._reads.read, args=(lambda _, end=end: (meeting.wait(10), end.wait(10)),)
+            )
+            for end in ends
+        ]
+        for reading in readings:
+            reading.start()
+        meeting.wait(10)
+        ends[0].set()
+        proving = threading.Thread(target=store.prove, args=("tea",))
+        proving.start()
+        proving.join(0.2)
+        assert proving.is_alive()
+        ends[1].set()
+        proving.join(10)
+        assert not proving.is_alive()
+        for reading in readings:
+            reading.join()
+        with store._reads.all_closed():
+            waiting = threading.Thread(target=store.get, args=("m1",))
+            waiting.start()
+            waiting.join(0.2)
+            assert waiting.is_alive()
+        waiting.join(10)
+        assert not waiting.is_alive()
+
+
+def test_threads_that_search_compute_the_vector_of_a_passage_once(tmp_path):
+    computed = []
+
+    class Embedder:
+        def __init__(self, embedder):
+            self._embedder, self.id, self.dimension = embedder, embedder.id, embedder.dimension
+
+        def embed(self, texts):
+            computed.extend(text for text in texts if "the only" in text)
+            return self._embedder.embed(texts)
+
+    with a_store_with_tea(tmp_path) as store:
+        store.warm()
+        model = store._read_model.model
+        model._embedder = Embedder(model.embedder())
+        store.append([memlog.MemorySaved(content="the only one")])
+        in_threads(READERS, lambda: store.search("tea"))
+        assert len(computed) == 1

@@ -248,6 +248,21 @@ def watching(store: memlog.Store) -> None:
     assert_type(done[0].projected, int)
 
 
-async def waiting(store: memlog.Store) -> None:
-    result = await asyncio.to_thread(store.search, "tea", k=3)
-    assert_type(result, memlog.SearchResult)
+async def waiting() -> None:
+    async with memlog.open_async("notes", durability="os") as store:
+        assert_type(store, memlog.AsyncStore)
+        assert_type(store.path, Path)
+        assert_type(await store.append([memlog.MemorySaved(content="tea")]), list[memlog.Position])
+        assert_type(await store.search("tea", k=3, mode="text"), memlog.SearchResult)
+        assert_type(await store.get("m1"), memlog.Stored | None)
+        assert_type(await store.memories.list(category="identity"), list[memlog.Memory])
+        assert_type(await store.core.get(), memlog.CoreMemory)
+        assert_type(await store.core.get("user", "city"), str | None)
+        assert_type(await store.documents.list(), list[memlog.Source])
+        assert_type(await store.documents.list("docs"), list[memlog.Document])
+        assert_type(await store.facts.get("teas", rank=1), memlog.FactAnswer)
+        await store.warm()
+        await asyncio.wait_for(store.watch(once=True), 10)
+    opened = await memlog.open_async(Path("notes"))
+    assert_type(opened, memlog.AsyncStore)
+    await opened.close()

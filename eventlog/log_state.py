@@ -1,0 +1,47 @@
+"""What stands below the log, as far as the status of its files tells."""
+
+from pathlib import Path
+
+from memlog.eventlog import disk
+from memlog.eventlog.layout import CONVERSATIONS
+from memlog.eventlog.streams import may_be_stream
+
+FileState = tuple[str, int, int, int, int]
+"""The path, its mode, inode, size in bytes, and the time of its last change in nanoseconds."""
+
+
+def state_of(log: Path) -> list[FileState]:
+    """The state of each file and folder that a reader of `log` may look at; empty where there is no log.
+
+    Where it is the same as before, nothing has come, changed or gone. It may differ where nothing has: the
+    system lists a folder in any order.
+
+    An entry is asked for its status as it is listed. That keeps the interpreter's lock, so that a thread with
+    hundreds of segments to look at does not wait hundreds of times for other threads.
+
+    Raises:
+        OSError: a folder cannot be listed.
+    """
+    found: list[FileState] = []
+    conversations = str(log / CONVERSATIONS)
+    for stream in _add_entries(str(log), found):
+        below = _add_entries(stream, found)
+        for conversation in below if stream == conversations else ():
+            _add_entries(conversation, found)
+    return found
+
+
+def _add_entries(folder: str, found: list[FileState]) -> list[str]:
+    """Add the states of what stands in a folder, and return the folders in it that may be streams."""
+    below = []
+    try:
+        with disk.entries(folder) as entries:
+            for entry in entries:
+                status = entry.stat(follow_symlinks=False)
+                mtime = status.st_mtime_ns
+                found.append((entry.path, status.st_mode, status.st_ino, status.st_size, mtime))
+                if entry.is_dir(follow_symlinks=False) and may_be_stream(entry.name):
+                    below.append(entry.path)
+    except (FileNotFoundError, NotADirectoryError):
+        return []  # it has gone since it was listed, and the next state tells so
+    return below

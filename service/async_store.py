@@ -1,0 +1,214 @@
+"""A store for programs of asyncio: the methods of `Store` as coroutines."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator
+from functools import wraps
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, overload
+
+from memlog.projector.catchup import Progress
+from memlog.query.core import CoreMemory
+from memlog.query.documents import Document, Source
+from memlog.service.awaiting import Awaitable, Threads, awaited
+from memlog.service.core.core import Core, Section
+from memlog.service.daily_events import DailyEvents
+from memlog.service.documents.documents import Documents
+from memlog.service.documents.workspaces import Workspaces
+from memlog.service.facts.facts import Facts
+from memlog.service.memories.memories import Memories
+from memlog.service.store import Store, ignore_step, open
+from memlog.service.watching.worker import WatchStep
+
+P = ParamSpec("P")
+
+
+class AsyncMemories(Awaitable):
+    """The methods of `Memories` as coroutines."""
+
+    save = awaited(Memories.save)
+    get = awaited(Memories.get)
+    history = awaited(Memories.history)
+    update = awaited(Memories.update)
+    archive = awaited(Memories.archive)
+    delete = awaited(Memories.delete)
+    touch = awaited(Memories.touch)
+    list = awaited(Memories.list)
+    decay = awaited(Memories.decay)
+    prune = awaited(Memories.prune)
+
+
+class AsyncCore(Awaitable):
+    """The methods of `Core` as coroutines."""
+
+    if TYPE_CHECKING:  # a ParamSpec holds one signature
+
+        @overload
+        async def get(self) -> CoreMemory: ...
+        @overload
+        async def get(self, section: Section, key: str) -> str | None: ...
+        async def get(self, section: Section | None = None, key: str | None = None) -> Any:
+            """See `Core.get`."""
+    else:
+        get = awaited(Core.get)
+    set = awaited(Core.set)
+    delete = awaited(Core.delete)
+    import_file = awaited(Core.import_file)
+    take_over = awaited(Core.take_over)
+
+
+class AsyncDailyEvents(Awaitable):
+    """The methods of `DailyEvents` as coroutines."""
+
+    record = awaited(DailyEvents.record)
+    list = awaited(DailyEvents.list)
+    compress = awaited(DailyEvents.compress)
+
+
+class AsyncFacts(Awaitable):
+    """The methods of `Facts` as coroutines."""
+
+    set = awaited(Facts.set)
+    get = awaited(Facts.get)
+    ask = awaited(Facts.ask)
+    extract = awaited(Facts.extract)
+    remove = awaited(Facts.remove)
+    list = awaited(Facts.list)
+
+
+class AsyncDocuments(Awaitable):
+    """The methods of `Documents` as coroutines."""
+
+    add = awaited(Documents.add)
+    add_all = awaited(Documents.add_all)
+    refresh = awaited(Documents.refresh)
+    if TYPE_CHECKING:
+
+        @overload
+        async def list(self, source: None = None) -> list[Source]: ...
+        @overload
+        async def list(self, source: str) -> list[Document]: ...
+        async def list(self, source: str | None = None) -> Any:
+            """See `Documents.list`."""
+    else:
+        list = awaited(Documents.list)
+    get = awaited(Documents.get)
+    tree = awaited(Documents.tree)
+    status = awaited(Documents.status)
+    jobs = awaited(Documents.jobs)
+    remove = awaited(Documents.remove)
+
+
+class AsyncWorkspaces(Awaitable):
+    """The methods of `Workspaces` as coroutines."""
+
+    add = awaited(Workspaces.add)
+    list = awaited(Workspaces.list)
+    remove = awaited(Workspaces.remove)
+
+
+class AsyncStore(Awaitable):
+    """The methods of `Store` as coroutines, which take the same arguments and raise the same errors.
+
+    Use it with `async with`, or call `close`. Each call runs in a thread, two of one kind at the same time:
+    a short read waits for no search. What is called back (`notify`, `progress`, `confirm`) is called there.
+
+    A call that is cancelled before its thread begins does nothing; a later one is done whole in its thread,
+    and its answer is dropped. So an append that is cancelled is stored whole, or not at all.
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(lambda: store, Threads())
+        self._store = store
+        self._stops: set[threading.Event] = set()
+        self.memories = AsyncMemories(lambda: store.memories, self._threads)
+        self.core = AsyncCore(lambda: store.core, self._threads)
+        self.daily = AsyncDailyEvents(lambda: store.daily, self._threads)
+        self.facts = AsyncFacts(lambda: store.facts, self._threads)
+        self.documents = AsyncDocuments(lambda: store.documents, self._threads)
+        self.workspaces = AsyncWorkspaces(lambda: store.workspaces, self._threads)
+
+    @property
+    def path(self) -> Path:
+        """The folder of the store."""
+        return self._store.path
+
+    append = awaited(Store.append)
+    forget = awaited(Store.forget)
+    scrub = awaited(Store.scrub)
+    prove = awaited(Store.prove)
+    secrets = awaited(Store.secrets)
+    stream_with = awaited(Store.stream_with)
+    project = awaited(Store.project)
+    embed = awaited(Store.embed)
+    warm = awaited(Store.warm)
+    search = awaited(Store.search, kind="search")
+    context = awaited(Store.context, kind="search")
+    window = awaited(Store.window)
+    session_content = awaited(Store.session_content)
+    sessions = awaited(Store.sessions)
+    summaries = awaited(Store.summaries)
+    get = awaited(Store.get)
+    quarantine = awaited(Store.quarantine)
+    explain = awaited(Store.explain)
+    status = awaited(Store.status)
+    stats = awaited(Store.stats)
+    verify = awaited(Store.verify)
+    examine = awaited(Store.examine)
+    digest = awaited(Store.digest)
+
+    async def watch(
+        self,
+        *,
+        once: bool = False,
+        stop: threading.Event | None = None,
+        tell: Callable[[WatchStep], None] = ignore_step,
+        progress: Progress | None = None,
+    ) -> None:
+        """As `Store.watch`; it ends, too, when it is cancelled, or the store is closed."""
+        stop = stop or threading.Event()
+        self._stops.add(stop)
+        try:
+            await self._watch(once=once, stop=stop, tell=tell, progress=progress)
+        finally:
+            stop.set()
+            self._stops.discard(stop)
+
+    _watch = awaited(Store.watch)
+
+    async def close(self) -> None:
+        """Wait for all calls that were made, and close what is open. The store can be used again after it."""
+        for stop in self._stops:
+            stop.set()
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._threads.close()
+        self._store.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        return self.__aenter__().__await__()
+
+
+def _asynchronous(opener: Callable[P, Store]) -> Callable[P, AsyncStore]:
+    @wraps(opener, assigned=())
+    def open_async(*args: P.args, **kwargs: P.kwargs) -> AsyncStore:
+        """The store in the folder `path`, for asyncio; takes what `open` takes. Reads nothing yet.
+
+        `async with open_async(path) as store` closes it; `await open_async(path)` gives it, too.
+        """
+        return AsyncStore(opener(*args, **kwargs))
+
+    return open_async
+
+
+open_async = _asynchronous(open)

@@ -1,0 +1,283 @@
+"""A store under asyncio: the methods of `Store` as coroutines, in threads."""
+
+import asyncio
+import inspect
+import random
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import memlog
+from memlog.service.async_store import AsyncStore
+from memlog.service.core.core import Core
+from memlog.service.daily_events import DailyEvents
+from memlog.service.documents.documents import Documents
+from memlog.service.documents.workspaces import Workspaces
+from memlog.service.facts.facts import Facts
+from memlog.service.memories.memories import Memories
+
+GROUPS = {
+    "memories": (Memories, memlog.AsyncMemories),
+    "core": (Core, memlog.AsyncCore),
+    "daily": (DailyEvents, memlog.AsyncDailyEvents),
+    "facts": (Facts, memlog.AsyncFacts),
+    "documents": (Documents, memlog.AsyncDocuments),
+    "workspaces": (Workspaces, memlog.AsyncWorkspaces),
+}
+NOT_AWAITED = {"close", "is_of_another_copy"}
+"""Of groups: the store closes them; a question of memlog's own."""
+
+APPENDER = """
+import sys, time, memlog
+with memlog.open(sys.argv[1]) as store:
+    number = 0
+    while True:
+        said = memlog.Message(channel="cli", chat_id="beside", role="user", content=f"tea {number}")
+        store.append([said])
+        print(number, flush=True)
+        number += 1
+        time.sleep(0.02)
+"""
+
+
+def message(content, chat="1", **more):
+    return memlog.Message(channel="cli", chat_id=chat, role="user", content=content, **more)
+
+
+def methods(cls):
+    return {name: value for name, value in vars(cls).items() if inspect.isfunction(value) and name[0] != "_"}
+
+
+@pytest.mark.parametrize(
+    ("blocking", "awaited"), [(memlog.Store, AsyncStore), *GROUPS.values()], ids=lambda cls: cls.__name__
+)
+def test_each_method_is_a_coroutine_of_the_same_signature(blocking, awaited):
+    expected = methods(blocking)
+    if blocking is not memlog.Store:
+        expected = {name: method for name, method in expected.items() if name not in NOT_AWAITED}
+    assert methods(awaited).keys() == expected.keys()
+    for name, method in methods(awaited).items():
+        assert inspect.iscoroutinefunction(method), name
+        assert [*inspect.signature(method).parameters] == [*inspect.signature(expected[name]).parameters], (
+            name
+        )
+        assert method.__doc__, name
+
+
+def test_a_store_has_the_same_groups(tmp_path):
+    groups = {name for name in vars(AsyncStore(memlog.open(tmp_path))) if not name.startswith("_")}
+    assert groups == GROUPS.keys()
+
+
+def test_open_async_takes_what_open_takes():
+    def taken(opener):
+        return [*inspect.signature(opener).parameters.values()]
+
+    assert taken(memlog.open_async) == taken(memlog.open)
+
+
+def run(main):
+    """Run a coroutine in debug mode, in which asyncio tells of what was never awaited."""
+    return asyncio.run(main, debug=True)
+
+
+def test_a_store_and_its_groups_work(tmp_path):
+    async def main():
+        async with memlog.open_async(tmp_path, durability="os") as store:
+            assert store.path == tmp_path
+            (position,) = await store.append([message("green tea", id="m1")])
+            saved = await store.memories.save("Anna likes green tea")
+            await store.core.set("user", "city", "Oulu")
+            await store.facts.set("teas", "sencha", "oolong")
+            await store.daily.record("It rained")
+            await store.warm()
+            assert position.id in {hit.id for hit in (await store.search("green tea")).hits}
+            assert "Oulu" in (await store.context("where am I?")).text
+            assert [each.id for each in (await store.window("cli", "1")).messages] == ["m1"]
+            assert (await store.memories.get(saved.memory_id)).content == "Anna likes green tea"
+            assert (await store.core.get()).user == {"city": "Oulu"}
+            assert await store.core.get("user", "city") == "Oulu"
+            assert [fact.value for fact in (await store.facts.get("teas")).facts] == ["sencha", "oolong"]
+            assert await store.documents.list() == []
+            assert await store.workspaces.list() == []
+            assert (await store.verify()).problems == []
+
+    run(main())
+
+
+def test_a_store_is_opened_with_await_too_and_works_again_after_it_was_closed(tmp_path):
+    async def main():
+        store = await memlog.open_async(tmp_path, durability="os")
+        await store.append([message("tea", id="m1")])
+        await store.close()
+        assert (await store.get("m1")).id == "m1"
+        await store.close()
+
+    run(main())
+
+
+def test_errors_are_those_of_a_store(tmp_path):
+    async def main():
+        async with memlog.open_async(tmp_path) as store:
+            with pytest.raises(memlog.NotFound):
+                await store.window("cli", "1")
+            with pytest.raises(memlog.BadInput):
+                await store.append([{"type": "message"}])
+
+    run(main())
+
+
+def test_a_short_read_passes_searches_that_wait(tmp_path):
+    async def main():
+        async with memlog.open_async(tmp_path, durability="os") as store:
+            await store.append([message(f"tea {number}", id=f"m{number}") for number in range(20)])
+            await store.warm()
+            searches = [asyncio.create_task(store.search(f"tea {number}")) for number in range(60)]
+            await asyncio.sleep(0)
+            assert (await store.get("m1")).id == "m1"
+            answered = sum(search.done() for search in searches)
+            await asyncio.gather(*searches)
+            return answered
+
+    assert run(main()) < 20
+
+
+def test_searches_beside_an_appending_process_are_all_answered(tmp_path):
+    async def main():
+        async with memlog.open_async(tmp_path, durability="os") as store:
+            await store.append([message(f"tea of day {number}") for number in range(40)])
+            await store.warm()
+            late, is_over = [], False
+
+            async def beat():
+                loop = asyncio.get_running_loop()
+                while not is_over:
+                    due = loop.time() + 0.005
+                    await asyncio.sleep(0.005)
+                    late.append(loop.time() - due)
+
+            async def read():
+                while not is_over:
+                    window = await store.window("cli", "beside", last=1)
+                    assert len(window.messages) == 1
+                    await asyncio.sleep(0.005)
+
+            others = [asyncio.create_task(beat()), asyncio.create_task(read())]
+            results = await asyncio.gather(*(store.search(f"tea {number}", k=3) for number in range(60)))
+            is_over = True
+            await asyncio.gather(*others)
+            assert all(result.hits for result in results)
+            return max(late)
+
+    with memlog.open(tmp_path, durability="os") as store:
+        store.append([message("tea", chat="beside")])
+    command = [sys.executable, "-c", APPENDER, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as appender:
+        try:
+            appender.stdout.readline()
+            latest = asyncio.run(main())
+            assert appender.poll() is None
+        finally:
+            appender.kill()
+    # Searches in the loop itself would hold it up for their whole time. The storm async_searches measures
+    # milliseconds, which depend on what else the machine does.
+    assert latest < 0.5
+
+
+def test_a_cancelled_append_is_stored_whole_or_not_at_all(tmp_path):
+    async def cancelled(store, number, pause):
+        parts = [message(f"{number} {part}", id=f"{number}-{part}") for part in range(3)]
+        task = asyncio.create_task(store.append(parts))
+        await asyncio.sleep(pause)
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError:
+            return number, False
+        return number, True
+
+    async def main():
+        draw = random.Random(7)
+        async with memlog.open_async(tmp_path) as store:
+            pauses = [draw.choice([0, draw.uniform(0, 0.03)]) for _ in range(60)]
+            tried = [cancelled(store, number, pause) for number, pause in enumerate(pauses)]
+            acknowledged = {number for number, is_done in await asyncio.gather(*tried) if is_done}
+        async with memlog.open_async(tmp_path) as store:
+            stored = [
+                sum([await store.get(f"{number}-{part}") is not None for part in range(3)])
+                for number in range(60)
+            ]
+            assert (await store.verify()).problems == []
+            return acknowledged, stored
+
+    acknowledged, stored = run(main())
+    assert set(stored) == {0, 3}, "some were cancelled before they began, and some were stored"
+    assert all(stored[number] == 3 for number in acknowledged)
+
+
+def test_cancelled_searches_leave_their_threads_to_others(tmp_path):
+    async def main():
+        async with memlog.open_async(tmp_path, durability="os") as store:
+            await store.append([message(f"tea {number}") for number in range(20)])
+            await store.warm()
+            before = threading.active_count()
+            searches = [asyncio.create_task(store.search("tea")) for _ in range(200)]
+            await asyncio.sleep(0.05)
+            for search in searches:
+                search.cancel()
+            done = await asyncio.gather(*searches, return_exceptions=True)
+            assert (await asyncio.wait_for(store.search("tea"), 10)).hits
+            return [
+                each for each in done if isinstance(each, BaseException)
+            ], threading.active_count() - before
+
+    failed, more_threads = run(main())
+    assert len(failed) > 100
+    assert {type(each) for each in failed} == {asyncio.CancelledError}
+    assert more_threads <= 2
+
+
+def test_closing_waits_for_what_runs(tmp_path):
+    async def main():
+        store = memlog.open_async(tmp_path, on_stored=lambda _: time.sleep(0.02))
+        appends = [asyncio.create_task(store.append([message("tea", id=f"m{n}")])) for n in range(20)]
+        await asyncio.sleep(0)
+        await store.close()
+        with memlog.open(tmp_path) as other:
+            assert other.project(embed=False).rows == 20
+        await asyncio.gather(*appends)
+
+    run(main())
+
+
+@pytest.mark.parametrize("ending", ["cancel", "close"])
+def test_a_watch_ends_when_it_is_cancelled_or_its_store_is_closed(tmp_path, ending):
+    async def main():
+        store = memlog.open_async(tmp_path)
+        await store.append([message("tea")])
+        began = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        watch = asyncio.create_task(store.watch(tell=lambda _: loop.call_soon_threadsafe(began.set)))
+        await began.wait()
+        if ending == "cancel":
+            watch.cancel()
+        await asyncio.wait_for(store.close(), 20)
+        (ended,) = await asyncio.gather(watch, return_exceptions=True)
+        return ended
+
+    ended = run(main())
+    assert isinstance(ended, asyncio.CancelledError) if ending == "cancel" else ended is None
+
+
+def test_a_program_without_coroutines_imports_no_asyncio(tmp_path):
+    program = (
+        "import sys, memlog\n"
+        "with memlog.open(sys.argv[1]) as store:\n"
+        "    store.append([memlog.MemorySaved(content='tea')])\n"
+        "    store.search('tea', mode='text')\n"
+        "sys.exit('asyncio' in sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)

@@ -1,0 +1,189 @@
+"""Reads of several threads share catch-ups, and each sees what was appended before it."""
+
+import os
+import shutil
+import threading
+
+import pytest
+
+import memlog
+from memlog.eventlog.locks import locked
+from memlog.eventlog.log_state import state_of
+from memlog.service.shared_catch_up import SharedCatchUp
+
+
+def test_reads_that_wait_share_the_next_catch_up():
+    numbers = iter(range(1000))
+    shared = SharedCatchUp(lambda: next(numbers))
+    began, go_on, made = threading.Event(), threading.Event(), []
+
+    def catch_up(_):
+        made.append(threading.current_thread())
+        began.set()
+        return go_on.wait(10)
+
+    first = threading.Thread(target=shared.share, args=(catch_up, 10))
+    first.start()
+    began.wait(10)
+    asked = [threading.Semaphore(0) for _ in range(5)]
+
+    def read(is_asked):
+        is_asked.release()
+        shared.share(catch_up, 10)
+
+    others = [threading.Thread(target=read, args=(is_asked,)) for is_asked in asked]
+    for thread, is_asked in zip(others, asked, strict=True):
+        thread.start()
+        is_asked.acquire(timeout=10)
+    for thread in others:
+        thread.join(0.02)
+    go_on.set()
+    for thread in (first, *others):
+        thread.join(10)
+    assert len(made) == 2, "the one that ran could not be relied on; one more served all"
+
+
+def test_while_nothing_changes_no_read_catches_up():
+    made, state = [], ["a"]
+    shared = SharedCatchUp(lambda: state[0])
+
+    def catch_up(_):
+        made.append(state[0])
+        return True
+
+    for now in ("a", "a", "b", "b", None, None):
+        state[0] = now
+        shared.share(catch_up, 1)
+    assert made == ["a", "b", None, None]
+
+
+def test_a_catch_up_that_left_something_or_failed_is_made_again():
+    results = iter([False, ValueError("no room"), True])
+    shared, made = SharedCatchUp(lambda: "a"), []
+
+    def catch_up(_):
+        made.append(result := next(results))
+        if isinstance(result, ValueError):
+            raise result
+        return result
+
+    shared.share(catch_up, 1)
+    with pytest.raises(ValueError, match="no room"):
+        shared.share(catch_up, 1)
+    shared.share(catch_up, 1)
+    shared.share(catch_up, 1)
+    assert len(made) == 3
+
+
+def test_a_read_does_not_wait_longer_than_its_time_for_another_thread():
+    shared = SharedCatchUp(object)
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow(_):
+        began.set()
+        return go_on.wait(10)
+
+    thread = threading.Thread(target=shared.share, args=(slow, 10))
+    thread.start()
+    began.wait(10)
+    left = []
+    shared.share(lambda seconds: left.append(seconds) is None, 0.05)
+    assert left == [0.0]
+    go_on.set()
+    thread.join()
+
+
+def message(content, **more):
+    return memlog.Message(channel="cli", chat_id="1", role="user", content=content, **more)
+
+
+def contents(store):
+    try:
+        return [each.content for each in store.window("cli", "1", across_sessions=True).messages]
+    except memlog.NotFound:
+        return []
+
+
+@pytest.fixture
+def segment(store):
+    """That of a store with a message of 3 characters, which was read twice."""
+    store.append([message("one", id="m1")])
+    assert contents(store) == contents(store) == ["one"]
+    (found,) = (store.path / "log/conversations/cli_1").iterdir()
+    return found
+
+
+def appended_by_another_store(store, segment):
+    with memlog.open(store.path) as other:
+        other.append([message("two")])
+    return ["one", "two"]
+
+
+def written_by_hand(store, segment):
+    with segment.open("a") as file:
+        file.write(
+            '{"type":"message","id":"h","channel":"cli","chat_id":"1","role":"user","content":"two"}\n'
+        )
+    return ["two", "one"]  # without a time it stands at the beginning of the day
+
+
+def put_beside(store, segment):
+    line = '{"type":"message","id":"h","channel":"cli","chat_id":"1","role":"user","content":"zero"}\n'
+    segment.with_name("2026-01-01.jsonl").write_text(line)
+    return ["zero", "one"]
+
+
+def removed(store, segment):
+    segment.unlink()
+    return []
+
+
+def replaced_by_as_many_bytes_of_the_same_time(store, segment):
+    status, folder = segment.stat(), segment.parent.stat()
+    other = segment.with_name("other")
+    other.write_bytes(segment.read_bytes()[:-3].replace(b"one", b"two") + segment.read_bytes()[-3:])
+    other.chmod(status.st_mode)
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    other.replace(segment)
+    os.utime(segment.parent, ns=(folder.st_atime_ns, folder.st_mtime_ns))
+    return []  # its checksum is that of the line before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        appended_by_another_store,
+        written_by_hand,
+        put_beside,
+        removed,
+        replaced_by_as_many_bytes_of_the_same_time,
+    ],
+)
+def test_each_change_is_seen_by_the_next_read(store, segment, change):
+    expected = change(store, segment)
+    assert contents(store) == contents(store) == expected
+
+
+def test_a_read_model_that_was_removed_is_built_by_the_next_read(store, segment):
+    for _ in range(2):
+        shutil.rmtree(store.path / "model")
+        assert contents(store) == ["one"]
+
+
+def test_folders_that_are_no_streams_are_not_looked_into(store, segment):
+    (store.path / "log/.git/objects").mkdir(parents=True)
+    (segment.parent / "notes").mkdir()
+    before = state_of(store.path / "log")
+    (store.path / "log/.git/objects/some").touch()
+    (segment.parent / "notes/some").touch()
+    files = {path for path, *_ in before}
+    assert {str(segment), str(segment.parent), str(store.path / "log/.git")} <= files
+    assert {path for path, *_ in state_of(store.path / "log")} == files
+
+
+def test_a_search_with_nothing_new_waits_for_no_projector(store, segment):
+    store.search("one")
+    with locked(store.path / "projector.lock", "the read model", 1):
+        result = store.search("one")
+    assert result.synced
+    assert [hit.id for hit in result.hits] == ["m1"]
