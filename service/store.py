@@ -533,9 +533,9 @@ class Store:
             NotFound: the store has events, and none of this chat.
             DatabaseError: the read model cannot be read, nor made anew.
         """
-        from memlog.query.context.asking import Asking
+        from memlog.query.context.asking import BuildContext
 
-        asked = Asking(
+        asked = BuildContext(
             text,
             chat=_named(chat),
             max_tokens=max_tokens,

@@ -12,7 +12,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.identity import folded
 from memlog.projector.sqlite import Connection, transaction
-from memlog.query.context.asking import Asking, Found
+from memlog.query.context.asking import BuildContext, Found
 from memlog.query.context.candidates import Candidate, Candidates
 from memlog.query.context.counting import Counter, least_weight, size, tokens, weight
 from memlog.query.context.entries import PARTS, Entry, Part
@@ -85,7 +85,7 @@ class Context(msgspec.Struct, kw_only=True):
         return [entry.id for entry in self.entries if entry.is_memory]
 
 
-def compose(db: Connection, asked: Asking, found: Found, *, synced: bool) -> Context:
+def compose(db: Connection, asked: BuildContext, found: Found, *, synced: bool) -> Context:
     """The context of what was found and of what always belongs to one.
 
     Raises:
@@ -116,7 +116,7 @@ def compose(db: Connection, asked: Asking, found: Found, *, synced: bool) -> Con
 class _Filling:
     """Takes what fits, in the order in which it is offered."""
 
-    def __init__(self, asked: Asking, printer: Printer) -> None:
+    def __init__(self, asked: BuildContext, printer: Printer) -> None:
         self._asked, self._printer = asked, printer
         self._used = weight(printer.frame(), asked.counter)
         self._has_frame = self._fits(0)

@@ -1,0 +1,1 @@
+"""What operations take: a request for each, grouped as the store groups them."""
