@@ -2,10 +2,10 @@
 
 import click
 
-from memlog.cli.formats import Answer, Table, format_options, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, Table, format_options, print_answer
+from memlog.cli.open_store import open_store
 from memlog.cli.standard_streams import reader_may_go
-from memlog.service.doctor import is_well
+from memlog.service.maintenance.doctor import is_well
 
 
 @click.command()
@@ -24,7 +24,7 @@ def doctor(ctx: click.Context, fix: bool) -> int:
     changed; `verify` reads every byte of it.
     """
     with open_store(ctx) as store:
-        findings = store.examine(fix=fix)
+        findings = store.maintenance.examine(fix=fix)
     rows = [(each.check, each.state, each.finding, each.remedy) for each in findings]
     answer = Answer(
         document={"ok": is_well(findings), "findings": findings},

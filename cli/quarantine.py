@@ -2,8 +2,8 @@
 
 import click
 
-from memlog.cli.formats import Answer, Table, format_options, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, Table, format_options, print_answer
+from memlog.cli.open_store import open_store
 
 
 @click.command()
@@ -15,14 +15,14 @@ def quarantine(ctx: click.Context) -> None:
     Their bytes stay in the log as they are.
     """
     with open_store(ctx) as store:
-        lines = store.quarantine()
+        lines = store.maintenance.quarantine()
         rows = [
             (
                 f"{line.stream}/{line.segment}",
                 line.offset,
                 line.bytes,
                 line.reason,
-                store.explain(line),
+                store.maintenance.explain(line),
             )
             for line in lines
         ]

@@ -2,8 +2,8 @@
 
 import click
 
-from memlog.cli.formats import Answer, Table, format_options, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, Table, format_options, print_answer
+from memlog.cli.open_store import open_store
 
 
 @click.command()
@@ -16,7 +16,7 @@ def secrets(ctx: click.Context) -> None:
     memlog append --redact, or the setting redact, masks keys before they are written.
     """
     with open_store(ctx) as store:
-        found = store.secrets()
+        found = store.erasure.secrets()
     rows = [(each.kind, f"{each.stream}/{each.segment}:{each.line}", each.id) for each in found]
     answer = Answer(
         document={"secrets": found},

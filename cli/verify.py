@@ -3,9 +3,9 @@
 import click
 import msgspec
 
-from memlog.cli.failures import LOSS
-from memlog.cli.formats import Answer, format_options, named_values, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, format_options, named_values, print_answer
+from memlog.cli.error_handler import LOSS
+from memlog.cli.open_store import open_store
 from memlog.cli.progress import progress_line
 from memlog.cli.standard_streams import reader_may_go
 from memlog.projector.verify import Verification
@@ -28,7 +28,7 @@ def verify(ctx: click.Context, strict: bool) -> int:
     the cache is damaged; exit 3 where a seal is broken or missing, or a sealed segment is unlike its seal.
     """
     with open_store(ctx) as store, progress_line() as progress:
-        found = store.verify(progress=progress)
+        found = store.maintenance.verify(progress=progress)
     with reader_may_go():
         print_answer(ctx, _answer(found))
     if found.tampered:

@@ -9,7 +9,7 @@ from types import FrameType
 
 import click
 
-from memlog.cli.opening import open_store
+from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, note, print_json
 from memlog.cli.progress import Line, line_on_a_terminal
 from memlog.cli.stored_events import STORED
@@ -32,7 +32,9 @@ def watch(ctx: click.Context, once: bool, as_json: bool) -> None:
     with line_on_a_terminal() as line:
         shown = _Shown(line, as_json=as_json, once=once)
         with open_store(ctx, notify=shown.note) as store, _set_on_sigterm(once=once) as stop:
-            store.watch(once=once, stop=stop, tell=shown.tell, progress=line.show if line else None)
+            store.maintenance.watch(
+                once=once, stop=stop, tell=shown.tell, progress=line.show if line else None
+            )
 
 
 class _Shown:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from typing import Annotated, Any, Literal
 
 from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
-from memlog.query.facts.topics import same_key
+from memlog.query.facts.topic_keys import same_key
 from memlog.query.request import ChatField, Ids, Local, Reads, Request, Time, Unit
 
 Kind = Literal["message", "memory", "document"]

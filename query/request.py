@@ -7,7 +7,7 @@ field is its description.
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
 
@@ -58,6 +58,7 @@ class Field(NamedTuple):
     least: float | None
     most: float | None
     reads: Reads | None
+    is_optional: bool
     is_local: bool
 
     @property
@@ -85,9 +86,9 @@ class Request(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """See the class."""
-        for name, hint, read in _readers(type(self)):
+        for name, read in _readers(type(self)):
             given = getattr(self, name)
-            value = read(given) if read else _converted(name, given, hint)
+            value = read(given)
             if value is not given:
                 msgspec.structs.force_setattr(self, name, value)
 
@@ -233,7 +234,7 @@ def _schema_of_field(field: Field) -> dict[str, Any]:
 
 
 def _described(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: ANN401 - any type
-    kind, marks = _taken_apart(hint)
+    kind, marks, is_optional = _taken_apart(hint)
     metas = [mark for mark in marks if isinstance(mark, msgspec.Meta)]
     reads = next((mark for mark in marks if isinstance(mark, Reads)), None)
     default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
@@ -247,22 +248,25 @@ def _described(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: A
         least=_first(meta.ge for meta in metas),
         most=_first(meta.le for meta in metas),
         reads=reads,
+        is_optional=is_optional,
         is_local=any(isinstance(mark, Local) for mark in marks),
     )
 
 
-def _taken_apart(hint: Any) -> tuple[Any, list[Any]]:  # noqa: ANN401
-    """A type without None and annotations, and the annotations, the outer ones first."""
+def _taken_apart(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
+    """A type without None and annotations, the annotations, the outer ones first, and whether None is one."""
     marks: list[Any] = []
+    is_optional = False
     while True:
         if get_origin(hint) is Annotated:
             marks += get_args(hint)[1:]
             hint = get_args(hint)[0]
             continue
         members = [each for each in get_args(hint) if each is not type(None)]
-        if get_origin(hint) not in (Union, UnionType) or len(members) != 1:
-            return hint, marks
-        (hint,) = members
+        if get_origin(hint) not in (Union, UnionType) or len(members) == len(get_args(hint)):
+            return hint, marks, is_optional
+        is_optional = True
+        hint = Union[tuple(members)]  # noqa: UP007 - of a list
 
 
 def _first(values: Iterable[Any]) -> Any:  # noqa: ANN401
@@ -270,30 +274,25 @@ def _first(values: Iterable[Any]) -> Any:  # noqa: ANN401
 
 
 @cache
-def _readers(request: type[Request]) -> list[tuple[str, Any, Callable[[Any], Any] | None]]:
-    """The name and type of each field to check, and what reads it where its annotation says so."""
-    hints = get_type_hints(request, include_extras=True)
-    return [
-        (field.name, hints[field.name], _reader(field, hints[field.name]))
-        for field in fields_of(request)
-        if not field.is_local
-    ]
+def _readers(request: type[Request]) -> list[tuple[str, Callable[[Any], Any]]]:
+    """What checks each field that a caller gives, and makes it the form that memlog works with."""
+    return [(field.name, _reader(field)) for field in fields_of(request) if not field.is_local]
 
 
-def _reader(field: Field, hint: Any) -> Callable[[Any], Any] | None:  # noqa: ANN401
-    if field.reads is None:
-        return None
-    read = field.reads.read
-    if type(None) not in get_args(hint):
-        return read
-    return lambda value: None if value is None else read(value)
+def _reader(field: Field) -> Callable[[Any], Any]:
+    if field.reads is not None:
+        read = field.reads.read
+        return (lambda value: None if value is None else read(value)) if field.is_optional else read
+    bounds = msgspec.Meta(ge=field.least, le=field.most)
+    kind = Annotated[field.kind, bounds] if (field.least, field.most) != (None, None) else field.kind
+    return partial(_converted, field.name, hint=kind | None if field.is_optional else kind)
 
 
 def _names(request: type[Request]) -> str:
     return ", ".join(request.__struct_fields__)
 
 
-def _converted(name: str, value: Any, hint: Any) -> Any:  # noqa: ANN401
+def _converted(name: str, value: Any, *, hint: Any) -> Any:  # noqa: ANN401
     try:
         return msgspec.convert(value, hint)
     except msgspec.ValidationError as error:

@@ -3,7 +3,6 @@
 docs/search.md has the figures, with those of conversations 6 to 10 beside them.
 """
 
-import sys
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -12,7 +11,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.query.request import Request
 
 Fusion = Literal["rrf", "convex"]
-Finite = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
+Weight = Annotated[float, Meta(ge=0, le=1000)]
 
 _POOLS: dict[Fusion, tuple[float, float]] = {"rrf": (1, 1.5), "convex": (4, 4)}
 """Of words and vectors so many times the depth are looked at, with their neighbours, before the cut. A sum of
@@ -34,11 +33,11 @@ class Ranking(Request, frozen=True, kw_only=True):
         "Join the sides by rank (rrf), or by the sum of their scores, scaled to 0 to 1 (convex).",
     ] = "rrf"
     rank_constant: Annotated[
-        Finite,
+        Weight,
         "k of reciprocal rank fusion: how little it matters to be first rather than second.",
     ] = 10.0
-    text_weight: Annotated[Finite, "How much words count."] = 1.0
-    vector_weight: Annotated[Finite, "How much meaning counts."] = 0.5
+    text_weight: Annotated[Weight, "How much words count."] = 1.0
+    vector_weight: Annotated[Weight, "How much meaning counts."] = 0.5
     depth: Annotated[
         int,
         Meta(ge=1),

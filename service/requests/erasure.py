@@ -8,8 +8,8 @@ from msgspec import Meta
 from memlog.eventlog.errors import BadInput
 from memlog.projector.catchup import Progress
 from memlog.query.request import ChatField, Local, Request, Text
-from memlog.service.erasing.forgetting import Forgotten
-from memlog.service.erasing.scrubbing import Scrubbed
+from memlog.service.erasure.forget import Forgotten
+from memlog.service.erasure.scrub import Scrubbed
 
 
 class Forget(Request, frozen=True):
@@ -30,7 +30,8 @@ class Forget(Request, frozen=True):
     event_id: Annotated[str | None, Meta(title="ID"), "The event."] = None
     stream: Annotated[str | None, "The stream of the event, where several streams have its id."] = None
     chat: Annotated[
-        ChatField | None, "All of this conversation: its streams, its facts, the memories that were ever its own."
+        ChatField | None,
+        "All of this conversation: its streams, its facts, the memories that were ever its own.",
     ] = None
     memory: Annotated[str | None, Meta(title="ID"), "Every event that touched this memory."] = None
     match: Annotated[
@@ -47,9 +48,13 @@ class Forget(Request, frozen=True):
         """Refuse what does not name one thing."""
         super().__post_init__()
         if sum(each is not None for each in (self.event_id, self.chat, self.memory, self.match)) != 1:
-            raise BadInput("nothing, or more than one thing, is named", hint="name one of ID, chat, memory and match")
+            raise BadInput(
+                "nothing, or more than one thing, is named", hint="name one of ID, chat, memory and match"
+            )
         if self.stream is not None and self.event_id is None:
-            raise BadInput("a stream is named without an ID", hint="stream says which event of this ID is meant")
+            raise BadInput(
+                "a stream is named without an ID", hint="stream says which event of this ID is meant"
+            )
 
 
 class Scrub(Request, frozen=True, kw_only=True):

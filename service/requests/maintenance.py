@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from memlog.projector.catchup import Progress
-from memlog.projector.projector import EMBED_BATCH
+from memlog.projector.lifecycle import EMBED_BATCH
 from memlog.query.request import Local, Request
 from memlog.service.watching.worker import WatchStep
 
@@ -25,9 +25,9 @@ class Replay(Request, frozen=True, kw_only=True):
         DatabaseError: the read model cannot be written.
     """
 
-    from_scratch: Annotated[bool, "Rebuild everything from the log beside the live read model, then swap it in."] = (
-        False
-    )
+    from_scratch: Annotated[
+        bool, "Rebuild everything from the log beside the live read model, then swap it in."
+    ] = False
     embed: Annotated[bool, "Compute missing embeddings; without them text is searchable at once."] = True
     progress: ProgressField = None
 
@@ -65,7 +65,9 @@ class Watch(Request, frozen=True, kw_only=True):
         threading.Event | None, Local(), "Ends the watch when another thread sets it; set when it returns."
     ] = None
     tell: Annotated[
-        Callable[[WatchStep], None] | None, Local(), "Called with each step that did something, and the first."
+        Callable[[WatchStep], None] | None,
+        Local(),
+        "Called with each step that did something, and the first.",
     ] = None
     progress: ProgressField = None
 
