@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 import click
+from msgspec.structs import replace
 
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, note, print_json

@@ -41,9 +41,7 @@ Globs = Annotated[Iterable[str], Reads(_globs, wire=list[str]), Meta(title="GLOB
 
 
 class _AddSources(Request, frozen=True, kw_only=True):
-    source: Annotated[str | None, Meta(title="NAME"), "Its name; else that of the folder."] = (
-        None
-    )
+    source: Annotated[str | None, Meta(title="NAME"), "Its name; else that of the folder."] = None
     include: Annotated[
         Globs,
         "Only files that match, of any type, such as 'guide/*.md' or '**/*.py'.",
@@ -52,12 +50,7 @@ class _AddSources(Request, frozen=True, kw_only=True):
     kind: Annotated[
         Literal["docs", "memory"], "memory for files that are searched as memories, docs for other documents."
     ] = "docs"
-    progress: if TYPE_CHECKING:
-    from memlog.projector.catchup import Progress
-else:  # to import it would take longer than a command that only shows its help
-    Progress = Any
-
-ProgressField = None
+    progress: ProgressField = None
 
 
 class AddSource(_AddSources, frozen=True):
@@ -114,12 +107,7 @@ class RefreshDocuments(_OfSource, frozen=True, kw_only=True):
         LogError, DatabaseError: as `AddSource`.
     """
 
-    progress: if TYPE_CHECKING:
-    from memlog.projector.catchup import Progress
-else:  # to import it would take longer than a command that only shows its help
-    Progress = Any
-
-ProgressField = None
+    progress: ProgressField = None
 
 
 class ListDocuments(_OfSource, frozen=True):
@@ -182,15 +170,8 @@ class AddWorkspace(Request, frozen=True):
     """
 
     path: Annotated[PathField, Meta(title="DIR"), "The folder."]
-    source: Annotated[
-        str | None, Meta(title="NAME"), "Its name; else that of the folder."
-    ] = None
-    progress: if TYPE_CHECKING:
-    from memlog.projector.catchup import Progress
-else:  # to import it would take longer than a command that only shows its help
-    Progress = Any
-
-ProgressField = None
+    source: Annotated[str | None, Meta(title="NAME"), "Its name; else that of the folder."] = None
+    progress: ProgressField = None
 
 
 class ListWorkspaces(Request, frozen=True):
