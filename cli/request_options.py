@@ -29,6 +29,7 @@ def request_command(
     settings: Mapping[str, str] | None = None,
     types: Mapping[str, click.ParamType[Any]] | None = None,
     without: Collection[str] = (),
+    adds: str = "",
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """The decorator that makes a command of a function of the context and a request.
 
@@ -41,6 +42,7 @@ def request_command(
     settings: the settings that fields take their defaults from.
     types: how values are read of which the command takes other forms than Python callers give.
     without: fields that the command does not take.
+    adds: what the help says beside the description of the request, such as exit codes.
     """
 
     def made(function: Callable[..., Any]) -> click.Command:
@@ -56,7 +58,7 @@ def request_command(
             name or function.__name__.rstrip("_").replace("_", "-"),
             callback=callback,
             params=[*spelling.parameters(), *own],
-            help=spelling.help(),
+            help=f"{spelling.help()}\n{adds}".rstrip(),
         )
         if group is not None:
             group.add_command(command)
@@ -107,10 +109,7 @@ class _Spelling:
         Raises:
             UsageError: the values do not make a request.
         """
-        try:
-            return self._built(self._request, ctx, given)
-        except BadInput as error:
-            raise click.UsageError(f"{error.message}; {error.hint}", ctx) from error
+        return self._built(self._request, ctx, given)
 
     def _built(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
         values: dict[str, Any] = {}
@@ -123,7 +122,10 @@ class _Spelling:
                 value = given.pop(field.name)
                 if value is not None and value != ():
                     values[field.name] = self._text(value) if field.name == self._joined else value
-        return request(**values)
+        try:
+            return request(**values)
+        except BadInput as error:
+            raise click.UsageError(f"{error.message}: {error.hint}", ctx) from error
 
     def _text(self, words: Sequence[str]) -> str:
         text = stdin_text() if words == ("-",) else " ".join(words)
@@ -143,13 +145,14 @@ class _Spelling:
 
     def _argument(self, field: Field) -> click.Argument:
         is_many = field.name == self._joined or field.is_list
-        metavar = self._metavar(field.name)
+        is_required = field.default is msgspec.NODEFAULT
+        metavar = f"{self._metavar(field.name)}{'...' if is_many else ''}"
         return click.Argument(
             [field.name],
             type=self._types.get(field.name) or type_of(field),
-            metavar=f"{metavar}..." if is_many else metavar,
+            metavar=metavar if is_required else f"[{metavar}]",
             nargs=-1 if is_many else 1,
-            required=field.default is msgspec.NODEFAULT,
+            required=is_required,
         )
 
     def _option(self, field: Field) -> click.Option:
@@ -182,11 +185,12 @@ def option_of(field: Field, declaration: str | None = None, **changes: Any) -> c
         "type": None if is_flag else type_of(field),
         "multiple": field.is_list,
         "required": field.default is msgspec.NODEFAULT,
-        "default": None if field.is_list or field.default is msgspec.NODEFAULT else field.default,
         "show_default": shows and not field.is_list,
         "metavar": None if is_flag else field.title,
         "help": field.description,
     }
+    if not field.is_list and field.default is not msgspec.NODEFAULT:
+        settled["default"] = field.default
     return click.Option([declaration or declaration_of(field), field.name], **(settled | changes))
 
 
