@@ -10,7 +10,7 @@ from types import MethodType
 from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
 from memlog.eventlog.errors import BadInput
-from memlog.query.request import Request, check_names, fields_of
+from memlog.query.request import Field, Request, check_names, fields_of
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -81,15 +81,23 @@ class Operation(Generic[S, P, Q, T]):
     @property
     def __signature__(self) -> inspect.Signature:
         """That of the method; `inspect.signature` reads it."""
-        made = inspect.signature(self._make)
+        types = {
+            field.name: field.kind | None if field.is_optional else field.kind for field in self._fields()
+        }
+        made = inspect.signature(self._make).parameters.values()
         owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-        return made.replace(parameters=[owner, *made.parameters.values()])
+        arguments = [each.replace(annotation=types.get(each.name, each.annotation)) for each in made]
+        answer = inspect.signature(self._run).return_annotation
+        return inspect.Signature([owner, *arguments], return_annotation=answer)
 
     def documentation(self) -> str:
         """What the operation does, what each argument is, and the errors."""
         says, raises, errors = (self.request.__doc__ or "").partition("Raises:")
-        arguments = "".join(f"    {each.name}: {each.description}\n" for each in fields_of(self.request))
+        arguments = "".join(f"    {each.name}: {each.description}\n" for each in self._fields())
         return f"{says.rstrip()}\n\n{arguments}\n    {raises}{errors}".rstrip() + "\n"
+
+    def _fields(self) -> tuple[Field, ...]:
+        return fields_of(self.request)
 
 
 def operation(make: Callable[P, Q]) -> Callable[[Callable[[S, Q], T]], Operation[S, P, Q, T]]:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from memlog.eventlog.acknowledgements import OnStored
+from memlog.eventlog.chat import ChatName
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event
 from memlog.eventlog.writer import Durability, Log, Position
@@ -318,7 +319,17 @@ class Store:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             there = f"Store.{MOVED[name]}.{name}"
             warnings.warn(f"Store.{name} is {there} now", DeprecationWarning, stacklevel=2)
-            return getattr(getattr(self, MOVED[name]), name)
+            method = getattr(getattr(self, MOVED[name]), name)
+            return _of_two_texts(method) if name in ("window", "session_content") else method
+
+
+def _of_two_texts(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method as it was: a chat may be its channel and its id."""
+
+    def called(chat: ChatName, chat_id: str | None = None, **given: Any) -> Any:  # noqa: ANN401
+        return method(chat if chat_id is None else (chat, chat_id), **given)
+
+    return called
 
 
 def open(

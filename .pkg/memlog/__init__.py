@@ -71,17 +71,23 @@ if TYPE_CHECKING:
     from memlog.query.summaries import Summary
     from memlog.query.window import Window, WindowMessage
     from memlog.service.async_store import (
+        AsyncConversations,
         AsyncCore,
         AsyncDailyEvents,
         AsyncDocuments,
+        AsyncErasure,
         AsyncFacts,
+        AsyncMaintenance,
         AsyncMemories,
         AsyncStore,
         AsyncWorkspaces,
         open_async,
     )
+    from memlog.service.conversations import Conversations
     from memlog.service.core.facade import Core, CoreValue, Imported
     from memlog.service.daily_events import DailyEvents
+    from memlog.service.maintenance.facade import Maintenance
+    from memlog.service.maintenance.seal import Sealed
     from memlog.service.maintenance.findings import Finding
     from memlog.service.documents.facade import Documents
     from memlog.service.documents.folder import Skipped
@@ -89,6 +95,7 @@ if TYPE_CHECKING:
     from memlog.service.documents.records import IndexingJob
     from memlog.service.documents.status import SourceStatus
     from memlog.service.documents.workspaces import Workspaces
+    from memlog.service.erasure.facade import Erasure
     from memlog.service.erasure.forget import DoomedLine, Forgotten
     from memlog.service.erasure.byte_search import Proof, Standing
     from memlog.service.erasure.scrub import Scrubbed
@@ -108,6 +115,13 @@ __version__ = "0.1.0"
 
 # Imported on first use (PEP 562), so that `memlog append` does not pay for the search it does not run.
 _HOME = {
+    "AsyncConversations": "memlog.service.async_store",
+    "AsyncErasure": "memlog.service.async_store",
+    "AsyncMaintenance": "memlog.service.async_store",
+    "Conversations": "memlog.service.conversations",
+    "Erasure": "memlog.service.erasure.facade",
+    "Maintenance": "memlog.service.maintenance.facade",
+    "Sealed": "memlog.service.maintenance.seal",
     "Chat": "memlog.eventlog.chat",
     "Store": "memlog.service.store",
     "AsyncCore": "memlog.service.async_store",
@@ -220,6 +234,13 @@ _HOME = {
 }
 
 __all__ = [
+    "AsyncConversations",
+    "AsyncErasure",
+    "AsyncMaintenance",
+    "Conversations",
+    "Erasure",
+    "Maintenance",
+    "Sealed",
     "Added",
     "AppendWarning",
     "Around",

@@ -1,15 +1,19 @@
 """Requests for erasure: `store.erasure`."""
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
-from memlog.projector.catchup import Progress
 from memlog.query.request import ChatField, Local, Request, Text
-from memlog.service.erasure.forget import Forgotten
-from memlog.service.erasure.scrub import Scrubbed
+
+if TYPE_CHECKING:
+    from memlog.projector.catchup import Progress
+    from memlog.service.erasure.forget import Forgotten
+    from memlog.service.erasure.scrub import Scrubbed
+else:  # to import them would take longer than a command that only shows its help
+    Progress = Forgotten = Scrubbed = Any
 
 
 class Forget(Request, frozen=True):

@@ -2,14 +2,18 @@
 
 import threading
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
-from memlog.projector.catchup import Progress
-from memlog.projector.lifecycle import EMBED_BATCH
+from memlog.projector.embedding import EMBED_BATCH
 from memlog.query.request import Local, Request
-from memlog.service.watching.worker import WatchStep
+
+if TYPE_CHECKING:
+    from memlog.projector.catchup import Progress
+    from memlog.service.watching.worker import WatchStep
+else:  # to import them would take longer than a command that only shows its help
+    Progress = WatchStep = Any
 
 ProgressField = Annotated[Progress | None, Local(), "Called as work goes on."]
 

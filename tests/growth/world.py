@@ -41,7 +41,7 @@ class World:
         (segment,) = (self.path / "log" / STREAM).glob("*.jsonl")
         with segment.open("ab") as file:
             file.write(b'{"id":"torn\n')
-        self.store.project()
+        self.store.maintenance.project()
 
     def close(self) -> None:
         """Leave nothing."""

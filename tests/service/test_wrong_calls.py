@@ -34,16 +34,16 @@ CHATS = ["web:1", ("web", "1"), ["web", "1"], Chat.of("web:1")]
 def test_a_chat_is_taken_in_each_of_its_forms(store: Store, chat: Any) -> None:
     assert found(store, chat=chat) == found(store, filters={"chat": chat}) == ["I like tea"]
     assert "I like tea" in store.context("tea", chat=chat).text
-    assert [session.chat for session in store.sessions(chat)] == ["web:1"]
-    assert [message.content for message in store.window(chat).messages] == ["I like tea"]
-    assert store.session_content(chat).chat == "web:1"
-    assert store.summaries(chat) == []
-    assert store.forget(chat=chat).redacted == 1
+    assert [session.chat for session in store.conversations.sessions(chat)] == ["web:1"]
+    assert [message.content for message in store.conversations.window(chat).messages] == ["I like tea"]
+    assert store.conversations.session_content(chat).chat == "web:1"
+    assert store.conversations.summaries(chat) == []
+    assert store.erasure.forget(chat=chat).redacted == 1
 
 
 def test_a_chat_is_still_taken_as_two_texts(store: Store) -> None:
-    assert store.window("web", "1") == store.window("web:1")
-    assert store.session_content("web", "1") == store.session_content("web:1")
+    assert store.conversations.window(("web", "1")) == store.conversations.window("web:1")
+    assert store.conversations.session_content(("web", "1")) == store.conversations.session_content("web:1")
 
 
 def test_one_event_needs_no_list(store: Store) -> None:
@@ -87,7 +87,7 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
     "neighbours": (lambda store: store.search("tea", expand=101), "expand is 101", "<= 100"),
     "no text": (lambda store: store.search(None), "text is None", "str"),  # type: ignore[arg-type]
     "filters": (lambda store: store.search("tea", filters="web:1"), "'web:1' is no Filters", "chat"),  # type: ignore[arg-type]
-    "a filter": (lambda store: store.search("tea", filters={"chta": 1}), "no field 'chta'", "chat, role"),
+    "a filter": (lambda store: store.search("tea", filters={"chta": 1}), "takes no 'chta'", "chat, role"),
     "a role": (lambda _: Filters(role="usr"), "role is 'usr'", "'user', 'assistant', 'system', 'tool'"),  # type: ignore[arg-type]
     "a kind": (lambda _: Filters(kinds=["mail"]), "kinds is ['mail']", "'message', 'memory', 'document'"),  # type: ignore[arg-type]
     "a time": (lambda _: Filters(since="soon"), "'soon' is no time", "2026-02-24"),
@@ -96,7 +96,11 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
     "a weight": (lambda _: Ranking(text_weight=float("nan")), "text_weight is nan", ">= 0"),
     "weights": (lambda _: Ranking(text_weight=0, vector_weight=0), "are both 0", "must count"),
     "a chat": (lambda store: store.context("tea", chat="web"), "chat is 'web'", "telegram:7"),
-    "three parts": (lambda store: store.sessions(("a", "b", "c")), "chat is ('a', 'b', 'c')", "telegram:7"),  # type: ignore[arg-type]
+    "three parts": (
+        lambda store: store.conversations.sessions(("a", "b", "c")),
+        "chat is ('a', 'b', 'c')",
+        "telegram:7",
+    ),  # type: ignore[arg-type]
     "a form": (lambda store: store.context("tea", form="jsn"), "form is 'jsn'", "'text', 'json', 'messages'"),  # type: ignore[arg-type]
     "tokens": (lambda store: store.context("tea", max_tokens="many"), "max_tokens is 'many'", "int"),  # type: ignore[arg-type]
     "an excluded id": (lambda store: store.context("tea", exclude="abc"), "'abc' is no collection", "list"),

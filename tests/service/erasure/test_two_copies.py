@@ -39,30 +39,30 @@ class Copy:
                     memlog.CoreMemoryUpdated(section="user", key=f"friend of {name}", value=PERSON),
                 ]
             )
-            opened.project(embed=False)
+            opened.maintenance.project(embed=False)
 
     def forget(self) -> None:
         with memlog.open(self.store) as opened:
-            opened.forget(match=PERSON, confirm=lambda _: True)
+            opened.erasure.forget(match=PERSON, confirm=lambda _: True)
 
     def scrub(self) -> int:
         """Returns how many lines were overwritten."""
         with memlog.open(self.store) as opened:
-            return opened.scrub(confirm=lambda _: True).lines
+            return opened.erasure.scrub(confirm=lambda _: True).lines
 
     def verified(self) -> memlog.Verification:
         with memlog.open(self.store) as opened:
-            opened.project(embed=False)
-            return opened.verify()
+            opened.maintenance.project(embed=False)
+            return opened.maintenance.verify()
 
     def found(self) -> list[Any]:
         with memlog.open(self.store) as opened:
-            return opened.prove(PERSON).found
+            return opened.erasure.prove(PERSON).found
 
     def digest(self) -> str:
         with memlog.open(self.store) as opened:
-            opened.project(embed=False)
-            return opened.digest()
+            opened.maintenance.project(embed=False)
+            return opened.maintenance.digest()
 
     @property
     def writer(self) -> str:
@@ -115,7 +115,7 @@ def copies(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Copy, Copy]:
     send(b, a)
     for copy in (a, b):
         assert copy.verified().ok
-    assert a.digest() == b.digest()
+    assert a.maintenance.digest() == b.maintenance.digest()
     return a, b
 
 
@@ -124,9 +124,9 @@ def test_a_scrub_overwrites_what_another_writer_has_written(copies: tuple[Copy, 
     hashes = b.hashes()
     foreign = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in b.foreign()}
     sealed = read_seals(b.log).standing
-    b.forget()
+    b.erasure.forget()
     assert b.found()
-    assert b.scrub() == 6
+    assert b.erasure.scrub() == 6
     assert b.found() == []
     assert PERSON.encode() not in b.everything()
     assert b"tea with a" in b.everything()
@@ -147,11 +147,11 @@ def test_a_scrub_overwrites_what_another_writer_has_written(copies: tuple[Copy, 
 
 def test_two_copies_that_both_scrub_end_with_equal_segments(copies: tuple[Copy, Copy]) -> None:
     a, b = copies
-    b.forget()
-    b.scrub()
+    b.erasure.forget()
+    b.erasure.scrub()
     send(b, a)
     assert a.verified().ok
-    assert a.scrub() > 0
+    assert a.erasure.scrub() > 0
     assert PERSON.encode() not in a.everything()
     for source, target in ((a, b), (b, a), (a, b)):
         send(source, target)
@@ -160,7 +160,7 @@ def test_two_copies_that_both_scrub_end_with_equal_segments(copies: tuple[Copy, 
     for copy in copies:
         verified = copy.verified()
         assert (verified.ok, verified.tampered, verified.problems, copy.found()) == (True, [], [], [])
-    assert a.digest() == b.digest()
+    assert a.maintenance.digest() == b.maintenance.digest()
 
 
 def segments(copy: Copy) -> dict[Path, bytes]:
@@ -173,19 +173,19 @@ def test_what_comes_back_with_a_longer_file_is_erased_by_the_next_scrub(tmp_path
     a.append()
     shutil.copytree(a.store, b.store, copy_function=shutil.copy2)
     b.append()
-    b.forget()
-    b.scrub()
+    b.erasure.forget()
+    b.erasure.scrub()
     with memlog.open(a.store) as opened:
         opened.append([said("the kettle is on"), memlog.MemorySaved(content="a kettle")])
     send(a, b)
     assert PERSON.encode() in b"".join(path.read_bytes() for path in files_of(b.log))
     assert b.verified().tampered == []
     with memlog.open(b.store) as opened:
-        assert [message.content for message in opened.window("x", "1").messages] == [
+        assert [message.content for message in opened.conversations.window(("x", "1")).messages] == [
             "tea with a",
             "tea with b",
             "the kettle is on",
         ]
-    b.scrub()
+    b.erasure.scrub()
     assert PERSON.encode() not in b.everything()
     assert b.verified().tampered == []
