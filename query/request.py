@@ -8,6 +8,7 @@ field is its description.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, partial
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
 
@@ -166,6 +167,17 @@ def ids(given: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def path_of(given: str | Path) -> Path:
+    """A path.
+
+    Raises:
+        BadInput: it is none, or empty.
+    """
+    if isinstance(given, str | Path) and str(given):
+        return Path(given)
+    raise BadInput(f"{given!r} is no path", hint="a text or a pathlib.Path")
+
+
 ChatField = Annotated[ChatName, Reads(Chat.of, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
 """A conversation in any form; the field holds a `Chat`."""
 
@@ -174,6 +186,9 @@ Time = Annotated[str | datetime, Reads(written_time, "time")]
 
 Day = Annotated[str | datetime, Reads(written_day, "day")]
 """A day of the calendar; the field holds a text such as 2026-02-24."""
+
+PathField = Annotated[str | Path, Reads(path_of, "path")]
+"""A path; the field holds a `Path`."""
 
 Ids = Annotated[Iterable[str], Reads(ids, "ids", wire=list[str]), msgspec.Meta(title="ID")]
 """Ids in any collection; the field holds a frozenset."""

@@ -1,26 +1,18 @@
 """Requests for the core memory: `store.core`."""
 
-from os import PathLike
-from pathlib import Path
 from typing import Annotated, Literal
 
-from memlog.eventlog.errors import BadInput
-from memlog.query.request import Reads, Request
+from msgspec import Meta
+
+from memlog.query.request import PathField, Request
 
 Section = Literal["user", "agent"]
 SectionField = Annotated[Section, "Of the user, or of the agent."]
 Key = Annotated[str, "The key."]
 
 
-def _path(given: str | PathLike[str]) -> Path:
-    try:
-        return Path(given)
-    except TypeError as error:
-        raise BadInput(f"path is {given!r}", hint="a text or a pathlib.Path") from error
-
-
 class GetCoreMemory(Request, frozen=True):
-    """Show the core memory, one section of it, or the value of one key."""
+    """Show the core memory, one section of it (user or agent), or the value of one key."""
 
     section: SectionField | None = None
     key: Key | None = None
@@ -62,5 +54,5 @@ class ImportCoreMemory(Request, frozen=True):
         Busy, LogError: as `Store.append`. It is safe to try again.
     """
 
-    path: Annotated[str | Path, "The file.", Reads(_path, "path")]
+    path: Annotated[PathField, Meta(title="FILE"), "The file."]
     force: Annotated[bool, "The values of a Markdown file replace those that are set."] = False

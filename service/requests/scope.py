@@ -55,7 +55,10 @@ class OfAnyChat(Scoped, frozen=True, kw_only=True):
 
 
 def event_of(kind: type[E], asked: Request) -> E:
-    """The event whose members are the fields of a request."""
+    """The event whose members are the fields of a request; the log omits its defaults."""
     fields = msgspec.structs.asdict(asked)
     members = {_MEMBERS.get(name, name): value for name, value in fields.items()}
-    return kind(**{name: value for name, value in members.items() if name in kind.__struct_fields__})
+    defaults = {field.name: field.default for field in msgspec.structs.fields(kind)}
+    return kind(
+        **{name: value for name, value in members.items() if name in defaults and value != defaults[name]}
+    )
