@@ -159,7 +159,8 @@ class _Spelling:
         return click.Argument(
             [field.name],
             type=self._types.get(field.name) or type_of(field),
-            metavar=metavar if is_required else f"[{metavar}]",
+            # click shows choices.
+            metavar=None if field.choices and not is_many else metavar if is_required else f"[{metavar}]",
             nargs=-1 if is_many else 1,
             required=is_required,
         )
