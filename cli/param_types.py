@@ -27,6 +27,13 @@ class _Text(click.ParamType):  # type: ignore[type-arg] # generic from click 8.4
         return text
 
 
+class _TextOrStdin(_Text):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+        from memlog.cli.stdin import stdin_text
+
+        return stdin_text() if value == "-" else super().convert(value, param, ctx)
+
+
 class _Project(_Text):
     name = "name"
 
@@ -167,6 +174,9 @@ WEIGHT = Number(0, 1000)
 
 TEXT = _Text()
 """UTF-8."""
+
+STDIN = _TextOrStdin()
+"""UTF-8; `-` reads it from stdin."""
 
 CATEGORY = Category(list(CATEGORIES))
 """A category of memories that memlog knows; `decision` is read as `decisions`."""

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 import click
 import msgspec
 
-from memlog.cli.param_types import CHAT, DAY, PATH, TEXT, TIME, Category, Number
+from memlog.cli.param_types import CHAT, DAY, JSON_OBJECT, PATH, STDIN, TEXT, TIME, Category, Number
 from memlog.cli.settings import BY_NAME, SettingOption, Settings
 from memlog.cli.stdin import stdin_text
 from memlog.eventlog.errors import BadInput
@@ -25,6 +25,7 @@ def request_command(
     name: str | None = None,
     arguments: Collection[str] = (),
     joined: str | None = None,
+    or_stdin: bool = False,
     names: Mapping[str, str] | None = None,
     settings: Mapping[str, str] | None = None,
     types: Mapping[str, click.ParamType[Any]] | None = None,
@@ -38,6 +39,7 @@ def request_command(
     group: to which the command is added. name: the function's where not given.
     arguments: fields that are arguments, in this order; the other fields are options.
     joined: the argument whose words are joined, so that a text needs no quotes; `-` reads it from stdin.
+    or_stdin: whether the joined argument is read from stdin where it is left out.
     names: declarations of options, such as `--raw`, that are not the names of their fields.
     settings: the settings that fields take their defaults from.
     types: how values are read of which the command takes other forms than Python callers give.
@@ -46,7 +48,9 @@ def request_command(
     """
 
     def made(function: Callable[..., Any]) -> click.Command:
-        spelling = _Spelling(request, arguments, joined, names or {}, settings or {}, types or {}, without)
+        spelling = _Spelling(
+            request, arguments, joined, or_stdin, names or {}, settings or {}, types or {}, without
+        )
 
         def callback(**given: Any) -> Any:  # noqa: ANN401
             ctx = click.get_current_context()
@@ -75,6 +79,7 @@ class _Spelling:
         request: type[Request],
         arguments: Collection[str],
         joined: str | None,
+        or_stdin: bool,
         names: Mapping[str, str],
         settings: Mapping[str, str],
         types: Mapping[str, click.ParamType[Any]],
@@ -83,6 +88,7 @@ class _Spelling:
         self._request = request
         self._arguments = [*arguments, *([joined] if joined else [])]
         self._joined = joined
+        self._or_stdin = or_stdin
         self._names = names
         self._settings = settings
         self._types = types
@@ -98,9 +104,11 @@ class _Spelling:
 
     def help(self) -> str:
         """The description of the request, with its fields as the command spells them."""
+        return self._spelled(description_of(self._request))
+
+    def _spelled(self, text: str) -> str:
         spelled = {name: self._metavar(name) for name in self._arguments}
         spelled |= {field.name: self._declaration(field).split("/")[0] for field in self._options()}
-        text = description_of(self._request)
         return re.sub(r"`(\w+)`", lambda match: spelled.get(match[1], match[0]), text)
 
     def request_of(self, ctx: click.Context, given: dict[str, Any]) -> Request:
@@ -120,15 +128,17 @@ class _Spelling:
                 values[field.name] = ctx.ensure_object(Settings).value(self._settings[field.name])
             elif field.name in given:
                 value = given.pop(field.name)
-                if value is not None and value != ():
-                    values[field.name] = self._text(value) if field.name == self._joined else value
+                if field.name == self._joined and (value or self._or_stdin):
+                    values[field.name] = self._text(value)
+                elif value is not None and value != ():
+                    values[field.name] = value
         try:
             return request(**values)
         except BadInput as error:
             raise click.UsageError(f"{error.message}: {error.hint}", ctx) from error
 
     def _text(self, words: Sequence[str]) -> str:
-        text = stdin_text() if words == ("-",) else " ".join(words)
+        text = stdin_text() if words in ((), ("-",)) else " ".join(words)
         if not text.strip():
             raise click.BadParameter("it is empty", param_hint=self._metavar(str(self._joined)))
         return text
@@ -144,13 +154,15 @@ class _Spelling:
                 yield field
 
     def _argument(self, field: Field) -> click.Argument:
-        is_many = field.name == self._joined or field.is_list
-        is_required = field.default is msgspec.NODEFAULT
-        metavar = f"{self._metavar(field.name)}{'...' if is_many else ''}"
+        is_joined = field.name == self._joined
+        is_many = is_joined or field.is_list
+        metavar = self._metavar(field.name) + ("..." if is_many else "")
+        is_required = field.default is msgspec.NODEFAULT and not (is_joined and self._or_stdin)
         return click.Argument(
             [field.name],
             type=self._types.get(field.name) or type_of(field),
-            metavar=metavar if is_required else f"[{metavar}]",
+            # click shows choices.
+            metavar=None if field.choices and not is_many else metavar if is_required else f"[{metavar}]",
             nargs=-1 if is_many else 1,
             required=is_required,
         )
@@ -160,8 +172,11 @@ class _Spelling:
         if field.name in self._settings:
             setting = BY_NAME[self._settings[field.name]]
             return SettingOption([declaration, setting.name], setting=setting)
-        types = {"type": self._types[field.name]} if field.name in self._types else {}
-        return option_of(field, declaration, **types)
+        changes: dict[str, Any] = {"type": self._types[field.name]} if field.name in self._types else {}
+        changes["help"] = self._spelled(field.description)
+        if changes.get("type") is STDIN:
+            changes["help"] = f"{changes['help'].removesuffix('.')}; - reads it from stdin."
+        return option_of(field, declaration, **changes)
 
     def _declaration(self, field: Field) -> str:
         return self._names.get(field.name) or declaration_of(field)
@@ -185,12 +200,14 @@ def option_of(field: Field, declaration: str | None = None, **changes: Any) -> c
         "type": None if is_flag else type_of(field),
         "multiple": field.is_list,
         "required": field.default is msgspec.NODEFAULT,
+        "default": None if field.is_list else field.default,
         "show_default": shows and not field.is_list,
         "metavar": None if is_flag else field.title,
         "help": field.description,
     }
-    if not field.is_list and field.default is not msgspec.NODEFAULT:
-        settled["default"] = field.default
+    if field.default is msgspec.NODEFAULT:
+        # click takes None for a value, and would not miss one.
+        del settled["default"]
     return click.Option([declaration or declaration_of(field), field.name], **(settled | changes))
 
 
@@ -209,9 +226,11 @@ def type_of(field: Field) -> click.ParamType[Any]:
         return Category([*field.choices]) if is_category else click.Choice(field.choices)
     if field.reads is not None and field.reads.form in _FORMS:
         return _FORMS[field.reads.form]
-    if field.wire is int:
+    if get_origin(field.member) is dict:
+        return JSON_OBJECT
+    if field.member is int:
         return click.IntRange(_whole(field.least), _whole(field.most))
-    if field.wire is float:
+    if field.member is float:
         return Number(field.least, field.most)
     return TEXT
 

@@ -5,9 +5,10 @@ schemas and reference pages are made from the fields that `fields_of` describes.
 field is its description.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, partial
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
 
@@ -19,6 +20,9 @@ from memlog.eventlog.errors import BadInput
 
 Form = Literal["category", "chat", "day", "ids", "path", "time"]
 """What a field holds whose type does not tell."""
+
+
+_LISTS = (list, tuple, frozenset, Sequence)
 
 
 class Reads(NamedTuple):
@@ -44,7 +48,8 @@ class Field(NamedTuple):
     """A field of a request, for adapters.
 
     kind: its type without None, as Python callers give it.
-    wire: its type in JSON.
+    wire: its type in JSON. member: that, or of a list the type of each value.
+    least, most: bounds of each value.
     default: `msgspec.NODEFAULT` where it must be given.
     title: what stands for the value in a usage line.
     """
@@ -52,6 +57,7 @@ class Field(NamedTuple):
     name: str
     kind: Any
     wire: Any
+    member: Any
     description: str
     title: str | None
     default: Any
@@ -74,7 +80,7 @@ class Field(NamedTuple):
     @property
     def is_list(self) -> bool:
         """Whether the field holds several values."""
-        return get_origin(self.wire) in (list, tuple, frozenset)
+        return get_origin(self.wire) in _LISTS
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -161,6 +167,17 @@ def ids(given: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def path_of(given: str | Path) -> Path:
+    """A path.
+
+    Raises:
+        BadInput: it is none, or empty.
+    """
+    if isinstance(given, str | Path) and str(given):
+        return Path(given)
+    raise BadInput(f"{given!r} is no path", hint="a text or a pathlib.Path")
+
+
 ChatField = Annotated[ChatName, Reads(Chat.of, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
 """A conversation in any form; the field holds a `Chat`."""
 
@@ -169,6 +186,9 @@ Time = Annotated[str | datetime, Reads(written_time, "time")]
 
 Day = Annotated[str | datetime, Reads(written_day, "day")]
 """A day of the calendar; the field holds a text such as 2026-02-24."""
+
+PathField = Annotated[str | Path, Reads(path_of, "path")]
+"""A path; the field holds a `Path`."""
 
 Ids = Annotated[Iterable[str], Reads(ids, "ids", wire=list[str]), msgspec.Meta(title="ID")]
 """Ids in any collection; the field holds a frozenset."""
@@ -227,7 +247,8 @@ def _schema_of_field(field: Field) -> dict[str, Any]:
     schema |= {"description": field.description} if field.description else {}
     schema |= {"enum": [*field.choices]} if field.choices and not field.is_list else {}
     bounds = {"minimum": field.least, "maximum": field.most}
-    schema |= {name: bound for name, bound in bounds.items() if bound is not None}
+    if not field.is_list:
+        schema |= {name: bound for name, bound in bounds.items() if bound is not None}
     if field.default not in (None, msgspec.NODEFAULT) and not field.request:
         schema["default"] = msgspec.to_builtins(field.default, order="deterministic")
     return schema
@@ -235,13 +256,18 @@ def _schema_of_field(field: Field) -> dict[str, Any]:
 
 def _described(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: ANN401 - any type
     kind, marks, is_optional = _taken_apart(hint)
-    metas = [mark for mark in marks if isinstance(mark, msgspec.Meta)]
     reads = next((mark for mark in marks if isinstance(mark, Reads)), None)
+    wire = reads.wire if reads else kind
+    member, of_member, _ = (
+        _taken_apart(get_args(wire)[0]) if get_origin(wire) in _LISTS else (wire, [], False)
+    )
+    metas = [mark for mark in (*marks, *of_member) if isinstance(mark, msgspec.Meta)]
     default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
     return Field(
         name=field.name,
         kind=kind,
-        wire=reads.wire if reads else kind,
+        wire=wire,
+        member=member,
         description=_first(mark for mark in marks if isinstance(mark, str)) or "",
         title=_first(meta.title for meta in metas),
         default=default,
@@ -283,8 +309,8 @@ def _reader(field: Field) -> Callable[[Any], Any]:
     if field.reads is not None:
         read = field.reads.read
         return (lambda value: None if value is None else read(value)) if field.is_optional else read
-    bounds = msgspec.Meta(ge=field.least, le=field.most)
-    kind = Annotated[field.kind, bounds] if (field.least, field.most) != (None, None) else field.kind
+    has_bounds = not field.is_list and (field.least, field.most) != (None, None)
+    kind = Annotated[field.kind, msgspec.Meta(ge=field.least, le=field.most)] if has_bounds else field.kind
     return partial(_converted, field.name, hint=kind | None if field.is_optional else kind)
 
 

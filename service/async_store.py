@@ -13,7 +13,7 @@ from memlog.query.core_memory import CoreMemory
 from memlog.query.documents import Document, Source
 from memlog.service.async_methods import Awaitable, Threads, awaited
 from memlog.service.conversations import Conversations
-from memlog.service.core.facade import Core, Section
+from memlog.service.core.facade import Core
 from memlog.service.daily_events import DailyEvents
 from memlog.service.documents.facade import Documents
 from memlog.service.documents.workspaces import Workspaces
@@ -21,6 +21,7 @@ from memlog.service.erasure.facade import Erasure
 from memlog.service.facts.facade import Facts
 from memlog.service.maintenance.facade import Maintenance
 from memlog.service.memories.facade import Memories
+from memlog.service.requests.core import Section
 from memlog.service.store import Store, open
 from memlog.service.watching.worker import WatchStep
 

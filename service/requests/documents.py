@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
-from memlog.query.request import Local, Reads, Request
+from memlog.query.request import Local, PathField, Reads, Request, path_of
 
 if TYPE_CHECKING:
     from memlog.projector.catchup import Progress
@@ -17,16 +17,10 @@ else:  # to import it would take longer than a command that only shows its help
 ProgressField = Annotated[Progress | None, Local(), "Called as work goes on."]
 
 
-def _path(given: str | Path) -> Path:
-    if isinstance(given, str | Path) and str(given):
-        return Path(given)
-    raise BadInput(f"{given!r} is no path", hint="a text or a pathlib.Path")
-
-
 def _paths(given: Iterable[str | Path]) -> tuple[Path, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise BadInput(f"{given!r} is no collection of paths", hint="give a list of paths")
-    return tuple(map(_path, given))
+    return tuple(map(path_of, given))
 
 
 def _globs(given: Iterable[str]) -> tuple[str, ...]:
@@ -36,7 +30,6 @@ def _globs(given: Iterable[str]) -> tuple[str, ...]:
     return globs
 
 
-PathField = Annotated[str | Path, Reads(_path, "path")]
 Globs = Annotated[Iterable[str], Reads(_globs, wire=list[str]), Meta(title="GLOB")]
 
 

@@ -61,7 +61,7 @@ def test_a_record_that_is_tried_again_counts_once(daily):
 
 @pytest.mark.parametrize("summary", ["", " ", "\n\t"])
 def test_a_summary_that_says_nothing_is_refused(daily, summary):
-    with pytest.raises(memlog.BadInput, match="says nothing"):
+    with pytest.raises(memlog.BadInput, match="the summary is blank"):
         daily.record(summary)
     assert daily.list() == []
 
