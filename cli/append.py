@@ -114,7 +114,7 @@ _NumberedLine = tuple[int, bytes | None]
 """A line's number, from 1, and its bytes; None where it was too long to be kept."""
 
 
-class _Refused(msgspec.Struct, frozen=True):
+class _RefusedLine(msgspec.Struct, frozen=True):
     """A line that is not known to be stored.
 
     id: of its event, where the line or memlog has given it one.
@@ -134,7 +134,7 @@ def _answered(log: Log, batch: list[_NumberedLine]) -> tuple[list[Any], int]:
     answers: list[Any] = []
     code = 0
     for number, outcome in _appended(log, batch):
-        if isinstance(outcome, _Refused):
+        if isinstance(outcome, _RefusedLine):
             answers.append(outcome.answer(number))
             code = max(code, exit_code_of(outcome.error))
         else:
@@ -142,18 +142,18 @@ def _answered(log: Log, batch: list[_NumberedLine]) -> tuple[list[Any], int]:
     return answers, code
 
 
-def _appended(log: Log, batch: list[_NumberedLine]) -> Iterator[tuple[int, Position | _Refused]]:
+def _appended(log: Log, batch: list[_NumberedLine]) -> Iterator[tuple[int, Position | _RefusedLine]]:
     """What became of each line, in order, once all that can be stored are durable."""
-    checked: list[tuple[int, Draft | _Refused]] = [
+    checked: list[tuple[int, Draft | _RefusedLine]] = [
         (number, _checked(log, line)) for number, line in _without_blank(batch)
     ]
     stored = iter(log.append_each([item for _, item in checked if isinstance(item, Draft)]))
     for number, item in checked:
-        if isinstance(item, _Refused):
+        if isinstance(item, _RefusedLine):
             yield number, item
             continue
         outcome = next(stored)
-        yield number, outcome if isinstance(outcome, Position) else _Refused(outcome, item.id)
+        yield number, outcome if isinstance(outcome, Position) else _RefusedLine(outcome, item.id)
 
 
 def _without_blank(batch: list[_NumberedLine]) -> Iterator[_NumberedLine]:
@@ -163,13 +163,13 @@ def _without_blank(batch: list[_NumberedLine]) -> Iterator[_NumberedLine]:
             yield number, whole
 
 
-def _checked(log: Log, line: bytes | None) -> Draft | _Refused:
+def _checked(log: Log, line: bytes | None) -> Draft | _RefusedLine:
     if line is None:
-        return _Refused(TOO_LONG, None)
+        return _RefusedLine(TOO_LONG, None)
     try:
         return log.draft(line)
     except MemlogError as error:
-        return _Refused(error, _given_id(line))
+        return _RefusedLine(error, _given_id(line))
 
 
 class _Identified(msgspec.Struct):

@@ -16,7 +16,7 @@ from memlog.eventlog.errors import NotFound
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.reader import (
-    Entry,
+    LogEntry,
     accepted,
     in_log_order,
     last_entries,
@@ -73,7 +73,7 @@ def cat(
     segments = _segments(ctx, stream, chat)
     left_out: Counter[str] = Counter()
 
-    def leave_out(entry: Entry, why: str) -> None:
+    def leave_out(entry: LogEntry, why: str) -> None:
         left_out[why] += 1
         if why != "duplicate":
             note(f"{entry.position}: {why}")
@@ -107,7 +107,7 @@ def tail(
     _check(raw, positions, stream, chat)
     folder = _log_folder(ctx)
 
-    def show(entries: Iterable[Entry]) -> None:
+    def show(entries: Iterable[LogEntry]) -> None:
         print_lines(_printed(entry, raw=raw, positions=positions) for entry in _readable(entries))
 
     if not follow:
@@ -151,7 +151,7 @@ def _segments(ctx: click.Context, stream: str | None, chat: tuple[str, str] | No
     return found
 
 
-def _readable(entries: Iterable[Entry]) -> Iterator[Entry]:
+def _readable(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
     """`entries` without the bad ones, which are named on stderr."""
     for entry in entries:
         if isinstance(entry.event, BadLine):
@@ -160,7 +160,7 @@ def _readable(entries: Iterable[Entry]) -> Iterator[Entry]:
             yield entry
 
 
-def _printed(entry: Entry, *, raw: bool, positions: bool) -> bytes:
+def _printed(entry: LogEntry, *, raw: bool, positions: bool) -> bytes:
     if raw:
         line = entry.line.data or b""
         return printable(line.decode(errors="replace")).encode() if sys.stdout.isatty() else line

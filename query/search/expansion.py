@@ -8,7 +8,7 @@ from memlog.query.search.candidates import Candidate
 from memlog.query.window import WindowMessage, window_around
 
 
-class Around(msgspec.Struct, kw_only=True):
+class Surroundings(msgspec.Struct, kw_only=True):
     """What stands around a message, or around a passage of a document; what was found is part of it.
 
     messages: of a message: with its neighbours of the same session, oldest first; else empty.
@@ -39,7 +39,7 @@ def check_neighbours(neighbours: int) -> None:
         )
 
 
-def around(db: Connection, found: Candidate, neighbours: int) -> Around | None:
+def around(db: Connection, found: Candidate, neighbours: int) -> Surroundings | None:
     """What stands around a candidate, with up to `neighbours` on either side.
 
     None around what is given whole and has no neighbours: a memory, a summary, a file of memories.
@@ -51,13 +51,13 @@ def around(db: Connection, found: Candidate, neighbours: int) -> Around | None:
     return None
 
 
-def around_event(db: Connection, key: tuple[str, str], neighbours: int) -> Around | None:
+def around_event(db: Connection, key: tuple[str, str], neighbours: int) -> Surroundings | None:
     """What stands around the event (stream, id); None where it is no message."""
     messages = window_around(db, key, neighbours)
-    return Around(messages=messages) if messages else None
+    return Surroundings(messages=messages) if messages else None
 
 
-def _around_passage(db: Connection, chunk_no: int, neighbours: int) -> Around:
+def _around_passage(db: Connection, chunk_no: int, neighbours: int) -> Surroundings:
     # Cut from the document itself: passages overlap, and repeat the heads of what they are parts of.
     # Not by substr(), which ends at a NUL.
     content, start, end, start_line, end_line = db.execute(
@@ -66,4 +66,4 @@ def _around_passage(db: Connection, chunk_no: int, neighbours: int) -> Around:
         " WHERE f.chunk_no = ?1 AND c.chunk_index BETWEEN f.chunk_index - ?2 AND f.chunk_index + ?2",
         (chunk_no, neighbours),
     ).fetchone()
-    return Around(content=content[start:end], start_line=start_line, end_line=end_line)
+    return Surroundings(content=content[start:end], start_line=start_line, end_line=end_line)

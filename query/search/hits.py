@@ -8,8 +8,8 @@ import msgspec
 from memlog.projector.sqlite import Connection
 from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
 from memlog.query.search.candidates import Candidate, Owner
-from memlog.query.search.expansion import Around
-from memlog.query.search.fts_query import Question
+from memlog.query.search.expansion import Surroundings
+from memlog.query.search.fts_query import FtsQuery
 from memlog.query.search.snippet import snippet
 
 
@@ -85,7 +85,7 @@ class Hit(msgspec.Struct, kw_only=True):
     start_line: int | None = None
     end_line: int | None = None
     explain: dict[str, Evidence] | None = None
-    around: Around | None = None
+    around: Surroundings | None = None
 
 
 _EVENT = "e.id, e.stream, e.segment, e.offset, e.line"
@@ -109,7 +109,7 @@ _ROWS: dict[Owner, str] = {
 """Of each owner, by (stream, id): its event, and what it says."""
 
 
-def hit_of(db: Connection, found: Candidate, score: float, question: Question) -> Hit:
+def hit_of(db: Connection, found: Candidate, score: float, question: FtsQuery) -> Hit:
     """The hit of a candidate, with a snippet for a question; it does not say yet who found it.
 
     score: from 0 to 1.

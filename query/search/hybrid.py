@@ -16,11 +16,11 @@ from memlog.query.request import Reads, Request
 from memlog.query.search import candidates, fulltext, nearest
 from memlog.query.search.candidates import SCORE_DIGITS, Candidate, Ref, Scores
 from memlog.query.search.expansion import MAX_NEIGHBOURS, around
-from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS, Question, parse, raw
+from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS, FtsQuery, parse, raw
 from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
 from memlog.query.search.hits import Evidence, Hit, hit_of
 from memlog.query.search.neighbours import Neighbourhood, neighbourhood_of
-from memlog.query.search.priors import Said, passages_of, priors
+from memlog.query.search.priors import HasLikelihood, passages_of, priors
 from memlog.query.search.ranking import Ranking
 from memlog.query.search.vector_cache import HeldVectors
 
@@ -69,7 +69,7 @@ class Search(Request, frozen=True, dict=True):
     expand: Annotated[int, msgspec.Meta(ge=0, le=MAX_NEIGHBOURS)] = 0
 
     @cached_property
-    def question(self) -> Question:
+    def question(self) -> FtsQuery:
         """The text as the full text is asked it."""
         return raw(self.text) if self.is_raw else parse(self.text)
 
@@ -120,8 +120,8 @@ class _Pool:
         self.passages = passages_of(db, self._found.values())
 
     @property
-    def said(self) -> dict[Ref, Said]:
-        return dict[Ref, Said]([*self.near.messages.items(), *self.passages.items()])
+    def said(self) -> dict[Ref, HasLikelihood]:
+        return dict[Ref, HasLikelihood]([*self.near.messages.items(), *self.passages.items()])
 
     def candidate(self, ref: Ref) -> Candidate:
         if isinstance(ref, int) and ref not in self._found:
