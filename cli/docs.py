@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from memlog import Document, DocumentFile, DocumentFolder, DocumentText, Source
 from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.error_handler import IO_FAILED
 from memlog.cli.open_store import open_store
@@ -15,8 +16,6 @@ from memlog.cli.param_types import PATH, TEXT
 from memlog.cli.progress import progress_line
 from memlog.cli.standard_streams import reader_may_go
 from memlog.eventlog.errors import NotFound
-from memlog.query.document_tree import DocumentFile, DocumentFolder
-from memlog.query.documents import Document, DocumentText, Source
 from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents.extracts import EXTRA
 from memlog.service.documents.facade import unknown_source

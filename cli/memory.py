@@ -18,9 +18,7 @@ from memlog.service.memories.save import save as save_memory
 
 if TYPE_CHECKING:
     # Not for `save`, which starts fast.
-    from memlog.eventlog.writer import Position
-    from memlog.query.memories import Memory
-    from memlog.query.provenance import StoredEvent
+    from memlog import Memory, Position, StoredEvent
 
 _COLUMNS = (
     "salience",

@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
+from memlog import Surroundings, WindowMessage
 from memlog.cli.output import dim, minute, one_line, printable
 from memlog.cli.param_types import count
-from memlog.query.search.expansion import MAX_NEIGHBOURS, Surroundings
+from memlog.query.search.expansion import MAX_NEIGHBOURS
 from memlog.query.speakers import speaker
-from memlog.query.window import WindowMessage
 
 
 def window_options(command: Callable[..., Any]) -> Callable[..., Any]:

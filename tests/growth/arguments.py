@@ -58,6 +58,7 @@ LEFT_OUT: dict[str, str] = {
     "cli.settings.setting_option": "names of memlog's own settings",
     "cli.turns.lines_around": "prints rows that `set_in` and `one_line` shaped",
     "eventlog.acknowledgements.compared": "compares the hash of an event",
+    "eventlog.append_lines.*": "hands lines to `Log.draft`, which is called by itself",
     "cli.lazy_commands.LazyCommands.*": "looks a name up; an unknown one goes to `no_such_command`",
     "eventlog.strict_json.check_members": "a line and its members, which `eventlog.decode` read",
     "eventlog.verify.*": "walks the log by names of streams; its lines are read by `eventlog.decode.decode`",
