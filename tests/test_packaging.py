@@ -150,7 +150,6 @@ def test_no_module_imports_itself_by_way_of_others():
 
 
 BEING_SPLIT = {
-    "memlog.eventlog.events",
     "memlog.eventlog.writer",
     "memlog.projector.lifecycle",
     "memlog.service.memories.near_duplicates",
