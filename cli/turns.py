@@ -8,8 +8,8 @@ import click
 from memlog import Surroundings, WindowMessage
 from memlog.cli.output import dim, minute, one_line, printable
 from memlog.cli.param_types import count
-from memlog.query.search.expansion import MAX_NEIGHBOURS
 from memlog.query.speakers import speaker
+from memlog.query.surroundings import MAX_NEIGHBOURS
 
 
 def window_options(command: Callable[..., Any]) -> Callable[..., Any]:

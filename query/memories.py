@@ -11,10 +11,10 @@ from memlog.eventlog.events import MemoryKind
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query import ids
+from memlog.query.event_index import LinePosition
 from memlog.query.filters import of_categories
 from memlog.query.provenance import EVENT_COLUMNS, StoredEvent, event_at
 from memlog.query.relevance import age_in_days, freshness, relevance
-from memlog.query.search.hits import LinePosition
 
 
 class Memory(msgspec.Struct, kw_only=True):

@@ -12,8 +12,8 @@ from memlog.eventlog.segment import line_at
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place
 from memlog.projector.sqlite import Connection
-from memlog.query.search.expansion import Surroundings, around_event
-from memlog.query.search.hits import LinePosition
+from memlog.query.event_index import LinePosition
+from memlog.query.surroundings import Surroundings, around_event
 
 
 class StoredEvent(msgspec.Struct, omit_defaults=True):

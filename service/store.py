@@ -25,11 +25,11 @@ from memlog.query import provenance
 from memlog.query.filters import Filters
 from memlog.query.provenance import QuarantinedLine, StoredEvent
 from memlog.query.request import ids
-from memlog.query.search.expansion import check_neighbours
 from memlog.query.search.hybrid import Mode, Search, SearchResult, search
 from memlog.query.search.ranking import Ranking
 from memlog.query.sessions import Session, SessionContent, session_content, sessions
 from memlog.query.summaries import Summary, summaries
+from memlog.query.surroundings import check_neighbours
 from memlog.query.window import Window, window
 from memlog.service.known_ids import KnownIds
 from memlog.service.local_model import LocalModel

@@ -106,7 +106,7 @@ BEING_MOVED = {
     ("memlog.cli.seal", "memlog.eventlog.seals.format"),
     ("memlog.cli.seal", "memlog.eventlog.store_folder"),
     ("memlog.cli.seal", "memlog.eventlog.watermarks"),
-    ("memlog.cli.turns", "memlog.query.search.expansion"),
+    ("memlog.cli.turns", "memlog.query.surroundings"),
     ("memlog.cli.turns", "memlog.query.speakers"),
 }
 """Imports of commands that get their options from requests; to be empty."""

@@ -47,18 +47,19 @@ from memlog.query.core_memory import CoreMemory as CoreMemory
 from memlog.query.daily_events import DailyEvent as DailyEvent
 from memlog.query.document_tree import DocumentFile as DocumentFile, DocumentFolder as DocumentFolder
 from memlog.query.documents import Document as Document, DocumentText as DocumentText, Source as Source
+from memlog.query.event_index import LinePosition as LinePosition
 from memlog.query.facts.answers import FactAnswer as FactAnswer, Route as Route
 from memlog.query.facts.current import Fact as Fact
 from memlog.query.filters import Filters as Filters
 from memlog.query.gate.rules import Gate as Gate, should_retrieve as should_retrieve
 from memlog.query.memories import Memory as Memory
 from memlog.query.provenance import QuarantinedLine as QuarantinedLine, StoredEvent as StoredEvent
-from memlog.query.search.expansion import Surroundings as Surroundings
-from memlog.query.search.hits import Evidence as Evidence, Hit as Hit, LinePosition as LinePosition
+from memlog.query.search.hits import Evidence as Evidence, Hit as Hit
 from memlog.query.search.hybrid import SearchResult as SearchResult
 from memlog.query.search.ranking import Ranking as Ranking
 from memlog.query.sessions import Session as Session, SessionContent as SessionContent
 from memlog.query.summaries import Summary as Summary
+from memlog.query.surroundings import Surroundings as Surroundings
 from memlog.query.window import Window as Window, WindowMessage as WindowMessage
 from memlog.service.async_store import (
     AsyncCore as AsyncCore,

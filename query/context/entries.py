@@ -12,8 +12,9 @@ from memlog.eventlog.chat import Chat
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query import core_memory, memories
+from memlog.query.event_index import LinePosition
 from memlog.query.facts.current import Topic
-from memlog.query.search.hits import Hit, LinePosition
+from memlog.query.search.hits import Hit
 from memlog.query.summaries import Summary
 from memlog.query.window import WindowMessage
 

@@ -6,24 +6,12 @@ from typing import Any
 import msgspec
 
 from memlog.projector.sqlite import Connection
+from memlog.query.event_index import LinePosition
 from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
 from memlog.query.search.candidates import Candidate, Owner
-from memlog.query.search.expansion import Surroundings
 from memlog.query.search.fts_query import FtsQuery
 from memlog.query.search.snippet import snippet
-
-
-class LinePosition(msgspec.Struct, frozen=True):
-    """Where an event's line is: `line` counts from 1, `offset` is its first byte."""
-
-    stream: str
-    segment: str
-    offset: int
-    line: int
-
-    def __str__(self) -> str:
-        """For people: `memory/2026-02-24.jsonl:12`."""
-        return f"{self.stream}/{self.segment}:{self.line}"
+from memlog.query.surroundings import Surroundings
 
 
 class Evidence(msgspec.Struct, frozen=True):

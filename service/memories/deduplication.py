@@ -21,8 +21,8 @@ from memlog.eventlog.events import Event, MemoryAccessed, MemorySaved, MemoryUpd
 from memlog.eventlog.secrets import masked
 from memlog.projector.sqlite import Connection
 from memlog.query import provenance
-from memlog.query.duplicate_candidates import ExistingMemory, likely_memories, standing
 from memlog.query.provenance import StoredEvent
+from memlog.query.search.duplicate_candidates import ExistingMemory, likely_memories, standing
 from memlog.service.memories.near_duplicates import LONGEST, Text, says_all, similarity
 from memlog.service.memories.save import ALREADY_KNOWN, SAVED, Append, SaveReport, checked, merged_into, save
 from memlog.service.read_model import Deciding

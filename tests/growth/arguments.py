@@ -148,7 +148,7 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "projector.text.stemming.stems": lambda world: {"latin": ("finnish",)},
     "query.context.invisible.shown": lambda world: {"escape": json_escape},
     "query.facts.ordinals.ordinal_at": lambda world: {"place": 0},
-    "query.duplicate_candidates.likely_memories": lambda world: {"lengths": (1, 10_000)},
+    "query.search.duplicate_candidates.likely_memories": lambda world: {"lengths": (1, 10_000)},
     "query.search.priors.priors": lambda world: {"said": {}},
     "query.search.snippet.snippet": lambda world: {"marks": world.marks},
     "service.documents.extracts.extracted": lambda world: {"filetype": "html"},

@@ -1,10 +1,9 @@
-"""What stands around a hit: the messages beside a message, the passages beside a document's."""
+"""The surroundings of a hit: the messages beside a message, the passages beside a document's."""
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection
-from memlog.query.search.candidates import Candidate
 from memlog.query.window import WindowMessage, window_around
 
 
@@ -39,25 +38,14 @@ def check_neighbours(neighbours: int) -> None:
         )
 
 
-def around(db: Connection, found: Candidate, neighbours: int) -> Surroundings | None:
-    """What stands around a candidate, with up to `neighbours` on either side.
-
-    None around what is given whole and has no neighbours: a memory, a summary, a file of memories.
-    """
-    if found.kind == "message":
-        return around_event(db, found.key, neighbours)
-    if found.kind == "document" and found.chunk_no is not None:
-        return _around_passage(db, found.chunk_no, neighbours)
-    return None
-
-
 def around_event(db: Connection, key: tuple[str, str], neighbours: int) -> Surroundings | None:
     """What stands around the event (stream, id); None where it is no message."""
     messages = window_around(db, key, neighbours)
     return Surroundings(messages=messages) if messages else None
 
 
-def _around_passage(db: Connection, chunk_no: int, neighbours: int) -> Surroundings:
+def around_passage(db: Connection, chunk_no: int, neighbours: int) -> Surroundings:
+    """The text around a passage of a document, from its first neighbour to the last."""
     # Cut from the document itself: passages overlap, and repeat the heads of what they are parts of.
     # Not by substr(), which ends at a NUL.
     content, start, end, start_line, end_line = db.execute(
