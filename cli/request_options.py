@@ -7,11 +7,11 @@ from typing import Any, TypeVar, get_origin
 import click
 import msgspec
 
-from memlog.cli.param_types import CHAT, DAY, JSON_OBJECT, PATH, STDIN, TEXT, TIME, Category, Number
+from memlog.cli.param_types import CHAT, DAY, JSON_OBJECT, PATH, STDIN, TEXT, TIME, CategoryType, Number
 from memlog.cli.settings import BY_NAME, SettingOption, Settings
 from memlog.cli.stdin import stdin_text
 from memlog.eventlog.errors import BadInput
-from memlog.query.request import Field, Request, description_of, fields_of
+from memlog.service.requests import Field, Request, description_of, fields_of
 
 R = TypeVar("R", bound=Request)
 
@@ -223,7 +223,7 @@ def type_of(field: Field) -> click.ParamType[Any]:
     """What a command reads a field's value as, or that of each member of its list."""
     if field.choices:
         is_category = field.reads is not None and field.reads.form == "category"
-        return Category([*field.choices]) if is_category else click.Choice(field.choices)
+        return CategoryType([*field.choices]) if is_category else click.Choice(field.choices)
     if field.reads is not None and field.reads.form in _FORMS:
         return _FORMS[field.reads.form]
     if get_origin(field.member) is dict:

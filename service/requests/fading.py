@@ -6,7 +6,7 @@ from typing import Annotated
 from memlog.eventlog.categories import CATEGORIES, known_category
 from memlog.eventlog.errors import BadInput
 from memlog.query.request import Local, Reads, Request, Unit
-from memlog.service.memories.fading import ARCHIVE_THRESHOLD, PRUNED, Pruned
+from memlog.service.memories.fading import ARCHIVE_THRESHOLD, PRUNED, PruneReport
 
 
 def _rates(given: Mapping[str, float]) -> Mapping[str, float]:
@@ -59,5 +59,5 @@ class PruneMemories(Request, frozen=True, kw_only=True):
     ] = PRUNED
     threshold: Annotated[Unit, "The relevance up to which a memory is archived."] = ARCHIVE_THRESHOLD
     confirm: Annotated[
-        Callable[[Pruned], bool], Local(), "Called with what would be archived; False stops."
+        Callable[[PruneReport], bool], Local(), "Called with what would be archived; False stops."
     ] = lambda _: True
