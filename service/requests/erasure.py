@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
-from memlog.query.request import ChatField, Local, Request, Text
+from memlog.query.request import ChatField, Local, OfText, Request
 
 if TYPE_CHECKING:
     from memlog.projector.catchup import Progress
@@ -78,7 +78,7 @@ class Scrub(Request, frozen=True, kw_only=True):
     progress: Annotated[Progress | None, Local(), "Called as work goes on."] = None
 
 
-class Prove(Text, frozen=True):
+class Prove(OfText, frozen=True):
     """Search every byte of the store for `text`, and list its places.
 
     Raises:
