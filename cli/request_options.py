@@ -18,6 +18,12 @@ R = TypeVar("R", bound=Request)
 _FORMS: dict[str, click.ParamType[Any]] = {"chat": CHAT, "day": DAY, "path": PATH, "time": TIME}
 
 
+class RequestCommand(click.Command):
+    """A command that makes a request, and prints the answer to it."""
+
+    request: type[Request]
+
+
 def request_command(
     request: type[R],
     *,
@@ -58,12 +64,13 @@ def request_command(
             return function(ctx, asked, **given)
 
         own = reversed(getattr(function, "__click_params__", []))
-        command = click.Command(
+        command = RequestCommand(
             name or function.__name__.rstrip("_").replace("_", "-"),
             callback=callback,
             params=[*spelling.parameters(), *own],
             help=f"{spelling.help()}\n{adds}".rstrip(),
         )
+        command.request = request
         if group is not None:
             group.add_command(command)
         return command

@@ -244,11 +244,10 @@ def description_of(request: type[Request]) -> str:
 
 def _schema_of_field(field: Field) -> dict[str, Any]:
     schema = schema_of(field.request) if field.request else msgspec.json.schema(field.wire)
+    value = schema["items"] if field.is_list else schema
+    limits = {"enum": [*field.choices] or None, "minimum": field.least, "maximum": field.most}
+    value |= {name: limit for name, limit in limits.items() if limit is not None}
     schema |= {"description": field.description} if field.description else {}
-    schema |= {"enum": [*field.choices]} if field.choices and not field.is_list else {}
-    bounds = {"minimum": field.least, "maximum": field.most}
-    if not field.is_list:
-        schema |= {name: bound for name, bound in bounds.items() if bound is not None}
     if field.default not in (None, msgspec.NODEFAULT) and not field.request:
         schema["default"] = msgspec.to_builtins(field.default, order="deterministic")
     return schema
