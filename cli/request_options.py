@@ -26,6 +26,7 @@ def request_command(
     arguments: Collection[str] = (),
     joined: str | None = None,
     or_stdin: bool = False,
+    may_be_blank: bool = False,
     names: Mapping[str, str] | None = None,
     settings: Mapping[str, str] | None = None,
     types: Mapping[str, click.ParamType[Any]] | None = None,
@@ -38,7 +39,7 @@ def request_command(
     group: to which the command is added. name: the function's where not given.
     arguments: fields that are arguments, in this order; the other fields are options.
     joined: the argument whose words are joined, so that a text needs no quotes; `-` reads it from stdin.
-    or_stdin: whether the joined argument is read from stdin where it is left out.
+    or_stdin: whether the joined argument is read from stdin where it is left out. may_be_blank: whether it may.
     names: declarations of options, such as `--raw`, that are not the names of their fields.
     settings: the settings that fields take their defaults from.
     types: how values are read of which the command takes other forms than Python callers give.
@@ -47,7 +48,15 @@ def request_command(
 
     def made(function: Callable[..., Any]) -> click.Command:
         spelling = _Spelling(
-            request, arguments, joined, or_stdin, names or {}, settings or {}, types or {}, without
+            request,
+            arguments,
+            joined,
+            or_stdin,
+            may_be_blank,
+            names or {},
+            settings or {},
+            types or {},
+            without,
         )
 
         def callback(**given: Any) -> Any:  # noqa: ANN401
@@ -78,6 +87,7 @@ class _Spelling:
         arguments: Collection[str],
         joined: str | None,
         or_stdin: bool,
+        may_be_blank: bool,
         names: Mapping[str, str],
         settings: Mapping[str, str],
         types: Mapping[str, click.ParamType[Any]],
@@ -87,6 +97,7 @@ class _Spelling:
         self._arguments = [*arguments, *([joined] if joined else [])]
         self._joined = joined
         self._or_stdin = or_stdin
+        self._may_be_blank = may_be_blank
         self._names = names
         self._settings = settings
         self._types = types
@@ -137,7 +148,7 @@ class _Spelling:
 
     def _text(self, words: Sequence[str]) -> str:
         text = stdin_text() if words in ((), ("-",)) else " ".join(words)
-        if not text.strip():
+        if not (self._may_be_blank or text.strip()):
             raise click.BadParameter("it is empty", param_hint=self._metavar(str(self._joined)))
         return text
 
