@@ -10,7 +10,7 @@ from memlog.service.maintenance.doctor import is_well
 from memlog.service.requests.maintenance import Examine
 
 
-@request_command(Examine)
+@request_command(Examine, adds="Exit 1 where there is a problem. `verify` reads every byte of the log.")
 @format_options
 def doctor(ctx: click.Context, asked: Examine) -> int:
     """Print the findings."""

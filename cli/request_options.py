@@ -31,6 +31,7 @@ def request_command(
     settings: Mapping[str, str] | None = None,
     types: Mapping[str, click.ParamType[Any]] | None = None,
     without: Collection[str] = (),
+    adds: str = "",
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """The decorator that makes a command of a function of the context and a request.
 
@@ -44,6 +45,7 @@ def request_command(
     settings: the settings that fields take their defaults from.
     types: how values are read of which the command takes other forms than Python callers give.
     without: fields that the command does not take.
+    adds: what the help says beside the description of the request, such as exit codes.
     """
 
     def made(function: Callable[..., Any]) -> click.Command:
@@ -69,7 +71,7 @@ def request_command(
             name or function.__name__.rstrip("_").replace("_", "-"),
             callback=callback,
             params=[*spelling.parameters(), *own],
-            help=spelling.help(),
+            help=f"{spelling.help()}\n{adds}".rstrip(),
         )
         if group is not None:
             group.add_command(command)
@@ -126,10 +128,7 @@ class _Spelling:
         Raises:
             UsageError: the values do not make a request.
         """
-        try:
-            return self._built(self._request, ctx, given)
-        except BadInput as error:
-            raise click.UsageError(f"{error.message}; {error.hint}", ctx) from error
+        return self._built(self._request, ctx, given)
 
     def _built(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
         values: dict[str, Any] = {}
@@ -144,7 +143,10 @@ class _Spelling:
                     values[field.name] = self._text(value)
                 elif value is not None and value != ():
                     values[field.name] = value
-        return request(**values)
+        try:
+            return request(**values)
+        except BadInput as error:
+            raise click.UsageError(f"{error.message}: {error.hint}", ctx) from error
 
     def _text(self, words: Sequence[str]) -> str:
         text = stdin_text() if words in ((), ("-",)) else " ".join(words)

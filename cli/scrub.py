@@ -18,7 +18,11 @@ from memlog.service.erasure.scrub import Scrubbed
 from memlog.service.requests.erasure import Scrub
 
 
-@request_command(Scrub)
+@request_command(
+    Scrub,
+    adds="It cannot reach backups, snapshots, git's history and other copies, nor what the disk itself keeps"
+    " of blocks that were given back or written elsewhere.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option(
     "--prove",

@@ -13,7 +13,11 @@ from memlog.service.maintenance.seal import seal as seal_log
 from memlog.service.requests.maintenance import Seal
 
 
-@request_command(Seal)
+@request_command(
+    Seal,
+    adds="Exit 3 where a sealed segment is gone or shorter, or where bytes that were read of one without a"
+    " seal are gone or changed, until they are put back or the loss is accepted.",
+)
 @json_option
 def seal(ctx: click.Context, asked: Seal, *, as_json: bool) -> int:
     """Seal segments, and print the seals and losses."""

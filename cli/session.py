@@ -13,7 +13,9 @@ def session() -> None:
     """Read a conversation as it was said."""
 
 
-@request_command(ReadSession, group=session, arguments=["chat"])
+@request_command(
+    ReadSession, group=session, arguments=["chat"], adds="On a terminal control characters are escaped."
+)
 @json_option
 def content(ctx: click.Context, asked: ReadSession, *, as_json: bool) -> None:
     """Print a session; on a terminal control characters are escaped."""

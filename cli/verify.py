@@ -14,7 +14,11 @@ from memlog.projector.verify import Verification
 from memlog.service.requests.maintenance import Verify
 
 
-@request_command(Verify)
+@request_command(
+    Verify,
+    adds="Exit 1 where the read model differs, where a line was changed after it was written, or where the"
+    " cache is damaged; exit 3 where a seal is broken or missing, or a sealed segment is unlike its seal.",
+)
 @click.option(
     "--strict",
     is_flag=True,

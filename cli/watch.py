@@ -19,7 +19,11 @@ from memlog.service.requests.maintenance import Watch
 from memlog.service.watching.worker import WatchStep
 
 
-@request_command(Watch)
+@request_command(
+    Watch,
+    adds="Ends with 0 on SIGTERM, with 130 on Ctrl-C; the next watch goes on from there. With --json, each"
+    ' step is a line: {"projected","embedded","indexed","removed","pending","ms"}.',
+)
 @json_option
 def watch(ctx: click.Context, asked: Watch, *, as_json: bool) -> None:
     """Watch, and show each step."""

@@ -156,7 +156,7 @@ def _only_one_segment(store: Store) -> None:
 
 def _after_a_projection(damage: Callable[[Store], object]) -> Callable[[Store], None]:
     def plant(store: Store) -> None:
-        store.maintenance.project()
+        store.project()
         damage(store)
 
     return plant
@@ -180,7 +180,7 @@ def _of_another_copy(damage: Callable[[Store, Store], object]) -> Callable[[Stor
 
 
 def _cut_once_it_was_read(other: Store, store: Store) -> None:
-    store.maintenance.project()
+    store.project()
     other.lines(other.open, lambda lines: lines[:2])
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Meta
 from msgspec.structs import replace
 
 from memlog.eventlog.chat import Chat
@@ -56,7 +55,7 @@ class BuildContext(Text, frozen=True, kw_only=True):
             " facts and memories of it or of no chat."
         ),
     ] = None
-    max_tokens: Annotated[int, Meta(ge=0), "Of all that is printed; never more."] = 4000
+    max_tokens: Annotated[Count, "Tokens of all that is printed, at most."] = 4000
     counter: Annotated[
         Counter,
         (

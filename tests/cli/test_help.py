@@ -138,7 +138,7 @@ def test_help_describes_the_values_of_options(described: dict[str, Any]) -> None
     (store,) = [each for each in commands["memlog"]["options"] if each["names"] == ["--store"]]
     assert (store["type"], store["env"]) == ("path", "MEMLOG_STORE")
     (text,) = commands["memlog query"]["arguments"]
-    assert (text["name"], text["required"], text["multiple"]) == ("TEXT", True, False)
+    assert (text["name"], text["required"], text["multiple"]) == ("TEXT...", True, True)
 
 
 def test_the_exit_codes_are_those_of_the_page(described: dict[str, Any]) -> None:

@@ -343,7 +343,7 @@ def lose_at_random_places(store: Path, places: int, random: Random) -> None:
             left = path.read_bytes().split(b"\n") if path.exists() else []
             whole = set(kept[path].split(b"\n"))
             messages = (
-                opened.conversations.window("x", path.parent.name[2:]).messages
+                opened.conversations.window(("x", path.parent.name[2:])).messages
                 if whole & set(left) - {b""}
                 else []
             )

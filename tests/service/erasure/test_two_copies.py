@@ -115,7 +115,7 @@ def copies(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Copy, Copy]:
     send(b, a)
     for copy in (a, b):
         assert copy.verified().ok
-    assert a.maintenance.digest() == b.maintenance.digest()
+    assert a.digest() == b.digest()
     return a, b
 
 
@@ -124,9 +124,9 @@ def test_a_scrub_overwrites_what_another_writer_has_written(copies: tuple[Copy, 
     hashes = b.hashes()
     foreign = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in b.foreign()}
     sealed = read_seals(b.log).standing
-    b.erasure.forget()
+    b.forget()
     assert b.found()
-    assert b.erasure.scrub() == 6
+    assert b.scrub() == 6
     assert b.found() == []
     assert PERSON.encode() not in b.everything()
     assert b"tea with a" in b.everything()
@@ -147,11 +147,11 @@ def test_a_scrub_overwrites_what_another_writer_has_written(copies: tuple[Copy, 
 
 def test_two_copies_that_both_scrub_end_with_equal_segments(copies: tuple[Copy, Copy]) -> None:
     a, b = copies
-    b.erasure.forget()
-    b.erasure.scrub()
+    b.forget()
+    b.scrub()
     send(b, a)
     assert a.verified().ok
-    assert a.erasure.scrub() > 0
+    assert a.scrub() > 0
     assert PERSON.encode() not in a.everything()
     for source, target in ((a, b), (b, a), (a, b)):
         send(source, target)
@@ -160,7 +160,7 @@ def test_two_copies_that_both_scrub_end_with_equal_segments(copies: tuple[Copy, 
     for copy in copies:
         verified = copy.verified()
         assert (verified.ok, verified.tampered, verified.problems, copy.found()) == (True, [], [], [])
-    assert a.maintenance.digest() == b.maintenance.digest()
+    assert a.digest() == b.digest()
 
 
 def segments(copy: Copy) -> dict[Path, bytes]:
@@ -173,8 +173,8 @@ def test_what_comes_back_with_a_longer_file_is_erased_by_the_next_scrub(tmp_path
     a.append()
     shutil.copytree(a.store, b.store, copy_function=shutil.copy2)
     b.append()
-    b.erasure.forget()
-    b.erasure.scrub()
+    b.forget()
+    b.scrub()
     with memlog.open(a.store) as opened:
         opened.append([said("the kettle is on"), memlog.MemorySaved(content="a kettle")])
     send(a, b)
@@ -186,6 +186,6 @@ def test_what_comes_back_with_a_longer_file_is_erased_by_the_next_scrub(tmp_path
             "tea with b",
             "the kettle is on",
         ]
-    b.erasure.scrub()
+    b.scrub()
     assert PERSON.encode() not in b.everything()
     assert b.verified().tampered == []
