@@ -10,11 +10,12 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from memlog.eventlog.errors import BadInput, EmbeddingError
+from memlog.eventlog.fields import Reads
 from memlog.projector.embedding.models import Embedder, can_read
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction, why_no_vectors
 from memlog.query.filters import Filters
-from memlog.query.request import ChatField, Reads, Synced, Text, Unit
+from memlog.query.request import ChatField, Synced, Text, Unit
 from memlog.query.search import candidates, fulltext, nearest
 from memlog.query.search.candidates import SCORE_DIGITS, Candidate, Ref, Scores
 from memlog.query.search.expansion import MAX_NEIGHBOURS, around

@@ -8,7 +8,8 @@ from msgspec import Meta
 from memlog.eventlog.categories import CATEGORIES, known_category
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryKind
-from memlog.query.request import Reads, Request, Unit
+from memlog.eventlog.fields import Reads
+from memlog.query.request import Request, Unit
 from memlog.service.requests.scope import EventId, EventTime, OfAnyChat, Scoped, ScopeField
 
 CategoryField = Annotated[str, Reads(known_category, "category", choices=tuple(CATEGORIES))]

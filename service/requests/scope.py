@@ -7,7 +7,8 @@ import msgspec
 
 from memlog.eventlog.chat import Chat, ChatName
 from memlog.eventlog.events import Change
-from memlog.query.request import Reads, Request, written_time
+from memlog.eventlog.fields import Reads
+from memlog.query.request import Request, written_time
 
 E = TypeVar("E", bound=Change)
 
