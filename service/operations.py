@@ -7,7 +7,7 @@ One request declares what an operation takes. Type checkers derive the signature
 import inspect
 from collections.abc import Callable
 from types import MethodType
-from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Field, fields_of
@@ -17,25 +17,24 @@ P = ParamSpec("P")
 S = TypeVar("S")
 Q = TypeVar("Q", bound=Request)
 T = TypeVar("T")
+Q_contra = TypeVar("Q_contra", bound=Request, contravariant=True)
+T_co = TypeVar("T_co", covariant=True)
 
 
-class BoundOperation(Generic[P, Q, T]):
+class BoundOperation(Protocol[P, Q_contra, T_co]):
     """How type checkers see an operation of an object: it takes the request, or the request's fields."""
 
     @overload
-    def __call__(self, request: Q, /) -> T: ...
+    def __call__(self, request: Q_contra, /) -> T_co: ...
     @overload
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T: ...
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        """Never called: see `Operation.__get__`."""
-        raise NotImplementedError
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co: ...
 
 
 class _Doc:
     """The docstring of an operation, put together when somebody reads it."""
 
-    def __get__(self, operation: "Operation[Any, Any, Any, Any] | None", _: type) -> str | None:
-        return None if operation is None else operation.documentation()
+    def __get__(self, operation: "Operation[Any, Any, Any, Any] | None", _: type) -> str:
+        return "A method of `operation`." if operation is None else operation.documentation()
 
 
 class Operation(Generic[S, P, Q, T]):
