@@ -10,7 +10,7 @@ from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, print_json, printable
 from memlog.cli.request_options import request_command
 from memlog.eventlog.errors import NotFound
-from memlog.service.core.facade import Imported
+from memlog.service.core.facade import CoreImportReport
 from memlog.service.requests.core import DeleteCoreValue, GetCoreMemory, ImportCoreMemory, SetCoreValue
 
 
@@ -91,7 +91,7 @@ def import_(ctx: click.Context, asked: ImportCoreMemory) -> None:
     print_answer(ctx, answer)
 
 
-def _notes(done: Imported) -> Iterator[str]:
+def _notes(done: CoreImportReport) -> Iterator[str]:
     if not (done.set or done.deleted):
         yield "already imported" if done.kept else "the file says nothing"
     if done.other:

@@ -2,12 +2,12 @@
 
 import click
 
+from memlog import DailyEvent
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, minute, print_json
 from memlog.cli.param_types import STDIN
 from memlog.cli.request_options import request_command
-from memlog.query.daily_events import DailyEvent
 from memlog.service.requests.daily import CompressDailyEvents, ListDailyEvents, RecordDailyEvent
 
 _COLUMNS = ("day", "channel", "sender", "tokens", "compressed", "id", "summary")

@@ -9,7 +9,7 @@ import msgspec
 from memlog.cli.field_options import option_of
 from memlog.cli.param_types import CHAT, TEXT
 from memlog.eventlog.events import Change, Event, tag_of
-from memlog.eventlog.fields import Field, fields_of
+from memlog.eventlog.struct_fields import Field, fields_of
 
 _ENVELOPE = Change.__struct_fields__
 _OF_FORGET = ("target_ids",)

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from memlog import Fact, FactAnswer, Route
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, minute, one_line, print_json, printable
 from memlog.cli.request_options import request_command
-from memlog.query.facts.answers import FactAnswer, Route
-from memlog.query.facts.current import Fact
 from memlog.service.requests.facts import ExtractFacts, GetFact, ListFacts, RemoveFact, SetFact
 
 

@@ -1,12 +1,12 @@
-"""Options of commands from fields of requests and events (`memlog.eventlog.fields`)."""
+"""Options of commands from fields of requests and events (`memlog.eventlog.struct_fields`)."""
 
 from typing import Any, get_origin
 
 import click
 import msgspec
 
-from memlog.cli.param_types import CHAT, DAY, JSON_OBJECT, PATH, TEXT, TIME, Category, Number
-from memlog.eventlog.fields import Field
+from memlog.cli.param_types import CHAT, DAY, JSON_OBJECT, PATH, TEXT, TIME, CategoryType, Number
+from memlog.eventlog.struct_fields import Field
 
 _FORMS: dict[str, click.ParamType[Any]] = {"chat": CHAT, "day": DAY, "path": PATH, "time": TIME}
 
@@ -48,7 +48,7 @@ def type_of(field: Field) -> click.ParamType[Any]:
     """What a command reads a field's value as, or that of each member of its list."""
     if field.choices:
         is_category = field.reads is not None and field.reads.form == "category"
-        return Category([*field.choices]) if is_category else click.Choice(field.choices)
+        return CategoryType([*field.choices]) if is_category else click.Choice(field.choices)
     if field.reads is not None and field.reads.form in _FORMS:
         return _FORMS[field.reads.form]
     if get_origin(field.member) is dict:

@@ -11,7 +11,7 @@ from memlog.cli.confirm import agrees, check_can_ask, counted
 from memlog.cli.open_store import open_store
 from memlog.cli.output import one_line
 from memlog.cli.request_options import request_command
-from memlog.service.erasure.forget import DoomedLine, Forgotten
+from memlog.service.erasure.forget import DoomedLine, ForgetReport
 from memlog.service.requests.erasure import Forget
 
 _COLUMNS = ("position", "id", "type", "words")
@@ -26,7 +26,7 @@ def forget(ctx: click.Context, asked: Forget, *, dry_run: bool, yes: bool) -> No
     if not dry_run:
         check_can_ask(ctx, is_yes=yes)
 
-    def confirm(found: Forgotten) -> bool:
+    def confirm(found: ForgetReport) -> bool:
         if dry_run or yes or not found.lines:
             return not dry_run
         for line in found.lines:
@@ -38,7 +38,7 @@ def forget(ctx: click.Context, asked: Forget, *, dry_run: bool, yes: bool) -> No
     print_answer(ctx, _answer(done, dry_run=dry_run))
 
 
-def _answer(done: Forgotten, *, dry_run: bool) -> Answer:
+def _answer(done: ForgetReport, *, dry_run: bool) -> Answer:
     document = msgspec.structs.asdict(done) | {"dry_run": dry_run}
     return Answer(
         document=document,
@@ -48,7 +48,7 @@ def _answer(done: Forgotten, *, dry_run: bool) -> Answer:
     )
 
 
-def _notes(done: Forgotten, *, dry_run: bool) -> Iterator[str]:
+def _notes(done: ForgetReport, *, dry_run: bool) -> Iterator[str]:
     if not done.lines:
         yield "nothing to forget" + (": it was forgotten before" if done.already else "")
     elif dry_run:

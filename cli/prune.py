@@ -6,12 +6,12 @@ import click
 import msgspec
 from msgspec.structs import replace
 
+from memlog import Memory
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.confirm import counted
 from memlog.cli.open_store import open_store
 from memlog.cli.request_options import request_command
-from memlog.query.memories import Memory
-from memlog.service.memories.fading import Pruned
+from memlog.service.memories.fading import PruneReport
 from memlog.service.requests.fading import PruneMemories
 
 _COLUMNS = ("relevance", "salience", "freshness", "importance", "age", "category", "id", "title")
@@ -51,7 +51,7 @@ def _row(memory: Memory) -> tuple[object, ...]:
     )
 
 
-def _notes(done: Pruned, *, dry_run: bool) -> Iterator[str]:
+def _notes(done: PruneReport, *, dry_run: bool) -> Iterator[str]:
     if not done.memories:
         yield "nothing has faded so far"
     elif dry_run:

@@ -4,17 +4,15 @@ from typing import Any
 
 import click
 
+from memlog import Evidence, Hit, Search, SearchResult
 from memlog.cli.answer import Answer, Table, format_options, print_answer, silence
 from memlog.cli.open_store import open_store
 from memlog.cli.output import bold, dim, minute, one_line
 from memlog.cli.request_options import request_command
 from memlog.cli.turns import lines_around, set_in
-from memlog.query.filters import Kind
-from memlog.query.search.hits import Evidence, Hit
-from memlog.query.search.hybrid import Search, SearchResult
 from memlog.query.speakers import speaker
 
-_KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documents": "document"}
+_KINDS = {"messages": "message", "memories": "memory", "documents": "document"}
 
 
 class _Kinds(click.Choice):  # type: ignore[type-arg] # generic from click 8.4 on

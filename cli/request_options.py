@@ -12,8 +12,7 @@ from memlog.cli.param_types import STDIN
 from memlog.cli.settings import BY_NAME, SettingOption, Settings
 from memlog.cli.stdin import stdin_text
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import Field, fields_of
-from memlog.query.request import Request, description_of
+from memlog.service.requests import Field, Request, description_of, fields_of
 
 R = TypeVar("R", bound=Request)
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, note, print_json
-from memlog.cli.progress import Line, line_on_a_terminal
+from memlog.cli.progress import ProgressLine, line_on_a_terminal
 from memlog.cli.request_options import request_command
 from memlog.cli.stored_events import STORED
 from memlog.service.requests.maintenance import Watch
@@ -28,16 +28,16 @@ from memlog.service.watching.worker import WatchStep
 def watch(ctx: click.Context, asked: Watch, *, as_json: bool) -> None:
     """Watch, and show each step."""
     with line_on_a_terminal() as line:
-        shown = _Shown(line, as_json=as_json, once=asked.once)
+        shown = _WatchOutput(line, as_json=as_json, once=asked.once)
         with open_store(ctx, notify=shown.note) as store, _set_on_sigterm(once=asked.once) as stop:
             progress = line.show if line else None
             store.maintenance.watch(replace(asked, stop=stop, tell=shown.tell, progress=progress))
 
 
-class _Shown:
+class _WatchOutput:
     """What is said of a watch: a line of JSON a step, notes on stderr, one line of status on a terminal."""
 
-    def __init__(self, line: Line | None, *, as_json: bool, once: bool) -> None:
+    def __init__(self, line: ProgressLine | None, *, as_json: bool, once: bool) -> None:
         self._line = line
         self._as_json, self._once = as_json, once
         self._sum = WatchStep()

@@ -1,7 +1,7 @@
 """Requests: what callers ask of an operation, checked when it is made, so that nothing wrong reaches SQL.
 
 A request is the one declaration of an operation's arguments. Python methods, options of commands, JSON
-schemas and reference pages are made from its fields (`memlog.eventlog.fields`).
+schemas and reference pages are made from its fields (`memlog.eventlog.struct_fields`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +15,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.chat import Chat, ChatName
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import Field, Reads, choices_of, fields_of
+from memlog.eventlog.struct_fields import Field, Reads, choices_of, fields_of
 
 
 class Request(msgspec.Struct, frozen=True):

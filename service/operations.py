@@ -10,7 +10,7 @@ from types import MethodType
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import Field, fields_of
+from memlog.eventlog.struct_fields import Field, fields_of
 from memlog.query.request import Request, check_names
 
 P = ParamSpec("P")

@@ -16,7 +16,7 @@ from memlog.eventlog.writer import Durability, Log, Position
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.query import provenance
 from memlog.query.context.request import BuildContext
-from memlog.query.provenance import Stored
+from memlog.query.provenance import StoredEvent
 from memlog.query.search.hybrid import Search, SearchResult, search
 from memlog.service.conversations import Conversations
 from memlog.service.known_ids import KnownIds
@@ -285,7 +285,7 @@ class Store:
         return self._contexts.give(asked)
 
     @operation(GetEvent)
-    def get(self, asked: GetEvent) -> Stored | None:
+    def get(self, asked: GetEvent) -> StoredEvent | None:
         """See `GetEvent`; None where nothing has this id."""
         return self._read(
             lambda db: provenance.stored(db, self._log.path, asked.id, asked.stream, neighbours=asked.around)

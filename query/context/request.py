@@ -101,7 +101,7 @@ class BuildContext(Text, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Found:
+class ContextHits:
     """What the searches found, best first; nothing where they failed.
 
     memories: and what is found as one: facts, summaries, daily events, files of memories.
@@ -115,7 +115,7 @@ class Found:
     silent: dict[str, str] = field(default_factory=dict)
 
 
-def find(db: Connection, asked: BuildContext, embedder: Embedder | None) -> Found:
+def find(db: Connection, asked: BuildContext, embedder: Embedder | None) -> ContextHits:
     """Search for what `asked.text` is about.
 
     Raises:
@@ -137,7 +137,7 @@ def find(db: Connection, asked: BuildContext, embedder: Embedder | None) -> Foun
         every = Search(asked.text, k=_of_memories(asked), filters=replace(of_memories, min_salience=0.0))
         known = {hit.id for hit in memories.hits}
         faded = [hit for hit in search(db, every, once).hits if hit.id not in known]
-    return Found(memories.hits, messages.hits, faded, memories.silent | messages.silent)
+    return ContextHits(memories.hits, messages.hits, faded, memories.silent | messages.silent)
 
 
 def without_the_question(db: Connection, asked: BuildContext) -> BuildContext:

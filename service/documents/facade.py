@@ -30,7 +30,7 @@ from memlog.service.documents.request import (
     patterns_of,
     standing_root_of,
 )
-from memlog.service.documents.sources import Added, Wanted
+from memlog.service.documents.sources import IndexingReport, Wanted
 from memlog.service.documents.status import SourceStatus, known, status_of
 from memlog.service.operations import operation
 from memlog.service.read_model import Deciding, Reading
@@ -94,17 +94,17 @@ class Documents:
         self.readers.close()
 
     @operation(AddSource)
-    def add(self, asked: AddSource) -> Added:
+    def add(self, asked: AddSource) -> IndexingReport:
         """See `AddSource`."""
         (added,) = self._add_all([Path(asked.path)], asked)
         return added
 
     @operation(AddSources)
-    def add_all(self, asked: AddSources) -> list[Added]:
+    def add_all(self, asked: AddSources) -> list[IndexingReport]:
         """See `AddSources`."""
         return self._add_all([Path(path) for path in asked.paths], asked)
 
-    def _add_all(self, paths: Sequence[Path], asked: AddSource | AddSources) -> list[Added]:
+    def _add_all(self, paths: Sequence[Path], asked: AddSource | AddSources) -> list[IndexingReport]:
         given = checked_patterns([*asked.include], [*asked.exclude])
         named = [
             (each, checked_name(each.root.name if asked.source is None else asked.source))
@@ -125,7 +125,7 @@ class Documents:
         return added
 
     @operation(RefreshDocuments)
-    def refresh(self, asked: RefreshDocuments) -> list[Added]:
+    def refresh(self, asked: RefreshDocuments) -> list[IndexingReport]:
         """See `RefreshDocuments`."""
         registered = self._decide(standing.registered)
         if asked.source is not None and not any(each.source_id == asked.source for each in registered):
@@ -217,7 +217,7 @@ class Documents:
         progress: Progress | None,
         *,
         claims: bool,
-    ) -> Added:
+    ) -> IndexingReport:
         """What `add` does for one folder."""
         before, versions = self._standing(name, creates=True)
         if before is not None and not claims and self.is_of_another_copy(before):
@@ -229,7 +229,7 @@ class Documents:
         """Whether another copy of the store registered the source, and so alone refreshes it."""
         return source.writer not in ("", *self._own_writers())
 
-    def _refreshed(self, known: Registered, progress: Progress | None) -> Added:
+    def _refreshed(self, known: Registered, progress: Progress | None) -> IndexingReport:
         """What `refresh` does for one source."""
         wanted = as_registered(known, {})
         try:

@@ -5,7 +5,7 @@ from typing import Literal
 from memlog.eventlog.writer import Position
 from memlog.query.documents import Source
 from memlog.service.documents.facade import Documents
-from memlog.service.documents.sources import USER_FILE, Added
+from memlog.service.documents.sources import USER_FILE, IndexingReport
 from memlog.service.operations import operation
 from memlog.service.requests.documents import AddWorkspace, ListWorkspaces, RemoveWorkspace
 
@@ -23,7 +23,7 @@ class Workspaces:
         self._documents = documents
 
     @operation(AddWorkspace)
-    def add(self, asked: AddWorkspace) -> Added:
+    def add(self, asked: AddWorkspace) -> IndexingReport:
         """See `AddWorkspace`."""
         return self._documents.add(
             asked.path, source=asked.source, include=FILES, kind="memory", progress=asked.progress

@@ -10,8 +10,8 @@ from memlog.eventlog.writer import Log
 from memlog.projector.sqlite import wrapped
 from memlog.service.erasure.byte_search import Proof, prove
 from memlog.service.erasure.find_secrets import SecretPlace, secrets_in
-from memlog.service.erasure.forget import Forgetting, Forgotten
-from memlog.service.erasure.scrub import Scrubbed, scrub_store
+from memlog.service.erasure.forget import ForgetReport, Forgetting
+from memlog.service.erasure.scrub import ScrubReport, scrub_store
 from memlog.service.operations import operation
 from memlog.service.read_model import ReadModel
 from memlog.service.read_pool import ReadPool
@@ -43,7 +43,7 @@ class Erasure:
         self._close_files = close_files
 
     @operation(Forget)
-    def forget(self, asked: Forget) -> Forgotten:
+    def forget(self, asked: Forget) -> ForgetReport:
         """See `Forget`."""
         check_store(self._path)
         forgetting = Forgetting(self._log, self._read_model)
@@ -57,7 +57,7 @@ class Erasure:
         return forgetting.event(asked.event_id, asked.stream, asked.reason, asked.confirm)
 
     @operation(Scrub)
-    def scrub(self, asked: Scrub) -> Scrubbed:
+    def scrub(self, asked: Scrub) -> ScrubReport:
         """See `Scrub`."""
         check_store(self._path)
         with self._read_model.mutex, wrapped("the read model"):

@@ -34,7 +34,7 @@ _Facts = list[Fact]
 """Within the class `list` is its method."""
 
 
-class FactsSet(msgspec.Struct, kw_only=True):
+class FactUpdate(msgspec.Struct, kw_only=True):
     """What was set.
 
     topic_key: the key of the topic, as it is stored.
@@ -51,7 +51,7 @@ class FactsSet(msgspec.Struct, kw_only=True):
     positions: list[Position]
 
 
-class FactsExtracted(msgspec.Struct, kw_only=True):
+class FactExtraction(msgspec.Struct, kw_only=True):
     """What a text says, and whether it was stored.
 
     topic_key, values: the list, from rank 1 on; None and none where the text says none for certain.
@@ -82,7 +82,7 @@ class Facts:
         self._decide = decide
 
     @operation(SetFact.of_values)
-    def set(self, asked: SetFact) -> FactsSet:
+    def set(self, asked: SetFact) -> FactUpdate:
         """See `SetFact`."""
         key, values, ranks = key_of(asked.topic), asked.values, asked.ranks
         _check_values(values)
@@ -104,7 +104,7 @@ class Facts:
             events = [replace(fact, kind="ranked", rank=rank, value=value) for rank, value in pairs]
         positions = self._append([*events])
         stored = [_masked(event) for event in events] if self._redact else events
-        return FactsSet(
+        return FactUpdate(
             topic_key=key,
             kind=events[0].kind,
             ranks=[0] if asked.single else [*(ranks or range(1, len(values) + 1))],
@@ -127,10 +127,10 @@ class Facts:
         return self._read(lambda db: ask(db, asked.question, chat=asked.scope, any_chat=asked.any_chat))
 
     @operation(ExtractFacts)
-    def extract(self, asked: ExtractFacts) -> FactsExtracted:
+    def extract(self, asked: ExtractFacts) -> FactExtraction:
         """See `ExtractFacts`."""
         said = ranked_list(asked.text)
-        found = FactsExtracted(
+        found = FactExtraction(
             stored=False,
             topic_key=said.topic_key,
             values=[*said.values],

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memlog.projector.verify import Verification
     from memlog.service.documents.facade import Documents
     from memlog.service.maintenance.findings import Finding
-    from memlog.service.maintenance.seal import Sealed
+    from memlog.service.maintenance.seal import SealReport
 
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
 
@@ -104,7 +104,7 @@ class Maintenance:
             return examine(self._read_model, fix=asked.fix)
 
     @operation(Seal)
-    def seal(self, asked: Seal) -> "Sealed":
+    def seal(self, asked: Seal) -> "SealReport":
         """See `Seal`."""
         from memlog.service.maintenance.seal import seal
 

@@ -9,7 +9,7 @@ from memlog.eventlog.watermarks import OpenLoss
 from memlog.eventlog.writer import Log
 
 
-class Sealed(msgspec.Struct, kw_only=True):
+class SealReport(msgspec.Struct, kw_only=True):
     """The seals of a run.
 
     sealed: new seals, one for each segment that had none.
@@ -22,9 +22,9 @@ class Sealed(msgspec.Struct, kw_only=True):
     lost: list[Loss | OpenLoss]
 
 
-def seal(log: Log, *, accept_loss: bool) -> Sealed:
+def seal(log: Log, *, accept_loss: bool) -> SealReport:
     """See `memlog.service.requests.maintenance.Seal`."""
     check_store(log.store)
     made = log.seal()
     accepted = log.accept_loss() if accept_loss else []
-    return Sealed(sealed=made, accepted=accepted, lost=log.losses())
+    return SealReport(sealed=made, accepted=accepted, lost=log.losses())

@@ -18,11 +18,11 @@ from memlog.eventlog.events import (
 from memlog.eventlog.writer import Position
 from memlog.query import memories
 from memlog.query.memories import Memory
-from memlog.query.provenance import Stored
+from memlog.query.provenance import StoredEvent
 from memlog.service.memories import fading
 from memlog.service.memories.deduplication import save_once
-from memlog.service.memories.fading import Decayed, Pruned
-from memlog.service.memories.save import Append, Saved, save
+from memlog.service.memories.fading import DecayReport, PruneReport
+from memlog.service.memories.save import Append, SaveReport, save
 from memlog.service.operations import operation
 from memlog.service.read_model import Deciding, Reading
 from memlog.service.requests.fading import DecayMemories, PruneMemories
@@ -55,7 +55,7 @@ class Memories:
         self._decide = decide
 
     @operation(SaveMemory)
-    def save(self, asked: SaveMemory) -> Saved:
+    def save(self, asked: SaveMemory) -> SaveReport:
         """See `SaveMemory`."""
         event = event_of(MemorySaved, asked)
         if asked.looks_for_duplicates:
@@ -68,7 +68,7 @@ class Memories:
         return self._read(lambda db: memories.memory(db, asked.memory_id))
 
     @operation(ShowHistory)
-    def history(self, asked: ShowHistory) -> list[Stored]:
+    def history(self, asked: ShowHistory) -> list[StoredEvent]:
         """See `ShowHistory`."""
         return self._read(lambda db: memories.history(db, self._log, asked.memory_id))
 
@@ -103,12 +103,12 @@ class Memories:
         return self._read(lambda db: memories.memories(db, **msgspec.structs.asdict(asked)))
 
     @operation(DecayMemories)
-    def decay(self, asked: DecayMemories) -> Decayed:
+    def decay(self, asked: DecayMemories) -> DecayReport:
         """See `DecayMemories`."""
         return fading.decay(self._append, self._decide, asked.rates)
 
     @operation(PruneMemories)
-    def prune(self, asked: PruneMemories) -> Pruned:
+    def prune(self, asked: PruneMemories) -> PruneReport:
         """See `PruneMemories`."""
         return fading.prune(
             self._append,

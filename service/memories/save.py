@@ -23,7 +23,7 @@ def merged_into(memory_id: str) -> str:
     return f"merged into {memory_id}"
 
 
-class Saved(msgspec.Struct, kw_only=True):
+class SaveReport(msgspec.Struct, kw_only=True):
     """What became of a memory that was saved.
 
     memory_id: of the memory that says it.
@@ -39,7 +39,7 @@ class Saved(msgspec.Struct, kw_only=True):
     position: Position
 
 
-def save(append: Append, event: MemorySaved) -> Saved:
+def save(append: Append, event: MemorySaved) -> SaveReport:
     """Append `event`, with the memory_id that its chat and content give it where it names none.
 
     The id is part of the event, so that a search of the log finds it. Raises as `Append`.
@@ -48,4 +48,4 @@ def save(append: Append, event: MemorySaved) -> Saved:
     if memory_id is None:
         memory_id = derived_memory_id(event.chat_id, event.content)
     (position,) = append([msgspec.structs.replace(event, memory_id=memory_id)])
-    return Saved(memory_id=memory_id, event_id=position.id, decision=SAVED, position=position)
+    return SaveReport(memory_id=memory_id, event_id=position.id, decision=SAVED, position=position)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import Local, Reads
+from memlog.eventlog.struct_fields import Local, Reads
 from memlog.query.request import PathField, Request, path_of
 
 if TYPE_CHECKING:

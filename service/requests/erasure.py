@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import Local
+from memlog.eventlog.struct_fields import Local
 from memlog.query.request import ChatField, Request, Text
 
 if TYPE_CHECKING:
     from memlog.projector.catchup import Progress
-    from memlog.service.erasure.forget import Forgotten
-    from memlog.service.erasure.scrub import Scrubbed
+    from memlog.service.erasure.forget import ForgetReport
+    from memlog.service.erasure.scrub import ScrubReport
 else:  # to import them would take longer than a command that only shows its help
-    Progress = Forgotten = Scrubbed = Any
+    Progress = ForgetReport = ScrubReport = Any
 
 
 class Forget(Request, frozen=True):
@@ -46,7 +46,7 @@ class Forget(Request, frozen=True):
     ] = None
     reason: Annotated[str | None, "Why, for readers of the log. It stays there for ever."] = None
     confirm: Annotated[
-        Callable[[Forgotten], bool], Local(), "Called with what would be forgotten; False stops."
+        Callable[[ForgetReport], bool], Local(), "Called with what would be forgotten; False stops."
     ] = lambda _: True
 
     def __post_init__(self) -> None:
@@ -74,7 +74,7 @@ class Scrub(Request, frozen=True, kw_only=True):
     """
 
     confirm: Annotated[
-        Callable[[Scrubbed], bool], Local(), "Called with what would be overwritten; False stops."
+        Callable[[ScrubReport], bool], Local(), "Called with what would be overwritten; False stops."
     ] = lambda _: True
     progress: Annotated[Progress | None, Local(), "Called as work goes on."] = None
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from memlog.eventlog.categories import CATEGORIES, known_category
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import Local, Reads
+from memlog.eventlog.struct_fields import Local, Reads
 from memlog.query.request import Request, Unit
-from memlog.service.memories.fading import ARCHIVE_THRESHOLD, PRUNED, Pruned
+from memlog.service.memories.fading import ARCHIVE_THRESHOLD, PRUNED, PruneReport
 
 
 def _rates(given: Mapping[str, float]) -> Mapping[str, float]:
@@ -60,5 +60,5 @@ class PruneMemories(Request, frozen=True, kw_only=True):
     ] = PRUNED
     threshold: Annotated[Unit, "The relevance up to which a memory is archived."] = ARCHIVE_THRESHOLD
     confirm: Annotated[
-        Callable[[Pruned], bool], Local(), "Called with what would be archived; False stops."
+        Callable[[PruneReport], bool], Local(), "Called with what would be archived; False stops."
     ] = lambda _: True

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
-from memlog.eventlog.fields import Local
+from memlog.eventlog.struct_fields import Local
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.query.request import Request
 

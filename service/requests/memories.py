@@ -8,7 +8,7 @@ from msgspec import Meta
 from memlog.eventlog.categories import CATEGORIES, known_category
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryKind
-from memlog.eventlog.fields import Reads
+from memlog.eventlog.struct_fields import Reads
 from memlog.query.request import Request, Unit
 from memlog.service.requests.scope import EventId, EventTime, OfAnyChat, Scoped, ScopeField
 

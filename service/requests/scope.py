@@ -7,7 +7,7 @@ import msgspec
 
 from memlog.eventlog.chat import Chat, ChatName
 from memlog.eventlog.events import Change
-from memlog.eventlog.fields import Reads
+from memlog.eventlog.struct_fields import Reads
 from memlog.query.request import Request, written_time
 
 E = TypeVar("E", bound=Change)
