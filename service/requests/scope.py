@@ -49,7 +49,7 @@ class Scoped(Request, frozen=True, kw_only=True):
         return None if self.chat is None else scope_of(self.chat)
 
 
-class OfAnyChat(Scoped, frozen=True, kw_only=True):
+class AcrossChats(Scoped, frozen=True, kw_only=True):
     """A request about all chats, or about one."""
 
     chat: Annotated[ScopeField | None, "Only of this conversation."] = None
