@@ -5,11 +5,11 @@ import msgspec
 from msgspec.structs import replace
 
 import memlog
-from memlog import BuildContext
 from memlog.cli.answer import silence
 from memlog.cli.open_store import open_store
 from memlog.cli.output import note, one_line
 from memlog.cli.request_options import request_command
+from memlog.service.requests.reads import BuildContext
 
 
 @request_command(BuildContext, joined="text", names={"form": "--format"})

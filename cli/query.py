@@ -4,13 +4,14 @@ from typing import Any
 
 import click
 
-from memlog import Evidence, Hit, Search, SearchResult
+from memlog import Evidence, Hit, SearchResult
 from memlog.cli.answer import Answer, Table, format_options, print_answer, silence
 from memlog.cli.open_store import open_store
 from memlog.cli.output import bold, dim, minute, one_line
 from memlog.cli.request_options import request_command
 from memlog.cli.turns import lines_around, set_in
 from memlog.query.speakers import speaker
+from memlog.service.requests.reads import Search
 
 _KINDS = {"messages": "message", "memories": "memory", "documents": "document"}
 

@@ -10,16 +10,16 @@ from memlog.cli.standard_streams import reader_may_go
 from memlog.eventlog.seals.format import Seal as SegmentSeal
 from memlog.eventlog.watermarks import OpenLoss
 from memlog.service.maintenance.seal import seal as seal_log
-from memlog.service.requests.maintenance import Seal
+from memlog.service.requests.maintenance import SealLog
 
 
 @request_command(
-    Seal,
+    SealLog,
     adds="Exit 3 where a sealed segment is gone or shorter, or where bytes that were read of one without a"
     " seal are gone or changed, until they are put back or the loss is accepted.",
 )
 @json_option
-def seal(ctx: click.Context, asked: Seal, *, as_json: bool) -> int:
+def seal(ctx: click.Context, asked: SealLog, *, as_json: bool) -> int:
     """Seal segments, and print the seals and losses."""
     done = seal_log(open_log(ctx), accept_loss=asked.accept_loss)
     with reader_may_go():

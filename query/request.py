@@ -145,7 +145,7 @@ Synced = Annotated[
 """Whether a read first catches up with the log."""
 
 
-class Text(Request, frozen=True):
+class OfText(Request, frozen=True):
     """A request about a text."""
 
     text: Annotated[str, "The text."]

@@ -43,7 +43,6 @@ from memlog.projector.passages.chunking import ChunkSizes as ChunkSizes
 from memlog.projector.verify import NulRun as NulRun, Verification as Verification
 from memlog.query.context.compose import Context as Context, OmittedEntry as OmittedEntry
 from memlog.query.context.entries import ContextEntry as ContextEntry
-from memlog.query.context.request import BuildContext as BuildContext
 from memlog.query.core_memory import CoreMemory as CoreMemory
 from memlog.query.daily_events import DailyEvent as DailyEvent
 from memlog.query.document_tree import DocumentFile as DocumentFile, DocumentFolder as DocumentFolder
@@ -56,7 +55,7 @@ from memlog.query.gate.rules import Gate as Gate, should_retrieve as should_retr
 from memlog.query.memories import Memory as Memory
 from memlog.query.provenance import QuarantinedLine as QuarantinedLine, StoredEvent as StoredEvent
 from memlog.query.search.hits import Evidence as Evidence, Hit as Hit
-from memlog.query.search.hybrid import Search as Search, SearchResult as SearchResult
+from memlog.query.search.hybrid import SearchResult as SearchResult
 from memlog.query.search.ranking import Ranking as Ranking
 from memlog.query.sessions import Session as Session, SessionContent as SessionContent
 from memlog.query.summaries import Summary as Summary

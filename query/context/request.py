@@ -14,7 +14,7 @@ from memlog.query.chats import check_known
 from memlog.query.context.rendering import Form
 from memlog.query.context.token_counters import Counter
 from memlog.query.filters import Filters
-from memlog.query.request import ChatField, Count, Ids, Synced, Text, Unit
+from memlog.query.request import ChatField, Count, Ids, OfText, Synced, Unit
 from memlog.query.search.hits import Hit
 from memlog.query.search.hybrid import Search, search
 from memlog.query.window import ORDER
@@ -34,7 +34,7 @@ _LOOKED_AT = 1000
 """Of a chat's newest messages so many are looked at for the one that asks."""
 
 
-class BuildContext(Text, frozen=True, kw_only=True):
+class BuildContext(OfText, frozen=True, kw_only=True):
     """Build the memory context for the message `text`: core memory, facts, memories, passages of
     conversations, summaries, and the newest messages of `chat`, in at most `max_tokens`.
 

@@ -15,7 +15,7 @@ from memlog.projector.embedding.models import Embedder, can_read
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction, why_no_vectors
 from memlog.query.filters import Filters
-from memlog.query.request import ChatField, Synced, Text, Unit
+from memlog.query.request import ChatField, OfText, Synced, Unit
 from memlog.query.search import candidates, fulltext, nearest
 from memlog.query.search.candidates import SCORE_DIGITS, Candidate, Ref, Scores
 from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS, FtsQuery, parse, raw
@@ -51,7 +51,7 @@ class SearchResult(msgspec.Struct, kw_only=True):
     took_ms: float
 
 
-class Search(Text, frozen=True, kw_only=True, dict=True):
+class Search(OfText, frozen=True, kw_only=True, dict=True):
     """Search messages, memories and documents for `text`.
 
     Words match themselves, their other forms, and longer words that begin with them; "double quotes" make a

@@ -23,7 +23,7 @@ from memlog.service.requests.maintenance import (
     Examine,
     ListQuarantine,
     Replay,
-    Seal,
+    SealLog,
     ShowStatus,
     Verify,
     Watch,
@@ -103,9 +103,9 @@ class Maintenance:
         with self._read_model.mutex:
             return examine(self._read_model, fix=asked.fix)
 
-    @operation(Seal)
-    def seal(self, asked: Seal) -> "SealReport":
-        """See `Seal`."""
+    @operation(SealLog)
+    def seal(self, asked: SealLog) -> "SealReport":
+        """See `SealLog`."""
         from memlog.service.maintenance.seal import seal
 
         return seal(self._log, accept_loss=asked.accept_loss)

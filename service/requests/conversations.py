@@ -17,7 +17,7 @@ class _OfChat(Request, frozen=True):
         return Chat.of(self.chat)
 
 
-class _Window(_OfChat, frozen=True, kw_only=True):
+class _WindowOptions(_OfChat, frozen=True, kw_only=True):
     last: Annotated[int | None, Meta(ge=1, le=1_000_000), "The newest messages, at most so many."] = None
     tokens: Annotated[
         int | None, Meta(ge=1, le=1_000_000), "The newest whole messages that fit into so many tokens."
@@ -25,7 +25,7 @@ class _Window(_OfChat, frozen=True, kw_only=True):
     across_sessions: Annotated[bool, "Also messages from before the last session break."] = False
 
 
-class ReadWindow(_Window, frozen=True, kw_only=True):
+class ReadWindow(_WindowOptions, frozen=True, kw_only=True):
     """Read the newest messages of the current session of a chat, oldest first.
 
     At most 50 where neither `last` nor `tokens` is given.
@@ -35,7 +35,7 @@ class ReadWindow(_Window, frozen=True, kw_only=True):
     """
 
 
-class ReadSession(_Window, frozen=True, kw_only=True):
+class ReadSession(_WindowOptions, frozen=True, kw_only=True):
     """Read the current session of a chat as one text, oldest message first; all of it without a limit.
 
     Each message is its speaker, `: `, and its text, unchanged. A window tells messages apart, whatever they
@@ -46,7 +46,7 @@ class ReadSession(_Window, frozen=True, kw_only=True):
     """
 
 
-class _OfAnyChat(Request, frozen=True):
+class _OfConversations(Request, frozen=True):
     chat: Annotated[ChatField | None, "Only of this conversation."] = None
 
     @property
@@ -55,7 +55,7 @@ class _OfAnyChat(Request, frozen=True):
         return None if self.chat is None else Chat.of(self.chat)
 
 
-class ListSessions(_OfAnyChat, frozen=True, kw_only=True):
+class ListSessions(_OfConversations, frozen=True, kw_only=True):
     """List the current session of each chat, the newest first.
 
     A session is the part of a conversation between two session breaks.
@@ -67,7 +67,7 @@ class ListSessions(_OfAnyChat, frozen=True, kw_only=True):
     all: Annotated[bool, "Earlier sessions, too."] = False
 
 
-class ListSummaries(_OfAnyChat, frozen=True):
+class ListSummaries(_OfConversations, frozen=True):
     """List the summaries of conversations, in the order in which they were written.
 
     Raises:

@@ -34,7 +34,7 @@ def _globs(given: Iterable[str]) -> tuple[str, ...]:
 Globs = Annotated[Iterable[str], Reads(_globs, wire=list[str]), Meta(title="GLOB")]
 
 
-class _AddSources(Request, frozen=True, kw_only=True):
+class _Registration(Request, frozen=True, kw_only=True):
     source: Annotated[str | None, Meta(title="NAME"), "Its name; else that of the folder."] = None
     include: Annotated[
         Globs,
@@ -47,7 +47,7 @@ class _AddSources(Request, frozen=True, kw_only=True):
     progress: ProgressField = None
 
 
-class AddSource(_AddSources, frozen=True):
+class AddSource(_Registration, frozen=True):
     """Make a folder, or one file of it, a source of documents, and read its new and changed files.
 
     See `AddSources`.
@@ -62,7 +62,7 @@ class AddSource(_AddSources, frozen=True):
     path: Annotated[PathField, Meta(title="PATH"), "The folder or file."]
 
 
-class AddSources(_AddSources, frozen=True):
+class AddSources(_Registration, frozen=True):
     """Make each of `paths`, a folder or a file of one, a source of documents, and read its new and changed
     files.
 

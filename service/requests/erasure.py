@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.struct_fields import Local
-from memlog.query.request import ChatField, Request, Text
+from memlog.query.request import ChatField, OfText, Request
 
 if TYPE_CHECKING:
     from memlog.projector.catchup import Progress
@@ -79,7 +79,7 @@ class Scrub(Request, frozen=True, kw_only=True):
     progress: Annotated[Progress | None, Local(), "Called as work goes on."] = None
 
 
-class Prove(Text, frozen=True):
+class Prove(OfText, frozen=True):
     """Search every byte of the store for `text`, and list its places.
 
     Raises:

@@ -129,7 +129,7 @@ class ListQuarantine(Request, frozen=True):
     """
 
 
-class Seal(Request, frozen=True, kw_only=True):
+class SealLog(Request, frozen=True, kw_only=True):
     """Close and seal every segment of the log, including the newest of each stream.
 
     A seal holds the length of a segment and a hash of its bytes, so that `verify` finds any change. Segments
