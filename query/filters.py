@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable
 from typing import Annotated, Any, Literal
 
 from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
+from memlog.eventlog.struct_fields import Local, Reads
 from memlog.query.facts.topic_keys import same_key
-from memlog.query.request import ChatField, Ids, Local, Reads, Request, Time, Unit
+from memlog.query.request import ChatField, Ids, Request, Time, Unit
 
 Kind = Literal["message", "memory", "document"]
 Role = Literal["user", "assistant", "system", "tool"]

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from memlog.query.request import Field, Request
+from memlog.eventlog.struct_fields import Field
+from memlog.query.request import Request
 from memlog.service.catalogue import operations
 from memlog.service.requests import description_of, fields_of
 
@@ -47,10 +48,10 @@ def _section(name: str, commands: Mapping[type[Request], str]) -> Iterator[str]:
 
 
 def _rows(field: Field, prefix: str = "") -> Iterator[str]:
-    values = "object" if field.request else _values(field)
+    values = "object" if field.struct else _values(field)
     needed = " Required." if field.default is msgspec.NODEFAULT else ""
     yield f"| `{prefix}{field.name}` | {values} | {field.description}{needed}{_default(field)} |"
-    for inner in fields_of(field.request) if field.request else ():
+    for inner in fields_of(field.struct) if field.struct else ():
         if not inner.is_local:
             yield from _rows(inner, f"{field.name}.")
 
@@ -65,6 +66,6 @@ def _values(field: Field) -> str:
 
 
 def _default(field: Field) -> str:
-    if field.request or field.default in (None, msgspec.NODEFAULT, frozenset(), ()):
+    if field.struct or field.default in (None, msgspec.NODEFAULT, frozenset(), ()):
         return ""
     return f" Default: `{json.dumps(msgspec.to_builtins(field.default))}`."

@@ -14,7 +14,8 @@ from operations_page import WITHOUT_COMMAND, page
 
 from memlog.cli.request_options import RequestCommand
 from memlog.eventlog.errors import BadInput
-from memlog.query.request import Field, Request
+from memlog.eventlog.struct_fields import Field
+from memlog.query.request import Request
 from memlog.service.catalogue import GROUPS, operations
 from memlog.service.requests import description_of, fields_of, schema_of
 
@@ -50,8 +51,8 @@ def commands() -> dict[type[Request], str]:
 def wire_fields(request: type[Request]) -> Iterator[Field]:
     """The fields that any adapter takes, with those of the requests within."""
     for field in fields_of(request):
-        if field.request:
-            yield from wire_fields(field.request)
+        if field.struct:
+            yield from wire_fields(field.struct)
         elif not field.is_local:
             yield field
 
@@ -125,6 +126,21 @@ def test_every_default_fits_its_schema(name: str) -> None:
     except BadInput:
         return  # an "x" is no chat, no section, no list
     assert request.of(json.loads(json.dumps(needed | defaults))) == made
+
+
+WITHOUT_EXAMPLE = {
+    "conversations.summaries",
+    "core.set",
+    "facts.list",
+    "erasure.prove",
+    "erasure.secrets",
+    "maintenance.embed",
+    "maintenance.examine",
+    "maintenance.digest",
+    "maintenance.status",
+    "maintenance.quarantine",
+}
+"""To be empty."""
 
 
 @each_operation
