@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.support.places import FIXTURES
+
 # Without it numpy starts threads in each test process that imports it, and they spin while idle.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import memlog
 from memlog.projector.embedding import OnnxEmbedder, load_embedder
-
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 # No example has a deadline: on a busy machine any of them may take a second.
 settings.register_profile("memlog", deadline=None)

@@ -3,7 +3,6 @@ memlog in fixtures/damaged/, and those of today."""
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,10 @@ import pytest
 from memlog.cli.main import memlog_command
 from memlog.eventlog.log import Log
 from memlog.eventlog.streams import SegmentName, segments_of
+from tests.support import damaged_stores
+from tests.support.places import FIXTURES
 
-TESTS = Path(__file__).parent.parent
-sys.path.insert(0, str(TESTS))
-
-import make_damaged_stores  # noqa: E402 - it stands one folder up, where people find it
-
-FOLDER = TESTS.parent / "fixtures" / "damaged"
+FOLDER = FIXTURES / "damaged"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text())
 OLDER_DAMAGED = [name for name, expected in EXPECTED.items() if expected["exit"]]
 OLDER_CLEAN = [name for name in EXPECTED if name not in OLDER_DAMAGED]
@@ -62,10 +58,10 @@ def test_the_damage_of_an_older_store_is_found(verify: Verify, tmp_path: Path, n
     check_damaged(verify, older(tmp_path, name), EXPECTED[name]["exit"], EXPECTED[name]["says"])
 
 
-@pytest.mark.parametrize("name", make_damaged_stores.DAMAGED)
+@pytest.mark.parametrize("name", damaged_stores.DAMAGED)
 def test_the_damage_is_found(verify: Verify, tmp_path: Path, name: str) -> None:
-    code, says, _ = make_damaged_stores.DAMAGED[name]
-    check_damaged(verify, make_damaged_stores.make(tmp_path, name), code, says)
+    code, says, _ = damaged_stores.DAMAGED[name]
+    check_damaged(verify, damaged_stores.make(tmp_path, name), code, says)
 
 
 def check_damaged(verify: Verify, store: Path, expected: int, says: str) -> None:
@@ -81,10 +77,10 @@ def test_a_clean_older_store_passes(verify: Verify, tmp_path: Path, name: str) -
     check_clean(verify, older(tmp_path, name), EXPECTED[name]["strict"])
 
 
-@pytest.mark.parametrize("name", make_damaged_stores.CLEAN)
+@pytest.mark.parametrize("name", damaged_stores.CLEAN)
 def test_a_clean_store_passes(verify: Verify, tmp_path: Path, name: str) -> None:
-    strict, _ = make_damaged_stores.CLEAN[name]
-    check_clean(verify, make_damaged_stores.make(tmp_path, name), strict)
+    strict, _ = damaged_stores.CLEAN[name]
+    check_clean(verify, damaged_stores.make(tmp_path, name), strict)
 
 
 def check_clean(verify: Verify, store: Path, strict: int) -> None:
@@ -97,7 +93,7 @@ def check_clean(verify: Verify, store: Path, strict: int) -> None:
 def test_an_older_store_goes_on_in_files_of_its_own(verify: Verify, tmp_path: Path, name: str) -> None:
     store = older(tmp_path, name)
     before, known = contents(store), verify(store)
-    Log(store).append([make_damaged_stores.said("new", "More tea.")])
+    Log(store).append([damaged_stores.said("new", "More tea.")])
     code, found = verify(store)
     assert code == known[0]
     assert found["events"] == known[1]["events"] + 1
@@ -106,7 +102,7 @@ def test_an_older_store_goes_on_in_files_of_its_own(verify: Verify, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["clean", "clean-accepted-loss", "clean-resealed", "sealed-gone"])
-@pytest.mark.parametrize("make", [older, make_damaged_stores.make])
+@pytest.mark.parametrize("make", [older, damaged_stores.make])
 def test_a_read_model_of_the_store_is_compared_too(
     verify: Verify, memlog: Run, tmp_path: Path, make: Callable[[Path, str], Path], name: str
 ) -> None:

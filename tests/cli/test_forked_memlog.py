@@ -4,8 +4,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command_tree import MEMLOG
-from forked_memlog import run_memlog
+
+from tests.support.command_tree import MEMLOG
+from tests.support.forked_memlog import run_memlog
 
 CALLS: list[tuple[tuple[str, ...], bytes]] = [
     (("--version",), b""),

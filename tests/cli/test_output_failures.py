@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
-from command_tree import COMMANDS, MEMLOG, does_something
+
+from tests.support.command_tree import COMMANDS, MEMLOG, does_something
 
 Run = Callable[..., Any]
 

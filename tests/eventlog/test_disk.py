@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memlog.eventlog import disk, privacy
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
 BEHIND_THE_DISK = sorted(
     {*ROOT.glob("eventlog/**/*.py")} - {ROOT / "eventlog/disk.py"}
     | {ROOT / "projector" / name for name in ("cache.py", "core_view.py", "files.py", "generations.py")}

@@ -3,18 +3,17 @@
 import json
 from base64 import b64encode
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from canaries import Canary, Chance, canaries
-from key_wrappings import WRAPPINGS
 
 from memlog.eventlog.draft import draft
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.key_shapes import KINDS
 from memlog.eventlog.secrets import kinds_in, kinds_in_line, masked, masked_event, texts_in
+from tests.eventlog.key_wrappings import WRAPPINGS
+from tests.support.canaries import Canary, Chance, canaries
+from tests.support.places import FIXTURES
 
-FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 FORGETTING = FIXTURES.parent / "docs/memory/forgetting.md"
 CANARIES = canaries(4 * len(KINDS))
 LEAST_RECALL = 0.98

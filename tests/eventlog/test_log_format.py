@@ -103,7 +103,7 @@ def test_a_log_of_the_version_before_opens_and_goes_on(fixture_store) -> None:
 
 
 def test_the_command_says_what_to_do(tmp_path: Path) -> None:
-    from forked_memlog import run_memlog
+    from tests.support.forked_memlog import run_memlog
 
     Log(tmp_path).append([TEA])
     (tmp_path / "log/FORMAT").write_bytes(b"memlog log format 3\n")

@@ -1,12 +1,11 @@
 """A month of an assistant's life, of 2,000 events, gives one digest however it is replayed.
 
-2,000 single steps take half a minute: `make storm` takes them (tests/storm/month.py), this takes longer ones.
+2,000 single steps take half a minute: `make storm` takes them, this takes longer ones.
 """
 
 import json
 import random
 import shutil
-import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -15,17 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from in_memory import memory
-from month_log import EVENTS, MONTH, is_behind, lines, parts, standing, victim, write
 
 from memlog.eventlog.events import TYPES
 from memlog.projector.digest import digest
 from memlog.projector.projector import Projector
-
-TESTS = Path(__file__).parent.parent
-sys.path.insert(0, str(TESTS))
-
-import make_month  # noqa: E402 - it stands one folder up, where people find it
+from tests.support import month
+from tests.support.in_memory import memory
+from tests.support.month_log import EVENTS, MONTH, is_behind, lines, parts, standing, victim, write
 
 KILLS = 20
 REBUILDS = 3
@@ -63,7 +58,7 @@ def at_once(folder):
 
 def test_the_maker_makes_the_same_events_again(folder):
     """The fixture is a log of the version before: its segments have plain names, its changes no `wins`."""
-    make_month.make(folder / "made")
+    month.make(folder / "made")
     assert events_by_stream(folder / "made" / "log") == events_by_stream(MONTH / "log")
 
 

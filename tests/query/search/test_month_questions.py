@@ -6,21 +6,16 @@ between them. The day is the one after the month.
 """
 
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
-from in_memory import memory
-from month_log import MONTH, lines, redacted, said_of_memories, standing, write
 
 import memlog
 from memlog.query.filters import Filters
-
-TESTS = Path(__file__).parents[2]
-sys.path.insert(0, str(TESTS))
-
-from make_damaged_stores import clock  # noqa: E402 - it stands in tests/, where people find it
+from tests.support.damaged_stores import clock
+from tests.support.in_memory import memory
+from tests.support.month_log import MONTH, lines, redacted, said_of_memories, standing, write
 
 FIRST = 5
 MEMORIES = Filters(kinds=frozenset({"memory"}))
