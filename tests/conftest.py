@@ -17,6 +17,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import memlog
 from memlog.projector.embedding import OnnxEmbedder, load_embedder
+from tests.support.damaged_stores import make_older as make_older_stores
+from tests.support.generated import generate_once
+from tests.support.month import make as make_month
+from tests.support.month_log import MonthLog
 
 # No example has a deadline: on a busy machine any of them may take a second.
 settings.register_profile("memlog", deadline=None)
@@ -47,6 +51,25 @@ def fixture_store(tmp_path):
         return store
 
     return copy
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory) -> Path:
+    """A folder that all processes of a test run share."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+@pytest.fixture(scope="session")
+def month(shared_folder) -> MonthLog:
+    """The log of a month. Tests do not change it."""
+    return MonthLog(generate_once(shared_folder / "month", make_month))
+
+
+@pytest.fixture(scope="session")
+def older_stores(shared_folder) -> Path:
+    """A folder with the damaged and clean stores of an older memlog, by name. Tests do not change them."""
+    return generate_once(shared_folder / "older-stores", make_older_stores)
 
 
 @pytest.fixture(scope="session")

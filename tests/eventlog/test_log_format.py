@@ -1,6 +1,7 @@
 """`log/FORMAT`: no memlog writes into a log of a newer one; reads go on."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,8 +88,9 @@ def test_what_is_no_file_in_its_place_is_damage(tmp_path: Path, make: Callable[[
     assert [path.name for path in (tmp_path / "log").iterdir()] == ["FORMAT"]
 
 
-def test_a_log_of_the_version_before_opens_and_goes_on(fixture_store) -> None:
-    store = fixture_store("month")
+def test_a_log_of_the_version_before_opens_and_goes_on(month, tmp_path) -> None:
+    store = tmp_path / "month"
+    shutil.copytree(month.log, store / "log")
     with memlog.open(store) as opened:
         opened.project(embed=False)
         events = opened.status().events

@@ -11,7 +11,7 @@ from memlog.projector.verify import verify
 from tests.support.places import FIXTURES
 
 # Of the month, which is long, the digest alone is kept: test_month_replays.py.
-LOGS = sorted(path.parent.name for path in FIXTURES.glob("*/log") if path.parent.name != "month")
+LOGS = sorted(path.parent.name for path in FIXTURES.glob("*/log"))
 
 
 def test_there_are_fixtures():

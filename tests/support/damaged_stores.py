@@ -1,12 +1,13 @@
-"""Makes small stores, each with one damage planted, and some clean ones, in the format of today.
+"""Makes small stores, each with one damage planted, and some clean ones.
 
     python -m tests.support.damaged_stores FOLDER
 
-A copy of a store is another writer, to which the segments of the first are still arriving. So these stores
-are not kept: tests/cli/test_damaged_stores.py makes them where it looks at them. fixtures/damaged/ keeps
-those of an older memlog, whose segments have no writer.
+`make` makes one in the format of today, `make_older` all those that an older memlog could make: the segments
+of the first format have no writer. A copy of a store is another writer, to which the segments of the first
+are still arriving, so a store of today is made where it is looked at.
 """
 
+import json
 import shutil
 import sys
 import tempfile
@@ -25,6 +26,8 @@ from memlog.eventlog.seals.lines import encoded, link
 from memlog.eventlog.seals.sealing import reseal
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.writers import Writer
+from tests.support.older_log import OlderLog
+from tests.support.places import FIXTURES
 
 CHAT = "conversations/telegram_7"
 DAYS = ("2026-02-24", "2026-02-25", "2026-02-26")
@@ -54,6 +57,21 @@ class Store:
                 log.append(messages)
                 log.append([{"type": "memory_saved", "id": f"{ids}s{number}", "content": SAID[number]}])
 
+    def append(self, event: dict[str, Any], at: str) -> None:
+        """Append an event at this time."""
+        with clock(at):
+            Log(self.folder, durability="os").append([event])
+
+    def reseal(self, at: str) -> None:
+        """Seal the first segment anew, from which bytes were erased."""
+        with clock(at):
+            reseal(SealFiles(self.log, self.writer), CHAT, self.sealed.name)
+
+    def accept_loss(self, at: str) -> None:
+        """Seal the first segment as lost."""
+        with clock(at):
+            Log(self.folder).accept_loss()
+
     def project(self) -> None:
         """What is read of open segments is remembered."""
         with memlog.open(self.folder) as opened:
@@ -73,6 +91,41 @@ class Store:
         """Append bytes as another program does."""
         with path.open("ab") as file:
             file.write(data)
+
+
+class OlderStore(Store):
+    """A store of the first log format."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = folder / "log"
+        self.sealed, self.second, self.open = (self.log / CHAT / f"{day}.jsonl" for day in DAYS)
+        self.seals = self.log / "seals.jsonl"
+        self._log = OlderLog(folder)
+
+    def fill(self, ids: str = "") -> None:
+        for number, day in enumerate(DAYS):
+            at = f"{day}T08:00:00.000Z"
+            for each in range(3):
+                self.append(said(f"{ids}m{number}-{each}", SAID[(3 * number + each) % 7]), at)
+            self.append({"type": "memory_saved", "id": f"{ids}s{number}", "content": SAID[number]}, at)
+
+    def append(self, event: dict[str, Any], at: str) -> None:
+        with clock(at):
+            self._log.append(event, at)
+
+    def reseal(self, at: str) -> None:
+        self._log.blank_first_seal()
+        self._log.seal(CHAT, self.sealed.name, at)
+
+    def accept_loss(self, at: str) -> None:
+        self._log.seal(CHAT, self.sealed.name, at, lost=_bytes_of_first_seal(self))
+
+
+def _bytes_of_first_seal(store: Store) -> int:
+    seal = read_seals(store.log).lines[0].seal
+    assert seal is not None
+    return seal.bytes
 
 
 def said(event_id: str, content: str) -> dict[str, Any]:
@@ -126,14 +179,12 @@ def _second_seal(store: Store) -> None:
 def _resealed(store: Store) -> None:
     store.sealed.write_bytes(store.sealed.read_bytes().replace(b"green tea", b"         "))
     store.lines(store.sealed, lambda lines: [b" " * (len(lines[0]) - 1) + b"\n", *lines[1:]])
-    with clock("2026-02-27T08:00:00.000Z"):
-        reseal(SealFiles(store.log, store.writer), CHAT, store.sealed.name)
+    store.reseal("2026-02-27T08:00:00.000Z")
 
 
 def _accepted(store: Store) -> None:
     store.sealed.unlink()
-    with clock("2026-02-27T08:00:00.000Z"):
-        Log(store.folder).accept_loss()
+    store.accept_loss("2026-02-27T08:00:00.000Z")
 
 
 def _repeat(store: Store) -> None:
@@ -144,14 +195,13 @@ def _repeat(store: Store) -> None:
 def _only_foreign(store: Store) -> None:
     shutil.rmtree(store.log)
     store.sealed.parent.mkdir(parents=True)
-    for day in DAYS:
+    for day in DAYS[:2]:
         store.sealed.with_name(f"{day}.jsonl").write_bytes(b'{"role":"user","content":"green tea"}\n')
 
 
 def _only_one_segment(store: Store) -> None:
     shutil.rmtree(store.log)
-    with clock("2026-02-24T08:00:00.000Z"):
-        Log(store.folder, durability="os").append([said("m1", "green tea")])
+    store.append(said("m1", "green tea"), "2026-02-24T08:00:00.000Z")
 
 
 def _after_a_projection(damage: Callable[[Store], object]) -> Callable[[Store], None]:
@@ -314,6 +364,10 @@ DAMAGED: dict[str, tuple[int, str, Callable[[Store], None]]] = {
 """By name: the exit code of `verify`, what it says, and the damage."""
 
 
+OLDER: dict[str, dict[str, Any]] = json.loads((FIXTURES / "damaged/expected.json").read_text())
+"""By name the stores of an older memlog, with what `verify` says of each."""
+
+
 def make(folder: Path, name: str) -> Path:
     """Make the store of this name in `folder`, and return its folder."""
     *_, plant = (CLEAN | DAMAGED)[name]
@@ -321,6 +375,15 @@ def make(folder: Path, name: str) -> Path:
     store.fill()
     plant(store)
     return store.folder
+
+
+def make_older(folder: Path) -> None:
+    """Make the stores of an older memlog in `folder`."""
+    for name in OLDER:
+        store = OlderStore(folder / name)
+        store.fill()
+        plant = (CLEAN | DAMAGED)[name][-1]
+        plant(store)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Makes fixtures/month/log: a month of one assistant's life, from the tables beside it.
+"""Makes the log of a month of one assistant's life, from the tables in fixtures/month.
 
-    python -m tests.support.month
+    python -m tests.support.month FOLDER
 
 The tables hold what was said and kept, written by hand; this spreads it over the days. Nothing in the log
 depends on when or where it is made; tests/projector/test_month_replays.py compares. What stands in it is in
@@ -9,7 +9,6 @@ fixtures/month/README.md.
 
 import json
 import random
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,9 +18,8 @@ from typing import Any, Literal
 
 from memlog.eventlog import events
 from memlog.eventlog.events import Event
-from memlog.eventlog.log import Log
 from memlog.eventlog.streams import conversation_stream
-from tests.support.damaged_stores import clock
+from tests.support.older_log import OlderLog
 from tests.support.places import FIXTURES
 
 FOLDER = FIXTURES / "month"
@@ -500,10 +498,9 @@ def gathered() -> list[Item]:
 
 
 def make(folder: Path) -> int:
-    """Write the log below `folder`; one that stands there is made anew. How many lines it has."""
-    shutil.rmtree(folder / "log", ignore_errors=True)
+    """Write the log below `folder`, in memlog's first format; return the number of its lines."""
     items = gathered()
-    log = Log(folder, durability="os")
+    log = OlderLog(folder)
     last = -1
     for item in items:
         # No two lines at one moment: so their order can be read from the log.
@@ -511,8 +508,7 @@ def make(folder: Path) -> int:
         if isinstance(item.event, dict):
             _write_as_others_do(folder, item.event)
         else:
-            with clock(stamp(last)):
-                log.append([item.event])
+            log.append(item.event, stamp(last))
     return len(items)
 
 
@@ -524,4 +520,4 @@ def _write_as_others_do(folder: Path, line: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{make(FOLDER)} lines in {FOLDER / 'log'}\n")
+    sys.stdout.write(f"{make(Path(sys.argv[1]))} lines in {sys.argv[1]}/log\n")

@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,10 +10,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import memlog
-from tests.support.places import FIXTURES
+from tests.support.month import make as make_month
 from tests.support.watched import percentile
 
-MONTH = FIXTURES / "month/log"
 SEARCHES = 500
 _BEAT = 0.005
 _ALONE_SECONDS = 3.0
@@ -90,7 +88,7 @@ def run(seconds: float, seed: int) -> dict[str, int]:
         AssertionError: a search or a read was not answered, or found nothing.
     """
     with tempfile.TemporaryDirectory(prefix="memlog-async-") as folder:
-        shutil.copytree(MONTH, Path(folder, "log"))
+        make_month(Path(folder))
         with memlog.open(folder) as store:
             store.project()
         command = [sys.executable, "-c", _APPENDER, folder]

@@ -21,6 +21,7 @@ from memlog.eventlog.events import Event
 from memlog.eventlog.line import canonical, decode
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place
+from tests.support.month import make as make_month
 from tests.support.places import FIXTURES
 
 SECONDS = 0.05
@@ -44,7 +45,10 @@ _SYNTAX = (
 def lines(seed: int) -> Iterator[bytes]:
     """Mutations of the lines of all fixture logs, without end."""
     rng = random.Random(seed)
-    corpus = [line for path in sorted(FIXTURES.rglob("*.jsonl")) for line in path.read_bytes().split(b"\n")]
+    with tempfile.TemporaryDirectory() as month:
+        make_month(Path(month))
+        paths = [*sorted(FIXTURES.rglob("*.jsonl")), *sorted(Path(month).rglob("*.jsonl"))]
+        corpus = [line for path in paths for line in path.read_bytes().split(b"\n")]
     while True:
         line = rng.choice(corpus)
         for _ in range(rng.choice((1, 1, 2, 3, 8))):

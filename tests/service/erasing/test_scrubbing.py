@@ -230,7 +230,7 @@ def test_a_core_memory_that_was_changed_by_hand_stays_and_is_proved_to(store):
 
 
 def test_a_process_that_is_killed_anywhere_leaves_what_the_next_run_finishes(tmp_path):
-    """At each 23rd call of the disk, by a process that kills itself there; the storm `scrubs` has them all."""
+    """At each 23rd call of the disk, by a process that kills itself there; `make storm` has them all."""
     kills = 0
     with victim_process() as scrub_killed_at:
         for number in count(step := 23, step):
