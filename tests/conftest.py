@@ -16,7 +16,7 @@ from tests.support.places import FIXTURES
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import memlog
-from memlog.projector.embedding import OnnxEmbedder, load_embedder
+from memlog.projector.embedding.models import OnnxEmbedder, load_embedder
 from tests.support.damaged_stores import make_older as make_older_stores
 from tests.support.generated import generate_once
 from tests.support.month import make as make_month

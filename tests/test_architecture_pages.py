@@ -3,8 +3,8 @@
 import re
 
 import memlog
-from memlog.projector.embedding import bundled_model
-from memlog.projector.projector import Projector
+from memlog.projector.embedding.models import bundled_model
+from memlog.projector.lifecycle import Projector
 from memlog.projector.schema import schema
 from tests.support.places import ROOT
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memlog.cli.formats import Answer, Table, asks_for_json, print_answer
+from memlog.cli.answer import Answer, Table, asks_for_json, print_answer
 from memlog.cli.main import memlog_command
 from tests.support.command_tree import COMMANDS, called
 

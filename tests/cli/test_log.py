@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog.log import Log
 from memlog.eventlog.streams import segments_of
+from memlog.eventlog.writer import Log
 from tests.support.command_tree import MEMLOG
 from tests.support.places import FIXTURES
 

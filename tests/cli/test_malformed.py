@@ -13,7 +13,7 @@ import click
 import pytest
 
 from memlog.cli import main as main_module
-from memlog.cli.formats import asks_for_json
+from memlog.cli.answer import asks_for_json
 from memlog.cli.main import memlog_command
 from tests.cli.malformed import FAULTS, NO_NUMBERS, Malformed, malformed
 from tests.support.command_tree import COMMANDS, called

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog.following import SWEEP_SECONDS
-from memlog.eventlog.log import Log
+from memlog.eventlog.tail import SWEEP_SECONDS
+from memlog.eventlog.writer import Log
 from tests.support.places import ROOT
 from tests.support.storm_checks import read_model
 from tests.support.watched import Watch, appended, percentile, until

@@ -28,12 +28,12 @@ from hypothesis.strategies import DataObject, SearchStrategy
 
 import memlog
 from memlog.eventlog.acknowledgements import Position
-from memlog.eventlog.checking import check_log
-from memlog.eventlog.draft import draft
-from memlog.eventlog.log import Log
+from memlog.eventlog.encode import draft
 from memlog.eventlog.seals.lengths import sealed_bytes
+from memlog.eventlog.verify import check_log
+from memlog.eventlog.writer import Log
 from memlog.projector.digest import digest
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import verify
 from tests.copies.file_sync import FileSync, files_in
 from tests.support.drawn_events import EVENTS, ONE_THING, conversations, memories, saved

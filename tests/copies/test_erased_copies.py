@@ -9,7 +9,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.layout import WATERMARKS
-from memlog.eventlog.log import Log
+from memlog.eventlog.writer import Log
 from tests.copies.two_copies import texts
 from tests.support.forked_memlog import run_memlog
 

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import memlog
 from memlog import Ranking
-from memlog.projector.embedding import load_embedder
-from memlog.query.search.search import Mode
+from memlog.projector.embedding.models import load_embedder
+from memlog.query.search.hybrid import Mode
 from tests.eval.locomo import (
     CannotMeasure,
     Conversation,

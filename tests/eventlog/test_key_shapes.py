@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memlog.eventlog.draft import draft
+from memlog.eventlog.encode import draft
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.key_shapes import KINDS
 from memlog.eventlog.secrets import kinds_in, kinds_in_line, masked, masked_event, texts_in

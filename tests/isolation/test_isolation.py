@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import memlog
 from memlog.eventlog.layout import EMBEDDINGS
-from memlog.eventlog.reading import is_about
+from memlog.eventlog.reader import is_about
 from tests.isolation.reads import (
     ALL,
     READS,

@@ -21,9 +21,9 @@ from hypothesis.stateful import (
 )
 
 import memlog
-from memlog.eventlog.draft import draft
-from memlog.eventlog.log import Log
-from memlog.projector.projector import Projector
+from memlog.eventlog.encode import draft
+from memlog.eventlog.writer import Log
+from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import verify
 from tests.support import victim
 from tests.support.drawn_events import EVENTS, foreign_lines

@@ -16,7 +16,7 @@ import pytest
 
 from memlog.eventlog.events import TYPES
 from memlog.projector.digest import digest
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 from tests.support.generated import sha256_of
 from tests.support.in_memory import memory
 from tests.support.month_log import EVENTS, is_behind, victim, write

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from memlog.projector.digest import digest, dump
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import verify
 from tests.support.places import FIXTURES
 

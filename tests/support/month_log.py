@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from memlog.eventlog.layout import SEALS
 from memlog.projector.generations import Generations
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 from tests.support import victim as victim_process
 
 EVENTS = 2000

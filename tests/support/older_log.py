@@ -8,9 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from memlog.eventlog.draft import draft
+from memlog.eventlog.encode import draft
 from memlog.eventlog.events import Event
-from memlog.eventlog.seals.lines import FIRST, Seal, blanked, encoded, link
+from memlog.eventlog.seals.format import FIRST, Seal, blanked, encoded, link
 
 
 class OlderLog:

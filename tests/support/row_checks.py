@@ -1,6 +1,6 @@
 """Whether the rows of a read model are those that the plain telling of its log gives."""
 
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 from tests.support import one_order
 
 CONVERSATION_TABLES = {

@@ -8,9 +8,9 @@ import random
 import pytest
 
 import memlog
-from memlog.eventlog.damage import BadLine
-from memlog.eventlog.log import Log
+from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.seals.losses import unlike
+from memlog.eventlog.writer import Log
 from tests.crash.storms.log_damage import (
     CHAT,
     SEGMENT,

@@ -18,10 +18,10 @@ import pytest
 
 import memlog
 import memlog.cli.append
-from memlog.cli.failures import EXIT_CODES
+from memlog.cli.error_handler import EXIT_CODES
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import Message
-from memlog.eventlog.log import Log
+from memlog.eventlog.writer import Log
 from tests.crash.faults.failing_disk import ALIKE, FAILURES, FailingDisk, can_meet
 from tests.crash.faults.memlog_here import Ended, memlog_here
 from tests.crash.faults.power_cuts import SimulatedDisk, State, materialised

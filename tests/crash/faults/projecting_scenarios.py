@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import memlog
 from memlog.cli.main import memlog_command
-from memlog.eventlog.log import Log
+from memlog.eventlog.writer import Log
 from tests.crash.faults.power_cuts import SimulatedDisk
 from tests.crash.faults.recovery import log_bytes, message
 from tests.support.recorded_disk import SnapshotDisk, Trace

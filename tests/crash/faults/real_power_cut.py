@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from memlog.eventlog.events import Message
-from memlog.eventlog.reading import accepted
+from memlog.eventlog.reader import accepted
 from memlog.eventlog.streams import segments_of
 from tests.crash.faults.recovery import log_problems, message
 
@@ -28,7 +28,7 @@ _WRITERS = 3
 WRITER = """
 import sys
 from pathlib import Path
-from memlog.eventlog.log import Log
+from memlog.eventlog.writer import Log
 from memlog.eventlog.events import Message
 log, name = Log(Path(sys.argv[1]), durability=sys.argv[2]), sys.argv[3]
 for number in range(10**9):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memlog.eventlog.events import Message
-from memlog.projector.embedding import OnnxEmbedder
+from memlog.projector.embedding.models import OnnxEmbedder
 from tests.crash.faults.log_scenarios import Plant, recorded
 from tests.crash.faults.power_cuts import Cut, SimulatedDisk, State, cuts, materialised
 from tests.crash.faults.projecting_scenarios import MEMLOG, traced_projection

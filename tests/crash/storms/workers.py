@@ -18,12 +18,12 @@ from typing import Any, ClassVar, NoReturn, Protocol
 
 import msgspec
 
-from memlog.eventlog.draft import draft
+from memlog.eventlog.encode import draft
 from memlog.eventlog.errors import MemlogError
-from memlog.eventlog.log import Log
-from memlog.projector.projector import Projector
+from memlog.eventlog.writer import Log
+from memlog.projector.lifecycle import Projector
 from memlog.projector.sqlite import binding
-from memlog.projector.tokens import count_tokens
+from memlog.projector.text.tokens import count_tokens
 from tests.crash.storms.forked_commands import ForkedCommand, close_what_the_parent_has, load_commands
 from tests.support.storm_workload import (
     Ack,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import memlog
 from memlog.projector.text.language_files import languages, phrases
-from memlog.query.gate.gate import LOOKED_AT, Reason
+from memlog.query.gate.rules import LOOKED_AT, Reason
 from tests.support import ask_lines
 from tests.support.places import FIXTURES, ROOT
 

@@ -7,7 +7,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.events import MemorySaved, Message
-from memlog.query.search.question import parse
+from memlog.query.search.fts_query import parse
 from tests.support.places import FIXTURES
 
 STRANGERS = ["The boy walks to school.", "Her flight to Oslo was cancelled."]
