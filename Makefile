@@ -9,10 +9,10 @@ RSYNC := $(VENV)/rsync/rsync
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test snapshots test-all-pythons resolve wheel-test lint format eval bench coverage storm
+.PHONY: help demo test snapshots test-all-pythons resolve wheel-test aarch64 lint format eval bench coverage storm
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 24
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 24
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -42,6 +42,9 @@ resolve: $(INSTALLED)  ## ask the package index for wheels of all dependencies, 
 
 wheel-test:  ## build sdist and wheel, and try the wheel in an environment of its own
 	PYTHON=$(PYTHON) .ci/wheel-test
+
+aarch64: $(INSTALLED)  ## on Debian: append, replay, query and verify with an aarch64 Python under emulation
+	@BIN=$(BIN) .ci/aarch64-smoke
 
 lint: $(INSTALLED)  ## formatting, lint, strict types
 	$(BIN)/ruff format --check .
