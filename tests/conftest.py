@@ -17,6 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import memlog
 from memlog.projector.embedding.models import OnnxEmbedder, load_embedder
+from tests.support.capabilities import give_up_file_capabilities
 from tests.support.damaged_stores import make_older as make_older_stores
 from tests.support.generated import generate_once
 from tests.support.month import make as make_month
@@ -77,11 +78,7 @@ def embedder() -> OnnxEmbedder:
     return load_embedder()
 
 
-_PR_CAPBSET_DROP = 24
-_FILE_CAPABILITIES = (1, 2)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-
-
-@pytest.fixture
+@pytest.fixture(scope="session")
 def bound_by_modes() -> dict[str, Any]:
     """Options for `memlog` under which file modes count, for root too.
 
@@ -90,17 +87,10 @@ def bound_by_modes() -> dict[str, Any]:
     """
     if os.geteuid() != 0:
         return {}
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if prctl is None:
+    if not hasattr(ctypes.CDLL(None), "prctl"):
         pytest.skip("root is bound by no mode here")
-
-    def give_up() -> None:
-        for capability in _FILE_CAPABILITIES:
-            if prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
-                raise OSError("the capability cannot be given up")
-
     try:
-        subprocess.run(["/bin/true"], preexec_fn=give_up, check=True)
+        subprocess.run(["/bin/true"], preexec_fn=give_up_file_capabilities, check=True)
     except subprocess.SubprocessError:
         pytest.skip("root cannot give up what lets it write everywhere")
-    return {"preexec_fn": give_up}
+    return {"preexec_fn": give_up_file_capabilities}

@@ -15,13 +15,16 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import IO, Any
 
+from tests.support.capabilities import give_up_file_capabilities
 from tests.support.command_tree import MEMLOG
+from tests.support.places import ROOT
 
 Arguments = tuple[str | bytes | Path, ...]
+Call = tuple[list[bytes], dict[str, str], str, bool]
+"""Arguments, environment and folder, and whether root is bound by modes."""
 
-_SERVER = Path(__file__).with_name("forking_server.py")
 _SETTINGS_OF_PYTHON = ("PYTHON", "LC_", "LANG", "LD_", "TZ")
 """Variables that Python reads when it starts."""
 
@@ -37,21 +40,27 @@ def run_memlog(
     env: Mapping[str, str] = os.environ,
     timeout: float = 60,
     cwd: str | Path | None = None,
+    stdout: IO[bytes] | None = None,
     **options: Any,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run memlog and return what `subprocess.run` does, with captured output.
 
-    The installed program is started where there are `options` of `subprocess.run`, Python reads other
-    settings, stdin is long, a thread of the test has another call running, or the system is not Linux.
+    stdout: a file to write to, in place of a pipe that is captured.
+
+    The installed program is started where there are `options` of `subprocess.run` other than those of the
+    fixture `bound_by_modes`, Python reads other settings, stdin is long, a thread of the test has another
+    call running, or the system is not Linux.
     """
+    is_bound = options == {"preexec_fn": give_up_file_capabilities}
     is_plain = (
         sys.platform == "linux"
-        and not options
+        and (is_bound or not options)
         and _settings_of_python(env) == _settings_of_python(os.environ)
     )
     if is_plain and input is not None and len(input) <= _PIPE_BYTES and _BUSY.acquire(blocking=False):
         try:
-            return _server().run(args, input, dict(env), timeout, str(cwd or Path.cwd()))
+            call = ([os.fsencode(arg) for arg in args], dict(env), str(cwd or Path.cwd()), is_bound)
+            return _server().run(args, call, input, timeout, stdout)
         finally:
             _BUSY.release()
     return subprocess.run(
@@ -60,7 +69,8 @@ def run_memlog(
         env=env,
         timeout=timeout,
         cwd=cwd,
-        capture_output=True,
+        stdout=stdout or subprocess.PIPE,
+        stderr=subprocess.PIPE,
         check=False,
         **options,
     )
@@ -97,7 +107,8 @@ import _socket, array, marshal, os, sys
 if "watch" in sys.argv:
     os.execv({installed!r}, sys.argv)
 call = os.memfd_create("call")
-os.write(call, marshal.dumps(([os.fsencode(arg) for arg in sys.argv[1:]], dict(os.environ), os.getcwd())))
+arguments = [os.fsencode(arg) for arg in sys.argv[1:]]
+os.write(call, marshal.dumps((arguments, dict(os.environ), os.getcwd(), False)))
 os.lseek(call, 0, os.SEEK_SET)
 calls = _socket.socket(_socket.AF_UNIX)
 calls.connect({path!r})
@@ -113,7 +124,8 @@ os._exit(code)
 def _started(calls: socket.socket) -> "subprocess.Popen[bytes]":
     # Its own streams are pipes, as those of most of its children will be.
     return subprocess.Popen(
-        [sys.executable, _SERVER, str(calls.fileno())],
+        [sys.executable, "-m", "tests.support.forking_server", str(calls.fileno())],
+        cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -138,31 +150,33 @@ class _Server:
         atexit.register(self.kill)
 
     def run(
-        self, args: Arguments, input: bytes, env: dict[str, str], timeout: float, cwd: str
+        self, args: Arguments, call: Call, input: bytes, timeout: float, stdout: IO[bytes] | None
     ) -> subprocess.CompletedProcess[bytes]:
         end = time.monotonic() + timeout
-        out, err = self._send(([os.fsencode(arg) for arg in args], env, cwd), input)
+        out, err = self._send(call, input, stdout)
         try:
-            said = _read_to_the_end(out, err, until=end)
+            said = _read_to_the_end(*([err] if out is None else [out, err]), until=end)
             self._calls.settimeout(max(0.01, end - time.monotonic()))
-            return subprocess.CompletedProcess([MEMLOG, *args], int(self._calls.recv(16)), *said)
+            code = int(self._calls.recv(16))
+            return subprocess.CompletedProcess([MEMLOG, *args], code, *([None] if out is None else []), *said)
         except TimeoutError:
             self.kill()
             raise subprocess.TimeoutExpired([MEMLOG, *args], timeout) from None
 
-    def _send(self, call: tuple[list[bytes], dict[str, str], str], input: bytes) -> tuple[int, int]:
-        """The descriptors from which to read what the process prints."""
-        stdin, stdout, stderr = os.pipe(), os.pipe(), os.pipe()
+    def _send(self, call: Call, input: bytes, stdout: IO[bytes] | None) -> tuple[int | None, int]:
+        """The descriptors from which to read what the process prints; None for one that is a file."""
+        stdin, stderr = os.pipe(), os.pipe()
+        out, its_out = os.pipe() if stdout is None else (None, os.dup(stdout.fileno()))
         os.write(stdin[1], input)
         os.close(stdin[1])
-        its = [stdin[0], stdout[1], stderr[1]]
+        its = [stdin[0], its_out, stderr[1]]
         with tempfile.TemporaryFile() as file:
             marshal.dump(call, file)
             file.seek(0)
             socket.send_fds(self._calls, [b"!"], [*its, file.fileno()])
         for descriptor in its:
             os.close(descriptor)
-        return stdout[0], stderr[0]
+        return out, stderr[0]
 
     def kill(self) -> None:
         _kill(self._process)

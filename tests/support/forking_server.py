@@ -17,6 +17,7 @@ from pkgutil import iter_modules
 
 import memlog.cli
 from memlog.cli.main import main
+from tests.support.capabilities import give_up_file_capabilities
 
 STREAMS = 3
 
@@ -71,11 +72,13 @@ def _take(files: list[int]) -> None:
         os.dup2(file, number)
         os.close(file)
     with open(files[STREAMS], "rb") as call:
-        arguments, environment, folder = marshal.load(call)
+        arguments, environment, folder, is_bound = marshal.load(call)
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
     sys.argv = ["memlog", *map(os.fsdecode, arguments)]
+    if is_bound:
+        give_up_file_capabilities()
 
 
 def _exit_code() -> int:
