@@ -1,6 +1,7 @@
 """What all tests share: a store, the fixture logs, and the embedding model, loaded once."""
 
 import ctypes
+import multiprocessing.context
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.support.places import FIXTURES
+from tests.support.places import FIXTURES, ROOT
 
 # Without it numpy starts threads in each test process that imports it, and they spin while idle.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -20,8 +21,13 @@ from memlog.projector.embedding.models import OnnxEmbedder, load_embedder
 from tests.support.capabilities import give_up_file_capabilities
 from tests.support.damaged_stores import make_older as make_older_stores
 from tests.support.generated import generate_once
+from tests.support.in_memory import memory
 from tests.support.month import make as make_month
 from tests.support.month_log import MonthLog
+
+# A sync to a disk takes 2 ms, and a test makes ten. What memlog syncs, and when, is tested in tests/crash.
+if (folder := memory(room=4 * 1024**3)) is not None:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))
 
 # No example has a deadline: on a busy machine any of them may take a second.
 settings.register_profile("memlog", deadline=None)
@@ -52,6 +58,13 @@ def fixture_store(tmp_path):
         return store
 
     return copy
+
+
+@pytest.fixture
+def spawning(monkeypatch) -> multiprocessing.context.SpawnContext:
+    """Starts Python processes that import the functions of the test module."""
+    monkeypatch.syspath_prepend(ROOT)
+    return multiprocessing.get_context("spawn")
 
 
 @pytest.fixture(scope="session")
