@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memlog.projector.lifecycle import EMBED_BATCH
+from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.sqlite import connect
 from tests.support.command_tree import MEMLOG
 

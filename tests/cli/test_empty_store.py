@@ -81,7 +81,7 @@ def whole_schema(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, st
     fixture = FIXTURES / "week" / "log"
     shutil.copytree(fixture / "memory", store / "log" / "memory")
     with library.open(store) as opened:
-        opened.project()
+        opened.maintenance.project()
     return schema_of(store)
 
 
