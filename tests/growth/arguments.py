@@ -9,14 +9,14 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple
 
 import click
-from functions import Function, as_kind
-from world import World
 
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.key_shapes import SHAPES
 from memlog.eventlog.quarantine import BadLine
 from memlog.query.context.invisible import json_escape
 from memlog.service.documents.text_files import Unfit
+from tests.growth.functions import Function, as_kind
+from tests.growth.world import World
 
 PLAIN = "green tea"
 

@@ -1,15 +1,15 @@
 """Each language file does what the table of examples in fixtures/languages says of it."""
 
 import tomllib
-from pathlib import Path
 from typing import get_args
 
 import pytest
 
 import memlog
 from memlog.projector.text.language_files import Table, languages
+from tests.support.places import FIXTURES
 
-FOLDER = Path(__file__).parents[2] / "fixtures/languages"
+FOLDER = FIXTURES / "languages"
 EXAMPLES = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in FOLDER.iterdir()}
 WITH_FACTS = list(languages("facts"))
 WITH_GATE = list(languages("gate"))

@@ -2,13 +2,13 @@
 
 import random
 
-import ask_lines
 import pytest
 
 import memlog
 from memlog.query.facts.answers import NOT_STORED
 from memlog.query.facts.ordinals import ordinal_at
 from memlog.query.facts.question_parser import understood
+from tests.support import ask_lines
 
 LEAST_ANSWERED = 180
 LEAST_HELD_OUT = 32
