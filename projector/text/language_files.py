@@ -1,13 +1,12 @@
 """Loads the words of languages: one TOML file each, in the folder `languages`.
 
-A new file adds a language; no module names it. Words stand in one text with white space between them, phrases
-with commas.
+A new file adds a language; no module names it. Words are separated by white space, phrases by commas.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal
 
 import msgspec
 
@@ -15,7 +14,8 @@ import msgspec
 class TextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How texts of a language are recognised and indexed. `TEXT_SHA256` covers all of it.
 
-    stemmer: a Snowball algorithm. The index has the stems of all languages but English, which FTS5 makes.
+    stemmer: a Snowball algorithm; its name is by default the language's. The index has the stems of all
+        languages but English, which FTS5 makes.
     dropped_endings: letters of which a stem loses one at its end, where Snowball tells forms of a word apart.
     characters: ranges of code points that belong to this language alone. Without any, its letters are Latin.
     foreign_letters: letters in those ranges that only other languages have.
@@ -74,7 +74,7 @@ class QuestionWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     joints: stand between ordinals. first: say that it is the first of its list, before the favourite.
     top: stand before a number: so many from the beginning of the list.
     plural: words that only a question of several has, before the topic.
-    idioms: whole questions of one topic, and its names, the likeliest first.
+    idioms: by the names of a topic, the likeliest first, whole questions that ask for it.
     """
 
     leads: str = ""
@@ -217,53 +217,74 @@ def phrases(table: str) -> list[str]:
 
 
 def pairs(table: str) -> dict[str, str]:
-    """What stands before the `/` of each pair, with what stands behind it."""
+    """Maps what stands before the `/` of each pair to what stands behind it."""
     return dict(pair.split("/") for pair in table.split())
 
 
 @cache
 def languages(table: Table) -> Mapping[str, Language]:
-    """The languages whose files have a table, with this table alone, by name in alphabetical order.
-
-    A query needs a third of what the files hold, so each table is parsed when it is first asked for.
+    """The languages whose files have a table, by name in alphabetical order.
 
     Raises:
-        ValueError: a file is no TOML, or has an unknown key or a value of the wrong type.
+        ValueError: see `parsed`.
         OSError: the installation lacks the files.
     """
-    found = {name: tables[table] for name, tables in _sources().items() if table in tables}
-    return {name: parsed(f"{name}.toml", source) for name, source in found.items()}
-
-
-def parsed(name: str, text: str) -> Language:
-    """The language that the text of a file, or of one of its tables, describes.
-
-    name: of the file, for errors.
-
-    Raises:
-        ValueError: the text is no TOML, or has an unknown key or a value of the wrong type.
-    """
-    import tomllib
-
-    try:
-        return msgspec.convert(tomllib.loads(text), Language)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise ValueError(f"{name}: {error}") from error
+    empty = getattr(Language(), table)
+    return {name: language for name, language in _all().items() if getattr(language, table) != empty}
 
 
 @cache
-def _sources() -> Mapping[str, Mapping[str, str]]:
-    """By language and table the lines of the table, with those of its subtables."""
-    folder = Path(__file__).with_name("languages")
-    files = sorted(file for file in folder.iterdir() if file.suffix == ".toml")
-    return {file.stem: _cut(file.read_text(encoding="utf-8")) for file in files}
+def _all() -> Mapping[str, Language]:
+    files = sorted(Path(__file__).with_name("languages").glob("*.toml"))
+    return {file.stem: parsed(file.stem, file.read_bytes().decode()) for file in files}
 
 
-def _cut(source: str) -> dict[str, str]:
-    # What stands before the first table is left in it, so that no line goes unchecked.
-    source = f"\n{source}"
-    places = ((source.find(f"\n[{table}]\n"), table) for table in get_args(Table))
-    starts = sorted((place, table) for place, table in places if place >= 0)
-    ends = [*(place for place, _ in starts[1:]), len(source)]
-    begins = [0, *ends[:-1]]
-    return {table: source[at:end] for (_, table), at, end in zip(starts, begins, ends, strict=True)}
+def parsed(name: str, source: str) -> Language:
+    """The language that the source of its file describes.
+
+    name: of the language, which is that of its file.
+
+    Raises:
+        ValueError: a line cannot be read, a key is unknown, or a value has the wrong type.
+    """
+    try:
+        tables = _tables(source)
+        if "text" in tables:
+            tables["text"].setdefault("stemmer", name)
+        return msgspec.convert(tables, Language)
+    except (ValueError, msgspec.DecodeError) as error:
+        raise ValueError(f"{name}.toml: {error}") from error
+
+
+def _tables(source: str) -> dict[str, Any]:
+    """Reads TOML whose values are text in `'` or `'''`, or on one line what JSON spells alike.
+
+    Importing tomllib takes 2 ms, at the start of each command that needs a word.
+    """
+    tables: dict[str, Any] = {}
+    table = tables
+    lines = iter(source.splitlines())
+    for line in lines:
+        key, sign, value = line.partition(" = ")
+        if sign:
+            table[key.strip('"')] = _value(value, lines)
+        elif line.startswith("[") and line.endswith("]"):
+            table = tables
+            for part in line[1:-1].split("."):
+                table = table.setdefault(part, {})
+        elif line and not line.startswith("#"):
+            raise ValueError(f"neither a table nor `key = value`: {line!r}")
+    return tables
+
+
+def _value(value: str, following: Iterator[str]) -> object:
+    """A value that begins with `value`, and may go on in the lines that follow."""
+    if value.startswith("'''"):
+        while not value.endswith("'''", 3):
+            if (line := next(following, None)) is None:
+                raise ValueError(f"a text does not end: {value[:40]!r}…")
+            value = f"{value}\n{line}"
+        return value[3:-3]
+    if value.startswith("'") and value.endswith("'", 1):
+        return value[1:-1]
+    return msgspec.json.decode(value)

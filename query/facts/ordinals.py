@@ -7,9 +7,9 @@ from functools import cache
 from memlog.projector.text.language_files import phrases
 from memlog.query.facts.topics import fact_words
 
-_DIGITS = re.compile(r"(\d{1,7})(\D\S*)")
-_SIGNED = re.compile(r"(?:#|№)(\d{1,7})")
-_BARE = re.compile(r"\d{1,7}")
+_DIGITS = r"(\d{1,7})(\D\S*)"
+_SIGNED = r"(?:#|№)(\d{1,7})"
+_BARE = r"\d{1,7}"
 
 
 def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, int] | None:
@@ -33,7 +33,7 @@ def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, in
 
 def number_of(word: str, language: str) -> int | None:
     """The number that a word says, in digits or not; None where it says none."""
-    return int(word) if _BARE.fullmatch(word) else _cardinals(language).get(word)
+    return int(word) if re.fullmatch(_BARE, word) else _cardinals(language).get(word)
 
 
 def ordinal_words(language: str) -> Mapping[str, int]:
@@ -43,9 +43,9 @@ def ordinal_words(language: str) -> Mapping[str, int]:
 
 
 def _in_digits(word: str, language: str) -> int | None:
-    if signed := _SIGNED.fullmatch(word):
+    if signed := re.fullmatch(_SIGNED, word):
         return int(signed[1])
-    digits = _DIGITS.fullmatch(word)
+    digits = re.fullmatch(_DIGITS, word)
     is_ordinal = digits and digits[2] in fact_words()[language].numbers.digit_endings.split()
     return int(digits[1]) if digits and is_ordinal else None
 

@@ -19,11 +19,11 @@ from memlog.query.facts.topics import fact_words, favorite_part, is_plural, with
 LONGEST = 1000
 """Characters of a question that is looked at."""
 
-_APART = re.compile(r"(?<=\d)-(?=[а-яё]{1,3}\b)")
-_MINUS = re.compile(r"(?<!\w)[-−](?=\d)")
-_SPACES = re.compile(r"[\s\-‐-―_/]+")
+# `re` compiles these when it needs them.
+_APART = r"(?<=\d)-(?=[а-яё]{1,3}\b)"
+_MINUS = r"(?<!\w)[-−](?=\d)"
+_SPACES = r"[\s\-‐-―_/]+"
 _AROUND = '.,:;!?"`«»“”„()[]{}*…¿¡'
-_POSSESSIVE = re.compile(r"'s$|s'$")
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -90,9 +90,9 @@ class _Reader:
     def question(self) -> Question | None:
         """What they ask for; None where that is not certain."""
         while True:
-            names = self._said.idioms.get(" ".join(self._words))
-            if names is not None:
-                return Question(self._language, names=language_files.phrases(names))
+            for names, questions in self._said.idioms.items():
+                if tuple(self._words) in _phrases(questions):
+                    return Question(self._language, names=language_files.phrases(names))
             if not self._take_lead():
                 break
         while self._drop_end(self._said.tails):
@@ -109,7 +109,9 @@ class _Reader:
     def _checked(self) -> Question | None:
         # Without a topic one sign is too little: `show me the second` may be of anything.
         is_of_last = self._is_led and sum((self._is_own, self._is_favorite, bool(self._ranks))) > 1
-        is_of_somebody = self._language == ENGLISH and any(map(_POSSESSIVE.search, self._words))
+        is_of_somebody = self._language == ENGLISH and any(
+            word.endswith(("'s", "s'")) for word in self._words
+        )
         is_asked = self._is_own or self._is_favorite or is_of_somebody
         if not ((self._words or is_of_last) and is_asked) or self._is_doubtful():
             return None
@@ -259,7 +261,11 @@ def _words(text: str) -> list[str]:
     """The words of a question, folded, without the signs around them; but `2.` within, `#2` and `'s` stay."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     seen = "".join(letter for letter in folded.replace("’", "'") if unicodedata.category(letter) != "Cf")
-    words = [word for word in _SPACES.split(_MINUS.sub("minus", _APART.sub("", seen))) if word.strip(_AROUND)]
+    words = [
+        word
+        for word in re.split(_SPACES, re.sub(_MINUS, "minus", re.sub(_APART, "", seen)))
+        if word.strip(_AROUND)
+    ]
     return [_bare(word, is_last=place == len(words) - 1) for place, word in enumerate(words)]
 
 

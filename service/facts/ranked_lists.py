@@ -38,15 +38,15 @@ class _Doubt(Exception):
     """Why nothing is certain."""
 
 
-# What is no part of what is said: citation marks, and the signs of Markdown.
+# Citation marks and the signs of Markdown. `re` compiles these when a text is first read.
 _CLEANED = (
-    (re.compile(r"[ \t\u00a0]+"), " "),
-    (re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL), " "),
-    (re.compile(r"【[^】\n]{0,100}】|\[\^?\d{1,4}(?: ?[,;–-] ?\d{1,4}){0,20}\](?!\()|[⁰¹²³⁴-⁹]+"), ""),
-    (re.compile(r"!?\[([^\]\n]{0,200})\]\([^()\n]{0,500}\)"), r"\1"),
-    (re.compile(r"^ ?#{1,6} | #+ ?$", re.MULTILINE), ""),
-    (re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|~~"), ""),
-    (re.compile(r"(?<! ) ++$", re.MULTILINE), ""),
+    (r"[ \t\u00a0]+", " "),
+    (r"(?s)(`{3,}|~{3,}).*?(?:\1|\Z)", " "),
+    (r"【[^】\n]{0,100}】|\[\^?\d{1,4}(?: ?[,;–-] ?\d{1,4}){0,20}\](?!\()|[⁰¹²³⁴-⁹]+", ""),
+    (r"!?\[([^\]\n]{0,200})\]\([^()\n]{0,500}\)", r"\1"),
+    (r"(?m)^ ?#{1,6} | #+ ?$", ""),
+    (r"\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|~~", ""),
+    (r"(?m)(?<! ) ++$", ""),
 )
 
 _WORD = r"[^\W\d_][\w'’-]*"
@@ -54,11 +54,11 @@ _TOPIC = rf"(?P<topic>{_WORD}(?: {_WORD}){{0,2}}?)"
 _BEGINS = r"(?:^|(?<=[.!?] ))"
 _LISTS = r"(?:[:–—-](?= |$)|$)"
 
-_NUMBERED = re.compile(r"(?:(?<=[\s,;])|^)(?:\(?#?(\d{1,3})(?:\)|[.:](?=\s))) *")
-_NUMBERED_LINE = re.compile(r"^[ \t]*\(?(\d{1,3})[.)][ \t]+", re.MULTILINE)
-_SENTENCE_ENDS = re.compile(r"(?P<before>\w{0,3})[.!?…]{1,5}(?P<after>\s+|$)")
-_ASIDE = re.compile(r",\s|\s[-–—]\s|\((?:(?![()])[\W\d_])*+[^\W\d_]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_NUMBERED = r"(?:(?<=[\s,;])|^)(?:\(?#?(\d{1,3})(?:\)|[.:](?=\s))) *"
+_NUMBERED_LINE = r"(?m)^[ \t]*\(?(\d{1,3})[.)][ \t]+"
+_SENTENCE_ENDS = r"(?P<before>\w{0,3})[.!?…]{1,5}(?P<after>\s+|$)"
+_ASIDE = r",\s|\s[-–—]\s|\((?:(?![()])[\W\d_])*+[^\W\d_]"
+_CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 _SHORTEST_END = 3
 _QUOTES = ' "“”«»'
 _QUOTED_AFTER = (":", '"', "“", "«", "„", "'", ">")
@@ -76,7 +76,7 @@ def cleaned(text: str) -> str:
     """`text` without citation marks, fenced code, and the signs of Markdown."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     for pattern, instead in _CLEANED:
-        text = pattern.sub(instead, text)
+        text = re.sub(pattern, instead, text)
     return text
 
 
@@ -155,8 +155,8 @@ def _values(body: str, language: str, topic: str) -> tuple[list[str], int]:
 def _marks(region: str, language: str, topic: str, *, on_lines: bool) -> list[tuple[int, re.Match[str]]]:
     """The ranks that are said in a list, which begins with one, and where."""
     numbered = _NUMBERED_LINE if on_lines else _NUMBERED
-    if numbered.match(region):
-        return [(int(match[1]), match) for match in numbered.finditer(region)]
+    if re.match(numbered, region):
+        return [(int(match[1]), match) for match in re.finditer(numbered, region)]
     ordinal = _ordinal_pattern(language, topic)
     if not on_lines and ordinal.match(region):
         numbers = ordinal_words(language)
@@ -184,12 +184,12 @@ def _value(item: str, *, on_line: bool) -> str:
     value = _without_joints(item).strip(_QUOTES)
     if not value:
         raise _Doubt("a rank has no value")
-    if _CONTROL.search(value):
+    if re.search(_CONTROL, value):
         raise _Doubt("a value has a control character")
     if "?" in value or _open().search(value) or value.count("(") != value.count(")"):
         raise _Doubt(f"a value is left open: {value!r}")
-    has_more = any(len(match["before"]) == _SHORTEST_END for match in _SENTENCE_ENDS.finditer(value[:-1]))
-    if has_more or (not on_line and _ASIDE.search(value)):
+    has_more = any(len(match["before"]) == _SHORTEST_END for match in re.finditer(_SENTENCE_ENDS, value[:-1]))
+    if has_more or (not on_line and re.search(_ASIDE, value)):
         raise _Doubt(f"more is said of a value: {value!r}")
     return value
 
@@ -215,7 +215,7 @@ def _line_ends(last: str) -> int:
 
 def _sentence_ends(last: str) -> int:
     """Where the sentence of the last value ends."""
-    for match in _SENTENCE_ENDS.finditer(last):
+    for match in re.finditer(_SENTENCE_ENDS, last):
         following = last[match.end() :]
         if not following.strip():
             return match.start("after")
