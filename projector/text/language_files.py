@@ -168,7 +168,6 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     joints: what stands on both sides of them may be exchanged.
     irregular_verbs: forms of one verb with `/` between them.
     tense_endings: an expression of what verbs end with, where Snowball's stems tell their tenses apart.
-    same_sound: groups of characters that are written for one another, since they are typed alike.
     """
 
     turning: str = ""
@@ -177,7 +176,6 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     joints: str = ""
     irregular_verbs: str = ""
     tense_endings: str = ""
-    same_sound: str = ""
 
 
 class EnglishWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

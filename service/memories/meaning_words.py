@@ -35,11 +35,6 @@ def verb_stem(word: str) -> str | None:
     return found["stem"] if found else None
 
 
-def sound_alike(one: str, other: str) -> bool:
-    """Whether two Chinese characters are often typed for one another."""
-    return any(one in alike and other in alike for alike in _words("same_sound"))
-
-
 def _tables(name: str) -> list[str]:
     """One table of all languages, with е for ё as in the words that are compared."""
     return [getattr(language.memories, name).replace("ё", "е") for language in languages("memories").values()]

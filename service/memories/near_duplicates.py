@@ -23,7 +23,7 @@ from memlog.projector.text.analyzer import is_cjk
 from memlog.projector.text.spelling import american
 from memlog.projector.text.stemming import ENGLISH, is_latin
 from memlog.projector.text.tokens import vocabulary
-from memlog.service.memories.meaning_words import fills, joins, sound_alike, turns, verb_stem
+from memlog.service.memories.meaning_words import fills, joins, turns, verb_stem
 
 ALIKE = 0.8
 """Texts are alike above this similarity, from 0 to 1."""
@@ -56,9 +56,9 @@ _SHORTEST_STEM = 5
 _SHORTEST_TYPO = 4
 _SHORTEST_UNKNOWN_TYPO = 5
 _SHORTEST_OTHER_LETTER = 7
-_LONG = 9
-"""Letters of a word in which a typo is told; and where no dictionary helps, a letter too many or too few, and
-another letter; and in which two typos are told, or of Finnish one letter in the place of two."""
+_SHORTEST_TWO_TYPOS = 9
+"""Letters of a word in which a typo is recognised. In English: one typo, and two. In other languages, without a
+dictionary: a letter too many or too few, and another letter."""
 
 
 class Token(NamedTuple):
@@ -294,12 +294,8 @@ def _is_same(one: Token, other: Token, spoken: Sequence[str]) -> bool:
     """Whether two words are one: written otherwise, in another form, or with a typo."""
     if one.word == other.word:
         return True
-    if one.is_fixed or other.is_fixed:
-        return _is_slip_of_a_turning_word(one, other, spoken)
-    if one.is_cjk or other.is_cjk:
-        return sound_alike(one.word, other.word)
-    if "finnish" in spoken and _has_doubled(one.word, other.word):
-        return max(len(one.word), len(other.word)) >= _LONG
+    if one.is_fixed or other.is_fixed or one.is_cjk or other.is_cjk:
+        return False
     return (
         _spelled(one.word) == _spelled(other.word)
         or not _stems(one.word, spoken).isdisjoint(_stems(other.word, spoken))
@@ -329,21 +325,9 @@ def _is_typo(one: str, other: str, spoken: Sequence[str]) -> bool:
     if one[0] != other[0] or all(known) or longest < _SHORTEST_TYPO:
         return False
     if is_english:
-        most = 2 if longest >= _LONG else 1
+        most = 2 if longest >= _SHORTEST_TWO_TYPOS else 1
         return any(known) and OSA.distance(one, other, score_cutoff=most) <= most
     return OSA.distance(one, other, score_cutoff=1) <= 1 and _is_slip(one, other)
-
-
-def _is_slip_of_a_turning_word(one: Token, other: Token, spoken: Sequence[str]) -> bool:
-    """Whether it is morning and morniing: what is written so is no English word, and no number or name."""
-    turning, plain = (one, other) if one.is_fixed else (other, one)
-    return (
-        not plain.is_fixed
-        and turns(turning.word)
-        and ENGLISH in spoken
-        and is_latin(plain.word)
-        and _is_typo(turning.word, plain.word, spoken)
-    )
 
 
 def _is_slip(one: str, other: str) -> bool:
@@ -351,16 +335,6 @@ def _is_slip(one: str, other: str) -> bool:
     if len(one) != len(other):
         return max(len(one), len(other)) >= _SHORTEST_UNKNOWN_TYPO
     return sorted(one) == sorted(other) or len(one) >= _SHORTEST_OTHER_LETTER
-
-
-def _has_doubled(one: str, other: str) -> bool:
-    """Whether one word has a letter twice that the other has once, before its end: tapaa, tappaa."""
-    shorter, longer = sorted((one, other), key=len)
-    return _without_doubles(one) == _without_doubles(other) and not longer.startswith(shorter)
-
-
-def _without_doubles(word: str) -> str:
-    return "".join(letter for letter, _ in groupby(word))
 
 
 def _is_known(word: str) -> bool:
