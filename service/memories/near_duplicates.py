@@ -53,12 +53,12 @@ _SIGNS = frozenset("?%#&@*/\\")
 _SHORTEST_STEM = 5
 """Letters; of a shorter one an ending makes a word that may as well be a typo."""
 
+# Letters of a word in which a typo is recognised.
 _SHORTEST_TYPO = 4
+_SHORTEST_TWO_TYPOS = 9
+# The same without a dictionary: a letter too many or too few, and another letter.
 _SHORTEST_UNKNOWN_TYPO = 5
 _SHORTEST_OTHER_LETTER = 7
-_SHORTEST_TWO_TYPOS = 9
-"""Letters of a word in which a typo is recognised. In English: one typo, and two. In other languages, without a
-dictionary: a letter too many or too few, and another letter."""
 
 
 class Token(NamedTuple):
