@@ -17,8 +17,8 @@ _SHELL_SIGN = re.compile(
 )
 _OF_PACKAGES = "add build ci dev i init install lint list remove run start sync test uninstall update upgrade"
 _VERBS = dict.fromkeys("npm yarn pnpm bun pip pip3 cargo uv".split(), _OF_PACKAGES) | {
-    "git": "add branch checkout clone commit diff fetch init log merge pull push rebase reset stash status switch"
-    " tag",
+    "git": "add branch checkout clone commit diff fetch init log merge pull push rebase reset stash status"
+    " switch tag",
     "docker": "build compose exec images logs ps pull push run stop",
     "kubectl": "apply delete describe exec get logs",
 }
