@@ -117,6 +117,8 @@ class ListWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     doubts: phrases beside the list that make it uncertain whether, or of whom, it is meant.
     open: phrases that leave a value open. In both, `*phrase` matches the end of a word.
     joints: join a value to the next one. no_topic: words that no topic's name has.
+    name: of the topic, to make its key of; `%(topic)s` are the words in the text.
+    inflected: words for "favourite" after which the words in the text are no name.
     """
 
     favorite: str
@@ -127,6 +129,8 @@ class ListWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     open: str = ""
     joints: str = ""
     no_topic: str = ""
+    name: str = "%(topic)s"
+    inflected: str = ""
 
 
 class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

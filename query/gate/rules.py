@@ -69,8 +69,8 @@ def should_retrieve(text: str) -> Gate:
     """Decide whether a person's message to an agent needs a look into the memory.
 
     Questions, words such as `remember`, and longer texts do; greetings, acknowledgements, pure code and short
-    texts do not. It knows each language whose file has a `[gate]`. The same text has the same answer. It takes
-    less than a millisecond and needs no store.
+    texts do not. It knows each language whose file has a `[gate]`. The same text has the same answer, in less
+    than a millisecond and without a store.
     """
     said = without_code(ends_of(text, LONGEST), LOOKED_AT)
     if not said:

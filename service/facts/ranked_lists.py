@@ -1,7 +1,7 @@
-"""Finds the one ranked list that a text says of its author's favourites.
+"""Extracts the ranked list of its author's favourites from a text.
 
-`My favourite colours are 1) Blue, 2) Green, 3) Black` says one. It is taken only where the topic and
-the list are both certain; docs/memory/facts.md says when.
+`My favourite colours are 1) Blue, 2) Green, 3) Black` has one. Both the topic and the list must be certain;
+docs/memory/facts.md describes when they are.
 """
 
 import re
@@ -17,16 +17,16 @@ from memlog.query.facts.ordinals import number_of, ordinal_words
 from memlog.query.facts.topic_keys import built_in, fact_words, key_of, without_owner
 
 LONGEST = 100_000
-"""Characters of a text that is looked at."""
+"""Characters; longer texts are not read."""
 
 _LONGEST_VALUE = 100
 
 
 class RankedList(msgspec.Struct, frozen=True):
-    """What a text says.
+    """A ranked list, or why there is none.
 
-    topic_key: the key of the topic; None where nothing is certain. values: from rank 1 on.
-    why: why nothing is certain; None where it is.
+    topic_key: the key of the topic; None without a list. values: from rank 1 on.
+    why: why no list is certain; None with a list.
     """
 
     topic_key: str | None
@@ -35,7 +35,7 @@ class RankedList(msgspec.Struct, frozen=True):
 
 
 class _Doubt(Exception):
-    """Why nothing is certain."""
+    """Why no list is certain."""
 
 
 # Citation marks and the signs of Markdown. `re` compiles these when a text is first read.
@@ -65,7 +65,7 @@ _QUOTED_AFTER = (":", '"', "“", "«", "„", "'", ">")
 
 
 def ranked_list(text: str) -> RankedList:
-    """The one ranked list of favourites that `text` says of its author."""
+    """Extracts the ranked list of its author's favourites from `text`."""
     try:
         return _ranked_list(text)
     except _Doubt as doubt:
@@ -112,23 +112,14 @@ def _key(language: str, match: re.Match[str]) -> str:
     words = match["topic"].casefold().split()
     if odd := next((word for word in words if word in _no_topic()), None):
         raise _Doubt(f"{odd!r} is in no topic's name")
-    if language == "finnish":
-        return _key_or_doubt(without_owner(words[0], language))
-    if language == "russian":
-        return _russian_key(words, match[0].casefold())
-    return _key_or_doubt(f"favorite {' '.join(words)}")
-
-
-def _russian_key(words: Sequence[str], said: str) -> str:
-    key = built_in(words, "russian")
-    if key is None and "любимые" not in said:
-        raise _Doubt("the topic's name stands in another case")
-    return key or _key_or_doubt(f"любимые {' '.join(words)}")
-
-
-def _key_or_doubt(name: str) -> str:
+    words[-1] = without_owner(words[-1], language)
+    if key := built_in(words, language):
+        return key
+    lists = _lists()[language]
+    if not set(lists.inflected.split()).isdisjoint(match[0].casefold().split()):
+        raise _Doubt("the topic's name is inflected")
     try:
-        return key_of(name)
+        return key_of(lists.name % {"topic": " ".join(words)})
     except BadInput as error:
         raise _Doubt(error.message) from error
 
@@ -137,7 +128,7 @@ def _key_or_doubt(name: str) -> str:
 
 
 def _values(body: str, language: str, topic: str) -> tuple[list[str], int]:
-    """The values of the list with which `body` begins, and where it ends there."""
+    """The values of the list at the beginning of `body`, and the place where it ends."""
     on_lines = body.startswith("\n")
     start = len(body) - len(body.lstrip())
     region = body[start:] if on_lines else body[start:].split("\n\n")[0]
@@ -153,7 +144,7 @@ def _values(body: str, language: str, topic: str) -> tuple[list[str], int]:
 
 
 def _marks(region: str, language: str, topic: str, *, on_lines: bool) -> list[tuple[int, re.Match[str]]]:
-    """The ranks that are said in a list, which begins with one, and where."""
+    """The ranks in a list, which begins with one, each with its place."""
     numbered = _NUMBERED_LINE if on_lines else _NUMBERED
     if re.match(numbered, region):
         return [(int(match[1]), match) for match in re.finditer(numbered, region)]
@@ -176,7 +167,7 @@ def _check_ranks(ranks: Sequence[int]) -> None:
 def _value(item: str, *, on_line: bool) -> str:
     """A value of the list, without what joins it to the next one.
 
-    on_line: it has a line of its own, so that what stands there belongs to it.
+    on_line: whether it has a line of its own; then the whole line belongs to it.
     """
     item = item.strip()
     if "\n" in item or len(item) > _LONGEST_VALUE:
@@ -195,7 +186,7 @@ def _value(item: str, *, on_line: bool) -> str:
 
 
 def _without_joints(item: str) -> str:
-    """`item` without the signs and words at its end that join it to the next one."""
+    """`item` without the commas and words at its end that join it to the next one."""
     end = len(item)
     longest = max(map(len, _words("joints"))) + 1
     while joint := _last_joint().search(item, max(0, end - longest), end):
@@ -204,7 +195,7 @@ def _without_joints(item: str) -> str:
 
 
 def _line_ends(last: str) -> int:
-    """Where the last line of a list ends. What follows without a blank line may belong to it."""
+    """The end of the last line of a list. A line that follows at once may belong to it."""
     line, newline, following = last.partition("\n")
     if newline and following and (following[0].isspace() != following.startswith("\n")):
         raise _Doubt("where the list ends is not certain")
@@ -214,7 +205,7 @@ def _line_ends(last: str) -> int:
 
 
 def _sentence_ends(last: str) -> int:
-    """Where the sentence of the last value ends."""
+    """The end of the last value's sentence."""
     for match in re.finditer(_SENTENCE_ENDS, last):
         following = last[match.end() :]
         if not following.strip():
@@ -253,7 +244,7 @@ def _open() -> re.Pattern[str]:
 
 
 def _any_of(table: str) -> str:
-    """An expression of the phrases of all languages."""
+    """A regular expression for the phrases of all languages."""
     said = [phrase for lists in _lists().values() for phrase in phrases(getattr(lists, table))]
     endings = [re.escape(phrase[1:]) for phrase in said if phrase.startswith("*")]
     whole = [re.escape(phrase) for phrase in said if not phrase.startswith("*")]

@@ -1,8 +1,8 @@
 """Classifies a new memory against existing ones: exact duplicate, near duplicate, or new.
 
-An exact duplicate counts as an access. A near duplicate (`near_duplicates`) updates the older memory. Anything
-else is saved. Each decision reads the log first. Two processes that save one text at once name one memory by
-its id; if they save near duplicates at once, both may stay.
+An exact duplicate counts as an access. A near duplicate (`near_duplicates`) updates the older memory.
+Anything else is saved. Each decision reads the log first. Two processes that save one text at once name one
+memory by its id; if they save near duplicates at once, both may stay.
 """
 
 from operator import itemgetter

@@ -1,9 +1,9 @@
 """Classifies a text as a near duplicate of an older one, whose place it may then take.
 
 Their normalised Levenshtein similarity must be above 0.8. That alone would merge "pays 300" with "pays 800".
-So the newer text must also contain each word of the older one, in order: unchanged, with a typo, or in another
-form. It may add a few words, and two clauses may change places. Numbers, names, signs and words that change
-the meaning of a sentence (`meaning_words`) must be the same.
+So the newer text must also contain each word of the older one, in order: unchanged, with a typo, or in
+another form. It may add a few words, and two clauses may change places. Numbers, names, signs and words that
+change the meaning of a sentence (`meaning_words`) must be the same.
 
 In doubt, two memories stay apart.
 """
