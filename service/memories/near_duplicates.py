@@ -92,7 +92,7 @@ class Text:
     @cached_property
     def tokens(self) -> list[Token]:
         """Its tokens, without spaces and punctuation."""
-        stops = _stop_words(self.languages)
+        stops = stemming.stop_words_in(self.languages)
         # In capitals, names look like other words.
         is_shouted = self._content.isupper()
         found: list[Token] = []
@@ -123,12 +123,6 @@ def similarity(older: Text, newer: Text) -> float | None:
 def says_all(text: Text, other: Text) -> bool:
     """Whether `text` says all that `other` says, whatever their similarity."""
     return any(_says_all(words, text.tokens, text.languages) for words in _orders(other.tokens, text.tokens))
-
-
-@cache
-def _stop_words(spoken: tuple[str, ...]) -> frozenset[str]:
-    named = {*spoken, *stemming.with_own_letters()}
-    return frozenset().union(*(stemming.stop_words()[name] for name in named))
 
 
 def _alike(older: str, newer: str) -> float | None:
