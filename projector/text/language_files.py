@@ -228,14 +228,18 @@ def languages(table: Table) -> Mapping[str, Language]:
         ValueError: see `parsed`.
         OSError: the installation lacks the files.
     """
-    empty = getattr(Language(), table)
-    return {name: language for name, language in _all().items() if getattr(language, table) != empty}
+    return {name: _language(name) for name, source in _sources().items() if f"[{table}]" in source}
 
 
 @cache
-def _all() -> Mapping[str, Language]:
+def _sources() -> Mapping[str, str]:
     files = sorted(Path(__file__).with_name("languages").glob("*.toml"))
-    return {file.stem: parsed(file.stem, file.read_bytes().decode()) for file in files}
+    return {file.stem: file.read_bytes().decode() for file in files}
+
+
+@cache
+def _language(name: str) -> Language:
+    return parsed(name, _sources()[name])
 
 
 def parsed(name: str, source: str) -> Language:
