@@ -67,7 +67,7 @@ class QuestionWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Phrases around the topic in a question about facts, folded. None may change the question's meaning.
 
     leads: begin a question, in any number. listing: leads that ask for a whole list. tails: end a question.
-    owners: say whose topic it is, before the topic. owners_behind: the same, behind it.
+    owners: say that the topic is the asker's, before it, as `FactWords.own` does. owners_behind: behind it.
     fillers: add nothing, before the topic. every: ask for the whole list.
     joints: join two ordinals. first: mean the first place, before the favourite: `most favourite`.
     top: stand before a number of places from the first on.

@@ -82,6 +82,7 @@ class _Parser:
         self._words = list(words)
         self._language = language
         self._table = fact_words()[language].question
+        self._owners = ",".join([*fact_words()[language].own.split(), self._table.owners])
         self._has_lead = self._is_own = self._is_list = self._is_favorite = False
         self._ranks: list[int] = []
         self._top: int | None = None
@@ -159,9 +160,9 @@ class _Parser:
         """Take one word or phrase from before the topic; False where the topic begins."""
         if self._take_top() or self._take_rank():
             return True
-        for table in (self._table.owners, self._table.every, self._table.fillers):
+        for table in (self._owners, self._table.every, self._table.fillers):
             if phrase := self._beginning(table):
-                self._is_own |= table == self._table.owners
+                self._is_own |= table == self._owners
                 self._is_list |= table == self._table.every
                 self._drop(len(phrase))
                 return True
