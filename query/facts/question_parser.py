@@ -66,7 +66,8 @@ def parse(text: str) -> Iterator[Question]:
 
 def _languages_of(text: str) -> Sequence[str]:
     """The languages of whose script `text` has a letter; else those in Latin letters."""
-    scripts = {name: language_files.languages("text")[name].text.characters for name in fact_words()}
+    languages = language_files.languages("facts")
+    scripts = {name: languages[name].text.characters for name in fact_words()}
     own = [
         name
         for name, script in scripts.items()
