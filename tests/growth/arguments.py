@@ -96,6 +96,7 @@ LEFT_OUT: dict[str, str] = {
     "projector.embedding.models.*": "the model takes the first 510 tokens of a passage",
     "projector.atomic_file.*": "writes bytes as they are",
     "projector.text.language_files.*": "reads memlog's own files",
+    "projector.text.stemming.stop_words_in": "names of languages",
     "projector.passages.fulltext.*": "SQLite's own insert of texts that `analysed` made",
     "projector.handlers.*": "rows by their keys",
     "projector.passages.index.*": "rows of what `chunks` cut and `analysed` indexes",
