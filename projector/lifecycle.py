@@ -4,23 +4,23 @@ Each call may be killed at any moment; the next one goes on where it stopped.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from memlog.eventlog.errors import Busy, DatabaseError
-from memlog.eventlog.layout import BUILD_LOCK, EMBEDDINGS, LOG, PROJECTOR_LOCK
+from memlog.eventlog.layout import BUILD_LOCK, LOG, PROJECTOR_LOCK
 from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import shown
-from memlog.projector import catchup, projection_id, schema, sqlite
-from memlog.projector.catchup import Bounds, CatchUp, Progress
+from memlog.projector import catchup, projection_id
+from memlog.projector.build import build
+from memlog.projector.catchup import CatchUp, Progress
 from memlog.projector.core_memory_file import CoreView
-from memlog.projector.embedding.cache import VectorCache
+from memlog.projector.embedding.fill import EMBED_BATCH, Embedded, PendingVectors, take_cached_vectors
 from memlog.projector.embedding.models import Embedder, Model
 from memlog.projector.generations import Generations
-from memlog.projector.passages import index, vectors
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import (
     DAMAGED,
@@ -38,15 +38,6 @@ T = TypeVar("T")
 
 _ATTEMPTS = 3
 _BUILD_TIMEOUT = 600.0
-EMBED_BATCH = 64
-"""Passages whose vectors are computed between two writes: what an interruption can cost."""
-
-
-class Embedded(msgspec.Struct):
-    """How many texts the model `computed` vectors for, and how many passages had one `cached`."""
-
-    computed: int = 0
-    cached: int = 0
 
 
 class Projection(msgspec.Struct):
@@ -190,18 +181,19 @@ class Projector:
             EmbeddingError: the model failed; what was written before stays.
             Busy, DatabaseError: as `catch_up`.
         """
-        done = Embedded()
+        counts = Embedded()
         timeout = self._lock_timeout if lock_timeout is None else lock_timeout
         if why_no_vectors() is not None:
-            return done
+            return counts
         for _ in range(_ATTEMPTS):
             try:
                 with wrapped("the read model"):
-                    self._embed(embedder, limit, batch, timeout, progress, done)
+                    pending = PendingVectors(self.live(), lambda: self._turn(timeout))
+                    pending.fill(self.store, embedder, counts, limit=limit, batch=batch, progress=progress)
                 break
             except _GenerationChanged:
                 continue
-        return done
+        return counts
 
     def leave_no_other(self) -> None:
         """Remove every generation but the live one, also the one that was live before it.
@@ -270,55 +262,12 @@ class Projector:
             return "the read model was made with other chunk sizes, or by another memlog"
         return None
 
-    def is_sound(self) -> bool:
-        """Whether SQLite finds nothing wrong with the live generation. Reads all of it."""
-        return sqlite.is_sound(self.live())
-
     def close(self) -> None:
         """Close the connection to the live generation."""
         if self._live is not None:
             self._live[1].close()
             self._live = None
         self.frozen = None
-
-    def _embed(
-        self,
-        embedder: Embedder,
-        limit: int | None,
-        batch_size: int,
-        lock_timeout: float,
-        progress: Progress | None,
-        done: Embedded,
-    ) -> None:
-        db = self.live()
-        if vectors.model_of(db) != embedder.id:
-            with self._turn(lock_timeout):
-                if vectors.use_model(db, embedder):
-                    index.queue_all(db)
-        total = index.count_pending(db)
-        if not total:
-            return
-        if progress:
-            progress("vectors", 0, total)
-        with closing(VectorCache(self.store, embedder.id)) as cache:
-            for shelf, batch in index.waiting(db, batch_size):
-                room = None if limit is None else max(0, limit - done.computed)
-                known = cache.find([item.text for item in batch])
-                missing = list(dict.fromkeys(item.text for item in batch if item.text not in known))[:room]
-                fresh = _computed(embedder, missing)
-                ready = [item for item in batch if item.text in known or item.text in fresh]
-                found = [(item.chunk_no, (known | fresh)[item.text]) for item in ready]
-                with self._turn(lock_timeout):
-                    stored = vectors.store(db, shelf.vectors, shelf.queue, found)
-                    # Within the turn: a scrub that ended meanwhile has put another generation in place.
-                    kept = {item.text for item in ready if item.chunk_no in stored}
-                    cache.add((text, fresh[text]) for text in fresh.keys() & kept)
-                done.computed += len(fresh)
-                done.cached += len(ready) - len(fresh)
-                if len(ready) < len(batch):
-                    return
-                if progress:
-                    progress("vectors", done.computed + done.cached, total)
 
     def _read_on(
         self, lock_timeout: float, progress: Progress | None, seconds: float | None = None
@@ -366,7 +315,7 @@ class Projector:
         try:
             with wrapped(path):
                 report = build(db, self.log, self.sizes, progress=progress)
-                cached = self._take_cached_vectors(db)
+                cached = take_cached_vectors(db, self.store, self._model)
                 with locked(self._lock, "the read model", self._lock_timeout):
                     with transaction(db):
                         newer = catchup.catch_up(db, self.log, self.sizes)
@@ -379,50 +328,3 @@ class Projector:
         finally:
             db.close()
         return report, cached
-
-    def _take_cached_vectors(self, db: Connection) -> int:
-        """Make the vector tables, and fill them with what the cache has; return how many it had."""
-        model = None if why_no_vectors() is not None else self._model()
-        if model is None:
-            return 0
-        with transaction(db):
-            vectors.use_model(db, model)
-        if not (self.store / EMBEDDINGS).exists():
-            return 0
-        taken = 0
-        with closing(VectorCache(self.store, model.id)) as cache, transaction(db):
-            for shelf, batch in index.waiting(db, EMBED_BATCH):
-                known = cache.find([item.text for item in batch])
-                found = [(item.chunk_no, known[item.text]) for item in batch if item.text in known]
-                taken += len(vectors.store(db, shelf.vectors, shelf.queue, found))
-        return taken
-
-
-def build(
-    db: Connection,
-    log: Path,
-    sizes: ChunkSizes,
-    *,
-    bounds: Bounds | None = None,
-    progress: Progress | None = None,
-) -> CatchUp:
-    """Make the read model of `log` in the empty file of `db`, up to `bounds` where they are given.
-
-    Raises:
-        DatabaseError: a row refers to one that is not there.
-    """
-    with transaction(db):
-        schema.create_tables(db)
-        projection_id.store_projection_id(db, sizes)
-        report = catchup.catch_up(db, log, sizes, bounds=bounds, progress=progress)
-        schema.create_indexes(db)
-    dangling = db.execute("PRAGMA foreign_key_check").fetchone()
-    if dangling:
-        raise DatabaseError(f"a row of {dangling[0]} refers to a row of {dangling[2]} that is not there")
-    return report
-
-
-def _computed(embedder: Embedder, texts: list[str]) -> dict[str, bytes]:
-    if not texts:
-        return {}
-    return {text: row.tobytes() for text, row in zip(texts, embedder.embed(texts), strict=True)}

@@ -18,8 +18,9 @@ from memlog.eventlog.log_state import state_of
 from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
+from memlog.projector.embedding.fill import Embedded
 from memlog.projector.embedding.models import Embedder
-from memlog.projector.lifecycle import Embedded, Projection, Projector
+from memlog.projector.lifecycle import Projection, Projector
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, wrapped
 from memlog.query.search.vector_cache import HeldVectors
@@ -29,9 +30,9 @@ from memlog.service.shared_catch_up import SharedCatchUp
 _QUERY_LOCK_TIMEOUT = 0.25
 _QUERY_EMBEDDINGS = 16
 
-_OF_ODD_VALUES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
-_OF_NO_TEXT = (msgspec.DecodeError, JSONDecodeError, UnicodeDecodeError)
-"""What reading a text raises that is no JSON, or no text, any more. No question of a user's is read so."""
+_UNREADABLE = (msgspec.DecodeError, JSONDecodeError, UnicodeDecodeError)
+"""Errors of decoding a column of the read model that does not hold the JSON or UTF-8 that memlog wrote there.
+Input of a caller is decoded elsewhere."""
 
 Answer = TypeVar("Answer")
 Ask = Callable[[Connection], Answer]
@@ -139,7 +140,7 @@ class ReadModel:
         """
         with self.mutex:
             try:
-                with wrapped("the read model"), self._noticing_damage():
+                with wrapped("the read model"), _wrapping_decode_errors():
                     return work()
             except DatabaseError as error:
                 if error.code != DAMAGED or self.is_read_only:
@@ -147,19 +148,6 @@ class ReadModel:
                 self._tell(self.projector.replace_damaged(error))
             with wrapped("the read model"):
                 return work()
-
-    @contextmanager
-    def _noticing_damage(self) -> Iterator[None]:
-        """Tell apart what went wrong because of a row that SQLite has read, and memlog never wrote."""
-        try:
-            yield
-        except UnicodeEncodeError as error:
-            # What was asked has it: no text of a log does.
-            raise BadInput(f"a lone surrogate is no character: {error.object!r}") from error
-        except _OF_ODD_VALUES as error:
-            if isinstance(error, _OF_NO_TEXT) or not self.projector.is_sound():
-                raise DatabaseError(f"the read model: {error}", hint=DISPOSABLE, code=DAMAGED) from error
-            raise
 
     def latest(
         self,
@@ -314,3 +302,18 @@ def _of_conflicts(count: int) -> str:
     return (
         f"{count} events have ids of earlier ones that differ: no read shows them; memlog doctor names them"
     )
+
+
+@contextmanager
+def _wrapping_decode_errors() -> Iterator[None]:
+    """Report a column that cannot be decoded as damage, and a lone surrogate as bad input.
+
+    Every other exception passes: whether the file is damaged is for SQLite to say, at any step that reads it.
+    """
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        # The caller's text: none in a log has one.
+        raise BadInput(f"a lone surrogate is no character: {error.object!r}") from error
+    except _UNREADABLE as error:
+        raise DatabaseError(f"the read model: {error}", hint=DISPOSABLE, code=DAMAGED) from error

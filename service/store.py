@@ -18,7 +18,7 @@ from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.writer import Durability, Log, Position
 from memlog.projector.catchup import Progress
 from memlog.projector.digest import digest
-from memlog.projector.lifecycle import EMBED_BATCH
+from memlog.projector.embedding.fill import EMBED_BATCH
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import wrapped
 from memlog.query import provenance

@@ -27,7 +27,7 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import Whole
 from memlog.projector.rows import Row, insert, upsert
-from memlog.projector.sqlite import Connection
+from memlog.projector.sqlite import Connection, required_row
 from memlog.projector.text.analyzer import memory_label
 
 STREAM = "memory"
@@ -211,10 +211,11 @@ _TOUCHES = (
 
 def _first_saved(db: Connection, memory_id: str, since: str) -> tuple[str, str]:
     """When a memory was first saved after `since`, and the precedence of that event."""
-    ts, precedence = db.execute(
+    saved = db.execute(
         f"SELECT e.ts, t.precedence {_TOUCHES} ORDER BY t.precedence LIMIT 1",
         (memory_id, since, "memory_saved"),
-    ).fetchone()
+    )
+    ts, precedence = required_row(saved)
     return ts, precedence
 
 
