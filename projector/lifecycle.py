@@ -3,7 +3,7 @@
 Each call may be killed at any moment; the next one goes on where it stopped.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -90,10 +90,11 @@ class Projector:
         lock_timeout: float | None = None,
         progress: Progress | None = None,
         seconds: float | None = None,
+        streams: Collection[str] | None = None,
     ) -> Projection:
         """Read on from the checkpoints; build a generation where none stands that can be read on.
 
-        seconds: to read on for, see `catchup.catch_up`.
+        seconds, streams: see `catchup.catch_up`.
 
         Raises:
             Busy: another projector held the lock for too long; the read model is whole, and behind.
@@ -109,8 +110,9 @@ class Projector:
             if unusable is not None:
                 return self.rebuild(unusable, progress=progress, only_if_unusable=True)
             try:
-                return self._shown(Projection(self._read_on(timeout, progress, seconds)), timeout)
+                return self._shown(Projection(self._read_on(timeout, progress, seconds, streams)), timeout)
             except _GenerationChanged:
+                streams = None  # nothing is known of how far the new generation has come
                 continue
             except DatabaseError as error:
                 if error.code != DAMAGED:
@@ -270,7 +272,11 @@ class Projector:
         self.frozen = None
 
     def _read_on(
-        self, lock_timeout: float, progress: Progress | None, seconds: float | None = None
+        self,
+        lock_timeout: float,
+        progress: Progress | None,
+        seconds: float | None = None,
+        streams: Collection[str] | None = None,
     ) -> CatchUp:
         with wrapped("the read model"):
             return catchup.catch_up(
@@ -281,6 +287,7 @@ class Projector:
                 progress=progress,
                 seconds=seconds,
                 remembers=True,
+                streams=streams,
             )
 
     def _shown(self, done: Projection, lock_timeout: float) -> Projection:

@@ -98,7 +98,6 @@ LEFT_OUT: dict[str, str] = {
     "projector.handlers.*": "rows by their keys",
     "projector.passages.index.*": "rows of what `chunks` cut and `analysed` indexes",
     "projector.build.*": "replays a log, whose events come one by one",
-    "projector.embedding.fill.*": "looks vectors up by the hash of a text",
     "projector.lifecycle.*": "replays a log, whose events come one by one",
     "projector.raise_watermarks.*": "looks up segments by their names",
     "projector.replay.*": "replays a stream, whose events come one by one",
