@@ -18,7 +18,8 @@ from memlog.projector import catchup, projection_id
 from memlog.projector.build import build
 from memlog.projector.catchup import CatchUp, Progress
 from memlog.projector.core_memory_file import CoreView
-from memlog.projector.embedding.fill import EMBED_BATCH, Embedded, PendingVectors, take_cached_vectors
+from memlog.projector.embedding import EMBED_BATCH
+from memlog.projector.embedding.fill import Embedded, PendingVectors, take_cached_vectors
 from memlog.projector.embedding.models import Embedder, Model
 from memlog.projector.generations import Generations
 from memlog.projector.passages.chunking import ChunkSizes

@@ -8,15 +8,13 @@ import msgspec
 
 from memlog.eventlog.layout import EMBEDDINGS
 from memlog.projector.catchup import Progress, Turn
+from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.cache import VectorCache
 from memlog.projector.embedding.models import Embedder, Model
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import Shelf
 from memlog.projector.passages.vectors import Pending
 from memlog.projector.sqlite import Connection, transaction, why_no_vectors
-
-EMBED_BATCH = 64
-"""Passages whose vectors are computed between two writes: the most work that an interruption can cost."""
 
 
 class Embedded(msgspec.Struct):

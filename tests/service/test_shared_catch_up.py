@@ -43,6 +43,29 @@ def test_reads_that_wait_share_the_next_catch_up():
     assert len(made) == 2, "the one that ran could not be relied on; one more served all"
 
 
+def test_a_catch_up_that_serves_others_looks_again_when_its_turn_comes():
+    state, given = ["a"], []
+    shared = SharedCatchUp(lambda: state[0])
+    began, go_on = threading.Event(), threading.Event()
+
+    def catch_up(_, before, now):
+        given.append((before, now))
+        began.set()
+        return go_on.wait(10)
+
+    threads = []
+    for now in ("a", "b", "c"):
+        state[0] = now
+        threads.append(threading.Thread(target=shared.share, args=(catch_up, 10)))
+        threads[-1].start()
+        began.wait(10)
+        threads[-1].join(0.05)
+    go_on.set()
+    for thread in threads:
+        thread.join(10)
+    assert given == [(None, "a"), ("a", "c")]
+
+
 def test_while_nothing_changes_no_read_catches_up():
     made, state = [], ["a"]
     shared = SharedCatchUp(lambda: state[0])
@@ -99,7 +122,9 @@ def message(content, **more):
 
 def contents(store):
     try:
-        return [each.content for each in store.window("cli", "1", across_sessions=True).messages]
+        return [
+            each.content for each in store.conversations.window(("cli", "1"), across_sessions=True).messages
+        ]
     except memlog.NotFound:
         return []
 
