@@ -10,10 +10,11 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.struct_fields import Reads
 from memlog.projector.embedding.models import Embedder, can_read
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction
 from memlog.query.filters import Filters
-from memlog.query.request import ChatField, OfText, Reads, Synced, Unit
+from memlog.query.request import ChatField, OfText, Synced, Unit
 from memlog.query.search import fulltext, nearest
 from memlog.query.search.candidates import Candidate, Scores
 from memlog.query.search.embed_query import embed_query
