@@ -1,6 +1,6 @@
-"""Brings one read model up to the log: what is new is read on, what was rewritten is replayed.
+"""Brings a read model up to date with the log: reads new lines, replays streams that were rewritten.
 
-A rebuild is the same on an empty file, so that both give the same rows.
+A rebuild does the same in an empty file, so both give the same rows.
 """
 
 import time
@@ -40,9 +40,8 @@ _SMALL_SHARE = 16
 class CatchUp(Tally):
     """What became of the lines that a catch-up read.
 
-    notes: what a person should know: streams whose history was rewritten, what is lost, files that are no
-        segments.
-    is_whole: whether all was read that stood there.
+    notes: for people: streams whose history was rewritten, losses, files that are not segments.
+    is_whole: whether nothing was left unread.
     """
 
     notes: list[str] = msgspec.field(default_factory=list)
@@ -61,16 +60,16 @@ def catch_up(
     remembers: bool = False,
     streams: Collection[str] | None = None,
 ) -> CatchUp:
-    """Bring the read model in `db` up to what stands in `log` now, or to `bounds`, each batch in a `turn`.
+    """Bring the read model in `db` up to the present end of `log`, or to `bounds`, each batch in a `turn`.
 
-    seconds: come back after so long, in small batches, though there is more to read.
+    seconds: stop after so long, though there is more to read; batches are small then.
 
     remembers: what was read raises the watermarks of the store, in the turn that reads it.
 
     streams: those that may have changed since a catch-up that left nothing unread and had no note; None if
     that is not known, to look at all.
 
-    What is lost of the log is a note, and stops nothing: what remains is read.
+    A loss is a note and stops nothing: the rest is read.
 
     Raises:
         Busy: a turn was not to be had in time, or the log was rewritten again and again. What was done so

@@ -1,6 +1,6 @@
-"""The projector of a store: which read model is live, who may write it, and how a new one takes its place.
+"""The projector of a store: opens the live read model, writes to it under a lock, replaces it by a new one.
 
-Each call may be killed at any moment; the next one goes on where it stopped.
+A call may be killed at any moment; the next one continues from there.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -54,7 +54,7 @@ class Projection(msgspec.Struct):
 
 
 class _GenerationChanged(Exception):
-    """Another process has put a new generation in place."""
+    """Another process has published a new generation."""
 
 
 class Projector:
@@ -93,7 +93,7 @@ class Projector:
         seconds: float | None = None,
         streams: Collection[str] | None = None,
     ) -> Projection:
-        """Read on from the checkpoints; build a generation where none stands that can be read on.
+        """Read the log from the checkpoints on; build a generation if the live one is missing or unusable.
 
         seconds, streams: see `catchup.catch_up`.
 
@@ -111,7 +111,9 @@ class Projector:
             if unusable is not None:
                 return self.rebuild(unusable, progress=progress, only_if_unusable=True)
             try:
-                return self._shown(Projection(self._read_on(timeout, progress, seconds, streams)), timeout)
+                return self._with_core_view(
+                    Projection(self._read_on(timeout, progress, seconds, streams)), timeout
+                )
             except _GenerationChanged:
                 streams = None  # nothing is known of how far the new generation has come
                 continue
@@ -144,7 +146,7 @@ class Projector:
         with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT, if_stopped=self._lock_timeout):
             is_replaced = only_if_live is not None and self.generations.current() != only_if_live
             if (only_if_unusable or is_replaced) and self.why_unusable() is None:
-                return self._shown(
+                return self._with_core_view(
                     Projection(self._read_on(self._lock_timeout, progress)), self._lock_timeout
                 )
             path = self.generations.new_file()
@@ -154,10 +156,10 @@ class Projector:
                 if self.generations.current() != path:
                     remove_database(path)
                 raise
-        return self._shown(Projection(read, rebuilt=why, vectors_cached=cached), self._lock_timeout)
+        return self._with_core_view(Projection(read, rebuilt=why, vectors_cached=cached), self._lock_timeout)
 
     def replace_damaged(self, error: DatabaseError, *, progress: Progress | None = None) -> Projection:
-        """Build a generation in the place of the live one, which gave `error`; the log is whole.
+        """Replace the live generation, which raised `error`, by one built from the log.
 
         Raises as `rebuild`.
         """
@@ -175,7 +177,7 @@ class Projector:
         lock_timeout: float | None = None,
         progress: Progress | None = None,
     ) -> Embedded:
-        """Give passages that have no vector one: from the cache, or computed, at most `limit` of these.
+        """Store the missing vectors of passages: from the cache, or computed, at most `limit` of the latter.
 
         Vectors are computed outside the lock and written in short transactions of `batch` passages, in the
         order in which the passages came. A text that was forgotten meanwhile gets none, in the cache neither.
@@ -210,7 +212,7 @@ class Projector:
             self.generations.remove_others({self.generations.current()})
 
     def in_turn(self, write: Callable[[Connection], T]) -> T:
-        """Do `write` in one transaction of the live generation, while no other projector reads the log on.
+        """Run `write` in one transaction of the live generation, under the projector lock.
 
         Raises:
             Busy, DatabaseError: as `catch_up`.
@@ -256,11 +258,11 @@ class Projector:
         try:
             db = self.live()
             with wrapped("the read model"):
-                standing = projection_id.stored_projection_id(db)
+                stored = projection_id.stored_projection_id(db)
         except DatabaseError as error:
             self.close()
             return f"the read model could not be read ({error.message})"
-        if standing != projection_id.projection_id(self.sizes):
+        if stored != projection_id.projection_id(self.sizes):
             self.close()
             return "the read model was made with other chunk sizes, or by another memlog"
         return None
@@ -291,8 +293,8 @@ class Projector:
                 streams=streams,
             )
 
-    def _shown(self, done: Projection, lock_timeout: float) -> Projection:
-        """Bring the core view up to the read model; what a person should know of it is a note of `done`."""
+    def _with_core_view(self, done: Projection, lock_timeout: float) -> Projection:
+        """Bring the core view up to the read model; a change by hand becomes a note of `done`."""
         try:
             with wrapped("the read model"):
                 if self.core_view.is_up_to(self.live()):
