@@ -14,7 +14,7 @@ from memlog.eventlog.seals.losses import LOSS_REMEDY, Ownership, Unlike, differi
 from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment, by_writer, segments_of, shown
 from memlog.eventlog.unread_files import is_conflict_copy, remedy, why_not_read
-from memlog.eventlog.watermarks import OpenLoss, ReturnedText, differences
+from memlog.eventlog.watermarks import OpenLoss, ReturnedText, Watermarks
 
 Bounds = Mapping[tuple[str, str], int]
 """How far to look in each (stream, segment), in bytes; not at all in one that is not named."""
@@ -74,7 +74,7 @@ def check_log(log: Path) -> LogCheck:
         lines = count_lines(log)
         found = read_seals(log)
         unlike, owner = differing(log), Ownership(log)
-        unlike_read = differences(log.parent)
+        unlike_read = Watermarks(log.parent).differences()
         unsealed = list(_unsealed(segments, found))
         copies = [path for path in strangers if is_conflict_copy(path.name)]
         others = [path for path in strangers if not is_conflict_copy(path.name)]

@@ -262,14 +262,14 @@ class Log:
             Busy: another process held the seals, or the read model, for too long.
             LogError: a segment could not be read, or the seals not be written.
         """
-        from memlog.eventlog import watermarks
         from memlog.eventlog.seals import sealing
+        from memlog.eventlog.watermarks import Watermarks
 
         try:
             log_format.check_writable(self.path)
             return [
                 *sealing.accept_loss(self.path, self._writer, lock_timeout=self._lock_timeout),
-                *watermarks.accept_open_losses(self.store, lock_timeout=self._lock_timeout),
+                *Watermarks(self.store).accept_losses(lock_timeout=self._lock_timeout),
             ]
         except OSError as error:
             raise _not_sealed(error, self.path.name) from error
@@ -286,10 +286,10 @@ class Log:
             LogError: the seals, or a segment, cannot be read.
         """
         from memlog.eventlog.seals.losses import losses
-        from memlog.eventlog.watermarks import open_losses
+        from memlog.eventlog.watermarks import Watermarks
 
         try:
-            return [*losses(self.path), *open_losses(self.store)]
+            return [*losses(self.path), *Watermarks(self.store).losses()]
         except OSError as error:
             message = f"{error.filename or f'{self.path.name}/{SEALS}'}: {error.strerror or error}"
             raise LogError(message, hint="see that it can be read") from error

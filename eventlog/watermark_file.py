@@ -5,24 +5,27 @@ It speaks of this copy of the store alone (`copy_files`), since a copy that is m
 have older segments than watermarks.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
 from memlog.eventlog import copy_files, disk
-from memlog.eventlog.copy_files import decoded, line_of, lines_about, lines_in
+from memlog.eventlog.copy_files import decoded, lines_in
 from memlog.eventlog.erasures import Span
 from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.segment import Fingerprint, fingerprint
-from memlog.eventlog.writing import overwrite_all
+from memlog.eventlog.writing import file_version, overwrite_all
 
 Name = tuple[str, str]
 """Stream and file name of a segment."""
 
-_COMPACTION = 12 * 1024
-"""Bytes, some 50 lines, between two looks whether the file has grown to twice its entries: a look decodes all
-of it, some 5 ms for 10,000 lines."""
+_Place = tuple[int, int]
+"""The offset and length of a line."""
+
+_SPARE = 12 * 1024
+"""Bytes, some 50 lines: a file with less superseded text is not worth rewriting."""
 _UNLIKE = "unlike"
 
 
@@ -68,75 +71,111 @@ class Watermark(msgspec.Struct, frozen=True):
 
 
 class WatermarkFile:
-    """The watermarks of a store, as they were when this was made."""
+    """The watermarks of a store, by stream and segment.
+
+    The file is read once, and again only after another process has changed it: a catch-up or a scrub looks up
+    thousands of segments.
+    """
 
     def __init__(self, store: Path) -> None:
         self._path = store / WATERMARKS
-        self._data = lines_in(self._path)
+        self._version: tuple[int, ...] | None = None
+        self._load(b"")
+
+    def refresh(self) -> None:
+        """Read the file if another process has changed it since. Raises OSError."""
+        try:
+            version = file_version(disk.look(self._path))
+        except FileNotFoundError:
+            version = ()
+        if version != self._version:
+            self._load(lines_in(self._path))
+            self._version = version
 
     @property
     def is_void(self) -> bool:
-        """Whether nothing is remembered, as in a copied store."""
-        return not self._data
+        """Whether the file has no header of its own: it is missing, or of another copy of the store."""
+        return self._size == 0
 
-    def last(self, stream: str, segment: str) -> Watermark | None:
-        """The watermark of one segment, searched from the end."""
-        marks = (decoded(line, Watermark) for _, line in lines_about(self._data, stream, segment))
-        return next((mark for mark in marks if mark is not None), None)
+    def get(self, stream: str, segment: str) -> Watermark | None:
+        """The watermark of a segment."""
+        return self._marks.get(stream, {}).get(segment)
 
-    def all(self, stream: str | None = None) -> dict[Name, Watermark]:
-        """The watermark of each segment, of one stream or of all."""
-        beginning = b"" if stream is None else msgspec.json.encode({"stream": stream})[:-1] + b","
-        lines = (line for line in self._data.split(b"\n") if line.startswith(beginning))
-        marks = (decoded(line, Watermark) for line in lines)
-        return {mark.name: mark for mark in marks if mark is not None}
+    def all(self, stream: str | None = None) -> list[Watermark]:
+        """The watermarks of one stream, or of all."""
+        if stream is not None:
+            return list(self._marks.get(stream, {}).values())
+        return [mark for marks in self._marks.values() for mark in marks.values()]
 
     def add(
-        self, marks: list[Watermark], asked_for: Callable[[Iterable[Watermark]], Iterable[Watermark]]
+        self, marks: list[Watermark], still_needed: Callable[[Iterable[Watermark]], Iterable[Watermark]]
     ) -> None:
-        """Add `marks`, and leave out once in a while what is not `asked_for`.
-
-        Raises:
-            OSError: they cannot be written.
+        """Append `marks`. Once superseded lines take more than half of the file, it is rewritten with the
+        watermarks that are `still_needed`. Raises OSError.
         """
         if not marks:
             return
         if self.is_void:
             self.replace(marks)
             return
-        size_before = len(self._data)
-        self._data += copy_files.append(self._path, marks, is_torn=not self._data.endswith(b"\n"))
-        if len(self._data) // _COMPACTION != size_before // _COMPACTION:
-            known = self.all().values()
-            if len(self._data) > 2 * sum(len(line_of(mark)) for mark in known):
-                self.replace(asked_for(known))
+        self._extend(copy_files.append(self._path, marks, is_torn=self._is_torn))
+        self._version = file_version(disk.look(self._path))
+        if self._size > 2 * self._live_bytes + _SPARE:
+            self.replace(still_needed(self.all()))
 
     def replace(self, marks: Iterable[Watermark]) -> None:
-        """Put a file with `marks` alone in the place of this one; raises OSError."""
-        self._data = copy_files.replace(self._path, marks)
+        """Replace the file by one with `marks` alone. Raises OSError."""
+        self._load(copy_files.replace(self._path, marks))
+        self._version = file_version(disk.look(self._path))
 
     def blank(self, mark: Watermark, *, is_lost: bool) -> None:
-        """Overwrite the hashes in every line about a segment, in place, and sync; raises OSError.
+        """Overwrite the hashes in every line about a segment in place, and torn lines whole; sync.
 
-        A scrub comes here for each segment: to write the file anew each time would be quadratic.
+        Raises OSError.
         """
         fd = disk.open(self._path, disk.WRITE)
         try:
-            for start, line in lines_about(self._data, *mark.name):
-                overwrite_all(fd, _blanked(line, is_lost=is_lost), start)
+            for offset, length in self._torn:
+                overwrite_all(fd, b" " * length, offset)
+            for offset, length in self._places[mark.name]:
+                line = _blanked(disk.read(fd, length, offset), is_lost=is_lost)
+                overwrite_all(fd, line, offset)
+                self._marks[mark.stream][mark.segment] = msgspec.json.decode(line, type=Watermark)
             disk.sync_data(fd)
+            self._version = file_version(disk.status(fd))
         finally:
             disk.close(fd)
 
+    def _load(self, data: bytes) -> None:
+        self._marks: defaultdict[str, dict[str, Watermark]] = defaultdict(dict)
+        self._places: defaultdict[Name, list[_Place]] = defaultdict(list)
+        self._torn: list[_Place] = []
+        self._live_bytes = 0
+        self._size = data.find(b"\n") + 1
+        self._extend(data[self._size :])
+
+    def _extend(self, data: bytes) -> None:
+        """Index `data`, which follows the indexed part of the file."""
+        offset = self._size
+        for line in data.split(b"\n"):
+            mark = decoded(line, Watermark)
+            if mark is not None:
+                places = self._places[mark.name]
+                self._live_bytes += len(line) - (places[-1][1] if places else 0)
+                places.append((offset, len(line)))
+                self._marks[mark.stream][mark.segment] = mark
+            elif line:
+                self._torn.append((offset, len(line)))
+            offset += len(line) + 1
+        self._size += len(data)
+        self._is_torn = data != b"" and not data.endswith(b"\n")
+
 
 def _blanked(line: bytes, *, is_lost: bool) -> bytes:
-    """`line`, as long as it is, without the hashes of what was erased; nothing stays of a torn one."""
-    if decoded(line, Watermark) is None:
-        return b" " * len(line)
-    blank = line
+    """A watermark's line without the hashes of what was erased; its length stays."""
     for name in (b"chain", b"rest"):
-        start = blank.index(b'"' + name + b'":"') + len(name) + 4
-        end = blank.index(b'"', start)
+        start = line.index(b'"' + name + b'":"') + len(name) + 4
+        end = line.index(b'"', start)
         value = _UNLIKE.encode() if is_lost and name == b"rest" else b""
-        blank = blank[:start] + value.ljust(end - start) + blank[end:]
-    return blank
+        line = line[:start] + value.ljust(end - start) + line[end:]
+    return line

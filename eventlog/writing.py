@@ -64,6 +64,14 @@ def identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
+def file_version(status: os.stat_result) -> tuple[int, ...]:
+    """Changes with every change of the file's bytes.
+
+    Without mtime, which a scrub restores.
+    """
+    return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
+
+
 def overwrite_all(fd: int, data: bytes, offset: int) -> None:
     """Write over what stands at `offset`, whole, however little the disk takes at once."""
     left = memoryview(data)

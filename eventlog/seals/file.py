@@ -12,8 +12,8 @@ from memlog.eventlog.folders import sync_folder
 from memlog.eventlog.layout import seals_files
 from memlog.eventlog.seals.index import SealIndex, SealPlace
 from memlog.eventlog.seals.lines import FIRST, Seal, SealLine, Seals, blanked, encoded, link, seals_in
-from memlog.eventlog.seals.reading import all_of, bytes_of, opened, seen
-from memlog.eventlog.writing import identity, keeping_time, overwrite_all, write_lines
+from memlog.eventlog.seals.reading import all_of, bytes_of, opened
+from memlog.eventlog.writing import file_version, identity, keeping_time, overwrite_all, write_lines
 
 LOCK_TIMEOUT = 10.0
 
@@ -130,11 +130,11 @@ class SealFile:
                     self._index.overwrite(place.offset, data)
             disk.sync_data(fd)
         # Behind `keeping_time`, which changes the file's times once more.
-        self._indexed = seen(disk.look(self.log / self._name))
+        self._indexed = file_version(disk.look(self.log / self._name))
 
     def _index_again(self, status: os.stat_result, read: Callable[[], bytes]) -> None:
-        if seen(status) != self._indexed:
-            self._index, self._indexed = SealIndex(read()), seen(status)
+        if file_version(status) != self._indexed:
+            self._index, self._indexed = SealIndex(read()), file_version(status)
 
     def _write(self, fd: int, lines: list[bytes]) -> None:
         known = len(self._index)
@@ -144,7 +144,7 @@ class SealFile:
         # Otherwise a torn line stands between: read the file again.
         if status.st_size == known + len(data):
             self._index.extend(data)
-            self._indexed = seen(status)
+            self._indexed = file_version(status)
 
 
 def _still_stands(path: Path, fd: int) -> bool:

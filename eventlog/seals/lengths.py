@@ -7,7 +7,8 @@ from pathlib import Path
 from memlog.eventlog import disk
 from memlog.eventlog.layout import seals_files
 from memlog.eventlog.seals.lines import lengths_in
-from memlog.eventlog.seals.reading import bytes_of, seen
+from memlog.eventlog.seals.reading import bytes_of
+from memlog.eventlog.writing import file_version
 
 
 def sealed_bytes(log: Path) -> Mapping[tuple[str, str], int]:
@@ -27,6 +28,6 @@ def _lengths(log: Path, files: tuple[tuple[str, tuple[int, ...]], ...]) -> Mappi
 
 def _version(file: Path) -> tuple[int, ...]:
     try:
-        return seen(disk.look(file))
+        return file_version(disk.look(file))
     except FileNotFoundError:
         return ()

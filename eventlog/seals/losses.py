@@ -1,6 +1,6 @@
 """What is missing of sealed segments, and what is not as it was sealed."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -33,6 +33,11 @@ class Loss(msgspec.Struct, frozen=True):
     segment: str
     sealed: int
     bytes: int | None
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Stream and segment."""
+        return self.stream, self.segment
 
     @property
     def why(self) -> str:
@@ -110,15 +115,17 @@ class Ownership:
         return name is not None and name.writer in self._sealed_here
 
 
-def losses(log: Path, *, stream: str | None = None) -> list[Loss]:
-    """The sealed segments that are gone or shorter than their seal says, and nobody has accepted it; of one
-    stream, or all. Those of other writers are arriving.
+def losses(log: Path, *, only: Iterable[tuple[str, str]] | None = None) -> list[Loss]:
+    """The sealed segments that are missing or shorter than their seals, without those of other writers, which
+    are `arriving`.
+
+    only: the segments to look at.
 
     Raises:
         OSError: the seals, or a segment's folder, cannot be read.
     """
     owner = Ownership(log)
-    return [loss for loss in _short(log, stream) if not owner.is_foreign(loss.segment)]
+    return [loss for loss in _short(log, only) if not owner.is_foreign(loss.segment)]
 
 
 def arriving(log: Path) -> list[Loss]:
@@ -127,13 +134,12 @@ def arriving(log: Path) -> list[Loss]:
     return [loss for loss in _short(log) if owner.is_foreign(loss.segment)]
 
 
-def _short(log: Path, only: str | None = None) -> Iterator[Loss]:
-    for (stream, segment), sealed in sealed_bytes(log).items():
-        if only not in (None, stream):
-            continue
-        size = size_of(log, stream, segment)
-        if (size is None and sealed > 0) or (size is not None and size < sealed):
-            yield Loss(stream, segment, sealed, size)
+def _short(log: Path, only: Iterable[tuple[str, str]] | None = None) -> Iterator[Loss]:
+    sealed = sealed_bytes(log)
+    for name in sealed if only is None else only:
+        size = size_of(log, *name) if name in sealed else None
+        if name in sealed and (size or 0) < sealed[name]:
+            yield Loss(*name, sealed[name], size)
 
 
 def unlike(log: Path) -> list[Unlike]:

@@ -1,7 +1,6 @@
 """Reads files of seals as bytes: all that an append needs of them."""
 
 import errno
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ import msgspec
 
 from memlog.eventlog import disk, privacy
 from memlog.eventlog.layout import seals_file
-from memlog.eventlog.writing import check_regular
+from memlog.eventlog.writing import check_regular, file_version
 
 if TYPE_CHECKING:
     from memlog.eventlog.seals.index import SealIndex
@@ -42,9 +41,9 @@ class SealWatch:
             status = disk.look(f"{self._log}/{name}")
         except FileNotFoundError:
             return False
-        if seen(status) != self._seen:
+        if file_version(status) != self._seen:
             self._unsealed.clear()
-            self._seen, self._index = seen(status), None
+            self._seen, self._index = file_version(status), None
         if (stream, segment) not in self._unsealed:
             if self._says(name, stream, segment):
                 return True
@@ -100,14 +99,6 @@ def opened(log: Path, flags: int, name: str) -> Iterator[int]:
         yield fd
     finally:
         disk.close(fd)
-
-
-def seen(status: os.stat_result) -> tuple[int, ...]:
-    """What changes with the file: as long as it does not, the bytes are those that were read.
-
-    Not its mtime, which a scrub restores.
-    """
-    return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
 
 
 def _open_file(log: Path, flags: int, name: str) -> int:

@@ -12,7 +12,7 @@ from memlog import Store
 from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.log import Log
 from memlog.eventlog.streams import segments_of
-from memlog.eventlog.watermarks import open_losses
+from memlog.eventlog.watermarks import Watermarks
 
 Run = Callable[..., object]
 CHATS = ("x:1", "x:2", "x:3")
@@ -109,7 +109,7 @@ def test_an_open_loss_is_accepted(memlog, store: Path, lose) -> None:
     assert memlog("seal").code == 3
     assert memlog("seal", "--accept-loss").code == 0
     project(store)
-    assert open_losses(store) == []
+    assert Watermarks(store).losses() == []
     assert memlog("seal").code == 0
 
 
@@ -166,9 +166,9 @@ def test_a_copy_of_the_file_says_nothing(written: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(written, copy)
     shorter(segment(copy))
-    assert open_losses(copy) == []
+    assert Watermarks(copy).losses() == []
     shorter(segment(written))
-    assert len(open_losses(written)) == 1
+    assert len(Watermarks(written).losses()) == 1
 
 
 def test_an_erasure_is_no_loss_and_leaves_no_hash(written: Path) -> None:

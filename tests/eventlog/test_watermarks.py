@@ -19,7 +19,7 @@ from memlog.eventlog.seals.losses import losses
 from memlog.eventlog.segment import Fingerprint, fingerprint, opened
 from memlog.eventlog.streams import Segment, segments_of
 from memlog.eventlog.watermark_file import WatermarkFile
-from memlog.eventlog.watermarks import OpenLoss, Read, erasing, open_losses, remember
+from memlog.eventlog.watermarks import OpenLoss, Read, Watermarks
 from memlog.eventlog.writers import Writer
 
 
@@ -47,7 +47,7 @@ class Projected:
 
     def project(self) -> list[OpenLoss]:
         """Read all segments, and return what was found lost."""
-        return remember(self.log, [Read(segment, _read(segment)) for segment in self.segments])
+        return Watermarks(self.store).remember([Read(segment, _read(segment)) for segment in self.segments])
 
     def scrub(self) -> None:
         seals, segments = SealFiles(self.log, Writer(self.store).name()), segments_about(self.log)
@@ -59,15 +59,17 @@ class Projected:
                 redacted,
                 seals=seals,
                 lock_timeout=1,
-                around=lambda fd, segment=segment: erasing(segment, fd),
+                around=lambda fd, segment=segment: Watermarks(self.store).erasing(segment, fd),
             )
 
     def losses(self) -> list[OpenLoss]:
-        return open_losses(self.store)
+        return Watermarks(self.store).losses()
 
     def remembered(self) -> int:
         """How many bytes of the segment."""
-        mark = WatermarkFile(self.store).last("memory", self.path.name)
+        file = WatermarkFile(self.store)
+        file.refresh()
+        mark = file.get("memory", self.path.name)
         return 0 if mark is None else mark.bytes
 
     def lines(self) -> list[bytes]:
@@ -121,7 +123,7 @@ def test_a_segment_that_goes_after_it_was_read_is_lost(store: Projected) -> None
     read = Read(segment, _read(segment))
     path.unlink()
     lost = [OpenLoss("memory", path.name, size, None)]
-    assert remember(store.log, [read]) == lost
+    assert Watermarks(store.store).remember([read]) == lost
     assert store.losses() == lost
 
 
@@ -133,7 +135,7 @@ def test_nothing_is_remembered_of_a_segment_that_was_never_there_when_it_was_rem
     (segment,) = store.segments
     read = Read(segment, _read(segment))
     segment.path.unlink()
-    assert remember(store.log, [read]) == []
+    assert Watermarks(store.store).remember([read]) == []
     assert store.losses() == []
 
 
@@ -153,7 +155,7 @@ def test_a_segment_that_goes_while_it_is_compared_is_lost(store: Projected, faul
 def test_a_projection_that_has_read_less_leaves_the_watermark_where_it_is(store: Projected) -> None:
     before = store.file.read_bytes()
     (segment,) = store.segments
-    assert remember(store.log, [Read(segment, _read(segment, 100))]) == []
+    assert Watermarks(store.store).remember([Read(segment, _read(segment, 100))]) == []
     assert store.file.read_bytes() == before
 
 
@@ -161,7 +163,7 @@ def test_growth_raises_the_watermark(store: Projected) -> None:
     (segment,) = store.segments
     before = _read(segment)
     store.say("green 3")
-    assert remember(store.log, [Read(segment, _read(segment), before)]) == []
+    assert Watermarks(store.store).remember([Read(segment, _read(segment), before)]) == []
     assert store.remembered() == store.path.stat().st_size
     shorter(store.path)
     assert len(store.losses()) == 1
@@ -172,7 +174,7 @@ def test_a_change_before_what_was_read_on_is_found(store: Projected) -> None:
     before = _read(segment)
     changed(store.path)
     store.say("green 3")
-    (lost,) = remember(store.log, [Read(segment, _read(segment), before)])
+    (lost,) = Watermarks(store.store).remember([Read(segment, _read(segment), before)])
     assert (lost.read, lost.bytes) == (before.offset, store.path.stat().st_size)
 
 
@@ -484,3 +486,63 @@ def test_a_loss_that_a_seal_tells_is_not_told_twice(store: Projected) -> None:
     store.path.unlink()
     assert store.losses() == []
     assert len(losses(store.log)) == 1
+
+
+def _chat(store: Path, number: int) -> Path:
+    """A segment of a chat of its own."""
+    path = store / f"log/conversations/x_{number}/2026-02-24.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b'{"role":"user","content":"tea"}\n')
+    return path
+
+
+def test_one_pass_over_many_streams_reads_the_file_once(tmp_path: Path, faulty_disk: Any) -> None:
+    for number in range(20):
+        _chat(tmp_path, number)
+    store, watermarks = Projected(tmp_path), Watermarks(tmp_path)
+    store.project()
+    real, opened_files = disk.open, []
+
+    def count(path: Path | str, flags: int, **options: Any) -> int:
+        opened_files.extend([path] if path == store.file and not flags & os.O_APPEND else [])
+        return real(path, flags, **options)
+
+    faulty_disk.open = count
+    for segment in store.segments:
+        with segment.path.open("ab") as file:
+            file.write(b'{"role":"user","content":"green tea"}\n')
+        assert watermarks.remember([Read(segment, _read(segment))]) == []
+        assert watermarks.losses(stream=segment.stream) == []
+    assert len(opened_files) == 1
+    assert len(store.lines()) == 40
+
+
+def test_the_losses_of_one_stream_look_at_its_segments_alone(tmp_path: Path, faulty_disk: Any) -> None:
+    paths = [_chat(tmp_path, number) for number in range(3)]
+    store = Projected(tmp_path)
+    store.project()
+    Log(tmp_path).seal()
+    real, looked_at = disk.look, []
+
+    def count(path: Path | str, **options: Any) -> os.stat_result:
+        looked_at.extend([str(path)] if "conversations" in str(path) else [])
+        return real(path, **options)
+
+    faulty_disk.look = count
+    assert Watermarks(tmp_path).losses(stream="conversations/x_1") == []
+    assert set(looked_at) == {str(paths[1])}
+
+
+def test_watermarks_of_another_process_are_seen(tmp_path: Path) -> None:
+    first, second = _chat(tmp_path, 1), _chat(tmp_path, 2)
+    store, watermarks = Projected(tmp_path), Watermarks(tmp_path)
+    one, two = store.segments
+    assert watermarks.is_void
+    watermarks.remember([Read(one, _read(one))])
+    Watermarks(tmp_path).remember([Read(two, _read(two))])
+    for path in (first, second):
+        shorter(path)
+    assert [loss.stream for loss in watermarks.losses()] == ["conversations/x_1", "conversations/x_2"]
+    store.file.unlink()
+    assert watermarks.losses() == []
+    assert watermarks.is_void

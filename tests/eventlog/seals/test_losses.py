@@ -47,8 +47,8 @@ def test_a_segment_that_is_gone_is_a_loss(sealed: Any) -> None:
 
 def test_the_losses_of_one_stream_are_asked_for(sealed: Any) -> None:
     sealed.shrink(1)
-    assert losses(folder(sealed), stream="core") == []
-    assert losses(folder(sealed), stream="memory") == losses(folder(sealed)) != []
+    assert losses(folder(sealed), only=[("core", sealed.name(TODAY))]) == []
+    assert losses(folder(sealed), only=[("memory", sealed.name(TODAY))]) == losses(folder(sealed)) != []
 
 
 @pytest.mark.parametrize("call", ["open", "look"])
