@@ -5,10 +5,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from memlog.eventlog import disk
+from memlog.eventlog.file_io import file_version
 from memlog.eventlog.layout import seals_files
-from memlog.eventlog.seals.lines import lengths_in
-from memlog.eventlog.seals.reading import bytes_of
-from memlog.eventlog.writing import file_version
+from memlog.eventlog.seals.format import lengths_in
+from memlog.eventlog.seals.reader import bytes_of
 
 
 def sealed_bytes(log: Path) -> Mapping[tuple[str, str], int]:
