@@ -3,9 +3,10 @@
 import click
 
 from memlog.cli.error_handler import LOSS
-from memlog.cli.open_store import open_log
 from memlog.cli.output import json_option, note, one_line, print_json
+from memlog.cli.settings import Settings
 from memlog.cli.standard_streams import reader_may_go
+from memlog.eventlog.seals.close import accept_losses, all_losses, seal_all
 from memlog.eventlog.seals.format import Seal
 from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.watermarks import OpenLoss
@@ -29,11 +30,12 @@ def seal(ctx: click.Context, accept_loss: bool, as_json: bool) -> int:
     Exit 3 where a sealed segment is gone or shorter, or where bytes that were read of one without a seal are
     gone or changed, until they are put back or the loss is accepted.
     """
-    log = open_log(ctx)
-    check_store(log.store)
-    made = log.seal()
-    accepted = log.accept_loss() if accept_loss else []
-    lost = log.losses()
+    settings = ctx.ensure_object(Settings)
+    store, lock_timeout = settings.store, settings.value("lock_timeout")
+    check_store(store)
+    made = seal_all(store, lock_timeout=lock_timeout)
+    accepted = accept_losses(store, lock_timeout=lock_timeout) if accept_loss else []
+    lost = all_losses(store)
     with reader_may_go():
         if as_json:
             print_json({"sealed": made, "accepted": accepted, "lost": lost})

@@ -19,6 +19,7 @@ import memlog
 from memlog.eventlog import timestamps
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.layout import seals_file
+from memlog.eventlog.seals.close import accept_losses
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.format import encoded, link
@@ -133,7 +134,7 @@ def _resealed(store: Store) -> None:
 def _accepted(store: Store) -> None:
     store.sealed.unlink()
     with clock("2026-02-27T08:00:00.000Z"):
-        Log(store.folder).accept_loss()
+        accept_losses(store.folder)
 
 
 def _repeat(store: Store) -> None:

@@ -13,54 +13,59 @@ from memlog.eventlog.file_io import check_regular, file_version
 from memlog.eventlog.layout import seals_file
 
 if TYPE_CHECKING:
-    from memlog.eventlog.seals.index import SealIndex
+    from memlog.eventlog.seals.files import SealFiles
 
 _READ_BLOCK = 1024 * 1024
 
 
 class SealWatch:
-    """Answers whether a writer has sealed a segment of its own. Every append asks, so this looks at the
-    status of the writer's file, and searches its bytes only where that has changed.
+    """Answers whether a writer has sealed a segment of its own.
+
+    Every append asks, so this compares the status of the writer's seals file, and reads it after a change.
     """
 
     def __init__(self, log: Path) -> None:
         self._log = log
-        self._seen: tuple[int, ...] = ()
+        self._version: tuple[int, ...] = ()
         self._unsealed: set[tuple[str, str]] = set()
-        self._index: SealIndex | None = None
+        self._files: SealFiles | None = None
+
+    def files(self, writer: str) -> "SealFiles":
+        """The seals that `writer` adds to; indexed once for thousands of segments."""
+        # Imported here: most appends seal nothing, and find no seal of their segment.
+        from memlog.eventlog.seals.files import SealFiles
+
+        if self._files is None or self._files.writer != writer:
+            self._files = SealFiles(self._log, writer)
+        return self._files
 
     def is_sealed(self, stream: str, segment: str, writer: str) -> bool:
-        """Whether a writer's segment gets no more lines. The caller holds its lock, so the answer stays true.
+        """Whether a writer's segment is sealed. The answer holds as long as the caller locks the segment.
 
-        Raises:
-            OSError: the seals cannot be read.
+        Raises OSError.
         """
-        name = seals_file(writer)
         try:
-            # To join paths takes 2 of the 100 microseconds of an append.
-            status = disk.look(f"{self._log}/{name}")
+            # Joining paths takes 2 of the 100 microseconds of an append.
+            version = file_version(disk.look(f"{self._log}/{seals_file(writer)}"))
         except FileNotFoundError:
             return False
-        if file_version(status) != self._seen:
+        if version != self._version:
             self._unsealed.clear()
-            self._seen, self._index = file_version(status), None
+            self._version = version
         if (stream, segment) not in self._unsealed:
-            if self._says(name, stream, segment):
+            if self._has_seal(stream, segment, writer):
                 return True
             self._unsealed.add((stream, segment))
         return False
 
-    def _says(self, name: str, stream: str, segment: str) -> bool:
-        """Whether a file has a seal of `segment`. Where no line looks like one, none is decoded."""
-        if self._index is None:
-            data = bytes_of(self._log, name)
-            if msgspec.json.encode({"stream": stream, "segment": segment})[:-1] not in data:
+    def _has_seal(self, stream: str, segment: str, writer: str) -> bool:
+        if self._files is None:
+            names = msgspec.json.encode({"stream": stream, "segment": segment})[:-1]
+            if names not in bytes_of(self._log, seals_file(writer)):
                 return False
-            # Imported here: most appends find no seal of their segment.
-            from memlog.eventlog.seals.index import SealIndex
-
-            self._index = SealIndex(data)
-        return self._index.standing(stream, segment) is not None
+        own = self.files(writer).own
+        own.refresh()
+        return own.standing(stream, segment) is not None
 
 
 def bytes_of(log: Path, name: str) -> bytes:

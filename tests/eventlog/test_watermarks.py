@@ -14,6 +14,7 @@ from memlog.eventlog.errors import Busy
 from memlog.eventlog.events import MemorySaved, Redacted
 from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.reader import redacted_keys, segments_about
+from memlog.eventlog.seals.close import accept_losses, all_losses, seal_all
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.losses import losses
 from memlog.eventlog.segment import Fingerprint, fingerprint, opened
@@ -221,8 +222,8 @@ def test_what_is_no_file_in_its_place_counts_for_nothing(
     store.file.unlink()
     make(store.file)
     assert store.losses() == []
-    Log(store.store).accept_loss()
-    assert Log(store.store).seal() != []
+    accept_losses(store.store)
+    assert seal_all(store.store) != []
 
 
 def test_the_file_is_written_anew_once_it_is_twice_as_long_as_its_entries(store: Projected) -> None:
@@ -249,12 +250,12 @@ def test_the_file_is_not_written_anew_where_each_line_is_of_another_segment(stor
 def test_of_sealed_segments_the_file_keeps_those_that_had_lost_something_before(store: Projected) -> None:
     """What a seal speaks of it protects; a loss before it does not show in it."""
     first = store.path
-    Log(store.store).seal()
+    seal_all(store.store)
     store.say("in the second")
     (second,) = (segment.path for segment in store.segments if segment.is_newest)
     store.project()
     second.write_bytes(second.read_bytes().replace(b"in the second", b"in the 2nd   "))
-    Log(store.store).seal()
+    seal_all(store.store)
     store.say("in the third")
     _compact(store)
     kept = {line.split(b'"')[7].decode() for line in store.lines()}
@@ -280,18 +281,18 @@ def test_a_loss_that_is_accepted_is_told_no_more_and_the_next_one_is(
 ) -> None:
     path, size = store.path, store.path.stat().st_size
     lose(path)
-    (accepted,) = Log(store.store).accept_loss()
+    (accepted,) = accept_losses(store.store)
     assert accepted == OpenLoss("memory", path.name, size, path.stat().st_size)
-    assert Log(store.store).losses() == []
+    assert all_losses(store.store) == []
     shorter(path)
-    assert len(Log(store.store).losses()) == 1
+    assert len(all_losses(store.store)) == 1
 
 
 def test_a_loss_of_a_whole_segment_that_is_accepted_is_told_no_more(store: Projected) -> None:
     store.path.unlink()
-    (accepted,) = Log(store.store).accept_loss()
+    (accepted,) = accept_losses(store.store)
     assert accepted.bytes is None
-    assert Log(store.store).accept_loss() == Log(store.store).losses() == []
+    assert accept_losses(store.store) == all_losses(store.store) == []
 
 
 def test_who_holds_the_read_model_while_a_loss_is_accepted_is_waited_for_and_named(
@@ -302,7 +303,7 @@ def test_who_holds_the_read_model_while_a_loss_is_accepted_is_waited_for_and_nam
     lock.touch()
     holder = hold_lock(lock)
     with pytest.raises(Busy, match=str(holder.pid)):
-        Log(store.store, lock_timeout=0.3).accept_loss()
+        accept_losses(store.store, lock_timeout=0.3)
     assert len(store.losses()) == 1
 
 
@@ -482,7 +483,7 @@ def test_a_line_that_was_erased_and_is_another_one_now_is_a_loss(store: Projecte
 
 
 def test_a_loss_that_a_seal_tells_is_not_told_twice(store: Projected) -> None:
-    Log(store.store).seal()
+    seal_all(store.store)
     store.path.unlink()
     assert store.losses() == []
     assert len(losses(store.log)) == 1
@@ -521,7 +522,7 @@ def test_the_losses_of_one_stream_look_at_its_segments_alone(tmp_path: Path, fau
     paths = [_chat(tmp_path, number) for number in range(3)]
     store = Projected(tmp_path)
     store.project()
-    Log(tmp_path).seal()
+    seal_all(tmp_path)
     real, looked_at = disk.look, []
 
     def count(path: Path | str, **options: Any) -> os.stat_result:

@@ -65,6 +65,8 @@ LEFT_OUT: dict[str, str] = {
     "eventlog.own_segments.*": "looks up a segment by its name",
     "eventlog.erasures.*": "places of lines, which `eventlog.decode.decode` read",
     "eventlog.watermark_file.*": "looks up a segment by its name",
+    "eventlog.rotation.*": "opens segments by the names of streams and writers",
+    "eventlog.watermarks.Watermarks.*": "looks up segments by the name of their stream",
     "eventlog.unread_files.*": "the name of one file",
     "eventlog.clock.Clock.wrote": "keeps a time of memlog's own",
     "eventlog.disk.*": "one call of the system each",

@@ -12,6 +12,7 @@ from memlog.eventlog import scrub
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.events import MemorySaved, Redacted
 from memlog.eventlog.reader import redacted_keys, segments_about
+from memlog.eventlog.seals.close import accept_losses, seal_all
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.lengths import sealed_bytes
@@ -32,7 +33,7 @@ class Copy:
         Log(self.store, durability="os").append([MemorySaved(id=event_id, content=content)])
 
     def seal(self) -> None:
-        Log(self.store, durability="os").seal()
+        seal_all(self.store)
 
     def forget(self, event_id: str) -> None:
         Log(self.store, durability="os").append([Redacted(target_id=event_id, stream="memory")])
@@ -303,7 +304,7 @@ def test_an_accepted_loss_holds_against_the_seal_of_another_file(origin: Copy, o
     shutil.copy2(origin.log / "memory" / "2026-02-24.jsonl", other.log / "memory" / "2026-02-24.jsonl")
     os.truncate(other.log / "memory" / "2026-02-24.jsonl", 12)
     assert len(losses(other.log)) == 1
-    (made,) = Log(other.store).accept_loss()
+    (made,) = accept_losses(other.store)
     assert (made.bytes, made.lost) == (12, 48)
     assert (losses(other.log), other.check().tampered) == ([], [])
     assert sealed_bytes(other.log)["memory", "2026-02-24.jsonl"] == 12

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memlog.eventlog import disk
+from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.format import FIRST, Seal, encoded, link, seals_in
@@ -87,7 +88,7 @@ def test_every_flipped_bit_and_every_cut_gives_the_same_seals() -> None:
 
 def test_lengths_of_sealed_segments_ignore_nul_bytes_around_a_line(log: Any, clock: Any) -> None:
     log.append("green")
-    log.writer.seal()
+    seal_all(log.store, lock_timeout=0.3)
     path = log.seals
     path.write_bytes(b"\0\0" + path.read_bytes().replace(b"\n", b"\0\n"))
     standing = read_seals(log.store / "log").standing
@@ -115,7 +116,7 @@ def test_sealing_many_streams_reads_no_seal_twice(tmp_path: Path, faulty_disk: A
         return data
 
     faulty_disk.open, faulty_disk.read = opened, count
-    assert len(log.seal()) == 50
+    assert len(seal_all(log.store)) == 50
     # Two bytes a seal: whether a line ends before what is written, before and after writing.
     assert read <= 2 * 50
     assert read_seals(log.path).damaged == []

@@ -9,10 +9,10 @@ import pytest
 import memlog
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.layout import WATERMARKS, seals_file
+from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.measure import measured
 from memlog.eventlog.streams import Segment, segments_of
-from memlog.eventlog.writer import Log
 
 PERSON = "Aino Virtanen"
 
@@ -110,7 +110,7 @@ def copies(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Copy, Copy]:
     b.append()
     if request.param == "sealed":
         for copy in (a, b):
-            Log(copy.store).seal()
+            seal_all(copy.store)
     send(a, b)
     send(b, a)
     for copy in (a, b):
