@@ -8,6 +8,7 @@ from pathlib import Path
 
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import Busy
+from memlog.eventlog.file_io import closing
 
 _FIRST_PAUSE = 0.0002
 _LONGEST_PAUSE = 0.010
@@ -53,12 +54,9 @@ def locked(path: Path, what: str, timeout: float, *, if_stopped: float | None = 
 
     Raises as `acquire`.
     """
-    fd = permissions.open_file(path, disk.WRITE | disk.CREATE)
-    try:
+    with closing(permissions.open_file(path, disk.WRITE | disk.CREATE)) as fd:
         acquire(fd, what, timeout, if_stopped=if_stopped)
         yield
-    finally:
-        disk.close(fd)
 
 
 @contextmanager
@@ -74,11 +72,9 @@ def locked_if_there(
     except FileNotFoundError:
         yield False
         return
-    try:
+    with closing(fd):
         acquire(fd, what, timeout, if_stopped=if_stopped)
         yield True
-    finally:
-        disk.close(fd)
 
 
 def is_held(path: Path) -> bool:
@@ -87,10 +83,8 @@ def is_held(path: Path) -> bool:
         fd = disk.open(path, disk.READ)
     except FileNotFoundError:
         return False
-    try:
+    with closing(fd):
         return not _try(fd)
-    finally:
-        disk.close(fd)
 
 
 def _try(fd: int) -> bool:

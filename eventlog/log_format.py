@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memlog.eventlog import disk, locks, permissions
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.file_io import check_regular, overwrite_all
+from memlog.eventlog.file_io import closing, is_regular, overwrite_all
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import FORMAT
 
@@ -34,14 +34,8 @@ def check_writable(log: Path) -> bool:
         if error.errno == errno.ELOOP:
             raise _damaged(log) from error
         raise
-    try:
-        check_regular(fd)
-        text = disk.read(fd, _LONGEST, 0)
-    except FileExistsError as error:
-        raise _damaged(log) from error
-    finally:
-        disk.close(fd)
-    number = _number(text)
+    with closing(fd):
+        number = _number(disk.read(fd, _LONGEST, 0)) if is_regular(fd) else None
     if number is None:
         raise _damaged(log)
     if number > NUMBER:
@@ -64,13 +58,10 @@ def claim(log: Path, *, lock_timeout: float = _LOCK_TIMEOUT) -> bool:
     if check_writable(log):
         return False
     make_path(log)
-    folder = disk.open(log, disk.FOLDER, follow=True)
-    try:
+    with closing(disk.open(log, disk.FOLDER, follow=True)) as folder:
         locks.acquire(folder, log.name, lock_timeout)
         # Another process may have been faster.
         return not check_writable(log) and _write(log)
-    finally:
-        disk.close(folder)
 
 
 def _number(text: bytes) -> int | None:
@@ -84,13 +75,10 @@ def _write(log: Path) -> bool:
     draft = log / f".{FORMAT}.draft"
     with suppress(FileNotFoundError):
         disk.unlink(draft)
-    fd = permissions.open_file(draft, disk.WRITE | disk.NEW)
-    try:
+    with closing(permissions.open_file(draft, disk.WRITE | disk.NEW)) as fd:
         overwrite_all(fd, LINE, 0)
         # Else a power cut could leave the name with no bytes, which is a damaged FORMAT.
         disk.sync_data(fd)
-    finally:
-        disk.close(fd)
     disk.rename(draft, log / FORMAT)
     return True
 

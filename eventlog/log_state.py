@@ -19,8 +19,7 @@ def state_of(log: Path) -> list[FileState]:
     An entry is asked for its status as it is listed. That keeps the interpreter's lock, so that a thread with
     hundreds of segments to look at does not wait hundreds of times for other threads.
 
-    Raises:
-        OSError: a folder cannot be listed.
+    Raises OSError.
     """
     found: list[FileState] = []
     conversations = str(log / CONVERSATIONS)

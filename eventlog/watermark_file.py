@@ -1,8 +1,8 @@
-"""The file that remembers what projections have read of segments.
+"""The file of watermarks: size and hash of what projections have read of each segment.
 
-Of an entry's lines the last one holds. Nothing is synced: whoever loses the file loses an alarm and no data.
-It speaks of this copy of the store alone (`copy_files`), since a copy that is made while others write may
-have older segments than watermarks.
+The last line about a segment counts. Nothing is synced: losing the file costs an alarm and no data. It is
+valid for this copy of the store alone (`copy_files`), since a copy made while others write may have segments
+older than their watermarks.
 """
 
 from collections import defaultdict
@@ -14,7 +14,7 @@ import msgspec
 from memlog.eventlog import copy_files, disk
 from memlog.eventlog.copy_files import decoded, lines_in
 from memlog.eventlog.erasures import Span
-from memlog.eventlog.file_io import file_version, overwrite_all
+from memlog.eventlog.file_io import closing, file_version, overwrite_all
 from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.segment import Fingerprint, fingerprint
 
@@ -30,11 +30,11 @@ _UNLIKE = "unlike"
 
 
 class Watermark(msgspec.Struct, frozen=True):
-    """What the first `bytes` bytes of a segment were when a projection read them.
+    """The first `bytes` bytes of a segment, as a projection read them.
 
-    chain, rest: of their `Fingerprint`, in hex. While lines are being erased, both are blank and the length
-        alone counts; where bytes were lost before an erasure, `rest` is `unlike`, which no bytes match.
-    blank: where their erased lines are; in the hashes these are blank, though their text may come back.
+    chain, rest: of their `Fingerprint`, in hex. Both are blank during an erasure: then the length alone
+        counts. After a loss before an erasure, `rest` is `unlike`, which no bytes match.
+    blank: the erased lines; the hashes take them as blank, even if their text comes back.
     """
 
     stream: str
@@ -46,25 +46,25 @@ class Watermark(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> Name:
-        """Of its segment."""
+        """Stream and file name of its segment."""
         return self.stream, self.segment
 
     def is_of(self, read: Fingerprint) -> bool:
-        """Whether a prefix of this length holds the same bytes."""
+        """Whether a prefix of this length has the same bytes."""
         return (self.chain, self.rest) == (read.chain.hex(), read.rest.hex())
 
     @property
     def is_being_erased(self) -> bool:
-        """Whether its hashes are blank: a scrub was begun and not finished."""
+        """Whether its hashes are blank: a scrub is unfinished."""
         return not self.rest.strip()
 
     @property
     def is_of_lost_bytes(self) -> bool:
-        """Whether bytes were lost before an erasure, which blanked the hashes."""
+        """Whether bytes were lost before an erasure blanked the hashes."""
         return self.rest.startswith(_UNLIKE)
 
     def still_holds(self, fd: int) -> bool:
-        """Whether the open segment begins with these bytes."""
+        """Whether the open segment still begins with these bytes."""
         if disk.status(fd).st_size < self.bytes:
             return False
         return self.is_being_erased or self.is_of(fingerprint(fd, self.bytes))
@@ -133,8 +133,7 @@ class WatermarkFile:
 
         Raises OSError.
         """
-        fd = disk.open(self._path, disk.WRITE)
-        try:
+        with closing(disk.open(self._path, disk.WRITE)) as fd:
             for offset, length in self._torn:
                 overwrite_all(fd, b" " * length, offset)
             for offset, length in self._places[mark.name]:
@@ -143,8 +142,6 @@ class WatermarkFile:
                 self._marks[mark.stream][mark.segment] = msgspec.json.decode(line, type=Watermark)
             disk.sync_data(fd)
             self._version = file_version(disk.status(fd))
-        finally:
-            disk.close(fd)
 
     def _load(self, data: bytes) -> None:
         self._marks: defaultdict[str, dict[str, Watermark]] = defaultdict(dict)

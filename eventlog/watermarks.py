@@ -1,7 +1,7 @@
-"""Remembers what projections have read of segments, so that a loss of bytes without a seal is seen.
+"""Detects the loss of bytes that a projection has read and no seal protects.
 
-`<store>/watermarks.jsonl` (`watermark_file`) is beside the log and outlives the read model. Whoever writes it
-holds the projector lock.
+`<store>/watermarks.jsonl` (`watermark_file`) lies beside the log and outlives the read model. Writing it
+needs the projector lock.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,9 +25,9 @@ from memlog.eventlog.watermark_file import Name, Watermark, WatermarkFile
 
 
 class OpenLoss(msgspec.Struct, frozen=True):
-    """A segment of which bytes are gone, or other ones, that a projection has read and no seal protects.
+    """A segment without a seal whose bytes a projection has read, and that lost or changed some since.
 
-    read: how many bytes were read. bytes: how many it has; None where it is gone.
+    read, bytes: the size that was read, and the size now; `bytes` is None if the segment is missing.
     """
 
     stream: str
@@ -42,28 +42,28 @@ class OpenLoss(msgspec.Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """For people."""
+        """A sentence for people."""
         if self.bytes is None:
             return f"{self.segment} is gone; {self.read} bytes of it were read before"
         if self.bytes < self.read:
             return f"{self.segment} has {self.bytes} bytes; {self.read} were read before"
-        return f"{self.segment}: its first {self.read} bytes are not those that were read before"
+        return f"{self.segment}: its first {self.read} bytes changed after they were read"
 
 
 class ReturnedText(msgspec.Struct, frozen=True):
-    """A segment in which erased text stands again: another copy has sent it, or it comes from a backup."""
+    """A segment whose erased text is back, from another copy or a backup."""
 
     stream: str
     segment: str
 
     @property
     def why(self) -> str:
-        """For people."""
+        """A sentence for people."""
         return f"{self.segment}: erased text has come back"
 
 
 class Read(NamedTuple):
-    """How far a projection has read a segment. before: how far it had read when it began, if it is known."""
+    """How far a projection has read a segment. before: where this read began, if known."""
 
     segment: Segment
     now: Fingerprint
@@ -90,8 +90,7 @@ class Watermarks:
     def remember(self, reads: list[Read]) -> list[OpenLoss]:
         """Raise the watermarks to `reads`. Returns the losses found on the way; their watermarks stay.
 
-        Raises:
-            OSError: the file cannot be read or written.
+        Raises OSError.
         """
         self._file.refresh()
         if not all(read.segment.is_newest for read in reads):
@@ -111,8 +110,7 @@ class Watermarks:
     def losses(self, *, stream: str | None = None) -> list[OpenLoss]:
         """The losses that nobody has accepted, of one stream or of all, without those that a seal shows.
 
-        Raises:
-            OSError: the file, the seals or a segment cannot be read.
+        Raises OSError.
         """
         return [each for each in self.differences(stream=stream) if isinstance(each, OpenLoss)]
 
@@ -182,8 +180,9 @@ class Watermarks:
 
 
 def _raised(file: WatermarkFile, read: Read, old: Watermark | None) -> Watermark | OpenLoss | None:
-    """The watermark that takes the place of `old`; or what of it is lost; or None: it stays. Of lines that
-    another copy erased no hash stays, and of text that has come back none is made."""
+    """The watermark that replaces `old`, or its loss, or None if `old` stays. No hash covers lines that
+    another copy erased, nor erased text that came back.
+    """
     segment, now = read.segment, read.now
     if old is not None and now.offset == old.bytes and old.is_of(now):
         return None
@@ -212,17 +211,17 @@ def _raised(file: WatermarkFile, read: Read, old: Watermark | None) -> Watermark
 
 
 def _held_prefix(fd: int, old: Watermark, before: Fingerprint | None) -> Fingerprint | None:
-    """The fingerprint of the bytes that `old` speaks of, where the open segment still has them.
+    """The fingerprint of the bytes of `old` if the open segment still has them, else None.
 
-    before: of what the caller has just read on from. Its whole blocks need not be hashed again: whoever
-    changes them changes no hash that is carried on, so that the change is found when all is hashed.
+    before: where the caller's read began. Its whole blocks need no second hash: the chained hash of a changed
+    block stays, so a later check of all bytes finds the change.
     """
     if before is not None and before.offset == old.bytes and old.is_of(before):
         return before if before.matches_rest(fd) else None
     if disk.status(fd).st_size < old.bytes:
         return None
-    found = fingerprint(fd, old.bytes)
-    return found if old.is_of(found) else None
+    now = fingerprint(fd, old.bytes)
+    return now if old.is_of(now) else None
 
 
 def _difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
@@ -242,26 +241,26 @@ def _difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
 
 
 def _returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line] | None:
-    """The lines that `old` knows as erased and that have their text again. None where the open segment
-    differs from `old` by more than erasures.
+    """The lines that `old` knows as erased and whose text is back. None if the open segment differs from
+    `old` by more than erasures.
 
-    Erasures by another copy are believed as far as can be told: some line is blank that was none, the stream
-    has redactions, and each other line of memlog's is whole. One redaction erases every line of its id.
+    Erasures by another copy count if another line is blank now, the stream has redactions, and every other
+    line of memlog is intact. One redaction erases every line of its id.
     """
     if old.is_of_lost_bytes or disk.status(fd).st_size < old.bytes:
         return None
     redacted = redacted_keys(segments_in(segment.log, segment.stream))
-    found = erasures_in(segment, fd, old.bytes, redacted)
-    returned, _ = split_by(found.standing, old.blank)
+    erasures = erasures_in(segment, fd, old.bytes, redacted)
+    returned, _ = split_by(erasures.standing, old.blank)
     if returned and old.is_of(fingerprint(fd, old.bytes, returned)):
         return returned
-    _, erased_elsewhere = split_by([*found.blank, *found.begun], old.blank)
-    is_erased_version = found.is_whole and erased_elsewhere and len(redacted) > 0
+    _, erased_elsewhere = split_by([*erasures.blank, *erasures.begun], old.blank)
+    is_erased_version = erasures.is_whole and erased_elsewhere and len(redacted) > 0
     return returned if is_erased_version else None
 
 
 def _measured(name: Name, fd: int, size: int, returned: Sequence[Line] = ()) -> Watermark:
-    """The watermark of an open segment as it is when the lines `returned` are erased."""
+    """The watermark of an open segment, as if the lines `returned` were erased."""
     erased = spans_of([*erased_lines(fd, 0, size), *returned])
     return _mark(name, fingerprint(fd, size, returned), erased)
 

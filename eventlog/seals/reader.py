@@ -1,4 +1,4 @@
-"""Reads files of seals as bytes: all that an append needs of them."""
+"""Reads seals files as bytes: all that an append needs."""
 
 import errno
 from collections.abc import Iterator
@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memlog.eventlog import disk, permissions
-from memlog.eventlog.file_io import check_regular, file_version
+from memlog.eventlog.file_io import check_regular, closing, file_version, read_all
 from memlog.eventlog.layout import seals_file
 
 if TYPE_CHECKING:
     from memlog.eventlog.seals.files import SealFiles
-
-_READ_BLOCK = 1024 * 1024
 
 
 class SealWatch:
@@ -69,48 +67,31 @@ class SealWatch:
 
 
 def bytes_of(log: Path, name: str) -> bytes:
-    """The bytes of one file of seals; nothing where there is no regular file of this name.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """The bytes of a seals file; b"" if it is missing or no regular file. Raises OSError."""
     try:
         with opened(log, disk.READ, name) as fd:
-            return all_of(fd)
+            return read_all(fd)
     except (FileNotFoundError, NotADirectoryError, FileExistsError):
         return b""
 
 
-def all_of(fd: int) -> bytes:
-    """The bytes of the open file."""
-    blocks, size = [], 0
-    while block := disk.read(fd, _READ_BLOCK, size):
-        blocks.append(block)
-        size += len(block)
-    return b"".join(blocks)
-
-
 @contextmanager
 def opened(log: Path, flags: int, name: str) -> Iterator[int]:
-    """A descriptor of a file of seals.
+    """A context with a descriptor of a seals file.
 
     Raises:
-        FileExistsError: it is a link, a folder, a pipe or a device.
-        OSError: it is not there, or cannot be opened.
+        FileExistsError: it is no regular file. OSError: it is missing or cannot be opened.
     """
-    fd = _open_file(log, flags, name)
-    try:
+    with closing(_open_file(log, flags, name)) as fd:
         check_regular(fd)
         yield fd
-    finally:
-        disk.close(fd)
 
 
 def _open_file(log: Path, flags: int, name: str) -> int:
     try:
         return (permissions.open_file if flags & disk.CREATE else disk.open)(log / name, flags)
     except OSError as error:
-        # A link, which is not followed; a socket; a folder that is to be written.
+        # A link; a socket; a folder opened for writing.
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
             raise FileExistsError(errno.EEXIST, f"{name} is no regular file") from error
         raise

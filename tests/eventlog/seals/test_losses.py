@@ -82,7 +82,7 @@ def test_a_segment_that_is_shorter_is_a_loss(sealed: Any) -> None:
 def test_a_changed_byte_and_a_late_line_are_unlike_the_seal_and_no_loss(sealed: Any) -> None:
     size = sealed.segment.stat().st_size
     sealed.flip_byte(7)
-    assert why(sealed) == [f"its {size} bytes are not those that were sealed"]
+    assert why(sealed) == [f"its {size} bytes differ from those sealed"]
     sealed.add_raw(b"late\n")
     assert why(sealed) == [f"sealed with {size} bytes, has {size + 5}"]
     assert losses(folder(sealed)) == []
@@ -91,7 +91,7 @@ def test_a_changed_byte_and_a_late_line_are_unlike_the_seal_and_no_loss(sealed: 
 def test_swapped_lines_of_a_sealed_segment_are_found(sealed: Any) -> None:
     first, second = sealed.segment.read_bytes().splitlines(keepends=True)
     sealed.segment.write_bytes(second + first)
-    assert why(sealed) == [f"its {len(first + second)} bytes are not those that were sealed"]
+    assert why(sealed) == [f"its {len(first + second)} bytes differ from those sealed"]
 
 
 def test_an_accepted_loss_is_a_line_that_says_how_much_it_was(sealed: Any) -> None:
