@@ -47,7 +47,7 @@ class OpenLoss(msgspec.Struct, frozen=True):
             return f"{self.segment} is gone; {self.read} bytes of it were read before"
         if self.bytes < self.read:
             return f"{self.segment} has {self.bytes} bytes; {self.read} were read before"
-        return f"{self.segment}: its first {self.read} bytes changed after they were read"
+        return f"{self.segment}: its first {self.read} bytes, read before, have changed"
 
 
 class ReturnedText(msgspec.Struct, frozen=True):

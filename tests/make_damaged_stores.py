@@ -280,7 +280,7 @@ DAMAGED: dict[str, tuple[int, str, Callable[[Store], None]]] = {
         _after_a_projection(lambda store: store.lines(store.open, lambda lines: lines[:2])),
     ),
     "open-edited": (
-        *(3, "changed after they were read"),
+        *(3, "read before, have changed"),
         _after_a_projection(lambda store: store.replace(store.open, b"tea", b"gin")),
     ),
     "open-stream-gone": (
