@@ -1,4 +1,4 @@
-"""`log/FORMAT` names the format of the log, so that an older memlog does not write into a newer one."""
+"""`log/FORMAT` has the format number of the log, so that an older memlog does not write to a newer log."""
 
 import errno
 from contextlib import suppress
@@ -20,11 +20,10 @@ _LOCK_TIMEOUT = 10.0
 
 
 def check_writable(log: Path) -> bool:
-    """Check that this memlog may write to `log`; return whether the log names its format.
+    """Check that this memlog may write to `log`; return whether FORMAT exists.
 
     Raises:
-        LogError: the log has a newer format, or its FORMAT is damaged.
-        OSError: FORMAT cannot be read.
+        LogError: the log has a newer format, or FORMAT is damaged. OSError: FORMAT cannot be read.
     """
     try:
         fd = disk.open(log / FORMAT, disk.READ)
@@ -49,11 +48,10 @@ def check_writable(log: Path) -> bool:
 
 
 def claim(log: Path, *, lock_timeout: float = _LOCK_TIMEOUT) -> bool:
-    """Check as `check_writable`, and write FORMAT where the log has none; return whether it was written.
+    """Write FORMAT if the log has none, after `check_writable`; return whether it was written. Raises as
+    that.
 
     lock_timeout: seconds to wait for another process that writes it.
-
-    Raises as `check_writable`; OSError also where the file cannot be written.
     """
     if check_writable(log):
         return False
@@ -71,13 +69,13 @@ def _number(text: bytes) -> int | None:
 
 
 def _write(log: Path) -> bool:
-    # Hidden, so that no reader takes the draft that a kill leaves for a part of the log.
+    # Hidden: no reader takes the draft that a kill leaves for a part of the log.
     draft = log / f".{FORMAT}.draft"
     with suppress(FileNotFoundError):
         disk.unlink(draft)
     with closing(permissions.open_file(draft, disk.WRITE | disk.NEW)) as fd:
         overwrite_all(fd, LINE, 0)
-        # Else a power cut could leave the name with no bytes, which is a damaged FORMAT.
+        # Otherwise a power cut could leave an empty file, a damaged FORMAT.
         disk.sync_data(fd)
     disk.rename(draft, log / FORMAT)
     return True

@@ -100,28 +100,28 @@ def check_log(log: Path) -> LogCheck:
 def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
     """Count the lines of `log`, up to `bounds`. The first line with an id is its event. Raises OSError."""
     segments = segments_of(log)[0]
-    found = Lines()
+    counts = Lines()
     known: dict[Key, bytes] = {}
     redacted = redacted_keys(segments, bounds)
     for segment in segments:
         for entry in filter(None, (entry_of(segment, line) for line in lines_of(segment, bounds))):
             if entry.at:
-                found.by_memlog.add(segment.key)
-            _count(found, entry, why_left_out(entry, known, redacted))
-    return found
+                counts.by_memlog.add(segment.key)
+            _count(counts, entry, why_left_out(entry, known, redacted))
+    return counts
 
 
-def _count(found: Lines, entry: Entry, why: str | None) -> None:
+def _count(counts: Lines, entry: Entry, why: str | None) -> None:
     if why == "redacted":
-        found.redacted += 1
+        counts.redacted += 1
     elif isinstance(entry.event, BadLine):
-        found.quarantined[entry.event.reason] += 1
+        counts.quarantined[entry.event.reason] += 1
     elif why is None:
-        found.events += 1
+        counts.events += 1
     elif why == "duplicate":
-        found.duplicates += 1
+        counts.duplicates += 1
     else:
-        found.conflicts += 1
+        counts.conflicts += 1
 
 
 def _line_problems(lines: Lines) -> Iterator[str]:

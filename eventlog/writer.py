@@ -1,6 +1,6 @@
-"""Appending: an event is acknowledged only after its bytes are durable.
+"""Appends events to the log, and acknowledges them once their bytes are durable.
 
-The steps and their reasons are in docs/storage/jsonl-format.md, "How memlog appends".
+docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reasons.
 """
 
 import errno
@@ -39,10 +39,10 @@ class Log:
     """Appends to the log of the store at `store`. May be used from several threads and processes at once.
 
     lock_timeout: seconds to wait for another writer of the same stream.
-    find_stream: asked where a redaction goes that does not say it.
-    redact: mask what looks like a key before it is written.
-    look_up: asked which ids that callers gave were known before; None: no answer says so.
-    on_stored: called with what has become durable, before it is acknowledged.
+    find_stream: finds the stream of a redaction that names none.
+    redact: mask keys before events are written.
+    look_up: finds ids of callers that were in use before; None: duplicates and conflicts are not reported.
+    on_stored: called with durable events before they are acknowledged.
     """
 
     def __init__(
@@ -69,29 +69,28 @@ class Log:
         self._has_format = False
 
     def append(self, events: Iterable[Event | dict[str, Any] | bytes]) -> list[Position]:
-        """Append `events` in their order and return where they stand, once all are durable.
+        """Append `events` in order and return their positions, once all are durable.
 
-        Each event is stored or not by itself; after an error some of them may be.
+        Each event is stored or not on its own: after an error some may be stored.
 
         Raises:
-            BadInput: an event cannot be stored; none was written.
-            NotFound: a redaction does not say where it goes, and no stream has its target; none was written.
+            BadInput: an event is invalid; none was written.
+            NotFound: no stream has the target of a redaction without a stream; none was written.
             Busy: another writer held the stream for too long.
-            LogError: the log could not be written. Safe to try again with the same ids, unless a newer memlog
-                has written the log.
+            LogError: the log cannot be written. Retry with the same ids, unless a newer memlog wrote the log.
         """
         return self._all_stored([self.draft(event) for event in events])
 
     def append_redactions(self, targets: Iterable[tuple[str, str]], reason: str | None) -> list[Position]:
-        """Append redactions of all events in `targets`, by (stream, id); raises as `append`."""
+        """Append redactions of `targets`, (stream, id) each. Raises as `append`."""
         return self.append(redactions_of(targets, reason))
 
     def draft(self, event: Event | dict[str, Any] | bytes) -> Draft:
-        """`event`, checked and ready for `append_each`; raises what `append` does of one that is not."""
+        """Check and encode an event for `append_each`. Raises BadInput and NotFound as `append`."""
         return draft(event, self._find_stream, redact=self._redact)
 
     def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
-        """Append `drafts`; for each where it stands, or why it is not known to be stored."""
+        """Append `drafts`; returns for each its position, or why it may not be stored."""
         outcomes: dict[int, Position | LogError | Busy] = {}
         numbers_of: defaultdict[str, list[int]] = defaultdict(list)
         for number, item in enumerate(drafts):
@@ -130,7 +129,7 @@ class Log:
             return self._written(stream, drafts, segment)
 
     def _claim_format(self) -> None:
-        """Once a process: an append must stay fast."""
+        """Check the format once per process: an append must stay fast."""
         if not self._has_format:
             log_format.claim(self.path, lock_timeout=self._lock_timeout)
             self._has_format = True
@@ -143,8 +142,8 @@ class Log:
         self._clock.wrote(segment.status, disk.position(fd), at, highest)
         locks.release(fd)
         self._rotation.remember(segment)
-        # After unlocking, so that the syncs of several writers merge. A failed sync is never tried
-        # again: the kernel may have dropped the pages and would report success.
+        # After unlocking, so that the syncs of several writers merge. A failed sync is never retried: the
+        # kernel may have dropped the pages and would report success.
         if self.durability == "fsync":
             disk.sync_data(fd)
         return [
@@ -161,7 +160,7 @@ class Log:
         ]
 
     def _stamped(self, drafts: list[Draft], segment: LockedSegment, at: str) -> tuple[list[bytes], str]:
-        """The lines of `drafts`, and the highest precedence of the stream with them; "" without changes."""
+        """The lines of `drafts`, and the stream's highest precedence with them; "" without changes."""
         if not any(item.change_ts for item in drafts):
             return [item.line(at) for item in drafts], ""
         lines, highest = [], self._clock.highest(segment.folder, segment.names)
@@ -176,7 +175,7 @@ class Log:
         return lines, highest
 
     def _compared(self, stream: str, drafts: list[Draft], positions: list[Position]) -> list[Position]:
-        """`positions` with what was known of the ids that callers gave."""
+        """`positions` with duplicates and conflicts of ids given by callers."""
         given = [item.id for item in drafts if item.content]
         known = self._look_up(stream, given) if given and self._look_up is not None else {}
         if not known:
@@ -187,12 +186,12 @@ class Log:
         ]
 
     def own_writers(self) -> tuple[str, ...]:
-        """The names under which this copy of the store appends, or did; none before its first append."""
+        """The writer's name of this copy of the store, then its retired names; () before the first append."""
         return self._rotation.writer.own_names()
 
 
 def _parts(drafts: list[Draft]) -> Iterator[list[Draft]]:
-    """`drafts` in groups of some megabytes, so that a segment is not outgrown by one long list."""
+    """`drafts` in groups of some megabytes, so that one long list does not outgrow a segment."""
     part: list[Draft] = []
     size = 0
     for item in drafts:
@@ -208,6 +207,6 @@ def _parts(drafts: list[Draft]) -> Iterator[list[Draft]]:
 def _not_stored(error: OSError, item: Draft) -> LogError:
     message = f"{item.stream}: {error.strerror or error}: event {item.id} is not known to be stored"
     if error.errno in _CANNOT_CREATE:
-        hint = "make the store's folder writable, and free of what stands in the way of its log"
+        hint = "make the store's folder writable, and move away what blocks its log"
         return LogError(message, hint=hint, code="cannot_create", retryable=False)
     return LogError(message, hint=f"try again with the same id {item.id}")
