@@ -18,9 +18,7 @@ from memlog.service.memories.save import save as save_memory
 
 if TYPE_CHECKING:
     # Not for `save`, which starts fast.
-    from memlog.eventlog.writer import Position
-    from memlog.query.memories import Memory
-    from memlog.query.provenance import Stored
+    from memlog import Memory, Position, StoredEvent
 
 _COLUMNS = (
     "salience",
@@ -255,7 +253,7 @@ def _indented(content: str) -> list[str]:
     return [f"{_CONTENT_INDENT}{line}".rstrip() for line in printable(content).split("\n")]
 
 
-def _told(event: "Stored") -> list[str]:
+def _told(event: "StoredEvent") -> list[str]:
     return [
         bold(f"{minute(event.ts)}  {event.type}"),
         dim(f"{_CONTENT_INDENT}{one_line(f'{event.position}  {event.id}')}"),

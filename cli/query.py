@@ -4,16 +4,14 @@ from typing import get_args
 
 import click
 
+from memlog import Evidence, Filters, Hit, Ranking, SearchResult
 from memlog.cli.answer import Answer, Table, format_options, print_answer, silence
 from memlog.cli.open_store import open_store
 from memlog.cli.output import bold, dim, minute, one_line
-from memlog.cli.param_types import CHAT, TEXT, TIME, UNIT, WEIGHT, Category
+from memlog.cli.param_types import CHAT, TEXT, TIME, UNIT, WEIGHT, CategoryType
 from memlog.cli.settings import Settings, setting_option
 from memlog.cli.turns import NEIGHBOURS, lines_around, set_in
-from memlog.query.filters import FOUND_UNDER, Filters, Kind, Role
-from memlog.query.search.hits import Evidence, Hit
-from memlog.query.search.hybrid import SearchResult
-from memlog.query.search.ranking import Ranking
+from memlog.query.filters import FOUND_UNDER, Kind, Role
 from memlog.query.speakers import speaker
 
 _DEFAULTS = Ranking()
@@ -29,7 +27,7 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
 )
 @click.option("--chat", type=CHAT, metavar="CHANNEL:CHAT_ID", help="Only of this conversation.")
 @click.option("--role", type=click.Choice(get_args(Role)), help="Only messages of this role.")
-@click.option("--category", type=Category(list(FOUND_UNDER)), help="Only memories of this category.")
+@click.option("--category", type=CategoryType(list(FOUND_UNDER)), help="Only memories of this category.")
 @click.option(
     "--source",
     type=TEXT,

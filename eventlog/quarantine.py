@@ -4,7 +4,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 
-from memlog.eventlog.errors import LineFault
+from memlog.eventlog.errors import BadInput, LineFault
 from memlog.eventlog.events import TYPES
 
 MAX_LINE = 16 * 1024 * 1024
@@ -35,6 +35,9 @@ HINTS: dict[LineFault, str] = {
     "wrong_stream": "the event belongs to another chat or type than its folder",
 }
 """Advice for each fault."""
+
+TOO_LONG = BadInput("too long", hint=HINTS["too_long"], code="too_long")
+"""The error for an input over 16 MiB."""
 
 
 class BadLine(Exception):

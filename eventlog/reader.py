@@ -42,7 +42,7 @@ Bounds = Mapping[tuple[str, str], int]
 """How far to read each (stream, segment), in bytes; others are not read."""
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class LogEntry(msgspec.Struct, frozen=True, gc=False):
     """A non-blank line with its event or its fault.
 
     content: `content_hash` of the event; b"" without one.
@@ -99,24 +99,24 @@ def segments_about(
 
 def reading(segment: Segment) -> AbstractContextManager[int]:
     """As `segment.opened`."""
-    return opened(segment.log, segment.stream, segment.name.filename)
+    return opened(segment.log, *segment.key)
 
 
-def entry_of(segment: Segment, line: Line) -> Entry | None:
+def entry_of(segment: Segment, line: Line) -> LogEntry | None:
     """The entry of a line; None for a blank line."""
     try:
         check_length(line.length)
         if line.data is None or is_blank(line.data):
             return None
         event = decode(line.data, Place(segment.stream, segment.name, line.offset))
-        return Entry(segment, line, event, content_hash(event))
+        return LogEntry(segment, line, event, content_hash(event))
     except BadLine as bad:
         # A copy: the original keeps the frames of its traceback alive as long as the entry. The garbage
         # collector took half of the time of a replay of 19,200 bad lines to walk through them.
-        return Entry(segment, line, BadLine(bad.reason, bad.detail), b"")
+        return LogEntry(segment, line, BadLine(bad.reason, bad.detail), b"")
 
 
-def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[Entry, Redacted]]:
+def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[LogEntry, Redacted]]:
     """The redactions among `lines`, with their entries."""
     for line in lines:
         # Most lines need no decoding: a redaction has its type in plain text or with escapes.
@@ -137,14 +137,14 @@ def redacted_keys(segments: Iterable[Segment], bounds: Bounds | None = None) -> 
     }
 
 
-def is_redacted(entry: Entry, redacted: Container[Key]) -> bool:
+def is_redacted(entry: LogEntry, redacted: Container[Key]) -> bool:
     """Whether a line is redacted; a redaction itself never is."""
     return entry.key in redacted and not isinstance(entry.event, Redacted)
 
 
 def in_log_order(
     segments: Iterable[Segment], *, tails: bool = False, leave_out: Container[int] = ()
-) -> Iterator[Entry]:
+) -> Iterator[LogEntry]:
     """Every line of `segments`, one segment after the other.
 
     tails: include bytes after the last newline of a newest segment, though a writer may not have finished.
@@ -157,7 +157,7 @@ def in_log_order(
             yield from filter(None, (entry_of(segment, line) for line in kept))
 
 
-def accepted(segments: Sequence[Segment], leave_out: Callable[[Entry, str], None]) -> Iterator[Entry]:
+def accepted(segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
     """The events of `segments` in log order, each once.
 
     leave_out: called with every other line and the reason: `redacted`, `duplicate` or `conflict` (an earlier
@@ -175,18 +175,18 @@ def accepted(segments: Sequence[Segment], leave_out: Callable[[Entry, str], None
         else:
             places.append((entry.order, entry.segment, replace(entry.line, data=None)))
     for _, segment, line in sorted(places, key=lambda place: place[0]):
-        data = line_at(segment.log, segment.stream, segment.name.filename, line.offset, line.length)
+        data = line_at(segment.log, *segment.key, line.offset, line.length)
         again = entry_of(segment, replace(line, data=data))
         if again is not None:
             yield again
 
 
-def last_entries(segments: list[Segment], count: int) -> list[Entry]:
+def last_entries(segments: list[Segment], count: int) -> list[LogEntry]:
     """The last `count` lines of `segments`, by time of appending.
 
     A line without `at` counts as appended with the line before it of its stream and writer.
     """
-    dated: list[tuple[str, Entry]] = []
+    dated: list[tuple[str, LogEntry]] = []
     for written in by_writer(segments).values():
         at = ""
         for entry in _last_of_writer(written, count):
@@ -210,7 +210,7 @@ def last_at(segments: Iterable[Segment]) -> str | None:
     return None
 
 
-def todays_members(entry: Entry) -> dict[str, Any]:
+def todays_members(entry: LogEntry) -> dict[str, Any]:
     """The members of an entry's event in today's shape, without `crc`; unknown ones come last.
 
     Raises:
@@ -253,7 +253,7 @@ def lines_of(segment: Segment, bounds: Bounds | None = None) -> Iterator[Line]:
         yield from read_lines(fd, end=end, tail_is_a_line=end is not None or not segment.is_newest)
 
 
-def why_left_out(entry: Entry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
+def why_left_out(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
     """Why a line counts as no new event; None if it does. Adds new events to `known`."""
     if is_redacted(entry, redacted):
         return "redacted"
@@ -266,8 +266,8 @@ def why_left_out(entry: Entry, known: dict[Key, bytes], redacted: set[Key]) -> s
     return "duplicate" if known[key] == entry.content else "conflict"
 
 
-def _last_of_writer(segments: list[Segment], count: int) -> list[Entry]:
-    last: list[Entry] = []
+def _last_of_writer(segments: list[Segment], count: int) -> list[LogEntry]:
+    last: list[LogEntry] = []
     for segment in reversed(segments):
         last = [*_last_of_segment(segment, count - len(last)), *last]
         if len(last) == count:
@@ -290,7 +290,7 @@ def _last_at(segment: Segment) -> str:
     return ""
 
 
-def _last_of_segment(segment: Segment, count: int) -> list[Entry]:
+def _last_of_segment(segment: Segment, count: int) -> list[LogEntry]:
     """Decodes the last lines alone: a segment may be long."""
     lines = (line for line in lines_of(segment) if line.data is None or not is_blank(line.data))
     last = deque(lines, maxlen=count)

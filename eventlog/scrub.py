@@ -104,12 +104,12 @@ def unfinished(segments: Iterable[Segment]) -> list[Segment]:
     log = segments[0].log
     due = {name for name, seal in read_seals(log).standing.items() if seal.is_blank}
     due |= {segment.seal.name for segment in differing(log) if segment.state == "erased here"}
-    return [segment for segment in segments if _name(segment) in due]
+    return [segment for segment in segments if segment.key in due]
 
 
 def renew_seal(seals: SealFiles, segment: Segment, lock_timeout: float) -> None:
     """Seal an erased segment again, unless its seal is up to date. Raises Busy and OSError."""
-    reseal(seals, *_name(segment), lock_timeout=lock_timeout)
+    reseal(seals, *segment.key, lock_timeout=lock_timeout)
 
 
 def _before(
@@ -119,16 +119,16 @@ def _before(
     grown: a segment that somebody changed must not get a new hash.
     """
     seals.refresh()
-    seal = seals.standing(*_name(segment))
+    seal = seals.standing(*segment.key)
     if seal is None:
         return "none"
     if is_foreign and disk.status(fd).st_size < seal.bytes:
-        blank(seals, *_name(segment), lock_timeout=lock_timeout)
+        blank(seals, *segment.key, lock_timeout=lock_timeout)
         return "arriving"
-    last = seals.last(*_name(segment))
+    last = seals.last(*segment.key)
     if not (seal.is_blank or any(_is_sealed(fd, old, due) for old in last)):
         return "unlike"
-    blank(seals, *_name(segment), lock_timeout=lock_timeout)
+    blank(seals, *segment.key, lock_timeout=lock_timeout)
     return "renewed"
 
 
@@ -170,7 +170,3 @@ def _overwrite(fd: int, lines: list[Line]) -> None:
 def _again(fd: int, line: Line) -> Line:
     """`line` with its current bytes; without bytes if it is too long to be an event."""
     return line if line.length > MAX_LINE else replace(line, data=disk.read(fd, line.length, line.offset))
-
-
-def _name(segment: Segment) -> tuple[str, str]:
-    return segment.stream, segment.name.filename

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.quarantine import DAMAGE, BadLine
-from memlog.eventlog.reader import Bounds, Entry, Key, entry_of, lines_of, redacted_keys, why_left_out
+from memlog.eventlog.reader import Bounds, Key, LogEntry, entry_of, lines_of, redacted_keys, why_left_out
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.format import Seals
 from memlog.eventlog.seals.losses import LOSS_REMEDY, Ownership, Unlike, differing
@@ -111,7 +111,7 @@ def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
     return counts
 
 
-def _count(counts: Lines, entry: Entry, why: str | None) -> None:
+def _count(counts: Lines, entry: LogEntry, why: str | None) -> None:
     if why == "redacted":
         counts.redacted += 1
     elif isinstance(entry.event, BadLine):

@@ -95,10 +95,10 @@ class Watermarks:
         self._file.refresh()
         if not all(read.segment.is_newest for read in reads):
             is_protected = self._seal_protection()
-            reads = [read for read in reads if not is_protected(_name(read.segment))]
+            reads = [read for read in reads if not is_protected(read.segment.key)]
         raised, lost = [], []
         for read in reads:
-            old = self._file.get(*_name(read.segment))
+            old = self._file.get(*read.segment.key)
             new = _raised(self._file, read, old)
             if isinstance(new, OpenLoss):
                 lost.append(new)
@@ -154,7 +154,7 @@ class Watermarks:
             OSError: the file cannot be written; then nothing was erased.
         """
         self._file.refresh()
-        old = self._file.get(*_name(segment))
+        old = self._file.get(*segment.key)
         if old is None:
             yield
             return
@@ -187,9 +187,9 @@ def _raised(file: WatermarkFile, read: Read, old: Watermark | None) -> Watermark
     if old is not None and now.offset == old.bytes and old.is_of(now):
         return None
     try:
-        with opened(segment.log, segment.stream, segment.name.filename) as fd:
+        with opened(segment.log, *segment.key) as fd:
             if old is None:
-                return _mark(_name(segment), now, spans_of(erased_lines(fd, 0, now.offset)))
+                return _mark(segment.key, now, spans_of(erased_lines(fd, 0, now.offset)))
             if old.is_being_erased and now.offset >= old.bytes:
                 return _measured(old.name, fd, now.offset)
             held = _held_prefix(fd, old, read.before)
@@ -271,7 +271,3 @@ def _mark(name: Name, read: Fingerprint, blank: tuple[Span, ...]) -> Watermark:
 
 def _parsed(filename: str) -> SegmentName:
     return SegmentName.parse(filename) or SegmentName("0001-01-01")
-
-
-def _name(segment: Segment) -> Name:
-    return segment.stream, segment.name.filename
