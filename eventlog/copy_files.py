@@ -73,7 +73,7 @@ def line_of(value: msgspec.Struct) -> bytes:
     return msgspec.json.encode(value) + b"\n"
 
 
-def decoded(line: bytes, kind: type[_Struct]) -> _Struct | None:
+def decoded(line: bytes | bytearray, kind: type[_Struct]) -> _Struct | None:
     """The value of a line; None if it is torn or of another kind."""
     try:
         return msgspec.json.decode(line, type=kind)

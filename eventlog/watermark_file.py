@@ -95,17 +95,17 @@ class WatermarkFile:
     @property
     def is_void(self) -> bool:
         """Whether the file has no header of its own: it is missing, or of another copy of the store."""
-        return self._size == 0
+        return not self._data
 
     def get(self, stream: str, segment: str) -> Watermark | None:
         """The watermark of a segment."""
-        return self._marks.get(stream, {}).get(segment)
+        return self._last(self._places_of(stream, segment))
 
     def all(self, stream: str | None = None) -> list[Watermark]:
         """The watermarks of one stream, or of all."""
-        if stream is not None:
-            return list(self._marks.get(stream, {}).values())
-        return [mark for marks in self._marks.values() for mark in marks.values()]
+        streams = self._places.values() if stream is None else [self._places.get(_key(stream), {})]
+        marks = (self._last(places) for segments in streams for places in segments.values())
+        return [mark for mark in marks if mark is not None]
 
     def add(
         self, marks: list[Watermark], still_needed: Callable[[Iterable[Watermark]], Iterable[Watermark]]
@@ -118,9 +118,9 @@ class WatermarkFile:
         if self.is_void:
             self.replace(marks)
             return
-        self._extend(copy_files.append(self._path, marks, is_torn=self._is_torn))
+        self._extend(copy_files.append(self._path, marks, is_torn=not self._data.endswith(b"\n")))
         self._version = file_version(disk.look(self._path))
-        if self._size > 2 * self._live_bytes + _SPARE:
+        if len(self._data) > 2 * self._live_bytes + _SPARE:
             self.replace(still_needed(self.all()))
 
     def replace(self, marks: Iterable[Watermark]) -> None:
@@ -134,42 +134,58 @@ class WatermarkFile:
         Raises OSError.
         """
         with closing(disk.open(self._path, disk.WRITE)) as fd:
-            for offset, length in self._torn:
-                overwrite_all(fd, b" " * length, offset)
-            for offset, length in self._places[mark.name]:
-                line = _blanked(disk.read(fd, length, offset), is_lost=is_lost)
-                overwrite_all(fd, line, offset)
-                self._marks[mark.stream][mark.segment] = msgspec.json.decode(line, type=Watermark)
+            for offset, length in [*self._unnamed, *self._places_of(*mark.name)]:
+                blank = _blanked(bytes(self._data[offset : offset + length]), is_lost=is_lost)
+                overwrite_all(fd, blank, offset)
+                self._data[offset : offset + length] = blank
             disk.sync_data(fd)
             self._version = file_version(disk.status(fd))
 
+    def _places_of(self, stream: str, segment: str) -> list[_Place]:
+        return self._places.get(_key(stream), {}).get(msgspec.json.encode(segment), [])
+
+    def _last(self, places: list[_Place]) -> Watermark | None:
+        """The last watermark that is not torn."""
+        marks = (
+            decoded(self._data[offset : offset + length], Watermark) for offset, length in reversed(places)
+        )
+        return next((mark for mark in marks if mark is not None), None)
+
     def _load(self, data: bytes) -> None:
-        self._marks: defaultdict[str, dict[str, Watermark]] = defaultdict(dict)
-        self._places: defaultdict[Name, list[_Place]] = defaultdict(list)
-        self._torn: list[_Place] = []
+        self._data = bytearray()
+        self._places: defaultdict[bytes, dict[bytes, list[_Place]]] = defaultdict(dict)
+        self._unnamed: list[_Place] = []
         self._live_bytes = 0
-        self._size = data.find(b"\n") + 1
-        self._extend(data[self._size :])
+        header, newline, lines = data.partition(b"\n")
+        self._data += header + newline
+        self._extend(lines)
 
     def _extend(self, data: bytes) -> None:
-        """Index `data`, which follows the indexed part of the file."""
-        offset = self._size
+        """Index `data`, which follows the indexed bytes, without decoding its lines."""
+        offset = len(self._data)
+        self._data += data
         for line in data.split(b"\n"):
-            mark = decoded(line, Watermark)
-            if mark is not None:
-                places = self._places[mark.name]
+            # A quote within a name is escaped, so neither separator is part of one.
+            names, has_bytes, _ = line.partition(b',"bytes":')
+            stream, has_segment, segment = names.partition(b',"segment":')
+            if has_bytes and has_segment:
+                places = self._places[stream].setdefault(segment, [])
                 self._live_bytes += len(line) - (places[-1][1] if places else 0)
                 places.append((offset, len(line)))
-                self._marks[mark.stream][mark.segment] = mark
             elif line:
-                self._torn.append((offset, len(line)))
+                self._unnamed.append((offset, len(line)))
             offset += len(line) + 1
-        self._size += len(data)
-        self._is_torn = data != b"" and not data.endswith(b"\n")
+
+
+def _key(stream: str) -> bytes:
+    """The beginning of a line about a stream."""
+    return msgspec.json.encode({"stream": stream})[:-1]
 
 
 def _blanked(line: bytes, *, is_lost: bool) -> bytes:
-    """A watermark's line without the hashes of what was erased; its length stays."""
+    """A line without the hashes of what was erased; its length stays. A torn one becomes blank."""
+    if decoded(line, Watermark) is None:
+        return b" " * len(line)
     for name in (b"chain", b"rest"):
         start = line.index(b'"' + name + b'":"') + len(name) + 4
         end = line.index(b'"', start)
