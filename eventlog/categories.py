@@ -57,7 +57,7 @@ def behaves_as(name: str) -> str:
 
 def known_category(name: str) -> str:
     """As `read_as`, for known categories. Raises BadInput, which lists them, for others."""
-    known = read_as(name)
+    known = read_as(name) if isinstance(name, str) else ""
     if known not in CATEGORIES:
         raise BadInput(f"category is {name!r}, not one of {', '.join(CATEGORIES)}", hint=f"{OTHER} fits all")
     return known

@@ -59,7 +59,7 @@ class Log:
         self.store = store
         self.path = store / LOG
         self.durability: Durability = durability
-        self._lock_timeout = lock_timeout
+        self.lock_timeout = lock_timeout
         self._find_stream = find_stream
         self._redact = redact
         self._look_up = look_up
@@ -131,7 +131,7 @@ class Log:
     def _claim_format(self) -> None:
         """Check the format once per process: an append must stay fast."""
         if not self._has_format:
-            log_format.claim(self.path, lock_timeout=self._lock_timeout)
+            log_format.claim(self.path, lock_timeout=self.lock_timeout)
             self._has_format = True
 
     def _written(self, stream: str, drafts: list[Draft], segment: LockedSegment) -> list[Position]:
