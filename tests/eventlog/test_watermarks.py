@@ -112,7 +112,7 @@ def test_a_projection_finds_what_is_lost_and_the_watermark_stays(
     lose(path)
     lost = [OpenLoss("memory", path.name, size, path.stat().st_size)]
     before = store.file.read_bytes()
-    assert store.maintenance.project() == lost
+    assert store.project() == lost
     assert store.losses() == lost
     assert store.file.read_bytes() == before
 
@@ -199,7 +199,7 @@ def test_a_file_without_its_own_header_counts_for_nothing_and_is_made_anew(
     shorter(store.path)
     assert store.losses() == []
     size = store.path.stat().st_size
-    assert store.maintenance.project() == []
+    assert store.project() == []
     assert store.remembered() == size
 
 
@@ -229,7 +229,7 @@ def test_what_is_no_file_in_its_place_counts_for_nothing(
 def test_the_file_is_written_anew_once_it_is_twice_as_long_as_its_entries(store: Projected) -> None:
     for number in range(100):
         store.say(f"black {number}")
-        assert store.maintenance.project() == []
+        assert store.project() == []
     assert len(store.lines()) < 100
     shorter(store.path)
     assert len(store.losses()) == 1
@@ -241,7 +241,7 @@ def test_the_file_is_not_written_anew_where_each_line_is_of_another_segment(stor
         plain.parent.mkdir(parents=True)
         plain.write_bytes(b'{"role":"user","content":"tea"}\n')
     inode = store.file.stat().st_ino
-    assert store.maintenance.project() == []
+    assert store.project() == []
     assert (len(store.lines()), store.file.stat().st_ino) == (81, inode)
     shorter(plain)
     assert [loss.stream for loss in store.losses()] == ["conversations/x_79"]
@@ -253,7 +253,7 @@ def test_of_sealed_segments_the_file_keeps_those_that_had_lost_something_before(
     seal_all(store.store)
     store.say("in the second")
     (second,) = (segment.path for segment in store.segments if segment.is_newest)
-    store.maintenance.project()
+    store.project()
     second.write_bytes(second.read_bytes().replace(b"in the second", b"in the 2nd   "))
     seal_all(store.store)
     store.say("in the third")
@@ -269,7 +269,7 @@ def _compact(store: Projected) -> None:
     inode = store.file.stat().st_ino
     for number in range(200):
         store.say(f"black {number}")
-        store.maintenance.project()
+        store.project()
         if store.file.stat().st_ino != inode:
             return
     pytest.fail("the file was not written anew")
@@ -325,12 +325,12 @@ def test_a_store_without_a_writer_has_no_names(tmp_path: Path) -> None:
 
 
 def test_an_erasure_is_no_loss_and_leaves_no_hash_of_the_text(store: Projected) -> None:
-    store.erasure.forget("m1")
-    store.maintenance.project()
+    store.forget("m1")
+    store.project()
     before = store.lines()
-    store.erasure.scrub()
+    store.scrub()
     assert b"green 1" not in store.path.read_bytes()
-    assert store.losses() == store.maintenance.project() == []
+    assert store.losses() == store.project() == []
     for line in before:
         assert line not in store.lines()
     shorter(store.path)
@@ -344,8 +344,8 @@ class Killed(BaseException):
 def test_an_erasure_that_was_killed_is_no_loss_and_the_next_projection_remembers_again(
     store: Projected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.erasure.forget("m1")
-    store.maintenance.project()
+    store.forget("m1")
+    store.project()
 
     def killed(*_: Any) -> None:
         raise Killed
@@ -353,48 +353,48 @@ def test_an_erasure_that_was_killed_is_no_loss_and_the_next_projection_remembers
     with monkeypatch.context() as patched:
         patched.setattr(scrub, "_overwrite", killed)
         with pytest.raises(Killed):
-            store.erasure.scrub()
+            store.scrub()
     assert store.losses() == []
     store.say("green 3")
-    assert store.maintenance.project() == store.losses() == []
+    assert store.project() == store.losses() == []
     whole = store.path.read_bytes()
     store.path.write_bytes(whole.replace(b"green 2", b"brown 2"))
     assert len(store.losses()) == 1
     store.path.write_bytes(whole)
-    store.erasure.scrub()
+    store.scrub()
     assert b"green 1" not in store.path.read_bytes()
     assert store.losses() == []
 
 
 @LOSE
 def test_a_loss_from_before_an_erasure_stays_one(store: Projected, lose: Callable[[Path], None]) -> None:
-    store.erasure.forget("m0")
+    store.forget("m0")
     store.say("behind the redaction")
-    store.maintenance.project()
+    store.project()
     size = store.path.stat().st_size
     lose(store.path)
-    store.erasure.scrub()
+    store.scrub()
     assert b"green 0" not in store.path.read_bytes()
     assert [loss.read for loss in store.losses()] == [size]
-    assert [loss.read for loss in store.maintenance.project()] == [size]
+    assert [loss.read for loss in store.project()] == [size]
 
 
 def test_an_erasure_before_anything_was_read_remembers_nothing(tmp_path: Path) -> None:
     store = Projected(tmp_path)
     store.say("green", "m0")
-    store.erasure.forget("m0")
-    store.erasure.scrub()
+    store.forget("m0")
+    store.scrub()
     assert not store.file.exists()
 
 
 @pytest.fixture
 def erased_elsewhere(store: Projected, tmp_path: Path) -> Path:
     """The segment as another copy of the store has erased a line of it; the redaction is in both."""
-    store.erasure.forget("m1")
-    store.maintenance.project()
+    store.forget("m1")
+    store.project()
     shutil.copytree(store.store, tmp_path / "copy")
     copy = Projected(tmp_path / "copy")
-    copy.erasure.scrub()
+    copy.scrub()
     return copy.path
 
 
@@ -403,7 +403,7 @@ def test_an_erasure_by_another_copy_is_no_loss_and_is_remembered(
 ) -> None:
     shutil.copyfile(erased_elsewhere, store.path)
     assert store.losses() == []
-    assert store.maintenance.project() == []
+    assert store.project() == []
     shorter(store.path)
     assert len(store.losses()) == 1
 
@@ -433,24 +433,24 @@ def test_an_erasure_by_another_copy_of_an_event_that_was_appended_twice_is_no_lo
     store = Projected(tmp_path / "store")
     for _ in range(2):
         store.say("green", "m0")
-    store.erasure.forget("m0")
-    store.maintenance.project()
+    store.forget("m0")
+    store.project()
     first, second, redaction = store.path.read_bytes().splitlines(keepends=True)
     erased = (b" " * (len(line) - 1) + b"\n" for line in (first, second))
     store.path.write_bytes(b"".join([*erased, redaction]))
-    assert store.losses() == store.maintenance.project() == []
+    assert store.losses() == store.project() == []
 
 
 def test_text_that_comes_back_with_another_copys_file_is_no_loss_and_goes_with_the_next_scrub(
     store: Projected,
 ) -> None:
-    store.erasure.forget("m1")
-    store.maintenance.project()
+    store.forget("m1")
+    store.project()
     before = store.path.read_bytes()
-    store.erasure.scrub()
+    store.scrub()
     store.path.write_bytes(before)
-    assert store.losses() == store.maintenance.project() == []
-    store.erasure.scrub()
+    assert store.losses() == store.project() == []
+    store.scrub()
     assert b"green 1" not in store.path.read_bytes()
     assert store.losses() == []
     shorter(store.path)
@@ -459,10 +459,10 @@ def test_text_that_comes_back_with_another_copys_file_is_no_loss_and_goes_with_t
 
 def test_a_file_in_which_another_copy_has_erased_other_lines_is_no_loss(store: Projected) -> None:
     whole = store.path.read_bytes().splitlines(keepends=True)
-    store.erasure.forget("m1")
-    store.erasure.scrub()
-    store.erasure.forget("m0")
-    store.maintenance.project()
+    store.forget("m1")
+    store.scrub()
+    store.forget("m0")
+    store.project()
     behind = store.path.read_bytes().splitlines(keepends=True)[len(whole) :]
     erased = b" " * (len(whole[0]) - 1) + b"\n"
     store.path.write_bytes(b"".join([erased, *whole[1:], *behind]))
@@ -473,9 +473,9 @@ def test_a_file_in_which_another_copy_has_erased_other_lines_is_no_loss(store: P
 
 
 def test_a_line_that_was_erased_and_is_another_one_now_is_a_loss(store: Projected) -> None:
-    store.erasure.forget("m1")
-    store.erasure.scrub()
-    store.maintenance.project()
+    store.forget("m1")
+    store.scrub()
+    store.project()
     lines = store.path.read_bytes().splitlines(keepends=True)
     lines[1] = lines[0].ljust(len(lines[1]))[: len(lines[1]) - 1] + b"\n"
     store.path.write_bytes(b"".join(lines))
