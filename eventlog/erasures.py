@@ -33,7 +33,7 @@ class Erasures(NamedTuple):
     is_proven: bool = True
 
     @property
-    def standing(self) -> list[Line]:
+    def unfinished(self) -> list[Line]:
         """The lines that an erasure must still overwrite, in order."""
         return sorted([*self.begun, *self.due], key=lambda line: line.offset)
 

@@ -102,7 +102,7 @@ def unfinished(segments: Iterable[Segment]) -> list[Segment]:
     if not segments:
         return []
     log = segments[0].log
-    due = {name for name, seal in read_seals(log).standing.items() if seal.is_blank}
+    due = {name for name, seal in read_seals(log).valid.items() if seal.is_blank}
     due |= {segment.seal.name for segment in differing(log) if segment.state == "erased here"}
     return [segment for segment in segments if segment.key in due]
 
@@ -119,7 +119,7 @@ def _before(
     grown: a segment that somebody changed must not get a new hash.
     """
     seals.refresh()
-    seal = seals.standing(*segment.key)
+    seal = seals.valid(*segment.key)
     if seal is None:
         return "none"
     if is_foreign and disk.status(fd).st_size < seal.bytes:

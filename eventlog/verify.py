@@ -75,7 +75,7 @@ def check_log(log: Path) -> LogCheck:
         others = [path for path in strangers if not is_conflict_copy(path.name)]
         return LogCheck(
             lines=lines,
-            seals=len(seals.standing),
+            seals=len(seals.valid),
             torn_seals=sum(line.damage == "torn" for line in seals.lines),
             accepted_losses=sum(line.seal is not None and line.seal.lost is not None for line in seals.lines),
             problems=[*_line_problems(lines), *_not_read(log, others)],
@@ -132,7 +132,7 @@ def _line_problems(lines: Lines) -> Iterator[str]:
 
 
 def _unfinished(seals: Seals) -> Iterator[str]:
-    for seal in seals.standing.values():
+    for seal in seals.valid.values():
         if seal.is_blank:
             yield f"{seal.stream}/{seal.segment}: an erasure was begun and not finished: memlog scrub"
 

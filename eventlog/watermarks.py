@@ -251,7 +251,7 @@ def _returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line] | N
         return None
     redacted = redacted_keys(segments_in(segment.log, segment.stream))
     erasures = erasures_in(segment, fd, old.bytes, redacted)
-    returned, _ = split_by(erasures.standing, old.blank)
+    returned, _ = split_by(erasures.unfinished, old.blank)
     if returned and old.is_of(fingerprint(fd, old.bytes, returned)):
         return returned
     _, erased_elsewhere = split_by([*erasures.blank, *erasures.begun], old.blank)

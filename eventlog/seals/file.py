@@ -61,9 +61,9 @@ class SealFile:
         """All seals of a segment, damaged lines included, as of the last `refresh` or `locked`."""
         return self._index.of(stream, segment)
 
-    def standing(self, stream: str, segment: str) -> Seal | None:
+    def valid(self, stream: str, segment: str) -> Seal | None:
         """The last intact seal of a segment, as of the last `refresh` or `locked`."""
-        return self._index.standing(stream, segment)
+        return self._index.valid(stream, segment)
 
     def refresh(self) -> None:
         """Read what other processes changed. Raises OSError."""

@@ -35,10 +35,10 @@ class SealFiles:
 
     def last(self, stream: str, segment: str) -> list[Seal]:
         """The last intact seal of a segment in each file that has one."""
-        seals = (file.standing(stream, segment) for file in self._files.values())
+        seals = (file.valid(stream, segment) for file in self._files.values())
         return [seal for seal in seals if seal is not None]
 
-    def standing(self, stream: str, segment: str) -> Seal | None:
+    def valid(self, stream: str, segment: str) -> Seal | None:
         """The valid seal of a segment."""
         last = self.last(stream, segment)
         return holding(last) if last else None

@@ -130,7 +130,7 @@ class Seals(msgspec.Struct, frozen=True):
     last: dict[tuple[str, str], list[Seal]]
 
     @property
-    def standing(self) -> dict[tuple[str, str], Seal]:
+    def valid(self) -> dict[tuple[str, str], Seal]:
         """The valid seal by (stream, segment)."""
         return {name: holding(seals) for name, seals in self.last.items()}
 

@@ -53,7 +53,7 @@ class SealIndex:
         """All seals of a segment, damaged lines included."""
         return list(self._seals_at(self._offsets_of.get(_key(stream, segment), [])))
 
-    def standing(self, stream: str, segment: str) -> Seal | None:
+    def valid(self, stream: str, segment: str) -> Seal | None:
         """The last intact seal of a segment."""
         whole = [place.seal for place in self.of(stream, segment) if has_its_crc(place.data)]
         return whole[-1] if whole else None

@@ -226,8 +226,8 @@ def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) 
     redacted = redacted_keys(segments_in(log, stream))
     with opened(log, stream, filename) as fd:
         erasures = erasures_in(Segment(log, stream, name, is_newest=False), fd, held.bytes, redacted)
-        as_erased = held_in(fd, held.bytes, erasures.standing)
-        if erasures.standing and any(seal.is_of(as_erased) for seal in last):
+        as_erased = held_in(fd, held.bytes, erasures.unfinished)
+        if erasures.unfinished and any(seal.is_of(as_erased) for seal in last):
             return "unerased"
         is_proven = name.writer != "" and erasures.is_proven and len(erasures.blank) <= len(redacted)
         return "erased here" if erasures.blank and (is_proven or owner.is_shared(filename)) else None

@@ -63,7 +63,7 @@ class SealWatch:
                 return False
         own = self.files(writer).own
         own.refresh()
-        return own.standing(stream, segment) is not None
+        return own.valid(stream, segment) is not None
 
 
 def bytes_of(log: Path, name: str) -> bytes:

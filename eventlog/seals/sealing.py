@@ -31,10 +31,10 @@ def seal(
         OSError: the file cannot be written, or a segment cannot be read; no seal is known to be stored.
     """
     seals.refresh()
-    standing = {segment: seals.standing(stream, segment) for segment in segments}
+    before = {segment: seals.valid(stream, segment) for segment in segments}
     due = [
         segment
-        for segment, old in standing.items()
+        for segment, old in before.items()
         if old is None or (also_grown and has_grown(seals.log, old))
     ]
     if not due:
@@ -42,7 +42,7 @@ def seal(
     held = {segment: made_durable(seals.log, stream, segment) for segment in due}
     with seals.own.locked(lock_timeout) as fd:
         # Another process may have been faster.
-        new = [segment for segment in due if seals.standing(stream, segment) == standing[segment]]
+        new = [segment for segment in due if seals.valid(stream, segment) == before[segment]]
         return seals.own.add(fd, [_draft(stream, segment, held[segment]) for segment in new])
 
 
@@ -65,7 +65,7 @@ def reseal(seals: SealFiles, stream: str, segment: str, *, lock_timeout: float =
     seals.refresh()
     if not seals.has_any(stream, segment):
         return None
-    before = seals.standing(stream, segment)
+    before = seals.valid(stream, segment)
     held = made_durable(seals.log, stream, segment)
     if before is not None and held.bytes < before.bytes:
         return None

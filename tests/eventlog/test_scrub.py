@@ -241,7 +241,7 @@ def test_a_seal_is_renewed_and_its_old_hash_is_blank(store: Erasing) -> None:
     assert erased.seal == "renewed"
     read = read_seals(store.log)
     assert (read.damaged, [line.seal.is_blank for line in read.lines if line.seal]) == ([], [True, False])
-    assert read.standing[STREAM, OLD].is_of(measured(store.log, STREAM, OLD))
+    assert read.valid[STREAM, OLD].is_of(measured(store.log, STREAM, OLD))
     store.scrub()
     assert read_seals(store.log) == read
 
@@ -340,7 +340,7 @@ def check_between(store: Erasing, wanted: dict[Path, list[bytes]]) -> None:
     assert [each for each in store.said() if len(each) == 1 and each not in "ad"] == ["b", "c"]
     read = read_seals(store.log)
     assert [line.damage for line in read.damaged if line.damage != "torn"] == []
-    seal = read.standing[STREAM, OLD]
+    seal = read.valid[STREAM, OLD]
     assert seal.is_blank or seal.is_of(measured(store.log, STREAM, OLD))
 
 
@@ -348,7 +348,7 @@ def check_after(store: Erasing, wanted: dict[Path, list[bytes]]) -> None:
     store.scrub()
     assert {path: path.read_bytes().split(b"\n") for path in wanted} == wanted
     read = read_seals(store.log)
-    assert read.standing[STREAM, OLD].is_of(measured(store.log, STREAM, OLD))
+    assert read.valid[STREAM, OLD].is_of(measured(store.log, STREAM, OLD))
     assert store.scrub() == []
     store.say(e="the next")
     assert store.said()[-1] == "e"

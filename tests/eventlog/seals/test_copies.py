@@ -196,7 +196,7 @@ def test_damage_is_told_with_the_file_that_has_it(other: Copy) -> None:
 def test_two_copies_that_scrub_end_with_equal_segments_and_no_seal_of_what_was_erased(
     origin: Copy, other: Copy
 ) -> None:
-    old_hash = read_seals(origin.log).standing["memory", sealed_segment(origin).name].sha256.encode()
+    old_hash = read_seals(origin.log).valid["memory", sealed_segment(origin).name].sha256.encode()
     other.forget("m1")
     send(other, origin)
     send(origin, other)

@@ -42,10 +42,8 @@ def respelt(line: bytes) -> bytes:
 
 def assert_same_seals(data: bytes) -> None:
     index, decoded = SealIndex(data), seals_in(data, "seals.jsonl")
-    names = {*NAMES, *decoded.standing}
-    assert {name: index.standing(*name) for name in names} == {
-        name: decoded.standing.get(name) for name in names
-    }
+    names = {*NAMES, *decoded.valid}
+    assert {name: index.valid(*name) for name in names} == {name: decoded.valid.get(name) for name in names}
     for name in names:
         expected = [
             (line.offset, line.data) for line in decoded.lines if line.seal and line.seal.name == name
@@ -91,7 +89,7 @@ def test_lengths_of_sealed_segments_ignore_nul_bytes_around_a_line(log: Any, clo
     seal_all(log.store, lock_timeout=0.3)
     path = log.seals
     path.write_bytes(b"\0\0" + path.read_bytes().replace(b"\n", b"\0\n"))
-    standing = read_seals(log.store / "log").standing
+    standing = read_seals(log.store / "log").valid
     assert sealed_bytes(log.store / "log") == {name: said.bytes for name, said in standing.items()}
     assert len(standing) == 1
 

@@ -21,11 +21,11 @@ TODAY, TOMORROW = "2026-02-24", "2026-02-25"
 
 
 def sealed(log: Any) -> list[str]:
-    return [segment for _, segment in read_seals(log.store / "log").standing]
+    return [segment for _, segment in read_seals(log.store / "log").valid]
 
 
 def is_as_sealed(log: Any, segment: str) -> bool:
-    said = read_seals(log.store / "log").standing["memory", segment]
+    said = read_seals(log.store / "log").valid["memory", segment]
     return said.is_of(measured(log.store / "log", "memory", segment))
 
 

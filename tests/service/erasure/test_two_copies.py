@@ -123,7 +123,7 @@ def test_a_scrub_overwrites_what_another_writer_has_written(copies: tuple[Copy, 
     _, b = copies
     hashes = b.hashes()
     foreign = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in b.foreign()}
-    sealed = read_seals(b.log).standing
+    sealed = read_seals(b.log).valid
     b.forget()
     assert b.found()
     assert b.scrub() == 6
@@ -138,7 +138,7 @@ def test_a_scrub_overwrites_what_another_writer_has_written(copies: tuple[Copy, 
     own_seals = (b.log / seals_file(b.writer)).read_bytes() if sealed else b""
     for stream, segment in sealed:
         held = measured(b.log, stream, segment)
-        assert read_seals(b.log).standing[stream, segment].is_of(held)
+        assert read_seals(b.log).valid[stream, segment].is_of(held)
         assert held.sha256.encode() in own_seals
     assert not left & hashes
     verified = b.verified()
