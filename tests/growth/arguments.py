@@ -67,7 +67,7 @@ LEFT_OUT: dict[str, str] = {
     "eventlog.own_segments.*": "looks up a segment by its name",
     "eventlog.erasures.*": "places of lines, which `eventlog.decode.decode` read",
     "eventlog.reader.lines_of": "bounds by names of segments; lines are read by `read_lines`",
-    "eventlog.reader.redacted_keys": "bounds by names of segments; lines are read by `eventlog.decode.decode`",
+    "eventlog.reader.redacted_keys": "bounds by names of segments; lines are read by `decode`",
     "eventlog.watermark_file.*": "looks up a segment by its name",
     "eventlog.rotation.*": "opens segments by the names of streams and writers",
     "eventlog.watermarks.Watermarks.*": "looks up segments by the name of their stream",
