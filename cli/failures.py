@@ -22,7 +22,7 @@ from memlog.eventlog.errors import (
 
 EXIT_CODES = {
     0: "done",
-    1: "a check failed, or nothing of that id",
+    1: "a check failed, or no such id",
     2: "wrong usage",
     3: "loss or tampering",
     65: "bad data",
@@ -81,8 +81,7 @@ def _failure_of(error: BaseException) -> Failure:
         case MemlogError():
             return Failure(error.code, error.message, error.hint, error.retryable)
         case click.UsageError():
-            command = error.ctx.command_path if error.ctx else "memlog"
-            return Failure("usage", error.format_message(), f"{command} --help", False)
+            return Failure("usage", error.format_message(), _usage_hint(error), False)
         case click.ClickException():
             return Failure("usage", error.format_message(), "memlog --help", False)
         case KeyboardInterrupt() | click.Abort():
@@ -98,6 +97,20 @@ def _failure_of(error: BaseException) -> Failure:
     return Failure(
         "internal", f"{type(error).__name__}: {error}", "a fault of memlog: MEMLOG_DEBUG=1 shows where", False
     )
+
+
+def _usage_hint(error: click.UsageError) -> str:
+    context = error.ctx
+    if context is None:
+        return "memlog --help"
+    if isinstance(error, click.NoSuchOption):
+        root, name = context.find_root(), error.option_name
+        if context is not root and any(name in option.opts for option in root.command.params):
+            return f"{name} goes before the command: {root.command_path} {name} … {context.info_name}"
+        takes_text = any(isinstance(parameter, click.Argument) for parameter in context.command.params)
+        if takes_text and not error.possibilities:
+            return f"to pass a text that begins with a dash, put -- before it; {context.command_path} --help"
+    return f"{context.command_path} --help"
 
 
 def _not_printed(error: OutputError) -> Failure:

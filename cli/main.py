@@ -19,62 +19,75 @@ from memlog.cli.standard_streams import OutputError, use_own_streams
 from memlog.cli.stored_events import STORED
 
 _COMMANDS = {
-    "append": "Append events to the log.",
-    "ask": "Answer a question from what facts say.",
-    "completion": "Print the script that completes commands in a shell.",
-    "config": "Show the settings, and where each comes from.",
-    "context": "Say what an agent should know now, within a budget of tokens.",
-    "core": "Read and change the core memory.",
-    "decay": "Let a day pass: fade memories by their categories.",
-    "daily": "Record and list daily events.",
-    "digest": "Print one number for all that the read model holds.",
-    "docs": "Read files into the log as documents.",
-    "doctor": "Say what is not as it should be, and what to do.",
-    "embed": "Give passages that have no vector one.",
-    "fact": "Set, show and remove facts.",
-    "forget": "Take events away for ever.",
-    "gate": "Say whether a text is worth a look into the memory.",
-    "help": "Show the help of a command, or describe all for programs.",
-    "init": "Make a store with its settings file.",
-    "log": "Read the log itself.",
-    "memory": "Save, list and change memories.",
-    "project": "Bring the read model up to the log.",
-    "projects": "List, show and remove projects.",
-    "prune": "Archive memories that have faded.",
-    "quarantine": "List the lines that could not be projected.",
-    "query": "Search messages and memories.",
-    "scrub": "Overwrite in the log what was forgotten.",
-    "seal": "Close and seal every segment of the log.",
-    "secrets": "List where the log holds keys.",
-    "session": "Read a conversation.",
-    "sessions": "List the current session of each chat.",
-    "show": "Show the line of the log behind a hit.",
-    "stats": "Count what stands in the store.",
-    "status": "Say what stands in the store and what works here.",
-    "summaries": "List what was written of conversations.",
-    "verify": "Compare the read model with a replay of the log.",
-    "watch": "Keep the read model up to the log, and documents up to files.",
-    "window": "Show the newest messages of a chat's session.",
-    "workspace": "Have the notes in an agent's folder found as memories.",
+    "Write": {
+        "append": "Append events to the log.",
+        "forget": "Erase events.",
+        "init": "Create a store with its settings file.",
+        "scrub": "Overwrite forgotten events in the log.",
+    },
+    "Read": {
+        "ask": "Answer a question from the facts.",
+        "context": "Build the memory context for a prompt.",
+        "gate": "Decide whether a text is worth a search.",
+        "log": "Read the log itself.",
+        "query": "Search messages, memories and documents.",
+        "session": "Read a conversation.",
+        "sessions": "List the current session of each chat.",
+        "show": "Show the line of the log behind a hit.",
+        "summaries": "List the summaries of conversations.",
+        "window": "Show the newest messages of a chat's session.",
+    },
+    "Memory": {
+        "core": "Read and change the core memory.",
+        "daily": "Record and list daily events.",
+        "decay": "Fade memories by one day.",
+        "fact": "Set, show and remove facts.",
+        "memory": "Save, list and change memories.",
+        "prune": "Archive faded memories.",
+    },
+    "Documents": {
+        "docs": "Index files as documents.",
+        "watch": "Keep the read model and the documents up to date.",
+        "workspace": "Index the notes in an agent's folder as memories.",
+    },
+    "Maintain": {
+        "completion": "Print the shell completion script.",
+        "config": "Show the settings and where each comes from.",
+        "digest": "Print a hash over the whole read model.",
+        "doctor": "Check the store and the installation, and suggest repairs.",
+        "embed": "Compute missing embeddings.",
+        "help": "Show the help of a command, or describe every command as JSON.",
+        "project": "Replay the log into the read model.",
+        "projects": "List, show and remove projects.",
+        "quarantine": "List the lines that cannot be replayed.",
+        "seal": "Close and seal every segment of the log.",
+        "secrets": "List keys and passwords in the log.",
+        "stats": "Count what the store holds.",
+        "status": "Show the state of the store, its read model and its model.",
+        "verify": "Compare the read model with a replay of the log.",
+    },
 }
+"""The commands by group, with the line that `memlog --help` shows for each."""
 
 
 class _Commands(LazyCommands):
     """Imports `memlog.cli.<command>` when that command is called, so that `append` starts fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(_COMMANDS)
+        return sorted(name for group in _COMMANDS.values() for name in group)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _COMMANDS:
+        if not any(cmd_name in group for group in _COMMANDS.values()):
             return None
         command: click.Command = getattr(import_module(f"memlog.cli.{cmd_name}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Without importing any of them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+        """Write the groups of commands, without importing any command."""
+        width = max(len(name) for group in _COMMANDS.values() for name in group)
+        for heading, group in _COMMANDS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), text) for name, text in group.items()])
 
 
 @click.group(
