@@ -6,8 +6,7 @@ from pathlib import Path
 import click
 
 from memlog.cli.output import json_option, print_json, printable
-from memlog.cli.settings import Settings
-from memlog.cli.settings_file import text_with_defaults
+from memlog.cli.settings import Settings, file_with_defaults
 from memlog.eventlog import disk, layout, log_format, privacy
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import make_path
@@ -72,7 +71,7 @@ def _made(store: Path) -> list[str]:
         made.append(layout.LOG)
     if log_format.claim(store / layout.LOG):
         made.append(f"{layout.LOG}/{layout.FORMAT}")
-    files = {layout.SETTINGS: text_with_defaults(), **_OF_GIT}
+    files = {layout.SETTINGS: file_with_defaults(), **_OF_GIT}
     return made + [name for name, text in files.items() if _is_made(store / name, text)]
 
 

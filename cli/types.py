@@ -74,15 +74,6 @@ class _Day(_Text):
             self.fail(str(error), param, ctx)
 
 
-class _Seconds(click.FloatRange):
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401
-        seconds = float(super().convert(value, param, ctx))
-        # It is neither below nor above a limit, and a wait for so long would never end.
-        if math.isnan(seconds):
-            self.fail(f"{value!r} is not a number", param, ctx)
-        return seconds
-
-
 class _JsonObject(_Text):
     name = "json"
 
@@ -185,8 +176,6 @@ FOLDER = _Path(must_be_readable=True)
 
 PATH = _Path(must_be_readable=False)
 """A file's or folder's path; what is wrong with it the command says."""
-SECONDS = _Seconds(0, 3600)
-"""A time to wait, at most an hour."""
 
 JSON_OBJECT = _JsonObject()
 """A JSON object."""
