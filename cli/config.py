@@ -5,9 +5,9 @@ from typing import Any
 import click
 
 from memlog.cli.output import json_option, print_json, printable
+from memlog.cli.param_types import TEXT
 from memlog.cli.settings import Settings
 from memlog.cli.settings_schema import BY_NAME, SETTINGS, nearest
-from memlog.cli.types import TEXT
 from memlog.eventlog.streams import shown
 
 

@@ -6,7 +6,7 @@ import click
 import msgspec
 from msgspec import Meta
 
-from memlog.cli.types import FOLDER, PROJECT, UNIT
+from memlog.cli.param_types import FOLDER, PROJECT, UNIT
 from memlog.eventlog.errors import BadInput
 
 
