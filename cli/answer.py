@@ -11,12 +11,10 @@ from typing import Any
 import click
 import msgspec
 
-from memlog.cli.output import bold, dim, note, one_line, print_json, printable
+from memlog.cli.output import bold, choose_format, dim, format_of, note, one_line, print_json, printable
 
 FORMATS = ("table", "json", "jsonl", "md")
-JSON_FORMATS = ("json", "jsonl")
 
-_CHOSEN = "memlog.format"
 _GAP = "  "
 _LINES_AT_ONCE = 1000
 _WIDE = ("W", "F")
@@ -67,22 +65,25 @@ def format_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--jsonl",
             is_flag=True,
+            is_eager=True,
             expose_value=False,
-            callback=_choose,
+            callback=choose_format,
             help="Short for --format jsonl: a JSON object a line for each record.",
         ),
         click.option(
             "--json",
             is_flag=True,
+            is_eager=True,
             expose_value=False,
-            callback=_choose,
+            callback=choose_format,
             help="Short for --format json: one JSON document for programs.",
         ),
         click.option(
             "--format",
             type=click.Choice(FORMATS),
+            is_eager=True,
             expose_value=False,
-            callback=_choose,
+            callback=choose_format,
             help="How to print; table where not given, md is a Markdown table.",
         ),
     ):
@@ -92,7 +93,7 @@ def format_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def print_answer(ctx: click.Context, answer: Answer) -> None:
     """Print `answer` in the form that the command line asks for."""
-    form = ctx.meta.get(_CHOSEN, "table")
+    form = format_of(ctx)
     if form == "json" or (form == "jsonl" and answer.records is None):
         print_json(answer.document)
         return
@@ -104,14 +105,6 @@ def print_answer(ctx: click.Context, answer: Answer) -> None:
         _echo(_aligned(answer.table) if answer.text is None else answer.text)
     for text in answer.notes:
         note(text)
-
-
-def _choose(ctx: click.Context, option: click.Parameter, value: Any) -> None:  # noqa: ANN401 - a name or a flag
-    if not value:
-        return
-    asked = value if option.name == "format" else str(option.name)
-    if ctx.meta.setdefault(_CHOSEN, asked) != asked:
-        raise click.UsageError(f"{asked} and {ctx.meta[_CHOSEN]}: the output can have one format only", ctx)
 
 
 def _echo(lines: Iterable[str]) -> None:
@@ -171,38 +164,3 @@ def _character_width(character: str) -> int:
     if unicodedata.category(character) in _WITHOUT_WIDTH:
         return 0
     return 2 if unicodedata.east_asian_width(character) in _WIDE else 1
-
-
-def asks_for_json(command: click.Command, args: Sequence[str]) -> bool:
-    """Whether a command line asks for JSON: read as click reads it, also where the rest of it is wrong.
-
-    A word that only looks like the option, since it is the value of another, does not ask for it.
-    """
-    words = iter(args)
-    for word in words:
-        name, equals, value = word.partition("=")
-        option = _option(command, name)
-        if name in ("--json", "--jsonl"):
-            return True
-        if name == "--format" or (option is not None and not option.is_flag):
-            value = value if equals else next(words, "")
-            if name == "--format" and value in JSON_FORMATS:
-                return True
-        elif word == "--" and not isinstance(command, click.Group):
-            return False
-        elif option is None:
-            command = _subcommand(command, word)
-    return False
-
-
-def _option(command: click.Command, name: str) -> click.Option | None:
-    return next(
-        (option for option in command.params if isinstance(option, click.Option) and name in option.opts),
-        None,
-    )
-
-
-def _subcommand(command: click.Command, word: str) -> click.Command:
-    """The command that `word` calls; `command` itself where it calls none."""
-    found = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
-    return found or command

@@ -9,7 +9,7 @@ import msgspec
 
 from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.open_store import open_store
-from memlog.cli.output import json_option, print_json, printable
+from memlog.cli.output import json_on_terminal_option, print_done, printable
 from memlog.cli.param_types import PATH, TEXT
 from memlog.eventlog.errors import NotFound
 from memlog.service.core.facade import Imported
@@ -61,26 +61,26 @@ def _all_values(sections: dict[str, dict[str, str]]) -> Answer:
 @click.argument("section", type=_SECTIONS)
 @click.argument("key", type=TEXT)
 @click.argument("value", type=TEXT)
-@json_option
+@json_on_terminal_option
 @click.pass_context
-def set_(ctx: click.Context, section: Any, key: str, value: str, as_json: bool) -> None:  # noqa: ANN401, ARG001
+def set_(ctx: click.Context, section: Any, key: str, value: str) -> None:  # noqa: ANN401
     """Set a KEY of a SECTION (user or agent) to VALUE."""
     with open_store(ctx) as store:
-        print_json(store.core.set(section, key, value))
+        print_done(ctx, store.core.set(section, key, value), f"Set {key} of {section}.")
 
 
 @core.command()
 @click.argument("section", type=_SECTIONS)
 @click.argument("key", type=TEXT)
-@json_option
+@json_on_terminal_option
 @click.pass_context
-def delete(ctx: click.Context, section: Any, key: str, as_json: bool) -> None:  # noqa: ANN401, ARG001
+def delete(ctx: click.Context, section: Any, key: str) -> None:  # noqa: ANN401
     """Remove a KEY of a SECTION (user or agent)."""
     with open_store(ctx) as store:
         position = store.core.delete(section, key)
     if position is False:
         raise _unknown(section, key)
-    print_json(position)
+    print_done(ctx, position, f"Deleted {key} of {section}.")
 
 
 @core.command("import")

@@ -6,7 +6,7 @@ import click
 
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.open_store import open_store
-from memlog.cli.output import json_option, minute, print_json
+from memlog.cli.output import json_on_terminal_option, minute, print_done
 from memlog.cli.param_types import DAY, INTEGER, TEXT
 from memlog.cli.stdin import stdin_text
 from memlog.query.daily_events import DailyEvent
@@ -27,12 +27,13 @@ def daily() -> None:
 @click.option("--raw-tokens", type=INTEGER, help="How long what it sums up was.")
 @click.option("--id", "event_id", type=TEXT, help="The event's id; a retry with the same id is harmless.")
 @click.option("--ts", type=TEXT, help="When it happened (RFC 3339); now where not given.")
-@json_option
+@json_on_terminal_option
 @click.pass_context
-def record(ctx: click.Context, /, summary: str, as_json: bool, **said: Any) -> None:  # noqa: ANN401, ARG001
+def record(ctx: click.Context, /, summary: str, **said: Any) -> None:  # noqa: ANN401
     """Record something that happened on a day."""
     with open_store(ctx) as store:
-        print_json(store.daily.record(stdin_text() if summary == "-" else summary, **said))
+        position = store.daily.record(stdin_text() if summary == "-" else summary, **said)
+    print_done(ctx, position, f"Recorded the daily event {position.id}.")
 
 
 @daily.command("list")
@@ -64,18 +65,18 @@ def list_(ctx: click.Context, /, **asked: Any) -> None:  # noqa: ANN401
     "--memory-id", "memory_ids", type=TEXT, multiple=True, help="A memory; may be given several times."
 )
 @click.option("--id", "event_id", type=TEXT, help="The event's id; a retry with the same id is harmless.")
-@json_option
+@json_on_terminal_option
 @click.pass_context
 def compress(
     ctx: click.Context,
     ids: tuple[str, ...],
     memory_ids: tuple[str, ...],
     event_id: str | None,
-    as_json: bool,  # noqa: ARG001
 ) -> None:
     """Mark daily events as distilled, and say into which memories."""
     with open_store(ctx) as store:
-        print_json(store.daily.compress(*ids, memory_ids=memory_ids, event_id=event_id))
+        position = store.daily.compress(*ids, memory_ids=memory_ids, event_id=event_id)
+    print_done(ctx, position, f"Marked as distilled: {', '.join(ids)}.")
 
 
 def _row(event: DailyEvent) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ import msgspec
 from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.error_handler import IO_FAILED
 from memlog.cli.open_store import open_store
-from memlog.cli.output import json_option, one_line, print_json, printable
+from memlog.cli.output import json_on_terminal_option, one_line, print_done, printable
 from memlog.cli.param_types import PATH, TEXT
 from memlog.cli.progress import progress_line
 from memlog.cli.standard_streams import reader_may_go
@@ -186,9 +186,9 @@ def jobs(ctx: click.Context) -> None:
 
 @docs.command()
 @click.argument("name", type=TEXT, metavar="SOURCE[/FILE]")
-@json_option
+@json_on_terminal_option
 @click.pass_context
-def remove(ctx: click.Context, name: str, as_json: bool) -> None:  # noqa: ARG001
+def remove(ctx: click.Context, name: str) -> None:
     """Remove a SOURCE with all its documents, or one document of it, SOURCE/FILE.
 
     The files stay. A document that was removed comes back when its file is added by name.
@@ -197,7 +197,7 @@ def remove(ctx: click.Context, name: str, as_json: bool) -> None:  # noqa: ARG00
         position = store.documents.remove(name)
     if position is False:
         raise _unknown(name)
-    print_json(position)
+    print_done(ctx, position, f"Removed {name}.")
 
 
 def _unknown(name: str) -> NotFound:

@@ -6,11 +6,12 @@ import click
 
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.open_store import open_store
-from memlog.cli.output import json_option, minute, one_line, print_json, printable
+from memlog.cli.output import json_on_terminal_option, minute, one_line, print_done, printable
 from memlog.cli.param_types import CHAT, TEXT, count
 from memlog.cli.stdin import stdin_text
 from memlog.query.facts.answers import FactAnswer, Route
 from memlog.query.facts.current import Fact
+from memlog.service.facts.facade import FactsSet
 
 _topic = click.argument("topic", metavar="KEY", type=TEXT)
 _chat = click.option(
@@ -42,7 +43,7 @@ def fact() -> None:
 )
 @_chat
 @click.option("--source-message-id", type=TEXT, help="The message that said so.")
-@json_option
+@json_on_terminal_option
 @click.pass_context
 def set_(
     ctx: click.Context,
@@ -52,7 +53,6 @@ def set_(
     ranks: tuple[int, ...],
     chat: tuple[str, str] | None,
     source_message_id: str | None,
-    as_json: bool,  # noqa: ARG001
 ) -> None:
     """Set the ranked list of KEY: all of it, the first VALUE at rank 1.
 
@@ -69,7 +69,7 @@ def set_(
             chat=name_of(chat),
             source_message_id=source_message_id,
         )
-    print_json(done)
+    print_done(ctx, done, _told_of_set(done))
 
 
 @fact.command()
@@ -144,19 +144,25 @@ def extract(
 @_topic
 @click.option("--rank", type=count(1), help="Only this place of the list; the others keep theirs.")
 @_chat
-@json_option
+@json_on_terminal_option
 @click.pass_context
 def remove(
     ctx: click.Context,
     topic: str,
     rank: int | None,
     chat: tuple[str, str] | None,
-    as_json: bool,  # noqa: ARG001
 ) -> None:
     """Remove what stands of KEY, or one rank of its list. The events stay in the log."""
     with open_store(ctx) as store:
         removed = store.facts.remove(topic, rank=rank, chat=name_of(chat))
-    print_json({"removed": removed})
+    print_done(ctx, {"removed": removed}, f"Removed {topic if rank is None else f'rank {rank} of {topic}'}.")
+
+
+def _told_of_set(done: FactsSet) -> str:
+    values = (
+        f"{rank}. {value}" if rank else value for rank, value in zip(done.ranks, done.values, strict=True)
+    )
+    return f"Set {done.topic_key}: {', '.join(values)}."
 
 
 def name_of(chat: tuple[str, str] | None) -> str | None:

@@ -12,7 +12,7 @@ import click
 from memlog.cli.error_handler import EXIT_CODES_HELP, exit_code_of, print_error
 from memlog.cli.interrupts import Interrupts
 from memlog.cli.lazy_commands import LazyCommands
-from memlog.cli.output import note, shows_colours
+from memlog.cli.output import RUN, note, shows_colours, wants_json
 from memlog.cli.settings import Settings, misspelt_variables, setting_option
 from memlog.cli.standard_options import HELP_NAMES, help_option, version_option
 from memlog.cli.standard_streams import OutputError, use_own_streams
@@ -99,16 +99,18 @@ class _Commands(LazyCommands):
 @setting_option("store", "--store")
 @setting_option("project", "--project")
 @setting_option("model", "--model")
+@click.option("-q", "--quiet", is_flag=True, help="Print no notes and no progress; errors are still printed.")
 @version_option
 @help_option
 @click.pass_context
-def memlog_command(ctx: click.Context) -> None:
+def memlog_command(ctx: click.Context, quiet: bool) -> None:
     """A memory for AI agents that is a folder of JSONL files.
 
     `append` writes events to the log, `project` replays the log into a searchable read model, `query`
     searches it. The log is the only truth: the folders model/ and cache/ can always be deleted.
     """
     ctx.ensure_object(Settings)
+    RUN.is_quiet = quiet
     for variable, meant in misspelt_variables():
         note(f"{variable} is no setting: is {meant} meant?")
     ctx.color = shows_colours()
@@ -130,6 +132,7 @@ def run(interrupts: Interrupts | None = None) -> int:
     """
     code = 0
     error: BaseException | None = None
+    RUN.context = None
     try:
         result = memlog_command.main(prog_name="memlog", standalone_mode=False)
         code = result if isinstance(result, int) else 0
@@ -146,7 +149,7 @@ def run(interrupts: Interrupts | None = None) -> int:
     if error is not None:
         if interrupts is not None:
             interrupts.release()
-        print_error(error, as_json=_asks_for_json())
+        print_error(error, as_json=wants_json(error, sys.argv[1:]))
         code = exit_code_of(error)
     STORED.print_repeated_warnings()
     return code
@@ -165,12 +168,5 @@ def _end(code: int, *, has_threads: bool) -> NoReturn:
 def _end_interrupted() -> NoReturn:
     """What ends a command that does not end by itself; what is not flushed was not acknowledged."""
     error = KeyboardInterrupt()
-    print_error(error, as_json=_asks_for_json())
+    print_error(error, as_json=wants_json(error, sys.argv[1:]))
     os._exit(exit_code_of(error))
-
-
-def _asks_for_json() -> bool:
-    # Imported here: most runs end without an error.
-    from memlog.cli.answer import asks_for_json
-
-    return asks_for_json(memlog_command, sys.argv[1:])

@@ -9,11 +9,12 @@ import msgspec
 from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.event_options import members_of_options, options_of
 from memlog.cli.open_store import open_log, open_store
-from memlog.cli.output import bold, dim, json_option, minute, one_line, print_json, printable
+from memlog.cli.output import bold, dim, json_on_terminal_option, minute, one_line, print_done, printable
 from memlog.cli.param_types import CATEGORY, CHAT, TEXT, UNIT, count
 from memlog.cli.stdin import stdin_text
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.events import MemoryKind, MemorySaved, MemoryUpdated
+from memlog.service.memories.save import Saved
 from memlog.service.memories.save import save as save_memory
 
 if TYPE_CHECKING:
@@ -52,14 +53,13 @@ def memory() -> None:
 @memory.command(params=options_of(MemorySaved, types=_TYPES))
 @click.option("--no-dedup", is_flag=True, help="Save it in any case, without a look at what is known.")
 @click.option("--any-chat", is_flag=True, help="Look at the memories of every chat, not of --chat alone.")
-@json_option
+@json_on_terminal_option
 @click.pass_context
 def save(
     ctx: click.Context,
     /,
     no_dedup: bool,
     any_chat: bool,
-    as_json: bool,  # noqa: ARG001
     **given: Any,  # noqa: ANN401
 ) -> None:
     """Save a memory, unless one of its chat says it.
@@ -72,11 +72,11 @@ def save(
         raise click.UsageError("--any-chat: with --no-dedup or --memory-id no duplicate is looked for", ctx)
     members = _members(MemorySaved, given)
     if no_dedup or given["memory_id"] is not None:
-        print_json(save_memory(open_log(ctx).append, MemorySaved(**members)))
+        _print_saved(ctx, save_memory(open_log(ctx).append, MemorySaved(**members)))
         return
     renamed = {_PARAMETERS.get(name, name): value for name, value in members.items()}
     with open_store(ctx) as store:
-        print_json(store.memories.save(**renamed, any_chat=any_chat))
+        _print_saved(ctx, store.memories.save(**renamed, any_chat=any_chat))
 
 
 @memory.command("list")
@@ -152,14 +152,13 @@ def history(ctx: click.Context, memory_id: str) -> None:
 @memory.command(params=options_of(MemoryUpdated, without=("memory_id",), types=_TYPES))
 @_memory_id
 @click.option("--no-tags", is_flag=True, help="Take all tags away.")
-@json_option
+@json_on_terminal_option
 @click.pass_context
 def update(
     ctx: click.Context,
     /,
     memory_id: str,
     no_tags: bool,
-    as_json: bool,  # noqa: ARG001
     **given: Any,  # noqa: ANN401
 ) -> None:
     """Change what is given of a memory, and leave the rest. An empty TITLE or TOPIC takes it away."""
@@ -170,40 +169,51 @@ def update(
         raise click.UsageError("nothing is to be changed", ctx)
     renamed = {_PARAMETERS.get(name, name): value for name, value in changes.items()}
     with open_store(ctx) as store:
-        print_json(store.memories.update(memory_id, **renamed))
+        print_done(ctx, store.memories.update(memory_id, **renamed), f"Changed the memory {memory_id}.")
 
 
 @memory.command()
 @_memory_id
-@json_option
+@json_on_terminal_option
 @click.pass_context
-def archive(ctx: click.Context, memory_id: str, as_json: bool) -> None:  # noqa: ARG001
+def archive(ctx: click.Context, memory_id: str) -> None:
     """Keep a memory, and no longer search it."""
     with open_store(ctx) as store:
-        print_json(store.memories.archive(memory_id))
+        print_done(ctx, store.memories.archive(memory_id), f"Archived the memory {memory_id}.")
 
 
 @memory.command()
 @_memory_id
-@json_option
+@json_on_terminal_option
 @click.pass_context
-def delete(ctx: click.Context, memory_id: str, as_json: bool) -> None:  # noqa: ARG001
+def delete(ctx: click.Context, memory_id: str) -> None:
     """Take a memory away, until it is saved again. Its events stay in the log."""
     with open_store(ctx) as store:
         position: Position | Literal[False] = store.memories.delete(memory_id)
     if position is False:
         raise _unknown(memory_id)
-    print_json(position)
+    print_done(ctx, position, f"Deleted the memory {memory_id}.")
 
 
 @memory.command()
 @click.argument("memory_ids", metavar="ID...", type=TEXT, nargs=-1, required=True)
-@json_option
+@json_on_terminal_option
 @click.pass_context
-def touch(ctx: click.Context, memory_ids: tuple[str, ...], as_json: bool) -> None:  # noqa: ARG001
+def touch(ctx: click.Context, memory_ids: tuple[str, ...]) -> None:
     """Count that memories were given to an agent."""
     with open_store(ctx) as store:
-        print_json(store.memories.touch(*memory_ids))
+        print_done(ctx, store.memories.touch(*memory_ids), f"Counted an access to {', '.join(memory_ids)}.")
+
+
+_SAVED = {
+    "saved": "Saved the memory {id}.",
+    "already known": "The memory {id} says this already.",
+}
+
+
+def _print_saved(ctx: click.Context, done: Saved) -> None:
+    sentence = _SAVED.get(done.decision, "The memory {id} almost said this, and now does.")
+    print_done(ctx, done, sentence.format(id=done.memory_id))
 
 
 _PARAMETERS = {"chat_id": "chat", "id": "event_id"}

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 import click
 
+from memlog.cli.output import RUN
+
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
@@ -25,7 +27,7 @@ def progress_line() -> Iterator[Progress | None]:
 @contextmanager
 def line_on_a_terminal() -> "Iterator[Line | None]":
     """A line of stderr while the context lasts; None where nobody is there to look."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    if RUN.is_quiet or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     line = Line()

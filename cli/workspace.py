@@ -7,7 +7,7 @@ import click
 from memlog.cli.answer import format_options, print_answer
 from memlog.cli.docs import answer_of_added, answer_of_sources
 from memlog.cli.open_store import open_store
-from memlog.cli.output import json_option, print_json
+from memlog.cli.output import json_on_terminal_option, print_done
 from memlog.cli.param_types import PATH, TEXT
 from memlog.cli.progress import progress_line
 from memlog.eventlog.errors import NotFound
@@ -46,9 +46,9 @@ def list_(ctx: click.Context) -> None:
 
 @workspace.command()
 @click.argument("name", type=TEXT)
-@json_option
+@json_on_terminal_option
 @click.pass_context
-def remove(ctx: click.Context, name: str, as_json: bool) -> None:  # noqa: ARG001
+def remove(ctx: click.Context, name: str) -> None:
     """Remove the workspace NAME, with all memories that are its files.
 
     The files stay, and so does what USER.md has set in the core memory.
@@ -57,4 +57,4 @@ def remove(ctx: click.Context, name: str, as_json: bool) -> None:  # noqa: ARG00
         position = store.workspaces.remove(name)
     if position is False:
         raise NotFound(f"no workspace {name!r}", hint="memlog workspace list", code="source_not_found")
-    print_json(position)
+    print_done(ctx, position, f"Removed {name}.")

@@ -52,6 +52,7 @@ LEFT_OUT: dict[str, str] = {
     "cli.fact.name_of": "joins two texts",
     "cli.answer.*": "prints what `cli.output` makes printable",
     "cli.output.print_*": "writes to standard output what `printable` made",
+    "cli.output.wants_json": "compares the words of a command line with fixed ones",
     "cli.output.note": "writes to standard error what `printable` made",
     "cli.progress.*": "names of memlog's own work",
     "cli.settings.*": "a person's own settings",
