@@ -3,19 +3,34 @@
 A command makes one `Answer` and prints it with `print_answer`; which form was asked for is known here alone.
 """
 
+import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 import click
 import msgspec
 
-from memlog.cli.output import bold, choose_format, dim, format_of, note, one_line, print_json, printable
+from memlog.cli.output import (
+    bold,
+    choose_format,
+    columns_of,
+    dim,
+    format_of,
+    note,
+    one_line,
+    print_json,
+    printable,
+)
 
 FORMATS = ("table", "json", "jsonl", "md")
 
 _GAP = "  "
+_LEAST = 14
+"""Columns of a terminal that a column of a table has, however narrow the terminal is."""
+_NEVER_FOLDED = ("id", "position", "file", "folder", "segment")
+"""Columns whose texts people copy into the next command."""
 _LINES_AT_ONCE = 1000
 _WIDE = ("W", "F")
 _WITHOUT_WIDTH = ("Mn", "Me", "Cf")
@@ -126,25 +141,68 @@ def _markdown_cell(cell: object) -> str:
 
 
 def _aligned(table: Table) -> Iterator[str]:
-    columns = list(zip(*table.rows, strict=True))
+    rows = [[one_line(_text(cell)) for cell in row] for row in table.rows]
+    room = columns_of(sys.stdout)
+    if room is not None and rows:
+        rows = list(_folded_rows(table, rows, room))
+    columns = list(zip(*rows, strict=True))
     printed = [
-        _column(name, cells, is_headed=table.is_headed, is_last=number == len(columns))
-        for number, (name, cells) in enumerate(zip(table.columns, columns, strict=False), 1)
+        _column(name, texts, is_headed=table.is_headed, is_last=number == len(columns))
+        for number, (name, texts) in enumerate(zip(table.columns, columns, strict=False), 1)
     ]
     for cells in zip(*printed, strict=True):
         yield _GAP.join(cells).rstrip()
 
 
-def _column(name: str, cells: Iterable[object], *, is_headed: bool, is_last: bool) -> list[str]:
-    texts = [one_line(_text(cell)) for cell in cells]
-    if is_headed:
-        texts.insert(0, name)
-    # The last column is not padded: its texts may be long, and to measure one takes a look at each character.
+def _column(name: str, cells: Iterable[str], *, is_headed: bool, is_last: bool) -> list[str]:
+    texts = [name, *cells] if is_headed else [*cells]
+    # The last column is not padded: its texts may be long, and measuring one takes a look at each character.
     width = 0 if is_last else max(map(_width, texts))
     padded = texts if is_last else [_padded(text, width) for text in texts]
     head = [bold(text) for text in padded[:is_headed]]
     body = padded[is_headed:]
     return head + ([dim(text) for text in body] if name == "position" else body)
+
+
+def _folded_rows(table: Table, rows: list[list[str]], room: int) -> Iterator[list[str]]:
+    """The rows in lines that fit into `room` columns of a terminal; the widest columns are folded first."""
+    widths = [max(map(_width, texts)) for texts in zip(*rows, strict=True)]
+    if table.is_headed:
+        widths = [max(width, len(name)) for width, name in zip(widths, table.columns, strict=True)]
+    foldable = [name not in _NEVER_FOLDED for name in table.columns]
+    taken = len(_GAP) * (len(widths) - 1)
+
+    def fits(most: int) -> bool:
+        folded = [min(width, most) if can else width for width, can in zip(widths, foldable, strict=True)]
+        return taken + sum(folded) <= room
+
+    most = next((most for most in range(room, _LEAST, -1) if fits(most)), _LEAST)
+    for row in rows:
+        lines = [
+            list(_folded(text, most)) if can else [text] for text, can in zip(row, foldable, strict=True)
+        ]
+        yield from map(list, zip_longest(*lines, fillvalue=""))
+
+
+def _folded(text: str, width: int) -> Iterator[str]:
+    """The lines of at most `width` columns of a text, broken at spaces where it has some."""
+    start = 0
+    while (end := _end_of_line(text, start, width)) < len(text):
+        space = text.rfind(" ", start + 1, end + 1)
+        end = space if space > 0 else end
+        yield text[start:end]
+        start = end + (space > 0)
+    yield text[start:]
+
+
+def _end_of_line(text: str, start: int, width: int) -> int:
+    if text.isascii():
+        return min(start + width, len(text))
+    for index in range(start, len(text)):
+        width -= _character_width(text[index])
+        if width < 0:
+            return index
+    return len(text)
 
 
 def _text(cell: object) -> str:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, TextIO
 
 import click
 import msgspec
@@ -15,6 +15,8 @@ import msgspec
 _CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 
 JSON_FORMATS = ("json", "jsonl")
+
+_USUAL_COLUMNS = 80
 
 _FORMAT = "memlog.format"
 """Where a context keeps the format that an option names."""
@@ -153,6 +155,16 @@ def bold(text: str) -> str:
 def dim(text: str) -> str:
     """`text` paler, on a terminal that shows it."""
     return click.style(text, dim=True)
+
+
+def columns_of(stream: TextIO | None) -> int | None:
+    """The width of the terminal that `stream` writes to: COLUMNS, else its own; None for a pipe."""
+    if stream is None or not stream.isatty():
+        return None
+    told = os.environ.get("COLUMNS", "")
+    # A terminal that nobody has told its size has 0.
+    width = int(told) if told.isdecimal() else 0
+    return width or os.get_terminal_size(stream.fileno()).columns or _USUAL_COLUMNS
 
 
 def shows_colours() -> bool | None:

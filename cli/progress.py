@@ -1,6 +1,5 @@
 """How far long work is: one line on stderr, on a terminal only, gone at the end."""
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -8,13 +7,12 @@ from contextlib import contextmanager
 
 import click
 
-from memlog.cli.output import RUN
+from memlog.cli.output import RUN, columns_of
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
 _PAUSE = 0.1
-_USUAL_COLUMNS = 80
 
 
 @contextmanager
@@ -68,7 +66,7 @@ class Line:
         self._width = 0
 
     def _draw(self, text: str) -> None:
-        text = text[: _columns() - 1]
+        text = text[: (columns_of(sys.stderr) or 1) - 1]
         click.echo(f"\r{text.ljust(self._width)}", nl=False, err=True)
         self._width = len(text)
 
@@ -81,8 +79,3 @@ def described(what: str, done: int, total: int, gained: int, seconds: float) -> 
     rate = gained / seconds
     minutes, rest = divmod(round((total - done) / rate), 60)
     return f"{text}, {rate:,.0f} a second, {minutes}:{rest:02} left"
-
-
-def _columns() -> int:
-    # A terminal that nobody has told its size has 0.
-    return os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL_COLUMNS

@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,45 @@ def test_columns_stand_below_each_other_in_every_script(capsys: pytest.CaptureFi
         "tea   22  y z",
         "cafe\u0301",
     ]
+
+
+LONG = "green tea and 喝茶 and trains that run late in the evening; " * 3
+
+
+@pytest.mark.parametrize(
+    ("told", "width"),
+    [
+        ({"COLUMNS": "70"}, 70),
+        ({"width": 90}, 90),
+        ({"width": 90, "COLUMNS": "70"}, 70),
+        ({"width": 90, "COLUMNS": "wide"}, 90),
+        ({}, 80),
+    ],
+    ids=str,
+)
+def test_a_table_fits_into_the_terminal_and_loses_no_word(
+    memlog: Run, on_a_terminal: Callable[..., bytes], told: dict[str, Any], width: int
+) -> None:
+    memlog("core", "set", "user", "evening", LONG)
+    said = on_a_terminal("core", "get", TERM="dumb", **told).decode()
+    assert max(map(_shown_width, said.splitlines())) <= width
+    assert len(said.splitlines()) > 2
+    assert said.split() == ["section", "key", "value", "user", "evening", *LONG.split()]
+
+
+def _shown_width(line: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(character) == "W" else 1 for character in line)
+
+
+def test_a_table_in_a_pipe_has_a_line_a_row(memlog: Run) -> None:
+    memlog("core", "set", "user", "evening", LONG)
+    assert len(memlog("core", "get", env={"COLUMNS": "70"}).out.splitlines()) == 2
+
+
+def test_an_id_is_never_folded(memlog: Run, on_a_terminal: Callable[..., bytes]) -> None:
+    long_id = "daily-event-of-a-long-name-" * 2
+    memlog("daily", "record", "--summary", LONG, "--id", long_id)
+    assert long_id in on_a_terminal("daily", "list", COLUMNS="60").decode()
 
 
 # Errors in the form that was asked for
