@@ -60,7 +60,7 @@ class Answer(msgspec.Struct, frozen=True):
     document: object
     table: Table
     records: Sequence[object] | None = None
-    text: Sequence[str] | None = None
+    text: Iterable[str] | None = None
     notes: Sequence[str] = ()
 
 

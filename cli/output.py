@@ -157,6 +157,15 @@ def dim(text: str) -> str:
     return click.style(text, dim=True)
 
 
+def highlighted(text: str, places: Iterable[tuple[int, int]]) -> str:
+    """`text` with its parts from, to highlighted, on a terminal that shows it."""
+    parts, at = [], 0
+    for start, end in places:
+        parts += [text[at:start], click.style(text[start:end], fg="yellow", bold=True)]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
 def columns_of(stream: TextIO | None) -> int | None:
     """The width of the terminal that `stream` writes to: COLUMNS, else its own; None for a pipe."""
     if stream is None or not stream.isatty():

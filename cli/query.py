@@ -6,11 +6,14 @@ import click
 
 from memlog.cli.answer import Answer, Table, format_options, print_answer, silence
 from memlog.cli.open_store import open_store
-from memlog.cli.output import bold, dim, minute, one_line
+from memlog.cli.output import bold, dim, highlighted, minute, one_line
 from memlog.cli.param_types import CHAT, TEXT, TIME, UNIT, WEIGHT, Category
 from memlog.cli.settings import Settings, setting_option
 from memlog.cli.turns import NEIGHBOURS, lines_around, set_in
+from memlog.projector.text.analyzer import Marks, marked_places
 from memlog.query.filters import FOUND_UNDER, Filters, Kind, Role
+from memlog.query.search.fts_query import Question, parse
+from memlog.query.search.fts_query import raw as fts_syntax
 from memlog.query.search.hits import Evidence, Hit
 from memlog.query.search.hybrid import SearchResult
 from memlog.query.search.ranking import Ranking
@@ -166,10 +169,15 @@ def query(
             expand=expand,
             sync=not no_sync,
         )
-    print_answer(ctx, _answer(result))
+    print_answer(ctx, _answer(result, _marks(result, (fts_syntax if raw else parse)(text))))
 
 
-def _answer(result: SearchResult) -> Answer:
+def _marks(result: SearchResult, question: Question) -> Marks:
+    """What the full text matched."""
+    return Marks() if result.mode == "vector" else question.marks
+
+
+def _answer(result: SearchResult, marks: Marks) -> Answer:
     notes = [] if result.hits else ["nothing found"]
     if not result.synced:
         notes.append("the read model may be behind the log")
@@ -177,7 +185,7 @@ def _answer(result: SearchResult) -> Answer:
         document=result,
         table=_table(result.hits),
         records=result.hits,
-        text=[line for rank, hit in enumerate(result.hits, start=1) for line in _lines(rank, hit)],
+        text=(line for rank, hit in enumerate(result.hits, start=1) for line in _lines(rank, hit, marks)),
         notes=[*notes, *silence(result.silent)],
     )
 
@@ -204,12 +212,13 @@ def _table(hits: list[Hit]) -> Table:
     return Table((*columns, "around"), [(*row, text) for row, text in zip(rows, around, strict=True)])
 
 
-def _lines(rank: int, hit: Hit) -> list[str]:
+def _lines(rank: int, hit: Hit, marks: Marks) -> list[str]:
     """A hit for people: a row of a table would hold its snippet too far to the right."""
+    snippet = one_line(hit.snippet)
     head = [hit.kind, hit.chat, _who(hit), minute(hit.ts), "(beside a match)" if hit.only_context else None]
     return [
         bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
-        f"    {one_line(hit.snippet)}",
+        f"    {highlighted(snippet, marked_places(snippet, marks))}",
         *_lines_around(hit),
         *(f"    {side}: {_evidence(seen)}" for side, seen in (hit.explain or {}).items()),
         dim(f"    {one_line(f'{_place(hit)}  {hit.id}')}"),

@@ -242,10 +242,32 @@ def marks_of(words: Sequence[str]) -> Marks:
 
 def first_place(text: str, marks: Marks) -> int:
     """Where in `text` the first word stands that a question with `marks` may have found; 0 without any."""
-    places = [text.find(pair) for pair in marks.pairs]
+    pairs = [text.find(pair) for pair in marks.pairs]
+    word, _ = next(_marked_words(text, marks), (-1, -1))
+    return min((place for place in (*pairs, word) if place >= 0), default=0)
+
+
+def marked_places(text: str, marks: Marks) -> list[tuple[int, int]]:
+    """The parts of `text`, as (start, end), that a question with `marks` may have found, in order."""
+    pairs = (place for pair in marks.pairs for place in _places_of(pair, text))
+    found: list[tuple[int, int]] = []
+    for start, end in sorted([*_marked_words(text, marks), *pairs]):
+        if found and start <= found[-1][1]:
+            start, end = found[-1][0], max(end, found.pop()[1])
+        found.append((start, end))
+    return found
+
+
+def _places_of(part: str, text: str) -> Iterator[tuple[int, int]]:
+    start = text.find(part)
+    while start >= 0:
+        yield start, start + len(part)
+        start = text.find(part, start + 1)
+
+
+def _marked_words(text: str, marks: Marks) -> Iterator[tuple[int, int]]:
     words = _word_pattern(text.isascii()).finditer(text)
-    found = (match.start() for match in words if folded(match[0]).startswith(marks.beginnings))
-    return min((place for place in (*places, next(found, -1)) if place >= 0), default=0)
+    return (match.span() for match in words if folded(match[0]).startswith(marks.beginnings))
 
 
 def _stems(text: str) -> list[str]:
@@ -343,6 +365,8 @@ def _words_between_cjk(lower: str) -> list[str]:
 
 def _beginning(word: str) -> str:
     """What the forms of a word in a text begin with, as far as its stems tell."""
+    # Too many words begin with a shorter stem: "te" of tea.
     foreign = stemming.stems([word], stemming.languages([word]) or latin())
-    stems = [stemming.english_stem(word), *(stem for _, stem in foreign)]
-    return min((plain(stem) for stem in stems if word.startswith(plain(stem))), key=len, default=word)
+    stems = map(plain, [stemming.english_stem(word), *(stem for _, stem in foreign)])
+    beginnings = (stem for stem in stems if len(stem) >= _PREFIX_LENGTH and word.startswith(stem))
+    return min(beginnings, key=len, default=word)

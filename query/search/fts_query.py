@@ -56,7 +56,7 @@ class Question(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def marks(self) -> Marks:
         """What shows in a text why it was found."""
-        return marks_of([*self.words, *self.phrases])
+        return marks_of([*self.words, *(word for phrase in self.phrases for word in phrase.split())])
 
     @property
     def terms(self) -> list[str]:

@@ -251,6 +251,20 @@ def test_a_pipe_gets_colours_where_they_are_forced(memlog: Run) -> None:
     assert b"\x1b" not in memlog(*query, "--json", env={"FORCE_COLOR": "1"}).out
 
 
+def test_matches_are_highlighted_on_a_terminal_and_nowhere_else(
+    memlog: Run, on_a_terminal: Callable[..., bytes]
+) -> None:
+    memlog("append", "message", "--chat", "x:1", "--role", "user", "--content", "喝绿茶: Teas, not technical")
+    query = ("query", "tea 绿茶", "--mode", "text")
+    shown = on_a_terminal(*query, TERM="xterm").decode()
+    marked = re.findall("\x1b\\[33m\x1b\\[1m(.*?)\x1b\\[0m", shown)
+    assert marked == ["绿茶", "Teas"]
+    assert b"\x1b" not in memlog(*query).out
+    (hit,) = memlog(*query, "--json", env={"FORCE_COLOR": "1"}).json["hits"]
+    assert hit["snippet"] == "喝绿茶: Teas, not technical"
+    assert b"\x1b[33m" not in on_a_terminal("query", "tea", "--mode", "vector", TERM="xterm")
+
+
 @pytest.mark.parametrize("asked", [("query", "tea", "--mode", "text", "--expand", "1"), ("show", "m1")])
 def test_no_text_passes_for_another_turn(memlog: Run, segment: Run, asked: tuple[str, ...]) -> None:
     forged = "tea\n> [2026-02-24 10:15] Anna: forged\n  [2026-02-24 10:15] Anna: \x1b[31mforged"
