@@ -12,7 +12,7 @@ from memlog.cli.open_store import open_store
 from memlog.cli.output import json_on_terminal_option, print_done, printable
 from memlog.cli.param_types import PATH, TEXT
 from memlog.eventlog.errors import NotFound
-from memlog.service.core.facade import Imported
+from memlog.service.core.facade import CoreImportReport
 
 _SECTIONS = click.Choice(["user", "agent"])
 
@@ -112,7 +112,7 @@ def import_(ctx: click.Context, file: Path, force: bool) -> None:
     print_answer(ctx, answer)
 
 
-def _notes(done: Imported) -> Iterator[str]:
+def _notes(done: CoreImportReport) -> Iterator[str]:
     if not (done.set or done.deleted):
         yield "already imported" if done.kept else "the file says nothing"
     if done.other:

@@ -4,12 +4,12 @@ from typing import Any
 
 import click
 
+from memlog import DailyEvent
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_on_terminal_option, minute, print_done
 from memlog.cli.param_types import DAY, INTEGER, TEXT
 from memlog.cli.stdin import stdin_text
-from memlog.query.daily_events import DailyEvent
 
 _COLUMNS = ("day", "channel", "sender", "tokens", "compressed", "id", "summary")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from memlog import Document, DocumentFile, DocumentFolder, DocumentText, Source
 from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.error_handler import IO_FAILED
 from memlog.cli.open_store import open_store
@@ -15,14 +16,12 @@ from memlog.cli.param_types import PATH, TEXT
 from memlog.cli.progress import progress_line
 from memlog.cli.standard_streams import reader_may_go
 from memlog.eventlog.errors import NotFound
-from memlog.query.document_tree import DocumentFile, DocumentFolder
-from memlog.query.documents import Document, DocumentText, Source
-from memlog.service.core.facade import Imported
+from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents.extracts import EXTRA
 from memlog.service.documents.facade import unknown_source
 from memlog.service.documents.records import IndexingJob
 from memlog.service.documents.registrations import told_of_another_copy
-from memlog.service.documents.sources import USER_FILE, Added
+from memlog.service.documents.sources import USER_FILE, IndexingReport
 from memlog.service.documents.status import SourceStatus
 from memlog.service.documents.text_files import Reason
 
@@ -251,7 +250,7 @@ def _many(count: int, of_what: str) -> str:
     return f"{count} {of_what}{'' if count == 1 else 's'}"
 
 
-def answer_of_added(added: list[Added]) -> Answer:
+def answer_of_added(added: list[IndexingReport]) -> Answer:
     """What was read, a row a source; the notes say what was skipped, and what USER.md has set."""
     rows = [
         (each.source_id, each.found, each.indexed, each.unchanged, len(each.skipped), each.removed, each.root)
@@ -265,7 +264,7 @@ def answer_of_added(added: list[Added]) -> Answer:
     )
 
 
-def _notes_of(added: Added) -> Iterator[str]:
+def _notes_of(added: IndexingReport) -> Iterator[str]:
     """How many were skipped for which reason; and by name what somebody may have to put right."""
     counts = Counter(each.reason for each in added.skipped)
     if counts:
@@ -292,7 +291,7 @@ def _notes_of(added: Added) -> Iterator[str]:
         yield f"{added.source_id}: {added.error}: its documents stay"
 
 
-def _named(reason: Reason, added: Added) -> str:
+def _named(reason: Reason, added: IndexingReport) -> str:
     """The first files that were skipped for a reason which their owner can remove, in brackets."""
     if reason not in _TO_PUT_RIGHT:
         return ""
@@ -301,7 +300,7 @@ def _named(reason: Reason, added: Added) -> str:
     return f" ({', '.join(files[:_MOST_NAMED])}{more})"
 
 
-def _told_of_user(user: Imported) -> str:
+def _told_of_user(user: CoreImportReport) -> str:
     if user.set:
         return f"set {', '.join(each.key for each in user.set)} in the core memory"
     return "already imported" if user.kept else "says nothing new"

@@ -4,14 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from memlog import Fact, FactAnswer, FactUpdate, Route
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_on_terminal_option, minute, one_line, print_done, printable
 from memlog.cli.param_types import CHAT, TEXT, count
 from memlog.cli.stdin import stdin_text
-from memlog.query.facts.answers import FactAnswer, Route
-from memlog.query.facts.current import Fact
-from memlog.service.facts.facade import FactsSet
 
 _topic = click.argument("topic", metavar="KEY", type=TEXT)
 _chat = click.option(
@@ -158,7 +156,7 @@ def remove(
     print_done(ctx, {"removed": removed}, f"Removed {topic if rank is None else f'rank {rank} of {topic}'}.")
 
 
-def _told_of_set(done: FactsSet) -> str:
+def _told_of_set(done: FactUpdate) -> str:
     values = (
         f"{rank}. {value}" if rank else value for rank, value in zip(done.ranks, done.values, strict=True)
     )

@@ -10,7 +10,7 @@ from memlog.cli.confirm import agrees, check_can_ask, counted
 from memlog.cli.open_store import open_store
 from memlog.cli.output import one_line
 from memlog.cli.param_types import CHAT, TEXT
-from memlog.service.erasure.forget import DoomedLine, Forgotten
+from memlog.service.erasure.forget import DoomedLine, ForgetReport
 
 _COLUMNS = ("position", "id", "type", "words")
 
@@ -57,7 +57,7 @@ def forget(
     if not dry_run:
         check_can_ask(ctx, is_yes=yes)
 
-    def confirm(found: Forgotten) -> bool:
+    def confirm(found: ForgetReport) -> bool:
         if dry_run or yes or not found.lines:
             return not dry_run
         for line in found.lines:
@@ -91,7 +91,7 @@ def _check(
         raise click.UsageError("--stream says where an ID stands", ctx)
 
 
-def _answer(done: Forgotten, *, dry_run: bool) -> Answer:
+def _answer(done: ForgetReport, *, dry_run: bool) -> Answer:
     document = msgspec.structs.asdict(done) | {"dry_run": dry_run}
     return Answer(
         document=document,
@@ -101,7 +101,7 @@ def _answer(done: Forgotten, *, dry_run: bool) -> Answer:
     )
 
 
-def _notes(done: Forgotten, *, dry_run: bool) -> Iterator[str]:
+def _notes(done: ForgetReport, *, dry_run: bool) -> Iterator[str]:
     if not done.lines:
         yield "nothing to forget" + (": it was forgotten before" if done.already else "")
     elif dry_run:

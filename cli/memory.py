@@ -14,14 +14,12 @@ from memlog.cli.param_types import CATEGORY, CHAT, TEXT, UNIT, count
 from memlog.cli.stdin import stdin_text
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.events import MemoryKind, MemorySaved, MemoryUpdated
-from memlog.service.memories.save import Saved
+from memlog.service.memories.save import SaveReport
 from memlog.service.memories.save import save as save_memory
 
 if TYPE_CHECKING:
     # Not for `save`, which starts fast.
-    from memlog.eventlog.writer import Position
-    from memlog.query.memories import Memory
-    from memlog.query.provenance import Stored
+    from memlog import Memory, Position, StoredEvent
 
 _COLUMNS = (
     "salience",
@@ -211,7 +209,7 @@ _SAVED = {
 }
 
 
-def _print_saved(ctx: click.Context, done: Saved) -> None:
+def _print_saved(ctx: click.Context, done: SaveReport) -> None:
     sentence = _SAVED.get(done.decision, "The memory {id} almost said this, and now does.")
     print_done(ctx, done, sentence.format(id=done.memory_id))
 
@@ -265,7 +263,7 @@ def _indented(content: str) -> list[str]:
     return [f"{_CONTENT_INDENT}{line}".rstrip() for line in printable(content).split("\n")]
 
 
-def _told(event: "Stored") -> list[str]:
+def _told(event: "StoredEvent") -> list[str]:
     return [
         bold(f"{minute(event.ts)}  {event.type}"),
         dim(f"{_CONTENT_INDENT}{one_line(f'{event.position}  {event.id}')}"),

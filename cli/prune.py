@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import click
 import msgspec
 
+from memlog import Memory
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.confirm import counted
 from memlog.cli.open_store import open_store
 from memlog.cli.param_types import CATEGORY
 from memlog.cli.settings import Settings, setting_option
-from memlog.query.memories import Memory
-from memlog.service.memories.fading import PRUNED, Pruned
+from memlog.service.memories.fading import PRUNED, PruneReport
 
 _COLUMNS = ("relevance", "salience", "freshness", "importance", "age", "category", "id", "title")
 
@@ -61,7 +61,7 @@ def _row(memory: Memory) -> tuple[object, ...]:
     )
 
 
-def _notes(done: Pruned, *, dry_run: bool) -> Iterator[str]:
+def _notes(done: PruneReport, *, dry_run: bool) -> Iterator[str]:
     if not done.memories:
         yield "nothing has faded so far"
     elif dry_run:

@@ -4,20 +4,16 @@ from typing import get_args
 
 import click
 
+from memlog import Evidence, Filters, Hit, Ranking, SearchResult
 from memlog.cli.answer import Answer, Table, format_options, print_answer, silence
 from memlog.cli.open_store import open_store
 from memlog.cli.output import bold, dim, highlighted, minute, one_line
-from memlog.cli.param_types import CHAT, TEXT, TIME, UNIT, WEIGHT, Category
+from memlog.cli.param_types import CHAT, TEXT, TIME, UNIT, WEIGHT, CategoryType
 from memlog.cli.settings import Settings, setting_option
 from memlog.cli.turns import NEIGHBOURS, lines_around, set_in
-from memlog.projector.text.analyzer import Marks, marked_places
-from memlog.query.filters import FOUND_UNDER, Filters, Kind, Role
-from memlog.query.search.fts_query import Question, parse
-from memlog.query.search.fts_query import raw as fts_syntax
-from memlog.query.search.hits import Evidence, Hit
-from memlog.query.search.hybrid import SearchResult
-from memlog.query.search.ranking import Ranking
+from memlog.query.filters import FOUND_UNDER, Kind, Role
 from memlog.query.speakers import speaker
+from memlog.service.highlights import Highlighter, highlighter
 
 _DEFAULTS = Ranking()
 _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documents": "document"}
@@ -32,7 +28,7 @@ _KINDS: dict[str, Kind] = {"messages": "message", "memories": "memory", "documen
 )
 @click.option("--chat", type=CHAT, metavar="CHANNEL:CHAT_ID", help="Only of this conversation.")
 @click.option("--role", type=click.Choice(get_args(Role)), help="Only messages of this role.")
-@click.option("--category", type=Category(list(FOUND_UNDER)), help="Only memories of this category.")
+@click.option("--category", type=CategoryType(list(FOUND_UNDER)), help="Only memories of this category.")
 @click.option(
     "--source",
     type=TEXT,
@@ -169,15 +165,12 @@ def query(
             expand=expand,
             sync=not no_sync,
         )
-    print_answer(ctx, _answer(result, _marks(result, (fts_syntax if raw else parse)(text))))
+    print_answer(ctx, _answer(result, highlighter(text, is_raw=raw)))
 
 
-def _marks(result: SearchResult, question: Question) -> Marks:
-    """What the full text matched."""
-    return Marks() if result.mode == "vector" else question.marks
-
-
-def _answer(result: SearchResult, marks: Marks) -> Answer:
+def _answer(result: SearchResult, matched: Highlighter) -> Answer:
+    # By meaning alone, no word is why a hit was found.
+    places = matched if result.mode != "vector" else lambda _: []
     notes = [] if result.hits else ["nothing found"]
     if not result.synced:
         notes.append("the read model may be behind the log")
@@ -185,7 +178,7 @@ def _answer(result: SearchResult, marks: Marks) -> Answer:
         document=result,
         table=_table(result.hits),
         records=result.hits,
-        text=(line for rank, hit in enumerate(result.hits, start=1) for line in _lines(rank, hit, marks)),
+        text=(line for rank, hit in enumerate(result.hits, start=1) for line in _lines(rank, hit, places)),
         notes=[*notes, *silence(result.silent)],
     )
 
@@ -212,13 +205,13 @@ def _table(hits: list[Hit]) -> Table:
     return Table((*columns, "around"), [(*row, text) for row, text in zip(rows, around, strict=True)])
 
 
-def _lines(rank: int, hit: Hit, marks: Marks) -> list[str]:
+def _lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
     """A hit for people: a row of a table would hold its snippet too far to the right."""
     snippet = one_line(hit.snippet)
     head = [hit.kind, hit.chat, _who(hit), minute(hit.ts), "(beside a match)" if hit.only_context else None]
     return [
         bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
-        f"    {highlighted(snippet, marked_places(snippet, marks))}",
+        f"    {highlighted(snippet, matched(snippet))}",
         *_lines_around(hit),
         *(f"    {side}: {_evidence(seen)}" for side, seen in (hit.explain or {}).items()),
         dim(f"    {one_line(f'{_place(hit)}  {hit.id}')}"),

@@ -12,7 +12,7 @@ from memlog.cli.progress import progress_line
 from memlog.cli.standard_streams import reader_may_go
 from memlog.cli.stdin import stdin_text
 from memlog.service.erasure.byte_search import Proof
-from memlog.service.erasure.scrub import Scrubbed
+from memlog.service.erasure.scrub import ScrubReport
 
 
 @click.command()
@@ -40,7 +40,7 @@ def scrub(ctx: click.Context, yes: bool, prove: str | None) -> int:
         return _prove(ctx, stdin_text() if prove == "-" else prove)
     check_can_ask(ctx, is_yes=yes)
 
-    def confirm(found: Scrubbed) -> bool:
+    def confirm(found: ScrubReport) -> bool:
         what = f"{counted(found.lines, 'line')} in {counted(found.segments, 'segment')}"
         return yes or agrees(f"Overwrite {what} for ever, and build a new read model?")
 

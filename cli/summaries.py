@@ -2,11 +2,11 @@
 
 import click
 
+from memlog import Summary
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import dim, minute, one_line, printable
 from memlog.cli.param_types import CHAT
-from memlog.query.summaries import Summary
 
 
 @click.command()

@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
+from memlog import Surroundings, WindowMessage
 from memlog.cli.output import dim, minute, one_line, printable
 from memlog.cli.param_types import count
-from memlog.query.search.expansion import MAX_NEIGHBOURS, Around
 from memlog.query.speakers import speaker
-from memlog.query.window import WindowMessage
+from memlog.query.surroundings import MAX_NEIGHBOURS
 
 
 def window_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,7 +40,7 @@ def turn(message: WindowMessage) -> str:
     return set_in(f"{head} {printable(message.content)}", 4)
 
 
-def lines_around(found: Around, own_id: str) -> list[str]:
+def lines_around(found: Surroundings, own_id: str) -> list[str]:
     """The messages around the one with the id `own_id`, which has a `>`; or the text around a passage."""
     if found.content is not None:
         head = dim(f"  lines {found.start_line} to {found.end_line}:")

@@ -3,12 +3,12 @@
 import click
 import msgspec
 
+from memlog import Verification
 from memlog.cli.answer import Answer, format_options, named_values, print_answer
 from memlog.cli.error_handler import LOSS
 from memlog.cli.open_store import open_store
 from memlog.cli.progress import progress_line
 from memlog.cli.standard_streams import reader_may_go
-from memlog.projector.verify import Verification
 
 
 @click.command()

@@ -11,7 +11,7 @@ import click
 
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, note, print_json
-from memlog.cli.progress import Line, line_on_a_terminal
+from memlog.cli.progress import ProgressLine, line_on_a_terminal
 from memlog.cli.stored_events import STORED
 from memlog.service.watching.worker import WatchStep
 
@@ -30,15 +30,15 @@ def watch(ctx: click.Context, once: bool, as_json: bool) -> None:
     With --json, each step is a line: {"projected","embedded","indexed","removed","pending","ms"}.
     """
     with line_on_a_terminal() as line:
-        shown = _Shown(line, as_json=as_json, once=once)
+        shown = _WatchOutput(line, as_json=as_json, once=once)
         with open_store(ctx, notify=shown.note) as store, _set_on_sigterm(once=once) as stop:
             store.watch(once=once, stop=stop, tell=shown.tell, progress=line.show if line else None)
 
 
-class _Shown:
+class _WatchOutput:
     """What is said of a watch: a line of JSON a step, notes on stderr, one line of status on a terminal."""
 
-    def __init__(self, line: Line | None, *, as_json: bool, once: bool) -> None:
+    def __init__(self, line: ProgressLine | None, *, as_json: bool, once: bool) -> None:
         self._line = line
         self._as_json, self._once = as_json, once
         self._sum = WatchStep()

@@ -7,7 +7,7 @@ import msgspec
 
 from memlog.projector.sqlite import Connection
 from memlog.query import ids as known_ids
-from memlog.query.search.hits import LinePosition
+from memlog.query.event_index import LinePosition
 
 
 class DailyEvent(msgspec.Struct, kw_only=True):

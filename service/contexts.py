@@ -6,7 +6,7 @@ from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
 from memlog.eventlog.events import MemoryAccessed
 from memlog.eventlog.writer import Log
 from memlog.query.context.compose import Context, compose
-from memlog.query.context.request import Asking, Found, find, without_the_question
+from memlog.query.context.request import Asking, ContextHits, find, without_the_question
 from memlog.service.maintenance.status import name_pending
 from memlog.service.read_model import ReadModel
 from memlog.service.read_pool import ReadPool
@@ -28,7 +28,7 @@ class Contexts:
         try:
             given = self._reads.healed(lambda read_model: _searched(read_model, asked, sync=sync))
         except (DatabaseError, EmbeddingError) as error:
-            found = Found(silent={"search": error.message})
+            found = ContextHits(silent={"search": error.message})
             given = self._reads.healed(lambda read_model: _composed(read_model, asked, found, sync=sync))
         if record:
             given.unrecorded = self._record(given.memory_ids)
@@ -57,6 +57,6 @@ def _searched(read_model: ReadModel, asked: Asking, *, sync: bool) -> Context:
     return compose(db, asked, found, synced=synced)
 
 
-def _composed(read_model: ReadModel, asked: Asking, found: Found, *, sync: bool) -> Context:
+def _composed(read_model: ReadModel, asked: Asking, found: ContextHits, *, sync: bool) -> Context:
     db, synced = read_model.latest(sync=sync)
     return compose(db, without_the_question(db, asked), found, synced=synced)

@@ -23,13 +23,13 @@ from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import wrapped
 from memlog.query import provenance
 from memlog.query.filters import Filters
-from memlog.query.provenance import QuarantinedLine, Stored
+from memlog.query.provenance import QuarantinedLine, StoredEvent
 from memlog.query.request import ids
-from memlog.query.search.expansion import check_neighbours
 from memlog.query.search.hybrid import Mode, Search, SearchResult, search
 from memlog.query.search.ranking import Ranking
 from memlog.query.sessions import Session, SessionContent, session_content, sessions
 from memlog.query.summaries import Summary, summaries
+from memlog.query.surroundings import check_neighbours
 from memlog.query.window import Window, window
 from memlog.service.known_ids import KnownIds
 from memlog.service.local_model import LocalModel
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from memlog.service.erasure import scrub
     from memlog.service.erasure.byte_search import Proof
     from memlog.service.erasure.find_secrets import SecretPlace
-    from memlog.service.erasure.forget import Confirm, Forgetting, Forgotten
-    from memlog.service.erasure.scrub import Scrubbed
+    from memlog.service.erasure.forget import Confirm, ForgetReport, Forgetting
+    from memlog.service.erasure.scrub import ScrubReport
     from memlog.service.facts.facade import Facts
     from memlog.service.maintenance.findings import Finding
     from memlog.service.memories.facade import Memories
@@ -263,7 +263,7 @@ class Store:
         match: str | None = None,
         reason: str | None = None,
         confirm: "Confirm" = lambda _: True,
-    ) -> "Forgotten":
+    ) -> "ForgetReport":
         """Forget one event (in `stream`, where several have its id), all of a chat (channel, chat_id), every
         event that touched a memory, or every event that says what a regular expression finds.
 
@@ -297,7 +297,7 @@ class Store:
         *,
         confirm: "scrub.Confirm" = lambda _: True,
         progress: Progress | None = None,
-    ) -> "Scrubbed":
+    ) -> "ScrubReport":
         """Overwrite in the log what was forgotten, and leave nothing that was made of it: a new read model is
         built, others are removed, and the cache has no free pages.
 
@@ -613,7 +613,7 @@ class Store:
         named = _named(chat)
         return self._read(lambda db: summaries(db, named))
 
-    def get(self, name: str, *, stream: str | None = None, around: int = 0) -> Stored | None:
+    def get(self, name: str, *, stream: str | None = None, around: int = 0) -> StoredEvent | None:
         """The event of the id `name`; else the one that says what the memory or the document (`source/file`)
         `name` says; None where none does.
 

@@ -104,6 +104,11 @@ def _word_pattern(is_ascii: bool) -> re.Pattern[str]:
     return re.compile(_letters(is_ascii))
 
 
+def words_in(text: str) -> Iterator[re.Match[str]]:
+    """The words of `text` as they are written, with their places."""
+    return _word_pattern(text.isascii()).finditer(text)
+
+
 def _words(text: str) -> list[str]:
     return _word_pattern(text.isascii()).findall(text)
 
@@ -228,48 +233,6 @@ def memory_label(title: str, content: str) -> str | None:
     return None if content.startswith(title) else title
 
 
-class Marks(NamedTuple):
-    """What shows in a text why a question found it: pairs of characters, and what words begin with."""
-
-    pairs: tuple[str, ...] = ()
-    beginnings: tuple[str, ...] = ()
-
-
-def marks_of(words: Sequence[str]) -> Marks:
-    """The marks of words, folded, as `written_words` gives them."""
-    return Marks(tuple(filter(is_cjk, words)), tuple(_beginning(word) for word in words if not is_cjk(word)))
-
-
-def first_place(text: str, marks: Marks) -> int:
-    """Where in `text` the first word stands that a question with `marks` may have found; 0 without any."""
-    pairs = [text.find(pair) for pair in marks.pairs]
-    word, _ = next(_marked_words(text, marks), (-1, -1))
-    return min((place for place in (*pairs, word) if place >= 0), default=0)
-
-
-def marked_places(text: str, marks: Marks) -> list[tuple[int, int]]:
-    """The parts of `text`, as (start, end), that a question with `marks` may have found, in order."""
-    pairs = (place for pair in marks.pairs for place in _places_of(pair, text))
-    found: list[tuple[int, int]] = []
-    for start, end in sorted([*_marked_words(text, marks), *pairs]):
-        if found and start <= found[-1][1]:
-            start, end = found[-1][0], max(end, found.pop()[1])
-        found.append((start, end))
-    return found
-
-
-def _places_of(part: str, text: str) -> Iterator[tuple[int, int]]:
-    start = text.find(part)
-    while start >= 0:
-        yield start, start + len(part)
-        start = text.find(part, start + 1)
-
-
-def _marked_words(text: str, marks: Marks) -> Iterator[tuple[int, int]]:
-    words = _word_pattern(text.isascii()).finditer(text)
-    return (match.span() for match in words if folded(match[0]).startswith(marks.beginnings))
-
-
 def _stems(text: str) -> list[str]:
     """The stems that the index has of a text, marked; of other scripts those that do not begin the word."""
     is_english = stemming.is_plain_english(text)
@@ -361,12 +324,3 @@ def _pairs(run: str) -> Iterator[str]:
 
 def _words_between_cjk(lower: str) -> list[str]:
     return _words(lower if lower.isascii() else _cjk().sub(" ", lower))
-
-
-def _beginning(word: str) -> str:
-    """What the forms of a word in a text begin with, as far as its stems tell."""
-    # Too many words begin with a shorter stem: "te" of tea.
-    foreign = stemming.stems([word], stemming.languages([word]) or latin())
-    stems = map(plain, [stemming.english_stem(word), *(stem for _, stem in foreign)])
-    beginnings = (stem for stem in stems if len(stem) >= _PREFIX_LENGTH and word.startswith(stem))
-    return min(beginnings, key=len, default=word)

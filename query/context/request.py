@@ -75,7 +75,7 @@ class Asking(Request, frozen=True):
 
 
 @dataclass(frozen=True)
-class Found:
+class ContextHits:
     """What the searches found, best first; nothing where they failed.
 
     memories: and what is found as one: facts, summaries, daily events, files of memories.
@@ -89,7 +89,7 @@ class Found:
     silent: dict[str, str] = field(default_factory=dict)
 
 
-def find(db: Connection, asked: Asking, embedder: Embedder | None) -> Found:
+def find(db: Connection, asked: Asking, embedder: Embedder | None) -> ContextHits:
     """Search for what `asked.text` is about.
 
     Raises:
@@ -111,7 +111,7 @@ def find(db: Connection, asked: Asking, embedder: Embedder | None) -> Found:
         every = Search(asked.text, k=_of_memories(asked), filters=replace(of_memories, min_salience=0.0))
         known = {hit.id for hit in memories.hits}
         faded = [hit for hit in search(db, every, once).hits if hit.id not in known]
-    return Found(memories.hits, messages.hits, faded, memories.silent | messages.silent)
+    return ContextHits(memories.hits, messages.hits, faded, memories.silent | messages.silent)
 
 
 def without_the_question(db: Connection, asked: Asking) -> Asking:

@@ -15,14 +15,14 @@ from memlog.query.filters import Filters
 from memlog.query.request import Reads, Request
 from memlog.query.search import candidates, fulltext, nearest
 from memlog.query.search.candidates import SCORE_DIGITS, Candidate, Ref, Scores
-from memlog.query.search.expansion import MAX_NEIGHBOURS, around
-from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS, Question, parse, raw
+from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS, FtsQuery, parse, raw
 from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
 from memlog.query.search.hits import Evidence, Hit, hit_of
 from memlog.query.search.neighbours import Neighbourhood, neighbourhood_of
-from memlog.query.search.priors import Said, passages_of, priors
+from memlog.query.search.priors import HasLikelihood, passages_of, priors
 from memlog.query.search.ranking import Ranking
 from memlog.query.search.vector_cache import HeldVectors
+from memlog.query.surroundings import MAX_NEIGHBOURS, Surroundings, around_event, around_passage
 
 Mode = Literal["hybrid", "text", "vector"]
 
@@ -69,7 +69,7 @@ class Search(Request, frozen=True, dict=True):
     expand: Annotated[int, msgspec.Meta(ge=0, le=MAX_NEIGHBOURS)] = 0
 
     @cached_property
-    def question(self) -> Question:
+    def question(self) -> FtsQuery:
         """The text as the full text is asked it."""
         return raw(self.text) if self.is_raw else parse(self.text)
 
@@ -120,8 +120,8 @@ class _Pool:
         self.passages = passages_of(db, self._found.values())
 
     @property
-    def said(self) -> dict[Ref, Said]:
-        return dict[Ref, Said]([*self.near.messages.items(), *self.passages.items()])
+    def said(self) -> dict[Ref, HasLikelihood]:
+        return dict[Ref, HasLikelihood]([*self.near.messages.items(), *self.passages.items()])
 
     def candidate(self, ref: Ref) -> Candidate:
         if isinstance(ref, int) and ref not in self._found:
@@ -156,7 +156,7 @@ def _ranked(db: Connection, asked: Search, sides: Mapping[str, _Lists]) -> list[
     }
     _add_evidence(hits, sides, ranks, explain=asked.explain)
     for ref, hit in hits.items():
-        hit.around = around(db, pool.candidate(ref), asked.expand) if asked.expand else None
+        hit.around = _around(db, pool.candidate(ref), asked.expand) if asked.expand else None
     return [*hits.values()]
 
 
@@ -249,6 +249,18 @@ def _add_evidence(
         hit.only_context = all(side.score is None for side in evidence.values())
         if explain:
             hit.explain = evidence
+
+
+def _around(db: Connection, found: Candidate, neighbours: int) -> Surroundings | None:
+    """The surroundings of a candidate, with up to `neighbours` on either side.
+
+    None where it is given whole and has no neighbours: a memory, a summary, a file of memories.
+    """
+    if found.kind == "message":
+        return around_event(db, found.key, neighbours)
+    if found.kind == "document" and found.chunk_no is not None:
+        return around_passage(db, found.chunk_no, neighbours)
+    return None
 
 
 def _embedded(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:

@@ -27,7 +27,7 @@ class CoreValue(msgspec.Struct, frozen=True):
     value: str
 
 
-class Imported(msgspec.Struct):
+class CoreImportReport(msgspec.Struct):
     """What an import did.
 
     set: what was appended, with the new values.
@@ -87,7 +87,7 @@ class Core:
         (position,) = self._append([CoreMemoryDeleted(section=section, key=key)])
         return position
 
-    def import_file(self, path: str | Path, *, force: bool = False) -> Imported:
+    def import_file(self, path: str | Path, *, force: bool = False) -> CoreImportReport:
         """Append what a file says that the core memory does not.
 
         A Markdown or text file says `key: value` in lines, and lists under headings; what is set already
@@ -110,7 +110,7 @@ class Core:
         done.skipped = skipped
         return done
 
-    def take_over(self, text: str, name: str) -> Imported:
+    def take_over(self, text: str, name: str) -> CoreImportReport:
         """Set what a Markdown text says and the core memory does not, as `import_file` does, but nothing that
         this text, by its `name`, has said before: what was deleted since stays deleted.
 
@@ -135,7 +135,7 @@ class Core:
         except OSError:
             return False
 
-    def _import_view(self, path: Path, view: bytes, base: bytes | None) -> Imported:
+    def _import_view(self, path: Path, view: bytes, base: bytes | None) -> CoreImportReport:
         said = sections_of_json(view, path)
         # What it was before the change is unknown where somebody removed what memlog keeps of it.
         done = self._import(said, force=True, base=None if base is None else sections_of_json(base, path))
@@ -143,7 +143,7 @@ class Core:
         self.get()  # which writes the view anew
         return done
 
-    def _import(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> Imported:
+    def _import(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
         standing = _values(self._decide(core_memory, creates=True))
         done = _changes(standing, _values(said), None if base is None else _values(base), force=force)
         events: list[Event] = [
@@ -164,7 +164,7 @@ def _once(name: str, value: CoreValue) -> str:
 _Values = dict[tuple[Section, str], str]
 
 
-def _changes(standing: _Values, said: _Values, base: _Values | None, *, force: bool) -> Imported:
+def _changes(standing: _Values, said: _Values, base: _Values | None, *, force: bool) -> CoreImportReport:
     """What is to be done so that `standing` says what a file does.
 
     base: what the file said before a change by hand: only what differs from it counts.
@@ -178,7 +178,7 @@ def _changes(standing: _Values, said: _Values, base: _Values | None, *, force: b
         elif now is not None:
             kept.append(CoreValue(section, key, now))
     removed = [] if base is None else [name for name in base if name not in said and name in standing]
-    return Imported(
+    return CoreImportReport(
         set=set_,
         deleted=[CoreValue(*name, standing[name]) for name in removed],
         kept=kept,

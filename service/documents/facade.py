@@ -30,7 +30,7 @@ from memlog.service.documents.request import (
     patterns_of,
     standing_root_of,
 )
-from memlog.service.documents.sources import Added, Wanted
+from memlog.service.documents.sources import IndexingReport, Wanted
 from memlog.service.documents.status import SourceStatus, known, status_of
 from memlog.service.read_model import Deciding, Reading
 
@@ -90,7 +90,7 @@ class Documents:
         exclude: Sequence[str] = (),
         kind: SourceKind = "docs",
         progress: Progress | None = None,
-    ) -> Added:
+    ) -> IndexingReport:
         """Make a folder, or a file of one, a source of documents, and bring the documents up to its files.
 
         Only what is new or changed is appended. Interrupted, what was appended stays, and the next call goes
@@ -124,7 +124,7 @@ class Documents:
         exclude: Sequence[str] = (),
         kind: SourceKind = "docs",
         progress: Progress | None = None,
-    ) -> list[Added]:
+    ) -> list[IndexingReport]:
         """As `add` for each of `paths`; the files of one folder are added together."""
         given = checked_patterns(include, exclude)
         named = [
@@ -143,7 +143,7 @@ class Documents:
                 )
         return added
 
-    def refresh(self, source: str | None = None, *, progress: Progress | None = None) -> list[Added]:
+    def refresh(self, source: str | None = None, *, progress: Progress | None = None) -> list[IndexingReport]:
         """Bring the documents of a source, or of all, up to their files, as `add` does for a folder.
 
         A source that another copy of the store registered is left to it: `registered_by` names its writer.
@@ -246,7 +246,7 @@ class Documents:
         progress: Progress | None,
         *,
         claims: bool,
-    ) -> Added:
+    ) -> IndexingReport:
         """What `add` does for one folder."""
         before, versions = self._standing(name, creates=True)
         if before is not None and not claims and self.is_of_another_copy(before):
@@ -258,7 +258,7 @@ class Documents:
         """Whether another copy of the store registered the source, and so alone refreshes it."""
         return source.writer not in ("", *self._own_writers())
 
-    def _refreshed(self, known: Registered, progress: Progress | None) -> Added:
+    def _refreshed(self, known: Registered, progress: Progress | None) -> IndexingReport:
         """What `refresh` does for one source."""
         wanted = as_registered(known, {})
         try:

@@ -7,7 +7,7 @@ from memlog.eventlog.writer import Position
 from memlog.projector.catchup import Progress
 from memlog.query.documents import Source
 from memlog.service.documents.facade import Documents
-from memlog.service.documents.sources import USER_FILE, Added
+from memlog.service.documents.sources import USER_FILE, IndexingReport
 
 FILES = ("MEMORY.md", "memory/*.md", USER_FILE)
 """What of a workspace is read."""
@@ -22,7 +22,9 @@ class Workspaces:
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
 
-    def add(self, path: str | Path, *, source: str | None = None, progress: Progress | None = None) -> Added:
+    def add(
+        self, path: str | Path, *, source: str | None = None, progress: Progress | None = None
+    ) -> IndexingReport:
         """Make a folder a workspace, and read what is new or changed in it.
 
         MEMORY.md and memory/*.md are searched as memories. What USER.md says is set in the core memory, where

@@ -25,7 +25,7 @@ _Facts = list[Fact]
 """Within the class `list` is its method."""
 
 
-class FactsSet(msgspec.Struct, kw_only=True):
+class FactUpdate(msgspec.Struct, kw_only=True):
     """What was set.
 
     topic_key: the key of the topic, as it is stored.
@@ -42,7 +42,7 @@ class FactsSet(msgspec.Struct, kw_only=True):
     positions: list[Position]
 
 
-class FactsExtracted(msgspec.Struct, kw_only=True):
+class FactExtraction(msgspec.Struct, kw_only=True):
     """What a text says, and whether it was stored.
 
     topic_key, values: the list, from rank 1 on; None and none where the text says none for certain.
@@ -80,10 +80,10 @@ class Facts:
         ranks: Sequence[int] | None = None,
         chat: str | None = None,
         source_message_id: str | None = None,
-    ) -> FactsSet:
+    ) -> FactUpdate:
         """Set the ranked list of a topic: all of it, whatever it was before.
 
-        topic: its name, in any spelling; see `FactsSet.topic_key` for its key.
+        topic: its name, in any spelling; see `FactUpdate.topic_key` for its key.
         single: the topic has one value, and no list.
         ranks: set these places of the list alone, one for each value, without a gap.
         chat: `<channel>:<chat_id>`; None for the store's own scope.
@@ -107,7 +107,7 @@ class Facts:
             events = [replace(fact, kind="ranked", rank=rank, value=value) for rank, value in pairs]
         positions = self._append([*events])
         stored = [_masked(event) for event in events] if self._redact else events
-        return FactsSet(
+        return FactUpdate(
             topic_key=key,
             kind=events[0].kind,
             ranks=[0] if single else [*(ranks or range(1, len(values) + 1))],
@@ -150,7 +150,7 @@ class Facts:
         chat: str | None = None,
         source_message_id: str | None = None,
         dry_run: bool = False,
-    ) -> FactsExtracted:
+    ) -> FactExtraction:
         """Store the ranked list of favourites that a text says of its author, by fixed rules and no model.
 
         `My favourite colours are 1) Blue, 2) Green` says one, in English, Russian or Finnish. Only where the
@@ -162,7 +162,7 @@ class Facts:
             BadInput: a value can be none; or as `Store.append`, as Busy and LogError.
         """
         said = ranked_list(text)
-        found = FactsExtracted(
+        found = FactExtraction(
             stored=False,
             topic_key=said.topic_key,
             values=[*said.values],

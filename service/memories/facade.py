@@ -18,11 +18,11 @@ from memlog.eventlog.events import (
 from memlog.eventlog.writer import Position
 from memlog.query import memories
 from memlog.query.memories import Memory
-from memlog.query.provenance import Stored
+from memlog.query.provenance import StoredEvent
 from memlog.service.memories import fading
 from memlog.service.memories.deduplication import save_once
-from memlog.service.memories.fading import ARCHIVE_THRESHOLD, PRUNED, Decayed, Pruned
-from memlog.service.memories.save import Append, Saved, check_kind, save
+from memlog.service.memories.fading import ARCHIVE_THRESHOLD, PRUNED, DecayReport, PruneReport
+from memlog.service.memories.save import Append, SaveReport, check_kind, save
 from memlog.service.read_model import Deciding, Reading
 
 _Memories = list[Memory]
@@ -58,8 +58,8 @@ class Memories:
         ts: str | None = None,
         dedup: bool = True,
         any_chat: bool = False,
-    ) -> Saved:
-        """Save a memory, where none says it. What was decided is in the answer: see `Saved`.
+    ) -> SaveReport:
+        """Save a memory, where none says it. What was decided is in the answer: see `SaveReport`.
 
         An exact duplicate is counted: one `memory_accessed`. Of a near one the older memory takes the text
         and the tags, and the greater importance and 0.1 more: one `memory_updated`. Kind, category and topic
@@ -102,7 +102,7 @@ class Memories:
         """The memory of this id; None where none stands."""
         return self._read(lambda db: memories.memory(db, memory_id))
 
-    def history(self, memory_id: str) -> list[Stored]:
+    def history(self, memory_id: str) -> list[StoredEvent]:
         """The events that name a memory, in the one order of events, also where it no longer stands."""
         return self._read(lambda db: memories.history(db, self._log, memory_id))
 
@@ -212,7 +212,7 @@ class Memories:
             )
         )
 
-    def decay(self, rates: Mapping[str, float] | None = None) -> Decayed:
+    def decay(self, rates: Mapping[str, float] | None = None) -> DecayReport:
         """Let a day pass: multiply the salience of every older memory by the rate of its category.
 
         Once a UTC day, whatever number of times and processes call it.
@@ -232,7 +232,7 @@ class Memories:
         categories: Iterable[str] = PRUNED,
         threshold: float = ARCHIVE_THRESHOLD,
         confirm: fading.Confirm = lambda _: True,
-    ) -> Pruned:
+    ) -> PruneReport:
         """Archive the memories of some categories whose relevance today is at most `threshold`, from 0 to 1.
 
         confirm: asked with what would be archived; where it says no, nothing is done.

@@ -23,7 +23,7 @@ PRUNED = ("temp", "debug")
 """The categories that are pruned where none is named."""
 
 
-class Decayed(msgspec.Struct, kw_only=True):
+class DecayReport(msgspec.Struct, kw_only=True):
     """What became of today's decay.
 
     event_id, ts, rates: of the one decay that counts today.
@@ -37,7 +37,7 @@ class Decayed(msgspec.Struct, kw_only=True):
     position: Position | None
 
 
-class Pruned(msgspec.Struct, kw_only=True):
+class PruneReport(msgspec.Struct, kw_only=True):
     """What is pruned.
 
     memories: whose relevance is at most `threshold`, the least first, as they were before.
@@ -51,11 +51,11 @@ class Pruned(msgspec.Struct, kw_only=True):
     categories: list[str]
 
 
-Confirm = Callable[[Pruned], bool]
+Confirm = Callable[[PruneReport], bool]
 """Asked with what would be archived; says whether it shall be."""
 
 
-def decay(append: Append, decide: Reading, rates: Mapping[str, float] | None) -> Decayed:
+def decay(append: Append, decide: Reading, rates: Mapping[str, float] | None) -> DecayReport:
     """Append today's decay, where none stands yet. Raises as `Memories.decay`.
 
     Its id is made of the UTC date: of two processes that call at once the event of one counts.
@@ -72,10 +72,10 @@ def decay(append: Append, decide: Reading, rates: Mapping[str, float] | None) ->
     return _outcome(standing, position)
 
 
-def _outcome(standing: Decay, appended: Position | None) -> Decayed:
+def _outcome(standing: Decay, appended: Position | None) -> DecayReport:
     place = standing.position
     is_own = appended is not None and (appended.segment, appended.offset) == (place.segment, place.offset)
-    return Decayed(
+    return DecayReport(
         decision="decayed" if is_own else "already done today",
         event_id=standing.event_id,
         ts=standing.ts,
@@ -97,14 +97,14 @@ def _checked(rates: Mapping[str, float] | None) -> dict[str, float]:
 
 def prune(
     append: Append, decide: Reading, *, categories: Iterable[str], threshold: float, confirm: Confirm
-) -> Pruned:
+) -> PruneReport:
     """Archive what has faded. Raises as `Memories.prune`."""
     names = list(dict.fromkeys(map(known_category, categories)))
     if not names:
         raise BadInput("no category is to be pruned", hint=f"one of {', '.join(CATEGORIES)}")
     check_unit("the threshold", threshold)
     find = partial(faded, categories=names, at_most=threshold)
-    found = Pruned(memories=decide(find), threshold=threshold, categories=names)
+    found = PruneReport(memories=decide(find), threshold=threshold, categories=names)
     if found.memories and confirm(found):
         # A person may take long to answer: what was saved again meanwhile stays.
         still = {each.memory_id for each in decide(find)}

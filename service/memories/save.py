@@ -26,7 +26,7 @@ def merged_into(memory_id: str) -> str:
     return f"merged into {memory_id}"
 
 
-class Saved(msgspec.Struct, kw_only=True):
+class SaveReport(msgspec.Struct, kw_only=True):
     """What became of a memory that was saved.
 
     memory_id: of the memory that says it.
@@ -42,7 +42,7 @@ class Saved(msgspec.Struct, kw_only=True):
     position: Position
 
 
-def save(append: Append, event: MemorySaved) -> Saved:
+def save(append: Append, event: MemorySaved) -> SaveReport:
     """Append `event`, with the memory_id that its chat and content give it where it names none.
 
     The id is written down, so that whoever looks for it in the log finds it. Raises as `Append`, and BadInput
@@ -53,7 +53,7 @@ def save(append: Append, event: MemorySaved) -> Saved:
     if memory_id is None:
         memory_id = derived_memory_id(event.chat_id, event.content)
     (position,) = append([msgspec.structs.replace(event, memory_id=memory_id)])
-    return Saved(memory_id=memory_id, event_id=position.id, decision=SAVED, position=position)
+    return SaveReport(memory_id=memory_id, event_id=position.id, decision=SAVED, position=position)
 
 
 def checked(event: MemorySaved) -> MemorySaved:

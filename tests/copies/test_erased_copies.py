@@ -43,7 +43,7 @@ def forget(store: Path, *names: str, scrub: bool = True) -> None:
         scrub_all(store)
 
 
-def scrub_all(store: Path) -> memlog.Scrubbed:
+def scrub_all(store: Path) -> memlog.ScrubReport:
     with memlog.open(store) as opened:
         return opened.scrub(confirm=lambda _: True)
 

@@ -19,10 +19,16 @@ ROOT = Path(__file__).parents[2]
 
 ROW_MAKERS = sorted(
     [
-        *(ROOT / "projector/handlers").glob("*.py"),
-        *(ROOT / f"projector/{name}.py" for name in ("fold", "rows", "passages", "chunking", "markdown")),
-        *(ROOT / f"projector/{name}.py" for name in ("analysis", "languages", "fulltext", "tokens")),
-        *(ROOT / f"eventlog/{name}.py" for name in ("line", "upcast", "reading", "categories", "identity")),
+        *(
+            path
+            for folder in ("handlers", "passages", "text")
+            for path in (ROOT / "projector" / folder).glob("*.py")
+        ),
+        *(ROOT / f"projector/{name}.py" for name in ("fold", "rows", "limits")),
+        *(
+            ROOT / f"eventlog/{name}.py"
+            for name in ("decode", "upcast", "reader", "categories", "content_ids")
+        ),
     ]
 )
 """Whatever says what a row holds."""

@@ -76,9 +76,9 @@ def contexts(store: memlog.Store) -> None:
     assert_type(given, memlog.Context)
     assert_type(given.text, str)
     assert_type(given.messages, list[dict[str, str]])
-    assert_type(given.citations["M1"], memlog.Entry)
+    assert_type(given.citations["M1"], memlog.ContextEntry)
     assert_type(given.entries[0].position, memlog.LinePosition)
-    assert_type(given.left_out, list[memlog.LeftOut])
+    assert_type(given.left_out, list[memlog.OmittedEntry])
     assert_type(given.unrecorded, str | None)
 
 
@@ -129,9 +129,9 @@ def reading(store: memlog.Store) -> None:
     assert_type(content, memlog.SessionContent)
     assert_type(store.summaries(), list[memlog.Summary])
     stored = store.get("m1", stream="conversations/cli_1", around=2)
-    assert_type(stored, memlog.Stored | None)
+    assert_type(stored, memlog.StoredEvent | None)
     if stored is not None and stored.around is not None:
-        assert_type(stored.around, memlog.Around)
+        assert_type(stored.around, memlog.Surroundings)
         assert_type(stored.around.messages, list[memlog.WindowMessage])
     for line in store.quarantine():
         assert_type(line, memlog.QuarantinedLine)
@@ -143,22 +143,22 @@ def core_memory(store: memlog.Store) -> None:
     assert_type(store.core.get("user", "city"), str | None)
     assert_type(store.core.set("user", "city", "Oulu"), memlog.Position)
     assert_type(store.core.delete("user", "city"), memlog.Position | Literal[False])
-    assert_type(store.core.import_file("USER.md", force=True), memlog.Imported)
+    assert_type(store.core.import_file("USER.md", force=True), memlog.CoreImportReport)
 
 
 def memories(store: memlog.Store) -> None:
     memory = store.memories.get("m")
     assert_type(memory, memlog.Memory | None)
-    assert_type(store.memories.history("m"), list[memlog.Stored])
+    assert_type(store.memories.history("m"), list[memlog.StoredEvent])
     assert_type(store.memories.archive("m"), memlog.Position)
     assert_type(store.memories.delete("m"), memlog.Position | Literal[False])
     assert_type(store.memories.touch("m", "n"), memlog.Position)
-    assert_type(store.memories.decay({"context": 0.9}), memlog.Decayed)
+    assert_type(store.memories.decay({"context": 0.9}), memlog.DecayReport)
     assert_type(store.memories.decay().position, memlog.Position | None)
     pruned = store.memories.prune(
         categories=["temp"], threshold=0.01, confirm=lambda found: found.archived == 0
     )
-    assert_type(pruned, memlog.Pruned)
+    assert_type(pruned, memlog.PruneReport)
     assert_type(pruned.memories, list[memlog.Memory])
 
 
@@ -170,14 +170,14 @@ def daily_events(store: memlog.Store) -> None:
 
 def facts(store: memlog.Store) -> None:
     done = store.facts.set("favourite colours", "blue", "green", chat="telegram:7")
-    assert_type(done, memlog.FactsSet)
+    assert_type(done, memlog.FactUpdate)
     assert_type(done.positions, list[memlog.Position])
     found = store.facts.get("favorite_colors", rank=2, any_chat=True)
     assert_type(found, memlog.FactAnswer)
     assert_type(found.route, memlog.Route | None)
     assert_type(store.facts.ask("second favourite colour", chat="telegram:7"), memlog.FactAnswer)
     extracted = store.facts.extract("My favourite teas are 1) sencha, 2) oolong", dry_run=True)
-    assert_type(extracted, memlog.FactsExtracted)
+    assert_type(extracted, memlog.FactExtraction)
     assert_type(extracted.position, memlog.Position | None)
     assert_type(store.facts.list(), list[memlog.Fact])
     assert_type(store.facts.remove("favorite_colors", rank=2), list[memlog.Position])
@@ -185,30 +185,30 @@ def facts(store: memlog.Store) -> None:
 
 def documents(store: memlog.Store) -> None:
     added = store.documents.add("docs", source="docs", include=["*.md"], kind="docs")
-    assert_type(added, memlog.Added)
-    assert_type(added.skipped, list[memlog.Skipped])
+    assert_type(added, memlog.IndexingReport)
+    assert_type(added.skipped, list[memlog.SkippedFile])
     assert_type(store.documents.list(), list[memlog.Source])
     assert_type(store.documents.list("docs"), list[memlog.Document])
-    assert_type(store.documents.refresh("docs"), list[memlog.Added])
+    assert_type(store.documents.refresh("docs"), list[memlog.IndexingReport])
     assert_type(store.documents.get("docs/tea.md"), memlog.DocumentText | None)
     assert_type(store.documents.tree("docs"), list[memlog.DocumentFolder])
     assert_type(store.documents.status(), list[memlog.SourceStatus])
-    assert_type(store.workspaces.add("agent"), memlog.Added)
+    assert_type(store.workspaces.add("agent"), memlog.IndexingReport)
     assert_type(store.workspaces.list(), list[memlog.Source])
     assert_type(store.documents.jobs(), list[memlog.IndexingJob])
 
 
 def erasing(store: memlog.Store) -> None:
     done = store.forget("m1", reason="private", confirm=lambda found: found.redacted == 0)
-    assert_type(done, memlog.Forgotten)
+    assert_type(done, memlog.ForgetReport)
     assert_type(done.lines, list[memlog.DoomedLine])
     store.forget(chat=("cli", "1"))
     store.forget(memory="m")
     store.forget(match="number")
-    assert_type(store.scrub(confirm=lambda found: found.lines > 0), memlog.Scrubbed)
+    assert_type(store.scrub(confirm=lambda found: found.lines > 0), memlog.ScrubReport)
     proof = store.prove("5551234")
     assert_type(proof, memlog.Proof)
-    assert_type(proof.found, list[memlog.Standing])
+    assert_type(proof.found, list[memlog.Occurrence])
     assert_type(store.secrets(), list[memlog.SecretPlace])
 
 
@@ -254,7 +254,7 @@ async def waiting() -> None:
         assert_type(store.path, Path)
         assert_type(await store.append([memlog.MemorySaved(content="tea")]), list[memlog.Position])
         assert_type(await store.search("tea", k=3, mode="text"), memlog.SearchResult)
-        assert_type(await store.get("m1"), memlog.Stored | None)
+        assert_type(await store.get("m1"), memlog.StoredEvent | None)
         assert_type(await store.memories.list(category="identity"), list[memlog.Memory])
         assert_type(await store.core.get(), memlog.CoreMemory)
         assert_type(await store.core.get("user", "city"), str | None)

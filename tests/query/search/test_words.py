@@ -13,12 +13,10 @@ from memlog.projector.schema import schema
 from memlog.projector.sqlite import binding
 from memlog.projector.text.analyzer import (
     analysed,
-    first_place,
     is_cjk,
-    marked_places,
-    marks_of,
     written_words,
 )
+from memlog.projector.text.marks import first_place, marked_places, marks_of
 from memlog.projector.text.stemming import is_mostly_latin
 from memlog.query.search.fts_query import parse
 

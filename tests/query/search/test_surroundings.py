@@ -3,7 +3,7 @@
 import pytest
 
 import memlog
-from memlog.query.search.expansion import MAX_NEIGHBOURS
+from memlog.query.surroundings import MAX_NEIGHBOURS
 
 PARAGRAPHS = [f"Paragraph {number} is about word{number}. " + "It goes on. " * 4 for number in range(12)]
 
