@@ -27,6 +27,13 @@ class _TextType(click.ParamType):  # type: ignore[type-arg] # generic from click
         return text
 
 
+class _TextOrStdin(_TextType):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+        from memlog.cli.stdin import stdin_text
+
+        return stdin_text() if value == "-" else super().convert(value, param, ctx)
+
+
 class _ProjectType(_TextType):
     name = "name"
 
@@ -99,8 +106,11 @@ class CategoryType(click.Choice):  # type: ignore[type-arg]
         return super().convert(read_as(str(value)), param, ctx)
 
 
-class _Number(click.FloatRange):
+class Number(click.FloatRange):
+    """A number within bounds; NaN is none."""
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """See `click.ParamType`."""
         number = super().convert(value, param, ctx)
         # It is neither below nor above any bound.
         if math.isnan(number):
@@ -147,14 +157,17 @@ def count(least: int) -> click.IntRange:
 INTEGER = click.IntRange(0, 2**63 - 1)
 """A whole number that SQLite can hold."""
 
-UNIT = _Number(0, 1)
+UNIT = Number(0, 1)
 """A number from 0 to 1."""
 
-WEIGHT = _Number(0, 1000)
+WEIGHT = Number(0, 1000)
 """How much something counts."""
 
 TEXT = _TextType()
 """UTF-8."""
+
+STDIN = _TextOrStdin()
+"""UTF-8; `-` reads it from stdin."""
 
 CATEGORY = CategoryType(list(CATEGORIES))
 """A category of memories that memlog knows; `decision` is read as `decisions`."""

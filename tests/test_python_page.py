@@ -67,5 +67,5 @@ def test_a_closed_store_can_be_used_again_and_a_process_that_does_not_close_lose
     store.close()
     assert store.search("tea", mode="text").hits
     with memlog.open(tmp_path) as other:
-        assert other.status().events == 1
+        assert other.maintenance.status().events == 1
     store.close()

@@ -50,9 +50,10 @@ _NAMES = {
     "query.surroundings": "Surroundings",
     "query.window": "Window WindowMessage",
     "service.async_store": (
-        "AsyncCore AsyncDailyEvents AsyncDocuments AsyncFacts AsyncMemories AsyncStore "
-        "AsyncWorkspaces open_async"
+        "AsyncConversations AsyncCore AsyncDailyEvents AsyncDocuments AsyncErasure AsyncFacts "
+        "AsyncMaintenance AsyncMemories AsyncStore AsyncWorkspaces open_async"
     ),
+    "service.conversations": "Conversations",
     "service.core.facade": "Core CoreImportReport CoreValue",
     "service.daily_events": "DailyEvents",
     "service.documents.facade": "Documents",
@@ -63,11 +64,14 @@ _NAMES = {
     "service.documents.workspaces": "Workspaces",
     "service.erasure.byte_search": "Occurrence Proof",
     "service.erasure.find_secrets": "SecretPlace",
+    "service.erasure.facade": "Erasure",
     "service.erasure.forget": "DoomedLine ForgetReport",
     "service.erasure.scrub": "ScrubReport",
     "service.facts.facade": "FactExtraction Facts FactUpdate",
+    "service.maintenance.facade": "Maintenance",
     "service.maintenance.findings": "Finding",
     "service.maintenance.project": "EmbedReport ProjectReport",
+    "service.maintenance.seal": "SealReport",
     "service.maintenance.stats": "Stats",
     "service.maintenance.status": "Status",
     "service.memories.facade": "Memories",

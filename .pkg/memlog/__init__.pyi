@@ -62,15 +62,19 @@ from memlog.query.summaries import Summary as Summary
 from memlog.query.surroundings import Surroundings as Surroundings
 from memlog.query.window import Window as Window, WindowMessage as WindowMessage
 from memlog.service.async_store import (
+    AsyncConversations as AsyncConversations,
     AsyncCore as AsyncCore,
     AsyncDailyEvents as AsyncDailyEvents,
     AsyncDocuments as AsyncDocuments,
+    AsyncErasure as AsyncErasure,
     AsyncFacts as AsyncFacts,
+    AsyncMaintenance as AsyncMaintenance,
     AsyncMemories as AsyncMemories,
     AsyncStore as AsyncStore,
     AsyncWorkspaces as AsyncWorkspaces,
     open_async as open_async,
 )
+from memlog.service.conversations import Conversations as Conversations
 from memlog.service.core.facade import (
     Core as Core,
     CoreImportReport as CoreImportReport,
@@ -85,6 +89,7 @@ from memlog.service.documents.status import SourceStatus as SourceStatus
 from memlog.service.documents.workspaces import Workspaces as Workspaces
 from memlog.service.erasure.byte_search import Occurrence as Occurrence, Proof as Proof
 from memlog.service.erasure.find_secrets import SecretPlace as SecretPlace
+from memlog.service.erasure.facade import Erasure as Erasure
 from memlog.service.erasure.forget import DoomedLine as DoomedLine, ForgetReport as ForgetReport
 from memlog.service.erasure.scrub import ScrubReport as ScrubReport
 from memlog.service.facts.facade import (
@@ -92,8 +97,10 @@ from memlog.service.facts.facade import (
     FactUpdate as FactUpdate,
     Facts as Facts,
 )
+from memlog.service.maintenance.facade import Maintenance as Maintenance
 from memlog.service.maintenance.findings import Finding as Finding
 from memlog.service.maintenance.project import EmbedReport as EmbedReport, ProjectReport as ProjectReport
+from memlog.service.maintenance.seal import SealReport as SealReport
 from memlog.service.maintenance.stats import Stats as Stats
 from memlog.service.maintenance.status import Status as Status
 from memlog.service.memories.facade import Memories as Memories

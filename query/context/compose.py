@@ -15,7 +15,7 @@ from memlog.projector.sqlite import Connection, transaction
 from memlog.query.context.eligible import EligibleEntries, EligibleEntry
 from memlog.query.context.entries import PARTS, ContextEntry, Part
 from memlog.query.context.rendering import Form, Printer, printer_of
-from memlog.query.context.request import Asking, ContextHits
+from memlog.query.context.request import BuildContext, ContextHits
 from memlog.query.context.token_counters import Counter, least_weight, size, tokens, weight
 
 _SAYS_ENOUGH = 12
@@ -85,7 +85,7 @@ class Context(msgspec.Struct, kw_only=True):
         return [entry.id for entry in self.entries if entry.is_memory]
 
 
-def compose(db: Connection, asked: Asking, found: ContextHits, *, synced: bool) -> Context:
+def compose(db: Connection, asked: BuildContext, found: ContextHits, *, synced: bool) -> Context:
     """The context of what was found and of what always belongs to one.
 
     Raises:
@@ -116,7 +116,7 @@ def compose(db: Connection, asked: Asking, found: ContextHits, *, synced: bool) 
 class _Filling:
     """Takes what fits, in the order in which it is offered."""
 
-    def __init__(self, asked: Asking, printer: Printer) -> None:
+    def __init__(self, asked: BuildContext, printer: Printer) -> None:
         self._asked, self._printer = asked, printer
         self._used = weight(printer.frame(), asked.counter)
         self._has_frame = self._fits(0)

@@ -18,7 +18,7 @@ from memlog.query.context.entries import (
     type_of,
     window_entries,
 )
-from memlog.query.context.request import CANDIDATES, Asking, ContextHits
+from memlog.query.context.request import CANDIDATES, BuildContext, ContextHits
 from memlog.query.context.superseded import ChatMessage, sums_up_superseded, superseded
 from memlog.query.facts.ask import ask
 from memlog.query.facts.current import Topic, all_topics, topics
@@ -54,7 +54,7 @@ class EligibleEntries:
         NotFound: the store has events, and none of the chat that is asked for.
     """
 
-    def __init__(self, db: Connection, asked: Asking, found: ContextHits) -> None:
+    def __init__(self, db: Connection, asked: BuildContext, found: ContextHits) -> None:
         self._db, self._asked, self._found = db, asked, found
         self._types = [type_of(db, hit) for hit in found.memories]
         entries = self._window_entries()
@@ -64,7 +64,7 @@ class EligibleEntries:
     def core(self) -> list[EligibleEntry]:
         """All of the core memory."""
         entries = core_entries(self._db)
-        return [EligibleEntry(entry) for entry in entries if entry.id not in self._asked.exclude]
+        return [EligibleEntry(entry) for entry in entries if entry.id not in self._asked.excluded]
 
     def facts(self) -> Iterator[EligibleEntry]:
         """Facts of topics that the text names, then those that were found."""
@@ -106,15 +106,15 @@ class EligibleEntries:
     def summaries(self) -> Iterator[EligibleEntry]:
         """The newest summary of the chat, then those that were found."""
         chosen: dict[Key, tuple[Summary, float | None]] = {}
-        if self._asked.chat is not None:
-            for newest in summaries(self._db, self._asked.chat)[-1:]:
+        if self._asked.conversation is not None:
+            for newest in summaries(self._db, self._asked.conversation)[-1:]:
                 chosen[newest.position.stream, newest.id] = newest, None
         for hit in self._of_type("summary_written")[:_FOUND_SUMMARIES]:
             told = summary(self._db, hit.position.stream, hit.id)
             if told is not None:
                 chosen.setdefault((hit.position.stream, hit.id), (told, hit.score))
         for told, score in chosen.values():
-            if told.id not in self._asked.exclude:
+            if told.id not in self._asked.excluded:
                 gone = sums_up_superseded(self._db, told)
                 yield EligibleEntry(summary_entry(told, score), SUPERSEDED if gone else None)
 
@@ -123,11 +123,12 @@ class EligibleEntries:
         return list(self._window.values())
 
     def _window_entries(self) -> list[ContextEntry]:
-        if self._asked.chat is None:
+        chat = self._asked.conversation
+        if chat is None:
             return []
-        found = window(self._db, self._asked.chat, last=DEFAULT_LAST).messages
-        kept = [each for each in found if each.id not in self._asked.exclude and each.content.strip()]
-        return list(window_entries(self._db, self._asked.chat, kept))
+        found = window(self._db, chat, last=DEFAULT_LAST).messages
+        kept = [each for each in found if each.id not in self._asked.excluded and each.content.strip()]
+        return list(window_entries(self._db, chat, kept))
 
     def _checked(self, entry: ContextEntry) -> EligibleEntry:
         return EligibleEntry(entry, SUPERSEDED if _key(entry) in self._gone else None)
@@ -171,7 +172,7 @@ class EligibleEntries:
         is_other = chat is not None and topic.chat is None
         has_own = is_other and any((each.chat, each.key) == (chat, topic.key) for each in standing)
         for fact, entry in zip(topic.facts, fact_entries(topic, score), strict=True):
-            if not self._asked.exclude & {fact.fact_id, fact.event_id}:
+            if self._asked.excluded.isdisjoint((fact.fact_id, fact.event_id)):
                 yield EligibleEntry(entry, f"{chat} has its own" if has_own else None)
 
 

@@ -24,7 +24,7 @@ from memlog.query import provenance
 from memlog.query.provenance import StoredEvent
 from memlog.query.search.duplicate_candidates import ExistingMemory, likely_memories, standing
 from memlog.service.memories.near_duplicates import LONGEST, Text, says_all, similarity
-from memlog.service.memories.save import ALREADY_KNOWN, SAVED, Append, SaveReport, checked, merged_into, save
+from memlog.service.memories.save import ALREADY_KNOWN, SAVED, Append, SaveReport, merged_into, save
 from memlog.service.read_model import Deciding
 
 _CANDIDATES = 20
@@ -51,11 +51,10 @@ def save_once(
     decide: reads the log as it is now. any_chat: look at the memories of every chat, not at its own alone.
 
     Raises:
-        BadInput: the event cannot be stored, there is no such category or kind, or another event has its id.
+        BadInput: the event cannot be stored, or another event has its id.
         Busy, LogError: as `Append`.
         DatabaseError: the read model cannot be read.
     """
-    event = checked(event)
     try:
         draft(event)
     except BadInput:

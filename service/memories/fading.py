@@ -89,7 +89,8 @@ def _checked(rates: Mapping[str, float] | None) -> dict[str, float]:
         return {name: category.rate for name, category in CATEGORIES.items()}
     for name, rate in rates.items():
         known_category(name)
-        check_unit(f"the rate of {name}", rate)
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
+            raise BadInput(f"the rate of {name} is {rate!r}", hint="a number from 0 to 1")
     if not rates:
         raise BadInput("no category has a rate", hint='such as {"context": 0.9}')
     return rates_by_category(dict(rates))
@@ -99,10 +100,9 @@ def prune(
     append: Append, decide: Reading, *, categories: Iterable[str], threshold: float, confirm: Confirm
 ) -> PruneReport:
     """Archive what has faded. Raises as `Memories.prune`."""
-    names = list(dict.fromkeys(map(known_category, categories)))
+    names = list(dict.fromkeys(categories))
     if not names:
         raise BadInput("no category is to be pruned", hint=f"one of {', '.join(CATEGORIES)}")
-    check_unit("the threshold", threshold)
     find = partial(faded, categories=names, at_most=threshold)
     found = PruneReport(memories=decide(find), threshold=threshold, categories=names)
     if found.memories and confirm(found):
@@ -114,13 +114,3 @@ def prune(
         append(events)
         found.archived = len(events)
     return found
-
-
-def check_unit(what: str, number: object) -> None:
-    """Refuse what is no number from 0 to 1.
-
-    Raises:
-        BadInput: it is none; the message begins with `what`.
-    """
-    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
-        raise BadInput(f"{what} is {number!r}", hint="a number from 0 to 1")

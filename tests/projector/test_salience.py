@@ -104,9 +104,9 @@ def test_saliences_are_those_of_one_replay_whatever_the_order_and_never_leave_0_
             found = saliences(store)
         assert found == expected(lines, saved, decayed)
         assert all(0 <= each <= 1 for each in found.values())
-        digest = store.digest()
-        store.project(from_scratch=True, embed=False)
-        assert (saliences(store), store.digest()) == (found, digest)
+        digest = store.maintenance.digest()
+        store.maintenance.project(from_scratch=True, embed=False)
+        assert (saliences(store), store.maintenance.digest()) == (found, digest)
 
 
 @pytest.mark.parametrize("module", ROW_MAKERS, ids=lambda path: str(path.relative_to(ROOT)))

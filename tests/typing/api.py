@@ -86,11 +86,11 @@ def projecting(store: memlog.Store) -> None:
     def show(what: str, done: int, total: int) -> None:
         print(what, done, total)
 
-    report = store.project(from_scratch=True, embed=False, progress=show)
+    report = store.maintenance.project(from_scratch=True, embed=False, progress=show)
     assert_type(report, memlog.ProjectReport)
     assert_type(report.rebuilt, str | None)
     assert_type(report.silent, dict[str, str])
-    assert_type(store.embed(batch=16).pending, int)
+    assert_type(store.maintenance.embed(batch=16).pending, int)
 
 
 def searching(store: memlog.Store) -> None:
@@ -121,21 +121,21 @@ def reading(store: memlog.Store) -> None:
     gate = memlog.should_retrieve("as usual")
     assert_type(gate, memlog.Gate)
     assert_type(gate.words, str | None)
-    window = store.window("cli", "1", last=20, tokens=1000, across_sessions=True)
+    window = store.conversations.window(("cli", "1"), last=20, tokens=1000, across_sessions=True)
     assert_type(window, memlog.Window)
     assert_type(window.messages, list[memlog.WindowMessage])
-    assert_type(store.sessions(("cli", "1"), all=True), list[memlog.Session])
-    content = store.session_content("cli", "1", last=20, tokens=1000, across_sessions=True)
+    assert_type(store.conversations.sessions(("cli", "1"), all=True), list[memlog.Session])
+    content = store.conversations.session_content(("cli", "1"), last=20, tokens=1000, across_sessions=True)
     assert_type(content, memlog.SessionContent)
-    assert_type(store.summaries(), list[memlog.Summary])
+    assert_type(store.conversations.summaries(), list[memlog.Summary])
     stored = store.get("m1", stream="conversations/cli_1", around=2)
     assert_type(stored, memlog.StoredEvent | None)
     if stored is not None and stored.around is not None:
         assert_type(stored.around, memlog.Surroundings)
         assert_type(stored.around.messages, list[memlog.WindowMessage])
-    for line in store.quarantine():
+    for line in store.maintenance.quarantine():
         assert_type(line, memlog.QuarantinedLine)
-        assert_type(store.explain(line), str)
+        assert_type(store.maintenance.explain(line), str)
 
 
 def core_memory(store: memlog.Store) -> None:
@@ -199,17 +199,17 @@ def documents(store: memlog.Store) -> None:
 
 
 def erasing(store: memlog.Store) -> None:
-    done = store.forget("m1", reason="private", confirm=lambda found: found.redacted == 0)
+    done = store.erasure.forget("m1", reason="private", confirm=lambda found: found.redacted == 0)
     assert_type(done, memlog.ForgetReport)
     assert_type(done.lines, list[memlog.DoomedLine])
-    store.forget(chat=("cli", "1"))
-    store.forget(memory="m")
-    store.forget(match="number")
-    assert_type(store.scrub(confirm=lambda found: found.lines > 0), memlog.ScrubReport)
-    proof = store.prove("5551234")
+    store.erasure.forget(chat=("cli", "1"))
+    store.erasure.forget(memory="m")
+    store.erasure.forget(match="number")
+    assert_type(store.erasure.scrub(confirm=lambda found: found.lines > 0), memlog.ScrubReport)
+    proof = store.erasure.prove("5551234")
     assert_type(proof, memlog.Proof)
     assert_type(proof.found, list[memlog.Occurrence])
-    assert_type(store.secrets(), list[memlog.SecretPlace])
+    assert_type(store.erasure.secrets(), list[memlog.SecretPlace])
 
 
 def projects() -> None:
@@ -222,13 +222,13 @@ def projects() -> None:
 
 
 def checking(store: memlog.Store) -> None:
-    assert_type(store.status(), memlog.Status)
-    assert_type(store.stats(), memlog.Stats)
-    assert_type(store.stats().counters, dict[str, int])
-    assert_type(store.verify(), memlog.Verification)
-    assert_type(store.verify().ok, bool)
-    assert_type(store.examine(fix=False), list[memlog.Finding])
-    assert_type(store.digest(content=True), str)
+    assert_type(store.maintenance.status(), memlog.Status)
+    assert_type(store.maintenance.stats(), memlog.Stats)
+    assert_type(store.maintenance.stats().counters, dict[str, int])
+    assert_type(store.maintenance.verify(), memlog.Verification)
+    assert_type(store.maintenance.verify().ok, bool)
+    assert_type(store.maintenance.examine(fix=False), list[memlog.Finding])
+    assert_type(store.maintenance.digest(content=True), str)
 
 
 def failing(store: memlog.Store) -> None:
@@ -243,8 +243,8 @@ def failing(store: memlog.Store) -> None:
 
 def watching(store: memlog.Store) -> None:
     done: list[memlog.WatchStep] = []
-    store.watch(stop=threading.Event(), tell=done.append)
-    store.watch(once=True)
+    store.maintenance.watch(stop=threading.Event(), tell=done.append)
+    store.maintenance.watch(once=True)
     assert_type(done[0].projected, int)
 
 
@@ -262,7 +262,7 @@ async def waiting() -> None:
         assert_type(await store.documents.list("docs"), list[memlog.Document])
         assert_type(await store.facts.get("teas", rank=1), memlog.FactAnswer)
         await store.warm()
-        await asyncio.wait_for(store.watch(once=True), 10)
+        await asyncio.wait_for(store.maintenance.watch(once=True), 10)
     opened = await memlog.open_async(Path("notes"))
     assert_type(opened, memlog.AsyncStore)
     await opened.close()
