@@ -1,6 +1,6 @@
-"""The forms in which a command prints its answer: a table for people, JSON, JSON Lines, Markdown.
+"""Prints the answer of a command: as a table for people, JSON, JSON Lines, or Markdown.
 
-A command makes one `Answer` and prints it with `print_answer`; which form was asked for is known here alone.
+A command makes one `Answer` and passes it to `print_answer`, which knows the format that was asked for.
 """
 
 import sys
@@ -39,7 +39,7 @@ _WITHOUT_WIDTH = ("Mn", "Me", "Cf")
 class Table(msgspec.Struct, frozen=True):
     """Rows of cells under the names of their columns. A cell of None is empty.
 
-    is_headed: whether people need the names; a table of names and values speaks for itself.
+    is_headed: whether to print the names of the columns; a table of names and values needs none.
     """
 
     columns: tuple[str, ...]
@@ -48,13 +48,13 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a command answers, ready for every form.
+    """The answer of a command in every format.
 
-    document: what `json` prints, as one document.
-    table: what `table` and `md` print.
-    records: what `jsonl` prints, one a line; None where the document is one record itself.
-    text: lines for people in the place of the table, where they say it more clearly; they are `printable`.
-    notes: what the document says beside its records; in the other forms it goes to stderr.
+    document: printed by `json`.
+    table: printed by `table` and `md`.
+    records: printed by `jsonl`, one a line; None if the document is a single record.
+    text: lines that `table` prints in the place of the table, already `printable`.
+    notes: what the document holds beside its records; the other formats print it on stderr.
     """
 
     document: object
@@ -65,17 +65,17 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def named_values(values: Mapping[str, object]) -> Table:
-    """A table of one record: a row per member."""
+    """Make the table of one record: a row per member."""
     return Table(("name", "value"), list(values.items()), is_headed=False)
 
 
 def silence(silent: Mapping[str, str]) -> list[str]:
-    """Notes of what did not take part, and why."""
+    """Make a note for each part of a search that was left out, with the reason."""
     return [f"{side}: {why}" for side, why in silent.items()]
 
 
 def format_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options `--format`, `--json` and `--jsonl` of a command that prints its answer in any form."""
+    """Add `--format`, `--json` and `--jsonl` to a command that prints an `Answer`."""
     for option in (
         click.option(
             "--jsonl",
@@ -107,7 +107,7 @@ def format_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def print_answer(ctx: click.Context, answer: Answer) -> None:
-    """Print `answer` in the form that the command line asks for."""
+    """Print `answer` in the format that the command line asks for."""
     form = format_of(ctx)
     if form == "json" or (form == "jsonl" and answer.records is None):
         print_json(answer.document)
@@ -123,7 +123,7 @@ def print_answer(ctx: click.Context, answer: Answer) -> None:
 
 
 def _echo(lines: Iterable[str]) -> None:
-    # Each echo flushes and looks for styles: a call for each of 200,000 lines took 1 s.
+    # An echo flushes and strips styles: one for each of 200,000 lines took 1 s.
     rest = iter(lines)
     while some := list(islice(rest, _LINES_AT_ONCE)):
         click.echo("\n".join(some))
@@ -135,7 +135,7 @@ def _markdown(table: Table) -> Iterator[str]:
 
 
 def _markdown_cell(cell: object) -> str:
-    """What would end the cell, its row, or pass for a tag is escaped (https://github.github.com/gfm/#tables-extension-)."""
+    """A cell in which nothing ends it or its row, or passes for a tag (https://github.github.com/gfm/#tables-extension-)."""
     text = printable(_text(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<")
     return "<br>".join(text.splitlines())
 
@@ -214,7 +214,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _width(text: str) -> int:
-    """How many columns of a terminal `text` takes: Chinese characters take two, marks none."""
+    """The columns of a terminal that `text` takes: two for a Chinese character, none for a mark."""
     return len(text) if text.isascii() else sum(map(_character_width, text))
 
 

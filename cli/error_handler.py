@@ -1,4 +1,4 @@
-"""Errors as a user sees them: one line and a hint, and an exit code."""
+"""Prints errors: one line and a hint for people, an object for programs; and gives exit codes."""
 
 import errno
 import os
@@ -48,14 +48,14 @@ _EXIT_CODES: dict[type[MemlogError], int] = {
 }
 _CANNOT_CREATE = 73
 LOSS = 3
-"""What was sealed is gone or changed."""
+"""Exit code: sealed bytes are gone or changed."""
 _INTERRUPTED = 130
 _INTERNAL = 70
 IO_FAILED = 74
 _LACKING = 71
 _OF_LACK = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 _NOT_LOADED = "failed to map segment from shared object"
-"""What the loader of glibc and musl says of a library for which there is no memory."""
+"""The message of glibc's and musl's loader when there is no memory for a library."""
 
 
 class Failure(msgspec.Struct):
@@ -68,7 +68,7 @@ class Failure(msgspec.Struct):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """What a program needs to know of `error`, which may quote what was given: without keys."""
+    """Describe `error` to a program; keys and passwords that it quotes are masked."""
     # Imported here: most runs end without an error.
     from memlog.eventlog.secrets import masked
 
@@ -127,7 +127,7 @@ def _not_printed(error: OutputError) -> Failure:
 
 
 def _lacking(error: BaseException | None) -> str | None:
-    """What the system has no more of, where that is the error; None where it is another."""
+    """The resource that the system has run out of; None for other errors."""
     match error:
         case MemoryError():
             return "memory"

@@ -1,4 +1,4 @@
-"""The command `memlog`: its options, its commands (each imported when called), its one error handler."""
+"""The command `memlog`: its options, its groups of commands, and the one error handler."""
 
 import os
 import sys
@@ -117,7 +117,7 @@ def memlog_command(ctx: click.Context, quiet: bool) -> None:
 
 
 def main() -> NoReturn:
-    """The program `memlog`, in a process of its own."""
+    """Run the program in a process of its own, and exit."""
     interrupts = Interrupts(_end_interrupted)
     before = set(threading.enumerate())
     use_own_streams()
@@ -126,9 +126,9 @@ def main() -> NoReturn:
 
 
 def run(interrupts: Interrupts | None = None) -> int:
-    """Run the command line and return its exit code. Errors are one line and a hint, never a traceback.
+    """Run the command line, print its error, and return the exit code.
 
-    interrupts: tells whether a library may have turned an interrupt into another error.
+    interrupts: says whether an interrupt came, which a library may have turned into another error.
     """
     code = 0
     error: BaseException | None = None
@@ -157,7 +157,7 @@ def run(interrupts: Interrupts | None = None) -> int:
 
 def _end(code: int, *, has_threads: bool) -> NoReturn:
     if has_threads:
-        # A watch does not wait for the step that a thread of it is at. Python would wait for it, or crash.
+        # A watch does not wait for its threads; Python would wait for them, or crash.
         with suppress(OSError):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -166,7 +166,7 @@ def _end(code: int, *, has_threads: bool) -> NoReturn:
 
 
 def _end_interrupted() -> NoReturn:
-    """What ends a command that does not end by itself; what is not flushed was not acknowledged."""
+    """End a command that does not end by itself; output that is not flushed acknowledged nothing."""
     error = KeyboardInterrupt()
     print_error(error, as_json=wants_json(error, sys.argv[1:]))
     os._exit(exit_code_of(error))

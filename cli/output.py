@@ -99,19 +99,19 @@ def print_done(ctx: click.Context, done: Any, sentence: str) -> None:  # noqa: A
 
 
 def print_json(*values: Any) -> None:  # noqa: ANN401 - whatever msgspec can encode
-    """Print JSON documents, one a line, as UTF-8 whatever the locale."""
+    """Print JSON documents, one a line, as UTF-8 in any locale."""
     print_lines(msgspec.json.encode(value) for value in values)
 
 
 def print_raw(text: str) -> None:
-    """Print a text as it is, as UTF-8 whatever the locale: but on a terminal, which it must not drive."""
-    said = printable(text) if sys.stdout.isatty() else text
-    sys.stdout.buffer.write(f"{said}\n".encode())
+    """Print a text unchanged, as UTF-8 in any locale; on a terminal, escape what would control it."""
+    shown = printable(text) if sys.stdout.isatty() else text
+    sys.stdout.buffer.write(f"{shown}\n".encode())
     sys.stdout.buffer.flush()
 
 
 def print_lines(lines: Iterable[bytes]) -> None:
-    """Print lines of JSON, or of the log, byte for byte: but on a terminal, which they must not drive."""
+    """Print lines of JSON or of the log, byte for byte; on a terminal, escape what would control it."""
     is_terminal = sys.stdout.isatty()
     for line in lines:
         sys.stdout.buffer.write((_on_a_terminal(line) if is_terminal else line) + b"\n")
@@ -119,13 +119,13 @@ def print_lines(lines: Iterable[bytes]) -> None:
 
 
 def _on_a_terminal(line: bytes) -> bytes:
-    """JSON says the same with its control characters and bidi marks as escapes."""
+    """Escape control characters and bidi marks: the same JSON to a program."""
     text = line.decode(errors="backslashreplace")
     return _controls().sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
 
 
 def printable(text: str) -> str:
-    r"""`text` with control characters and bidi marks as `\x1b`: stored text must not drive a terminal."""
+    r"""`text` with control characters and bidi marks as `\x1b`: stored text must not control a terminal."""
     if text.isascii() and text.isprintable():
         return text
     return _controls().sub(lambda match: match[0].encode("unicode_escape").decode(), text)
@@ -133,12 +133,12 @@ def printable(text: str) -> str:
 
 @cache
 def _controls() -> re.Pattern[str]:
-    # Compiled when it is first needed: an acknowledgement does not need it.
+    # Compiled on first use: an acknowledgement does not need it.
     return re.compile(_CONTROLS)
 
 
 def one_line(text: str) -> str:
-    """`text` for people on one line."""
+    """`text` for people, on one line."""
     return printable(" ".join(text.split()))
 
 
@@ -148,17 +148,17 @@ def minute(ts: str) -> str:
 
 
 def bold(text: str) -> str:
-    """`text` in bold, on a terminal that shows it."""
+    """`text` in bold, where colours are shown."""
     return click.style(text, bold=True)
 
 
 def dim(text: str) -> str:
-    """`text` paler, on a terminal that shows it."""
+    """`text` paler, where colours are shown."""
     return click.style(text, dim=True)
 
 
 def highlighted(text: str, places: Iterable[tuple[int, int]]) -> str:
-    """`text` with its parts from, to highlighted, on a terminal that shows it."""
+    """`text` with the parts at `places`, (start, end), highlighted where colours are shown."""
     parts, at = [], 0
     for start, end in places:
         parts += [text[at:start], click.style(text[start:end], fg="yellow", bold=True)]
