@@ -138,9 +138,6 @@ def count(least: int) -> click.IntRange:
     return click.IntRange(least, 1_000_000)
 
 
-INTEGER = click.IntRange(0, 2**63 - 1)
-"""A whole number that SQLite can hold."""
-
 UNIT = Number(0, 1)
 """A number from 0 to 1."""
 
