@@ -138,9 +138,6 @@ def count(least: int) -> click.IntRange:
     return click.IntRange(least, 1_000_000)
 
 
-UNIT = Number(0, 1)
-"""A number from 0 to 1."""
-
 TEXT = TextType("text")
 """UTF-8."""
 

@@ -6,7 +6,7 @@ import click
 import msgspec
 from msgspec import Meta
 
-from memlog.cli.param_types import FOLDER, PROJECT, UNIT
+from memlog.cli.param_types import FOLDER, PROJECT, Number
 from memlog.eventlog.errors import BadInput
 
 
@@ -69,7 +69,6 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
         float,
         Meta(description="What memlog prune archives: memories whose relevance is at most this.", ge=0, le=1),
         "relevance",
-        UNIT,
     ] = 0.001
     search_limit: Annotated[int, Meta(description="Hits of a query at most.", ge=1, le=1000), "hits"] = 10
     search_mode: Annotated[
@@ -131,7 +130,7 @@ class Setting:
         """The click type of an option for it."""
         if self.choices:
             return click.Choice(self.choices)
-        return self._own_type or click.IntRange(*self._bounds)
+        return self._own_type or (Number if self._kind is float else click.IntRange)(*self._bounds)
 
     def read(self, given: object, where: str, *, is_text: bool) -> Any:  # noqa: ANN401 - of the setting's type
         """Check a value of memlog.toml, or the text of a variable.
