@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 import pytest
-from command_tree import COMMANDS, called
 
 from memlog.cli.answer import Answer, Table, print_answer
 from memlog.cli.main import memlog_command
 from memlog.eventlog.events import TYPES
+from tests.support.command_tree import COMMANDS, called
 
 Run = Callable[..., Any]
 

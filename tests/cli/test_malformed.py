@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 import pytest
-from command_tree import COMMANDS, called
-from malformed import FAULTS, NO_NUMBERS, Malformed, malformed
 
 from memlog.cli import main as main_module
+from tests.cli.malformed import FAULTS, NO_NUMBERS, Malformed, malformed
+from tests.support.command_tree import COMMANDS, called
 
 Run = Callable[..., Any]
 

@@ -5,13 +5,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import command_tree
 import pytest
-from command_tree import COMMANDS, MEMLOG, called, does_something
-from forked_memlog import forking_program
-from transcripts import CHAPTERS, blocks_of, is_told, quoted_anew, rewritten, run, steps_of
 
-ROOT = Path(__file__).parents[2]
+from tests.cli.transcripts import CHAPTERS, blocks_of, is_told, quoted_anew, rewritten, run, steps_of
+from tests.support import command_tree
+from tests.support.command_tree import COMMANDS, MEMLOG, called, does_something
+from tests.support.forked_memlog import forking_program
+from tests.support.places import ROOT
+
 _OUT_OF_DATE = "`make snapshots` writes what has changed anew; read the difference"
 
 each_chapter = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
