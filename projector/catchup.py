@@ -1,11 +1,11 @@
-"""Brings one read model up to the log: what is new is read on, what was rewritten is replayed.
+"""Brings a read model up to date with the log: reads new lines, replays streams that were rewritten.
 
-A rebuild is the same on an empty file, so that both give the same rows.
+A rebuild does the same in an empty file, so both give the same rows.
 """
 
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
+from memlog.eventlog.seals.lengths import sealed_bytes
 from memlog.eventlog.seals.losses import LOST, losses
 from memlog.eventlog.segment import opened
 from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_of
@@ -45,9 +46,8 @@ _SMALL_SHARE = 16
 class CatchUp(Tally):
     """What became of the lines that a catch-up read.
 
-    notes: what a person should know: streams whose history was rewritten, what is lost, files that are no
-        segments.
-    is_whole: whether all was read that stood there.
+    notes: for people: streams whose history was rewritten, losses, files that are not segments.
+    is_whole: whether nothing was left unread.
     """
 
     notes: list[str] = msgspec.field(default_factory=list)
@@ -64,23 +64,28 @@ def catch_up(
     progress: Progress | None = None,
     seconds: float | None = None,
     remembers: bool = False,
+    streams: Collection[str] | None = None,
 ) -> CatchUp:
-    """Bring the read model in `db` up to what stands in `log` now, or to `bounds`, each batch in a `turn`.
+    """Bring the read model in `db` up to the present end of `log`, or to `bounds`, each batch in a `turn`.
 
-    seconds: come back after so long, in small batches, though there is more to read.
+    seconds: stop after so long, though there is more to read; batches are small then.
 
     remembers: what was read raises the watermarks of the store, in the turn that reads it.
 
-    What is lost of the log is a note, and stops nothing: what remains is read.
+    streams: those that may have changed since a catch-up that left nothing unread and had no note; None if
+    that is not known, to look at all.
+
+    A loss is a note and stops nothing: the rest is read.
 
     Raises:
         Busy: a turn was not to be had in time, or the log was rewritten again and again. What was done so
             far stays.
     """
-    segments, strangers = segments_of(log)
+    segments, strangers = segments_of(log, streams)
     report = CatchUp(notes=_notes_of(log, strangers))
-    report.notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in losses(log)]
-    work = _unread(db, log, segments, bounds)
+    only = None if streams is None else [name for name in sealed_bytes(log) if name[0] in streams]
+    report.notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in losses(log, only=only)]
+    work = _unread(log, segments, checkpoints.load_all(db, streams), bounds)
     watermarks = _watermarks(log) if remembers and work else None
     begins_to_remember = watermarks is not None and watermarks.is_void
     tell = _teller(progress, report, db, log, bounds)
@@ -250,10 +255,9 @@ def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
 
 
 def _unread(
-    db: Connection, log: Path, segments: list[Segment], bounds: Bounds | None
+    log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
 ) -> dict[str, list[Stretch]]:
-    """What is new, or gone, by stream."""
-    known = checkpoints.load_all(db)
+    """What is new, or gone, by stream. known: the checkpoints of the streams of `segments`."""
     work: defaultdict[str, list[Stretch]] = defaultdict(list)
     for segment in segments:
         stretch = _new_in(segment, known.pop(_key(segment), NOTHING_READ), bounds)
