@@ -28,8 +28,8 @@ $(RSYNC):
 test: $(INSTALLED) $(RSYNC)  ## all tests, one process a processor; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
 	$(BIN)/pytest --numprocesses auto --dist worksteal
 
-snapshots: $(INSTALLED)  ## write docs/cli.md, the transcripts of tests/cli and the schema's page as they are now; read the difference
-	$(BIN)/pytest -q tests/cli/test_help.py tests/cli/test_transcripts.py tests/test_architecture_pages.py --snapshot-update
+snapshots: $(INSTALLED)  ## write docs/cli.md, the transcripts of tests/cli, the examples of the pages and the schema's page as they are now; read the difference
+	$(BIN)/pytest -q tests/cli/test_help.py tests/cli/test_transcripts.py tests/cli/test_pages.py tests/test_architecture_pages.py --snapshot-update
 
 test-all-pythons:  ## all tests on each Python of 3.11, 3.12 and 3.13 that this machine has
 	@pythons=$$(.ci/pythons) && for python in $$pythons; do \
