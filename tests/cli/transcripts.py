@@ -43,7 +43,7 @@ class Step:
 
 
 def steps_of(text: str) -> list[Step]:
-    """The commands of a chapter or page in their order. A block of Python is one, whose output is not compared."""
+    """The commands of a chapter or page in their order; a block of Python is one, with any output."""
     steps: list[Step] = []
     for block in _BLOCK.finditer(text):
         if block[1] == "python":
