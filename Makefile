@@ -68,7 +68,7 @@ bench: $(INSTALLED)  ## what an append costs, a rebuild of 100,000 messages, and
 
 coverage: $(INSTALLED)  ## every branch of what appends, locks, seals, scrubs and keeps checkpoints is run by its own tests
 	$(BIN)/coverage run -m pytest -q tests/eventlog tests/damage tests/projector/test_reading_on.py \
-		tests/projector/test_sealed.py tests/service/erasing/test_scrubbing.py tests/service/test_project_stores.py \
+		tests/projector/test_sealed.py tests/service/erasure/test_scrubbing.py tests/service/test_project_stores.py \
 		tests/faults/test_failing_calls.py tests/copies/test_erased_copies.py tests/cli/test_open_losses.py \
 		tests/service/test_doctor.py
 	$(BIN)/coverage report

@@ -12,20 +12,20 @@ from typing import Any
 import click
 import msgspec
 
-from memlog.cli.failures import exit_code_of, failure_of
+from memlog.cli.error_handler import exit_code_of, failure_of
 from memlog.cli.lazy_commands import LazyCommands
-from memlog.cli.opening import open_log
+from memlog.cli.open_store import open_log
 from memlog.cli.output import json_option, note, print_json
 from memlog.cli.settings import setting_option
 from memlog.cli.standard_options import help_option
 from memlog.cli.stdin import TOO_LONG, stdin, stdin_text
 from memlog.cli.stored_events import STORED
-from memlog.eventlog.damage import MAX_LINE
-from memlog.eventlog.draft import Draft
+from memlog.eventlog.decode import BOM
+from memlog.eventlog.encode import Draft
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import TYPES, Event
-from memlog.eventlog.line import BOM
-from memlog.eventlog.log import Log, Position
+from memlog.eventlog.quarantine import MAX_LINE
+from memlog.eventlog.writer import Log, Position
 
 _READ = 1024 * 1024
 _COMMIT_LINES = 256

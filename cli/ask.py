@@ -2,10 +2,10 @@
 
 import click
 
+from memlog.cli.answer import format_options, print_answer
 from memlog.cli.fact import answer_of, any_chat_option, name_of
-from memlog.cli.formats import format_options, print_answer
-from memlog.cli.opening import open_store
-from memlog.cli.types import CHAT, TEXT
+from memlog.cli.open_store import open_store
+from memlog.cli.param_types import CHAT, TEXT
 
 
 @click.command()

@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 from memlog.cli.output import json_option, print_json, printable
+from memlog.cli.param_types import TEXT
 from memlog.cli.settings import BY_NAME, SETTINGS, Settings, nearest
-from memlog.cli.types import TEXT
 from memlog.eventlog.streams import shown
 
 

@@ -4,12 +4,12 @@ import click
 import msgspec
 
 import memlog
-from memlog.cli.formats import silence
-from memlog.cli.opening import open_store
+from memlog.cli.answer import silence
+from memlog.cli.open_store import open_store
 from memlog.cli.output import note, one_line
-from memlog.cli.types import CHAT, TEXT, UNIT, count
-from memlog.query.context.counting import COUNTERS, Counter
-from memlog.query.context.forms import FORMS, Form
+from memlog.cli.param_types import CHAT, TEXT, UNIT, count
+from memlog.query.context.rendering import FORMS, Form
+from memlog.query.context.token_counters import COUNTERS, Counter
 
 
 @click.command()

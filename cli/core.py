@@ -7,12 +7,12 @@ from typing import Any
 import click
 import msgspec
 
-from memlog.cli.formats import Answer, Table, format_options, named_values, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
+from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, print_json, printable
-from memlog.cli.types import PATH, TEXT
+from memlog.cli.param_types import PATH, TEXT
 from memlog.eventlog.errors import NotFound
-from memlog.service.core.core import Imported
+from memlog.service.core.facade import Imported
 
 _SECTIONS = click.Choice(["user", "agent"])
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from memlog.cli.formats import Answer, Table, format_options, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, Table, format_options, print_answer
+from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, minute, print_json
+from memlog.cli.param_types import DAY, INTEGER, TEXT
 from memlog.cli.stdin import stdin_text
-from memlog.cli.types import DAY, INTEGER, TEXT
 from memlog.query.daily_events import DailyEvent
 
 _COLUMNS = ("day", "channel", "sender", "tokens", "compressed", "id", "summary")

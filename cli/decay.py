@@ -2,9 +2,9 @@
 
 import click
 
-from memlog.cli.opening import open_store
+from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, print_json
-from memlog.cli.types import JSON_OBJECT
+from memlog.cli.param_types import JSON_OBJECT
 
 
 @click.command()

@@ -2,8 +2,8 @@
 
 import click
 
-from memlog.cli.formats import Answer, format_options, named_values, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, format_options, named_values, print_answer
+from memlog.cli.open_store import open_store
 
 
 @click.command()

@@ -7,19 +7,19 @@ from pathlib import Path
 import click
 import msgspec
 
-from memlog.cli.failures import IO_FAILED
-from memlog.cli.formats import Answer, Table, format_options, named_values, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
+from memlog.cli.error_handler import IO_FAILED
+from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, one_line, print_json, printable
+from memlog.cli.param_types import PATH, TEXT
 from memlog.cli.progress import progress_line
 from memlog.cli.standard_streams import reader_may_go
-from memlog.cli.types import PATH, TEXT
 from memlog.eventlog.errors import NotFound
 from memlog.query.document_tree import DocumentFile, DocumentFolder
 from memlog.query.documents import Document, DocumentText, Source
-from memlog.service.core.core import Imported
-from memlog.service.documents.documents import unknown_source
+from memlog.service.core.facade import Imported
 from memlog.service.documents.extracts import EXTRA
+from memlog.service.documents.facade import unknown_source
 from memlog.service.documents.records import IndexingJob
 from memlog.service.documents.registrations import told_of_another_copy
 from memlog.service.documents.sources import USER_FILE, Added

@@ -2,10 +2,10 @@
 
 import click
 
-from memlog.cli.formats import Answer, Table, format_options, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, Table, format_options, print_answer
+from memlog.cli.open_store import open_store
 from memlog.cli.standard_streams import reader_may_go
-from memlog.service.doctor import is_well
+from memlog.service.maintenance.doctor import is_well
 
 
 @click.command()

@@ -2,10 +2,10 @@
 
 import click
 
-from memlog.cli.opening import open_store
+from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, print_json
 from memlog.cli.progress import progress_line
-from memlog.projector.projector import EMBED_BATCH
+from memlog.projector.lifecycle import EMBED_BATCH
 
 
 @click.command()

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import click
 import msgspec
 
-from memlog.cli.types import CHAT, INTEGER, JSON_OBJECT, TEXT, UNIT
+from memlog.cli.param_types import CHAT, INTEGER, JSON_OBJECT, TEXT, UNIT
 from memlog.eventlog.events import Change, Event, tag_of
 
 _ENVELOPE = Change.__struct_fields__

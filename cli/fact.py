@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from memlog.cli.formats import Answer, Table, format_options, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, Table, format_options, print_answer
+from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, minute, one_line, print_json, printable
+from memlog.cli.param_types import CHAT, TEXT, count
 from memlog.cli.stdin import stdin_text
-from memlog.cli.types import CHAT, TEXT, count
 from memlog.query.facts.answers import FactAnswer, Route
-from memlog.query.facts.facts import Fact
+from memlog.query.facts.current import Fact
 
 _topic = click.argument("topic", metavar="KEY", type=TEXT)
 _chat = click.option(

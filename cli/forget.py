@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from memlog.cli.asking import agrees, check_can_ask, counted
-from memlog.cli.formats import Answer, Table, format_options, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, Table, format_options, print_answer
+from memlog.cli.confirm import agrees, check_can_ask, counted
+from memlog.cli.open_store import open_store
 from memlog.cli.output import one_line
-from memlog.cli.types import CHAT, TEXT
-from memlog.service.erasing.forgetting import DoomedLine, Forgotten
+from memlog.cli.param_types import CHAT, TEXT
+from memlog.service.erasure.forget import DoomedLine, Forgotten
 
 _COLUMNS = ("position", "id", "type", "words")
 

@@ -6,10 +6,10 @@ from typing import Any
 import click
 
 import memlog
-from memlog.cli.failures import EXIT_CODES
+from memlog.cli.error_handler import EXIT_CODES
 from memlog.cli.lazy_commands import no_such_command
 from memlog.cli.output import json_option, print_json
-from memlog.cli.types import TEXT
+from memlog.cli.param_types import TEXT
 
 
 @click.command()

@@ -8,7 +8,7 @@ import click
 from memlog.cli.output import json_option, print_json, printable
 from memlog.cli.settings import Settings
 from memlog.cli.settings_file import text_with_defaults
-from memlog.eventlog import disk, layout, log_format, privacy
+from memlog.eventlog import disk, layout, log_format, permissions
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.streams import shown
@@ -89,7 +89,7 @@ def _missing(path: Path, text: str) -> list[str]:
 def _is_made(path: Path, text: str) -> bool:
     """Make a file where there is none; whether it was made."""
     try:
-        file = privacy.open_file(path, disk.WRITE | disk.NEW)
+        file = permissions.open_file(path, disk.WRITE | disk.NEW)
     except FileExistsError:
         return False
     with os.fdopen(file, "w", encoding="utf-8") as opened:

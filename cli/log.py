@@ -10,13 +10,12 @@ import click
 import msgspec
 
 from memlog.cli.output import json_option, note, print_lines, printable
+from memlog.cli.param_types import CHAT, TEXT, TIME, count
 from memlog.cli.settings import Settings
-from memlog.cli.types import CHAT, TEXT, TIME, count
-from memlog.eventlog.damage import BadLine
 from memlog.eventlog.errors import NotFound
-from memlog.eventlog.following import Follower, looks
 from memlog.eventlog.layout import LOG
-from memlog.eventlog.reading import (
+from memlog.eventlog.quarantine import BadLine
+from memlog.eventlog.reader import (
     Entry,
     accepted,
     in_log_order,
@@ -27,6 +26,7 @@ from memlog.eventlog.reading import (
 )
 from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.streams import Segment, segments_of
+from memlog.eventlog.tail import Follower, looks
 
 
 @click.group()

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from memlog.cli.failures import EXIT_CODES_HELP, exit_code_of, print_error
+from memlog.cli.error_handler import EXIT_CODES_HELP, exit_code_of, print_error
 from memlog.cli.interrupts import Interrupts
 from memlog.cli.lazy_commands import LazyCommands
 from memlog.cli.output import note, shows_colours
@@ -158,6 +158,6 @@ def _end_interrupted() -> NoReturn:
 
 def _asks_for_json() -> bool:
     # Imported here: most runs end without an error.
-    from memlog.cli.formats import asks_for_json
+    from memlog.cli.answer import asks_for_json
 
     return asks_for_json(memlog_command, sys.argv[1:])

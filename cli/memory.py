@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 import msgspec
 
+from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.event_options import members_of_options, options_of
-from memlog.cli.formats import Answer, Table, format_options, named_values, print_answer
-from memlog.cli.opening import open_log, open_store
+from memlog.cli.open_store import open_log, open_store
 from memlog.cli.output import bold, dim, json_option, minute, one_line, print_json, printable
+from memlog.cli.param_types import CATEGORY, CHAT, TEXT, UNIT, count
 from memlog.cli.stdin import stdin_text
-from memlog.cli.types import CATEGORY, CHAT, TEXT, UNIT, count
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.events import MemoryKind, MemorySaved, MemoryUpdated
-from memlog.service.saving import save as save_memory
+from memlog.service.memories.save import save as save_memory
 
 if TYPE_CHECKING:
     # Not for `save`, which starts fast.
-    from memlog.eventlog.log import Position
+    from memlog.eventlog.writer import Position
     from memlog.query.memories import Memory
     from memlog.query.provenance import Stored
 
@@ -265,6 +265,6 @@ def _told(event: "Stored") -> list[str]:
 
 def _unknown(memory_id: str) -> NotFound:
     # Not for `save`, which starts fast.
-    from memlog.service.memories.memories import unknown_memory
+    from memlog.service.memories.facade import unknown_memory
 
     return unknown_memory(memory_id)

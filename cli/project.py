@@ -2,10 +2,10 @@
 
 import click
 
-from memlog.cli.formats import Answer, format_options, named_values, print_answer, silence
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, format_options, named_values, print_answer, silence
+from memlog.cli.open_store import open_store
 from memlog.cli.progress import progress_line
-from memlog.service.projecting import ProjectReport
+from memlog.service.maintenance.project import ProjectReport
 
 
 @click.command()

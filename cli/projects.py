@@ -5,13 +5,13 @@ from pathlib import Path
 
 import click
 
-from memlog.cli.asking import agrees, check_can_ask, counted
-from memlog.cli.formats import Answer, Table, format_options, named_values, print_answer, silence
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer, silence
+from memlog.cli.confirm import agrees, check_can_ask, counted
+from memlog.cli.open_store import open_store
 from memlog.cli.output import minute, one_line, printable
+from memlog.cli.param_types import PROJECT
 from memlog.cli.settings import Settings, projects_folder
 from memlog.cli.status import values
-from memlog.cli.types import PROJECT
 from memlog.service.projects import Project, ProjectRemoval, Projects, unknown_project
 
 _COLUMNS = ("project", "conversations", "bytes", "last append", "folder")

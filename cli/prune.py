@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from memlog.cli.asking import counted
-from memlog.cli.formats import Answer, Table, format_options, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, Table, format_options, print_answer
+from memlog.cli.confirm import counted
+from memlog.cli.open_store import open_store
+from memlog.cli.param_types import CATEGORY
 from memlog.cli.settings import Settings, setting_option
-from memlog.cli.types import CATEGORY
 from memlog.query.memories import Memory
 from memlog.service.memories.fading import PRUNED, Pruned
 

@@ -4,16 +4,16 @@ from typing import get_args
 
 import click
 
-from memlog.cli.formats import Answer, Table, format_options, print_answer, silence
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, Table, format_options, print_answer, silence
+from memlog.cli.open_store import open_store
 from memlog.cli.output import bold, dim, minute, one_line
+from memlog.cli.param_types import CHAT, TEXT, TIME, UNIT, WEIGHT, Category
 from memlog.cli.settings import Settings, setting_option
 from memlog.cli.turns import NEIGHBOURS, lines_around, set_in
-from memlog.cli.types import CHAT, TEXT, TIME, UNIT, WEIGHT, Category
 from memlog.query.filters import FOUND_UNDER, Filters, Kind, Role
 from memlog.query.search.hits import Evidence, Hit
+from memlog.query.search.hybrid import SearchResult
 from memlog.query.search.ranking import Ranking
-from memlog.query.search.search import SearchResult
 from memlog.query.speakers import speaker
 
 _DEFAULTS = Ranking()

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import click
 
-from memlog.cli.asking import agrees, check_can_ask, counted
-from memlog.cli.formats import Answer, Table, format_options, named_values, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
+from memlog.cli.confirm import agrees, check_can_ask, counted
+from memlog.cli.open_store import open_store
+from memlog.cli.param_types import TEXT
 from memlog.cli.progress import progress_line
 from memlog.cli.standard_streams import reader_may_go
 from memlog.cli.stdin import stdin_text
-from memlog.cli.types import TEXT
-from memlog.service.erasing.proving import Proof
-from memlog.service.erasing.scrubbing import Scrubbed
+from memlog.service.erasure.byte_search import Proof
+from memlog.service.erasure.scrub import Scrubbed
 
 
 @click.command()

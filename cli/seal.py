@@ -2,11 +2,11 @@
 
 import click
 
-from memlog.cli.failures import LOSS
-from memlog.cli.opening import open_log
+from memlog.cli.error_handler import LOSS
+from memlog.cli.open_store import open_log
 from memlog.cli.output import json_option, note, one_line, print_json
 from memlog.cli.standard_streams import reader_may_go
-from memlog.eventlog.seals.lines import Seal
+from memlog.eventlog.seals.format import Seal
 from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.watermarks import OpenLoss
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import click
 
-from memlog.cli.opening import open_store
+from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, note, print_json, print_raw
+from memlog.cli.param_types import CHAT
 from memlog.cli.turns import window_options
-from memlog.cli.types import CHAT
 
 
 @click.group()

@@ -2,10 +2,10 @@
 
 import click
 
-from memlog.cli.formats import Answer, Table, format_options, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, Table, format_options, print_answer
+from memlog.cli.open_store import open_store
 from memlog.cli.output import minute
-from memlog.cli.types import CHAT
+from memlog.cli.param_types import CHAT
 
 
 @click.command()

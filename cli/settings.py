@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 import msgspec
 
-from memlog.cli.types import FOLDER, PROJECT, SECONDS, UNIT
+from memlog.cli.param_types import FOLDER, PROJECT, SECONDS, UNIT
 from memlog.eventlog import layout
 from memlog.eventlog.errors import BadInput
 

@@ -2,11 +2,11 @@
 
 import click
 
-from memlog.cli.formats import Answer, format_options, named_values, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, format_options, named_values, print_answer
+from memlog.cli.open_store import open_store
 from memlog.cli.output import dim, printable
+from memlog.cli.param_types import TEXT
 from memlog.cli.turns import NEIGHBOURS, lines_around
-from memlog.cli.types import TEXT
 from memlog.eventlog.errors import NotFound
 
 

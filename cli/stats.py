@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from memlog.cli.formats import Answer, format_options, named_values, print_answer
-from memlog.cli.opening import open_store
-from memlog.service.stats import Stats
+from memlog.cli.answer import Answer, format_options, named_values, print_answer
+from memlog.cli.open_store import open_store
+from memlog.service.maintenance.stats import Stats
 
 
 @click.command()

@@ -3,9 +3,9 @@
 import click
 import msgspec
 
-from memlog.cli.formats import Answer, format_options, named_values, print_answer, silence
-from memlog.cli.opening import open_store
-from memlog.service.status import Status
+from memlog.cli.answer import Answer, format_options, named_values, print_answer, silence
+from memlog.cli.open_store import open_store
+from memlog.service.maintenance.status import Status
 
 
 @click.command()

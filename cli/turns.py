@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from memlog.cli.output import dim, minute, one_line, printable
-from memlog.cli.types import count
+from memlog.cli.param_types import count
 from memlog.query.search.expansion import MAX_NEIGHBOURS, Around
 from memlog.query.speakers import speaker
 from memlog.query.window import WindowMessage

@@ -3,9 +3,9 @@
 import click
 import msgspec
 
-from memlog.cli.failures import LOSS
-from memlog.cli.formats import Answer, format_options, named_values, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.answer import Answer, format_options, named_values, print_answer
+from memlog.cli.error_handler import LOSS
+from memlog.cli.open_store import open_store
 from memlog.cli.progress import progress_line
 from memlog.cli.standard_streams import reader_may_go
 from memlog.projector.verify import Verification

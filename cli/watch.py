@@ -9,7 +9,7 @@ from types import FrameType
 
 import click
 
-from memlog.cli.opening import open_store
+from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, note, print_json
 from memlog.cli.progress import Line, line_on_a_terminal
 from memlog.cli.stored_events import STORED

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
+from memlog.cli.answer import format_options, print_answer
 from memlog.cli.docs import answer_of_added, answer_of_sources
-from memlog.cli.formats import format_options, print_answer
-from memlog.cli.opening import open_store
+from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, print_json
+from memlog.cli.param_types import PATH, TEXT
 from memlog.cli.progress import progress_line
-from memlog.cli.types import PATH, TEXT
 from memlog.eventlog.errors import NotFound
 
 

@@ -8,11 +8,11 @@ from itertools import chain
 import msgspec
 
 from memlog.eventlog import disk, timestamps
-from memlog.eventlog.damage import BadLine
-from memlog.eventlog.line import ends_with_crc
+from memlog.eventlog.decode import ends_with_crc
+from memlog.eventlog.file_io import identity
 from memlog.eventlog.precedence import earlier_of, end_of
+from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.streams import SegmentName
-from memlog.eventlog.writing import identity
 
 _TAIL_BLOCK = 64 * 1024
 _GROWTH = 8

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 import msgspec
 
-from memlog.eventlog import disk, privacy
-from memlog.eventlog.writing import is_regular
+from memlog.eventlog import disk, permissions
+from memlog.eventlog.file_io import is_regular
 
 _BLOCK = 1024 * 1024
 
@@ -71,7 +71,7 @@ def replace(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
     draft = path.with_name(f"{path.name}.draft")
     with suppress(FileNotFoundError):
         disk.unlink(draft)
-    fd = privacy.open_file(draft, disk.APPEND | disk.NEW)
+    fd = permissions.open_file(draft, disk.APPEND | disk.NEW)
     try:
         data = b"".join(map(line_of, [Origin.of(fd), *lines]))
         write_all(fd, data)

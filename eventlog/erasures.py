@@ -6,9 +6,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from memlog.eventlog import disk
-from memlog.eventlog.damage import DAMAGE, BadLine
-from memlog.eventlog.line import ERASING
-from memlog.eventlog.reading import Key, entry_of, is_redacted
+from memlog.eventlog.decode import ERASING
+from memlog.eventlog.quarantine import DAMAGE, BadLine
+from memlog.eventlog.reader import Key, entry_of, is_redacted
 from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from memlog.eventlog import disk, privacy
+from memlog.eventlog import disk, permissions
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def make_path(folder: Path) -> None:
         return
     make_path(folder.parent)
     try:
-        privacy.make_folder(folder)
+        permissions.make_folder(folder)
     except FileExistsError:
         if not disk.is_folder(folder):
             raise
@@ -75,6 +75,6 @@ def _entered(parent: int, name: str, *, make: bool) -> int:
             raise
     # Another process may be faster; the name that it made may not be durable yet.
     with suppress(FileExistsError):
-        privacy.make_folder(name, folder=parent)
+        permissions.make_folder(name, folder=parent)
     disk.sync(parent)
     return disk.open(name, disk.FOLDER, folder=parent)

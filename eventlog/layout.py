@@ -6,7 +6,7 @@ from memlog.eventlog import disk
 
 LOG = "log"
 SETTINGS = "memlog.toml"
-WRITERS = "writers"  # who appends here; see memlog.eventlog.writers
+WRITERS = "writers"  # who appends here; see memlog.eventlog.copy_identity
 WATERMARKS = "watermarks.jsonl"  # what was read; see memlog.eventlog.watermark_file
 
 PROJECTOR_LOCK = "projector.lock"  # held while the read model is written

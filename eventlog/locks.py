@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memlog.eventlog import disk, privacy
+from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import Busy
 
 _FIRST_PAUSE = 0.0002
@@ -53,7 +53,7 @@ def locked(path: Path, what: str, timeout: float, *, if_stopped: float | None = 
 
     Raises as `acquire`.
     """
-    fd = privacy.open_file(path, disk.WRITE | disk.CREATE)
+    fd = permissions.open_file(path, disk.WRITE | disk.CREATE)
     try:
         acquire(fd, what, timeout, if_stopped=if_stopped)
         yield

@@ -4,11 +4,11 @@ import errno
 from contextlib import suppress
 from pathlib import Path
 
-from memlog.eventlog import disk, locks, privacy
+from memlog.eventlog import disk, locks, permissions
 from memlog.eventlog.errors import LogError
+from memlog.eventlog.file_io import check_regular, overwrite_all
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import FORMAT
-from memlog.eventlog.writing import check_regular, overwrite_all
 
 NUMBER = 2
 _HEAD = b"memlog log format "
@@ -84,7 +84,7 @@ def _write(log: Path) -> bool:
     draft = log / f".{FORMAT}.draft"
     with suppress(FileNotFoundError):
         disk.unlink(draft)
-    fd = privacy.open_file(draft, disk.WRITE | disk.NEW)
+    fd = permissions.open_file(draft, disk.WRITE | disk.NEW)
     try:
         overwrite_all(fd, LINE, 0)
         # Else a power cut could leave the name with no bytes, which is a damaged FORMAT.

@@ -14,21 +14,21 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog import disk, locks
-from memlog.eventlog.damage import MAX_LINE
+from memlog.eventlog.decode import ERASING
 from memlog.eventlog.erasures import is_due
 from memlog.eventlog.errors import LogError
+from memlog.eventlog.file_io import check_regular, identity, keeping_time, overwrite_all
 from memlog.eventlog.folders import entered
-from memlog.eventlog.line import ERASING
-from memlog.eventlog.reading import Key, reading
+from memlog.eventlog.quarantine import MAX_LINE
+from memlog.eventlog.reader import Key, reading
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
-from memlog.eventlog.seals.held import held_in
-from memlog.eventlog.seals.lines import Seal
+from memlog.eventlog.seals.format import Seal
 from memlog.eventlog.seals.losses import differing
+from memlog.eventlog.seals.measure import held_in
 from memlog.eventlog.seals.sealing import blank, reseal
 from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment
-from memlog.eventlog.writing import check_regular, identity, keeping_time, overwrite_all
 
 _BLOCK = 1024 * 1024
 _SPACE = b" "

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog import disk
-from memlog.eventlog.damage import MAX_LINE
+from memlog.eventlog.decode import is_whole
 from memlog.eventlog.folders import entered
-from memlog.eventlog.line import is_whole
+from memlog.eventlog.quarantine import MAX_LINE
 
 _READ_BLOCK = 1024 * 1024
 _CHAIN_BLOCK = 64 * 1024

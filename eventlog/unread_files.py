@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
+from memlog.eventlog.copy_identity import name_from
 from memlog.eventlog.layout import CONVERSATIONS, FORMAT
-from memlog.eventlog.seals.held import held_by, size_of
+from memlog.eventlog.seals.measure import held_by, size_of
 from memlog.eventlog.streams import SegmentName, shown
-from memlog.eventlog.writers import name_from
 
 _CONFLICT_COPY = re.compile(
     rf"(?:(?P<day>\d{{4}}-\d\d-\d\d)|seals|{FORMAT})\b.*conflict.*", re.ASCII | re.IGNORECASE | re.DOTALL

@@ -13,9 +13,9 @@ import msgspec
 from memlog.eventlog import copy_files, disk
 from memlog.eventlog.copy_files import decoded, line_of, lines_about, lines_in
 from memlog.eventlog.erasures import Span
+from memlog.eventlog.file_io import overwrite_all
 from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.segment import Fingerprint, fingerprint
-from memlog.eventlog.writing import overwrite_all
 
 Name = tuple[str, str]
 """Stream and file name of a segment."""

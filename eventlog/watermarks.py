@@ -16,10 +16,10 @@ from memlog.eventlog import disk
 from memlog.eventlog.erasures import Span, erased_lines, erasures_in, spans_of, split_by
 from memlog.eventlog.layout import LOG, PROJECTOR_LOCK
 from memlog.eventlog.locks import locked
-from memlog.eventlog.reading import redacted_keys
-from memlog.eventlog.seals.held import size_of
+from memlog.eventlog.reader import redacted_keys
 from memlog.eventlog.seals.lengths import sealed_bytes
 from memlog.eventlog.seals.losses import Ownership, losses
+from memlog.eventlog.seals.measure import size_of
 from memlog.eventlog.segment import Fingerprint, Line, fingerprint, opened
 from memlog.eventlog.streams import Segment, SegmentName, segments_in
 from memlog.eventlog.watermark_file import Name, Watermark, WatermarkFile

@@ -18,9 +18,9 @@ from memlog.eventlog.segment import opened
 from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_of
 from memlog.projector import checkpoints
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
-from memlog.projector.chunking import ChunkSizes
+from memlog.projector.passages.chunking import ChunkSizes
+from memlog.projector.segment_range import HistoryChanged, Stretch, Tally, as_it_stands
 from memlog.projector.sqlite import Connection
-from memlog.projector.stretches import HistoryChanged, Stretch, Tally, as_it_stands
 
 Bounds = dict[tuple[str, str], int]
 """How far to read in each (stream, segment), in bytes."""
@@ -90,7 +90,7 @@ def catch_up(
             report.add(_replayed(db, log, stream, sizes, turn, bounds, report.notes if remembers else None))
             tell()
     if begins_to_remember:
-        from memlog.projector.remembering import remember_all
+        from memlog.projector.raise_watermarks import remember_all
 
         # As in a copied store, of which the read model has segments that nobody reads on.
         report.notes += remember_all(db, log)
@@ -177,7 +177,7 @@ def _read_on(
     """Read a stretch; whether there is time for more."""
     # Imported here, as below: most reads find nothing new in the log.
     from memlog.projector.fold import fold_segment
-    from memlog.projector.remembering import remember_read
+    from memlog.projector.raise_watermarks import remember_read
 
     # An error closes the segment at once, not when the generator is collected.
     with closing(fold_segment(db, stretch, sizes, share=pace.share)) as batches:
@@ -216,7 +216,7 @@ def _replayed(
     notes: list[str] | None,
 ) -> Tally:
     """notes: given what was found lost, where what is read is remembered."""
-    from memlog.projector.remembering import remember_stream
+    from memlog.projector.raise_watermarks import remember_stream
     from memlog.projector.replay import replay_stream
 
     for _ in range(_ATTEMPTS):

@@ -7,19 +7,19 @@ from typing import Literal
 import msgspec
 
 from memlog.eventlog import disk
-from memlog.eventlog.damage import BadLine
 from memlog.eventlog.events import Event, Redacted, tag_of
-from memlog.eventlog.reading import Entry, entry_of
+from memlog.eventlog.quarantine import BadLine
+from memlog.eventlog.reader import Entry, entry_of
 from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment
 from memlog.eventlog.upcast import Place, place_of
 from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import Checkpoint, FileHints
-from memlog.projector.chunking import ChunkSizes
-from memlog.projector.handlers.placed import Placed
+from memlog.projector.handlers.accepted import Placed
+from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.rows import as_list, insert
+from memlog.projector.segment_range import HistoryChanged, Stretch, Tally, opened_segment
 from memlog.projector.sqlite import Connection
-from memlog.projector.stretches import HistoryChanged, Stretch, Tally, opened_segment
 
 _BATCH_LINES = 4096
 _BATCH_BYTES = 8 * 1024 * 1024

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from memlog.eventlog import disk, privacy
+from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import CURRENT, MODEL
-from memlog.projector import files
+from memlog.projector import atomic_file
 from memlog.projector.sqlite import Connection, connect, remove_database
 
 _NO_FILE = (errno.ELOOP, errno.ENXIO)
@@ -39,7 +39,7 @@ class Generations:
     def _named(self) -> Path | None:
         """The file that CURRENT names, standing or not; None where it names no generation, or is a link."""
         try:
-            name = (files.read(self._current) or b"").decode().strip()
+            name = (atomic_file.read(self._current) or b"").decode().strip()
         except (NotADirectoryError, FileExistsError, UnicodeDecodeError):
             return None
         except OSError as error:
@@ -68,7 +68,7 @@ class Generations:
         """
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         path = self.folder / f"{stamp}-{os.urandom(4).hex()}.db"
-        disk.close(privacy.open_file(path, disk.WRITE | disk.NEW))
+        disk.close(permissions.open_file(path, disk.WRITE | disk.NEW))
         return path
 
     @contextmanager
@@ -100,10 +100,10 @@ class Generations:
         Under the build lock and the projector lock.
         """
         predecessor = self.current()
-        files.sync(path)
+        atomic_file.sync(path)
         # The name, too: after a power cut CURRENT could else name a file that is not there.
-        files.sync(self.folder)
-        files.replace(self._current, path.name.encode() + b"\n")
+        atomic_file.sync(self.folder)
+        atomic_file.replace(self._current, path.name.encode() + b"\n")
         self.remove_others({path, predecessor})
 
     def remove_others(self, kept: set[Path | None]) -> None:

@@ -4,16 +4,16 @@ from contextlib import closing
 
 from memlog.eventlog import disk
 from memlog.eventlog.events import Redacted, tag_of
-from memlog.eventlog.reading import redactions_in
+from memlog.eventlog.reader import redactions_in
 from memlog.eventlog.segment import read_lines
 from memlog.eventlog.streams import Segment
 from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
-from memlog.projector.chunking import ChunkSizes
 from memlog.projector.fold import fold_segment, placed_event, record_redactions
+from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.rows import as_list
+from memlog.projector.segment_range import Stretch, Tally, opened_segment
 from memlog.projector.sqlite import Connection
-from memlog.projector.stretches import Stretch, Tally, opened_segment
 
 
 def replay_stream(db: Connection, stream: str, stretches: list[Stretch], sizes: ChunkSizes) -> Tally:

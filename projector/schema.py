@@ -5,7 +5,7 @@ from functools import cache
 
 import msgspec
 
-from memlog.projector.shipped import shipped
+from memlog.projector.package_data import shipped
 from memlog.projector.sqlite import Connection, connect
 
 

@@ -90,7 +90,7 @@ CREATE TABLE nul_runs (
 
 -- A row per event whose text was indexed plainly, since to look at its form would take too long: by its words,
 -- in windows that ignore its form, or as one passage; or whose list was too long to be stored whole
--- (memlog.projector.budget).
+-- (memlog.projector.limits).
 CREATE TABLE plain_texts (
     stream  TEXT NOT NULL,
     id      TEXT NOT NULL,     -- of the event
@@ -394,7 +394,7 @@ CREATE INDEX documents_by_source ON documents (source_id, file);
 -- A row per passage that is embedded and searched as a memory or message: of a message (source
 -- `conversation`), a memory, a summary (source `summary`), a fact (source `fact`), a daily event (source
 -- `daily_event`), or a document of a source of kind `memory`.
--- A number is never used twice (memlog.projector.passages).
+-- A number is never used twice (memlog.projector.passages.index).
 CREATE TABLE memory_chunks (
     chunk_no        INTEGER PRIMARY KEY,
     stream          TEXT NOT NULL,
@@ -459,7 +459,7 @@ CREATE TABLE doc_chunks_queue (
 );
 
 -- Full text: one table for whole messages, one for memory_chunks but those of messages, one for doc_chunks.
--- Contentless: the text stands above. Fed with analysed text (memlog.projector.analysis); an entry is removed
+-- Contentless: the text stands above. Fed with analysed text (memlog.projector.text.analyzer); an entry is removed
 -- by FTS5's 'delete' command with the values it was made from, so that ranking statistics stay those of a
 -- fresh index. https://www.sqlite.org/fts5.html#contentless_tables
 CREATE VIRTUAL TABLE messages_fts USING fts5 (
@@ -473,5 +473,5 @@ CREATE VIRTUAL TABLE doc_chunks_fts USING fts5 (
 );
 
 -- The vectors of both kinds of passages stand in `vec_memory` and `vec_docs`, vec0 tables that
--- memlog.projector.vectors makes when an embedder is there, since their dimension is the model's:
+-- memlog.projector.passages.vectors makes when an embedder is there, since their dimension is the model's:
 -- rowid = chunk_no, embedding float[dimension].

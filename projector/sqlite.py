@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, Literal
 
-from memlog.eventlog import disk, privacy
+from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import DatabaseError
 
 Connection = sqlite3.Connection
@@ -161,7 +161,7 @@ def _why_no_side_file(path: Path) -> str | None:
     # Zeros, which SQLite takes for no journal whatever the name: a kill may leave them.
     probe = path.with_name(f"{path.name}-journal")
     try:
-        fd = privacy.open_file(probe, disk.WRITE | disk.NEW)
+        fd = permissions.open_file(probe, disk.WRITE | disk.NEW)
         try:
             _fill(fd, bytes(_SIDE_FILE_BYTES))
         finally:

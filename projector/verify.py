@@ -6,15 +6,16 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog.checking import Lines, count_lines
-from memlog.eventlog.damage import DAMAGE
+from memlog.eventlog.quarantine import DAMAGE
 from memlog.eventlog.streams import shown
-from memlog.projector import checkpoints, passages, vectors
+from memlog.eventlog.verify import Lines, count_lines
+from memlog.projector import checkpoints
 from memlog.projector.catchup import Bounds, Progress, rewritten_streams
-from memlog.projector.chunking import ChunkSizes
 from memlog.projector.digest import digest, fulltext_digest
-from memlog.projector.fulltext import TABLES
-from memlog.projector.projector import build
+from memlog.projector.lifecycle import build
+from memlog.projector.passages import index, vectors
+from memlog.projector.passages.chunking import ChunkSizes
+from memlog.projector.passages.fulltext import TABLES
 from memlog.projector.sqlite import (
     Connection,
     connect,
@@ -197,7 +198,7 @@ def _described(db: Connection) -> Verification:
         nul_runs=[NulRun(*row) for row in db.execute(_NUL_RUNS)],
         damaged=sum(quarantined.get(reason, 0) for reason in DAMAGE),
         vectors=_count_vectors(db),
-        missing_vectors=passages.count_pending(db),
+        missing_vectors=index.count_pending(db),
         problems=[],
     )
 
@@ -214,14 +215,14 @@ def _replayed(
 def _count_vectors(db: Connection) -> int:
     if vectors.model_of(db) is None or why_no_vectors() is not None:
         return 0
-    return sum(count_rows(db, shelf.vectors) for shelf in passages.SHELVES)
+    return sum(count_rows(db, shelf.vectors) for shelf in index.SHELVES)
 
 
 def _vector_problems(db: Connection) -> list[str]:
     if vectors.model_of(db) is None or why_no_vectors() is not None:
         return []
     problems = []
-    for shelf in passages.SHELVES:
+    for shelf in index.SHELVES:
         counted = count_rows(db, shelf.vectors) + count_rows(db, shelf.queue)
         if counted != count_rows(db, shelf.chunks):
             problems.append(f"{shelf.chunks}: passages and vectors do not match in number")

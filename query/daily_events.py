@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from memlog.projector.sqlite import Connection
-from memlog.query import known
+from memlog.query import ids as known_ids
 from memlog.query.search.hits import LinePosition
 
 
@@ -78,7 +78,7 @@ def daily_events(
 
 def unknown(db: Connection, ids: Sequence[str]) -> list[str]:
     """Those of `ids` that no daily event has, once each, in their order."""
-    return known.unknown(db, ids, "SELECT id FROM daily_events")
+    return known_ids.unknown(db, ids, "SELECT id FROM daily_events")
 
 
 def _daily_event(row: tuple[Any, ...]) -> DailyEvent:

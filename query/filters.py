@@ -8,7 +8,7 @@ import msgspec
 
 from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
 from memlog.eventlog.chat import Chat, ChatName
-from memlog.query.facts.topics import same_key
+from memlog.query.facts.topic_keys import same_key
 from memlog.query.request import Reads, Request, Time, ids
 
 Kind = Literal["message", "memory", "document"]

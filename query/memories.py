@@ -10,7 +10,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.events import MemoryKind
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
-from memlog.query import known
+from memlog.query import ids
 from memlog.query.filters import of_categories
 from memlog.query.provenance import EVENT_COLUMNS, Stored, event_at
 from memlog.query.relevance import age_in_days, freshness, relevance
@@ -149,7 +149,7 @@ def history(db: Connection, log: Path, memory_id: str) -> list[Stored]:
 
 def unknown(db: Connection, memory_ids: Sequence[str]) -> list[str]:
     """Those of `memory_ids` that no memory has, once each, in their order."""
-    return known.unknown(db, memory_ids, "SELECT memory_id FROM memories")
+    return ids.unknown(db, memory_ids, "SELECT memory_id FROM memories")
 
 
 def _memory_of(row: tuple[Any, ...], today: str) -> Memory:

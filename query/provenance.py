@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from memlog.eventlog.damage import HINTS, BadLine
+from memlog.eventlog.decode import decode
 from memlog.eventlog.errors import BadInput, LineFault, NotFound
-from memlog.eventlog.line import decode
+from memlog.eventlog.quarantine import HINTS, BadLine
 from memlog.eventlog.segment import line_at
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place

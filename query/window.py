@@ -10,7 +10,7 @@ import msgspec
 
 from memlog.eventlog.chat import Chat
 from memlog.projector.sqlite import Connection
-from memlog.projector.tokens import count_tokens
+from memlog.projector.text.tokens import count_tokens
 from memlog.query.chats import check_known
 
 DEFAULT_LAST = 50

@@ -9,15 +9,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, overload
 
 from memlog.projector.catchup import Progress
-from memlog.query.core import CoreMemory
+from memlog.query.core_memory import CoreMemory
 from memlog.query.documents import Document, Source
-from memlog.service.awaiting import Awaitable, Threads, awaited
-from memlog.service.core.core import Core, Section
+from memlog.service.async_methods import Awaitable, Threads, awaited
+from memlog.service.core.facade import Core, Section
 from memlog.service.daily_events import DailyEvents
-from memlog.service.documents.documents import Documents
+from memlog.service.documents.facade import Documents
 from memlog.service.documents.workspaces import Workspaces
-from memlog.service.facts.facts import Facts
-from memlog.service.memories.memories import Memories
+from memlog.service.facts.facade import Facts
+from memlog.service.memories.facade import Memories
 from memlog.service.store import Store, ignore_step, open
 from memlog.service.watching.worker import WatchStep
 

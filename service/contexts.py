@@ -4,12 +4,12 @@ import time
 
 from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
 from memlog.eventlog.events import MemoryAccessed
-from memlog.eventlog.log import Log
-from memlog.query.context.asking import Asking, Found, find, without_the_question
-from memlog.query.context.context import Context, compose
+from memlog.eventlog.writer import Log
+from memlog.query.context.compose import Context, compose
+from memlog.query.context.request import Asking, Found, find, without_the_question
+from memlog.service.maintenance.status import name_pending
 from memlog.service.read_model import ReadModel
 from memlog.service.read_pool import ReadPool
-from memlog.service.status import name_pending
 
 
 class Contexts:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import DailyEventRecorded, DailyEventsCompressed
-from memlog.eventlog.log import Position
+from memlog.eventlog.writer import Position
 from memlog.projector.sqlite import Connection
 from memlog.query import daily_events, memories
 from memlog.query.daily_events import DailyEvent
-from memlog.service.memories.memories import unknown_memory
+from memlog.service.memories.facade import unknown_memory
+from memlog.service.memories.save import Append
 from memlog.service.read_model import Reading
-from memlog.service.saving import Append
 
 _DailyEvents = list[DailyEvent]
 """Within the class `list` is its method."""

@@ -6,17 +6,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from memlog.eventlog.acknowledgements import IdHolder, KnownId
-from memlog.eventlog.damage import BadLine
+from memlog.eventlog.content_ids import content_hash
+from memlog.eventlog.decode import decode
 from memlog.eventlog.errors import MemlogError
-from memlog.eventlog.identity import content_hash
 from memlog.eventlog.layout import LOG
-from memlog.eventlog.line import decode
+from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.segment import line_at
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place
 from memlog.projector.generations import Generations
 from memlog.projector.sqlite import Connection, connect, wrapped
-from memlog.query.known import forgotten_ids, id_holders
+from memlog.query.ids import forgotten_ids, id_holders
 
 
 class KnownIds:

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from memlog.eventlog.errors import EmbeddingError
-from memlog.projector.embedding import Embedder, Model, bundled_model, load_embedder
+from memlog.projector.embedding.models import Embedder, Model, bundled_model, load_embedder
 from memlog.projector.sqlite import why_no_vectors
 
 

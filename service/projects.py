@@ -25,7 +25,7 @@ from memlog.eventlog.layout import (
     WATCH_LOCK,
     seals_files,
 )
-from memlog.eventlog.reading import last_at
+from memlog.eventlog.reader import last_at
 from memlog.eventlog.streams import project_folder, segments_of, shown
 
 # No project's folder has a `~`.

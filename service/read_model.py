@@ -18,11 +18,11 @@ from memlog.eventlog.log_state import state_of
 from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
-from memlog.projector.chunking import ChunkSizes
-from memlog.projector.embedding import Embedder
-from memlog.projector.projector import Embedded, Projection, Projector
+from memlog.projector.embedding.models import Embedder
+from memlog.projector.lifecycle import Embedded, Projection, Projector
+from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, wrapped
-from memlog.query.search.held_vectors import HeldVectors
+from memlog.query.search.vector_cache import HeldVectors
 from memlog.service.local_model import LocalModel
 from memlog.service.shared_catch_up import SharedCatchUp
 

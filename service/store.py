@@ -14,50 +14,50 @@ from memlog.eventlog.acknowledgements import OnStored
 from memlog.eventlog.chat import Chat, ChatName
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event
-from memlog.eventlog.log import Durability, Log, Position
 from memlog.eventlog.store_folder import check_store
+from memlog.eventlog.writer import Durability, Log, Position
 from memlog.projector.catchup import Progress
-from memlog.projector.chunking import ChunkSizes
 from memlog.projector.digest import digest
-from memlog.projector.projector import EMBED_BATCH
+from memlog.projector.lifecycle import EMBED_BATCH
+from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import wrapped
 from memlog.query import provenance
 from memlog.query.filters import Filters
 from memlog.query.provenance import QuarantinedLine, Stored
 from memlog.query.request import ids
 from memlog.query.search.expansion import check_neighbours
+from memlog.query.search.hybrid import Mode, Search, SearchResult, search
 from memlog.query.search.ranking import Ranking
-from memlog.query.search.search import Mode, Search, SearchResult, search
 from memlog.query.sessions import Session, SessionContent, session_content, sessions
 from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
-from memlog.service import projecting
 from memlog.service.known_ids import KnownIds
 from memlog.service.local_model import LocalModel
-from memlog.service.projecting import EmbedReport, ProjectReport
+from memlog.service.maintenance import project
+from memlog.service.maintenance.project import EmbedReport, ProjectReport
+from memlog.service.maintenance.stats import Stats, stats_of
+from memlog.service.maintenance.status import Status, name_pending, status_of
 from memlog.service.read_model import Deciding, Reading, ReadModel
 from memlog.service.read_pool import ReadPool
-from memlog.service.stats import Stats, stats_of
-from memlog.service.status import Status, name_pending, status_of
 
 if TYPE_CHECKING:
     from memlog.projector.verify import Verification
-    from memlog.query.context.context import Context
-    from memlog.query.context.counting import Counter
-    from memlog.query.context.forms import Form
+    from memlog.query.context.compose import Context
+    from memlog.query.context.rendering import Form
+    from memlog.query.context.token_counters import Counter
     from memlog.service.contexts import Contexts
-    from memlog.service.core.core import Core
+    from memlog.service.core.facade import Core
     from memlog.service.daily_events import DailyEvents
-    from memlog.service.documents.documents import Documents
+    from memlog.service.documents.facade import Documents
     from memlog.service.documents.workspaces import Workspaces
-    from memlog.service.erasing import scrubbing
-    from memlog.service.erasing.forgetting import Confirm, Forgetting, Forgotten
-    from memlog.service.erasing.proving import Proof
-    from memlog.service.erasing.scrubbing import Scrubbed
-    from memlog.service.erasing.secret_places import SecretPlace
-    from memlog.service.facts.facts import Facts
-    from memlog.service.findings import Finding
-    from memlog.service.memories.memories import Memories
+    from memlog.service.erasure import scrub
+    from memlog.service.erasure.byte_search import Proof
+    from memlog.service.erasure.find_secrets import SecretPlace
+    from memlog.service.erasure.forget import Confirm, Forgetting, Forgotten
+    from memlog.service.erasure.scrub import Scrubbed
+    from memlog.service.facts.facade import Facts
+    from memlog.service.maintenance.findings import Finding
+    from memlog.service.memories.facade import Memories
     from memlog.service.watching.worker import WatchStep
 
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
@@ -144,7 +144,7 @@ class Store:
     @cached_property
     def memories(self) -> "Memories":
         """What was kept beyond conversations; see `Memories`."""
-        from memlog.service.memories.memories import Memories
+        from memlog.service.memories.facade import Memories
 
         return Memories(self._log.path, append=self.append, **_readings(self._reads))
 
@@ -163,7 +163,7 @@ class Store:
     @cached_property
     def facts(self) -> "Facts":
         """What is known by a topic's name; see `Facts`."""
-        from memlog.service.facts.facts import Facts
+        from memlog.service.facts.facade import Facts
 
         return Facts(append=self.append, redact=self._redact, **_readings(self._reads))
 
@@ -190,7 +190,7 @@ class Store:
 
     @cached_property
     def _forgetting(self) -> "Forgetting":
-        from memlog.service.erasing.forgetting import Forgetting, log_that_syncs
+        from memlog.service.erasure.forget import Forgetting, log_that_syncs
 
         return Forgetting(
             log_that_syncs(self.path, self._lock_timeout, redact=self._redact, on_stored=self._on_stored),
@@ -198,12 +198,12 @@ class Store:
         )
 
     def _core_by(self, reads: ReadModel | ReadPool) -> "Core":
-        from memlog.service.core.core import Core
+        from memlog.service.core.facade import Core
 
         return Core(self.append, view=self._read_model.projector.core_view, **_readings(reads))
 
     def _documents_by(self, reads: ReadModel | ReadPool, on_wait: Callable[[], None]) -> "Documents":
-        from memlog.service.documents.documents import Documents
+        from memlog.service.documents.facade import Documents
         from memlog.service.documents.readers import Readers
 
         return Documents(
@@ -295,7 +295,7 @@ class Store:
     def scrub(
         self,
         *,
-        confirm: "scrubbing.Confirm" = lambda _: True,
+        confirm: "scrub.Confirm" = lambda _: True,
         progress: Progress | None = None,
     ) -> "Scrubbed":
         """Overwrite in the log what was forgotten, and leave nothing that was made of it: a new read model is
@@ -310,11 +310,11 @@ class Store:
             Busy: another process held a segment, the seals or the read model for too long.
             LogError, DatabaseError: a file could not be written. What was forgotten may still stand there.
         """
-        from memlog.service.erasing import scrubbing
+        from memlog.service.erasure import scrub
 
         check_store(self.path)
         with self._read_model.mutex, wrapped("the read model"):
-            done = scrubbing.scrub_store(
+            done = scrub.scrub_store(
                 self._read_model, lock_timeout=self._lock_timeout, confirm=confirm, progress=progress
             )
         # The disk keeps the bytes of a removed generation while a connection to it is open.
@@ -327,7 +327,7 @@ class Store:
         Raises:
             BadInput: there is no text to look for. LogError: a file cannot be read.
         """
-        from memlog.service.erasing.proving import prove
+        from memlog.service.erasure.byte_search import prove
 
         check_store(self.path)
         # Who closes a file that SQLite has open in the same process drops SQLite's locks.
@@ -338,7 +338,7 @@ class Store:
     def secrets(self) -> "list[SecretPlace]":
         """Where the log holds what looks like a key, as far as its lines are no longer than an event; never
         the key itself. Reads the log alone."""
-        from memlog.service.erasing.secret_places import secrets_in
+        from memlog.service.erasure.find_secrets import secrets_in
 
         check_store(self.path)
         return secrets_in(self._log.path)
@@ -376,7 +376,7 @@ class Store:
             DatabaseError: the read model cannot be written.
         """
         return self._read_model.healed(
-            lambda: projecting.project(
+            lambda: project.project(
                 self._read_model, from_scratch=from_scratch, embed=embed, progress=progress
             )
         )
@@ -391,7 +391,7 @@ class Store:
             Busy, DatabaseError: as `project`.
         """
         return self._read_model.healed(
-            lambda: projecting.embed(self._read_model, batch=batch, progress=progress)
+            lambda: project.embed(self._read_model, batch=batch, progress=progress)
         )
 
     def watch(
@@ -419,13 +419,13 @@ class Store:
             LogError: the store cannot be made, or written; with `once`, also as `project`.
             DatabaseError: with `once`, as `project`.
         """
-        from memlog.service.watching import watching
+        from memlog.service.watching import threads
 
         if once:
             self._read_model.check_store()
-            watching.bring_up(self._read_model, self.documents, tell=tell, progress=progress)
+            threads.bring_up(self._read_model, self.documents, tell=tell, progress=progress)
             return
-        watching.watch(
+        threads.watch(
             self._read_model,
             self._documents_by,
             stop=stop or threading.Event(),
@@ -533,7 +533,7 @@ class Store:
             NotFound: the store has events, and none of this chat.
             DatabaseError: the read model cannot be read, nor made anew.
         """
-        from memlog.query.context.asking import Asking
+        from memlog.query.context.request import Asking
 
         asked = Asking(
             text,
@@ -650,7 +650,7 @@ class Store:
         Raises:
             LogError: the log cannot be read.
         """
-        from memlog.service.verifying import verify_store
+        from memlog.service.maintenance.verify import verify_store
 
         check_store(self.path)
         with self._read_model.mutex:
@@ -664,7 +664,7 @@ class Store:
         Raises:
             OSError: the store cannot be read.
         """
-        from memlog.service.doctor import examine
+        from memlog.service.maintenance.doctor import examine
 
         with self._read_model.mutex:
             return examine(self._read_model, fix=fix)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import memlog
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 
 MESSAGES = 100_000
 CHATS = 50

@@ -14,7 +14,7 @@ from hypothesis import settings
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import memlog
-from memlog.projector.embedding import OnnxEmbedder, load_embedder
+from memlog.projector.embedding.models import OnnxEmbedder, load_embedder
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 

@@ -17,14 +17,14 @@ from typing import Any
 
 import memlog
 from memlog.eventlog import timestamps
+from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.layout import seals_file
-from memlog.eventlog.log import Log
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
-from memlog.eventlog.seals.lines import encoded, link
+from memlog.eventlog.seals.format import encoded, link
 from memlog.eventlog.seals.sealing import reseal
 from memlog.eventlog.streams import SegmentName
-from memlog.eventlog.writers import Writer
+from memlog.eventlog.writer import Log
 
 CHAT = "conversations/telegram_7"
 DAYS = ("2026-02-24", "2026-02-25", "2026-02-26")

@@ -21,8 +21,8 @@ from make_damaged_stores import clock
 
 from memlog.eventlog import events
 from memlog.eventlog.events import Event
-from memlog.eventlog.log import Log
 from memlog.eventlog.streams import conversation_stream
+from memlog.eventlog.writer import Log
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "month"
 TOTAL = 2000

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import memlog
-from memlog.projector.embedding import bundled_model
-from memlog.projector.projector import Projector
+from memlog.projector.embedding.models import bundled_model
+from memlog.projector.lifecycle import Projector
 from memlog.projector.schema import schema
 
 ROOT = Path(__file__).parent.parent

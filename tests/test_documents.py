@@ -7,13 +7,13 @@ from typing import get_args
 
 import memlog
 from memlog.eventlog import timestamps
-from memlog.eventlog.damage import HINTS
+from memlog.eventlog.decode import decode
 from memlog.eventlog.errors import LineFault
 from memlog.eventlog.events import TYPES
-from memlog.eventlog.line import decode
+from memlog.eventlog.quarantine import HINTS
 from memlog.eventlog.seals import sealing
 from memlog.eventlog.seals.files import SealFiles
-from memlog.eventlog.seals.lines import Damage, link
+from memlog.eventlog.seals.format import Damage, link
 from memlog.eventlog.streams import SegmentName, conversation_stream
 from memlog.eventlog.upcast import Place
 

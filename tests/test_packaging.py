@@ -23,6 +23,14 @@ def test_every_folder_with_code_is_a_package_and_so_installs():
     assert setuptools["packages"]["find"] == {"where": [".pkg"], "namespaces": False}
 
 
+def test_no_module_repeats_the_name_of_its_package():
+    """`facts/facts.py`, `memories/memory.py`: its name should tell what it does."""
+    modules = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
+    assert [
+        path for path in modules if path.stem.removesuffix("s") == path.parent.name.removesuffix("s")
+    ] == []
+
+
 def test_every_folder_at_the_top_that_has_code_is_known():
     tops = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert tops == set(FOLDERS)
@@ -67,7 +75,7 @@ def test_no_module_below_the_command_line_imports_itself_by_way_of_others():
         }
         for module, path in modules.items()
     }
-    assert len(graph["memlog.eventlog.log"]) > 10
+    assert len(graph["memlog.eventlog.writer"]) > 10
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the modules
 
 

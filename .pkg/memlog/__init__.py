@@ -49,24 +49,24 @@ if TYPE_CHECKING:
         SummaryWritten,
     )
     from memlog.eventlog.acknowledgements import AppendWarning, IdHolder, Position
-    from memlog.projector.chunking import ChunkSizes
+    from memlog.projector.passages.chunking import ChunkSizes
     from memlog.projector.verify import NulRun, Verification
-    from memlog.query.context.context import Context, LeftOut
+    from memlog.query.context.compose import Context, LeftOut
     from memlog.query.context.entries import Entry
-    from memlog.query.core import CoreMemory
+    from memlog.query.core_memory import CoreMemory
     from memlog.query.daily_events import DailyEvent
     from memlog.query.document_tree import DocumentFile, DocumentFolder
     from memlog.query.documents import Document, DocumentText, Source
     from memlog.query.facts.answers import FactAnswer, Route
-    from memlog.query.facts.facts import Fact
+    from memlog.query.facts.current import Fact
     from memlog.query.filters import Filters
-    from memlog.query.gate.gate import Gate, should_retrieve
+    from memlog.query.gate.rules import Gate, should_retrieve
     from memlog.query.memories import Memory
     from memlog.query.provenance import QuarantinedLine, Stored
     from memlog.query.search.expansion import Around
     from memlog.query.search.hits import Evidence, Hit, LinePosition
     from memlog.query.search.ranking import Ranking
-    from memlog.query.search.search import SearchResult
+    from memlog.query.search.hybrid import SearchResult
     from memlog.query.sessions import Session, SessionContent
     from memlog.query.summaries import Summary
     from memlog.query.window import Window, WindowMessage
@@ -80,27 +80,27 @@ if TYPE_CHECKING:
         AsyncWorkspaces,
         open_async,
     )
-    from memlog.service.core.core import Core, CoreValue, Imported
+    from memlog.service.core.facade import Core, CoreValue, Imported
     from memlog.service.daily_events import DailyEvents
-    from memlog.service.findings import Finding
-    from memlog.service.documents.documents import Documents
+    from memlog.service.maintenance.findings import Finding
+    from memlog.service.documents.facade import Documents
     from memlog.service.documents.folder import Skipped
     from memlog.service.documents.sources import Added, FileWarning
     from memlog.service.documents.records import IndexingJob
     from memlog.service.documents.status import SourceStatus
     from memlog.service.documents.workspaces import Workspaces
-    from memlog.service.erasing.forgetting import DoomedLine, Forgotten
-    from memlog.service.erasing.proving import Proof, Standing
-    from memlog.service.erasing.scrubbing import Scrubbed
-    from memlog.service.erasing.secret_places import SecretPlace
-    from memlog.service.facts.facts import Facts, FactsExtracted, FactsSet
+    from memlog.service.erasure.forget import DoomedLine, Forgotten
+    from memlog.service.erasure.byte_search import Proof, Standing
+    from memlog.service.erasure.scrub import Scrubbed
+    from memlog.service.erasure.find_secrets import SecretPlace
+    from memlog.service.facts.facade import Facts, FactsExtracted, FactsSet
     from memlog.service.memories.fading import Decayed, Pruned
-    from memlog.service.memories.memories import Memories
-    from memlog.service.projecting import EmbedReport, ProjectReport
+    from memlog.service.memories.facade import Memories
+    from memlog.service.maintenance.project import EmbedReport, ProjectReport
     from memlog.service.projects import Project, ProjectRemoval, Projects
-    from memlog.service.saving import Saved
-    from memlog.service.stats import Stats
-    from memlog.service.status import Status
+    from memlog.service.memories.save import Saved
+    from memlog.service.maintenance.stats import Stats
+    from memlog.service.maintenance.status import Status
     from memlog.service.store import Store, open
     from memlog.service.watching.worker import WatchStep
 
@@ -118,18 +118,18 @@ _HOME = {
     "AsyncStore": "memlog.service.async_store",
     "AsyncWorkspaces": "memlog.service.async_store",
     "open_async": "memlog.service.async_store",
-    "Stats": "memlog.service.stats",
-    "Status": "memlog.service.status",
-    "ProjectReport": "memlog.service.projecting",
-    "EmbedReport": "memlog.service.projecting",
-    "ChunkSizes": "memlog.projector.chunking",
+    "Stats": "memlog.service.maintenance.stats",
+    "Status": "memlog.service.maintenance.status",
+    "ProjectReport": "memlog.service.maintenance.project",
+    "EmbedReport": "memlog.service.maintenance.project",
+    "ChunkSizes": "memlog.projector.passages.chunking",
     "NulRun": "memlog.projector.verify",
     "Verification": "memlog.projector.verify",
-    "Core": "memlog.service.core.core",
-    "Context": "memlog.query.context.context",
-    "LeftOut": "memlog.query.context.context",
+    "Core": "memlog.service.core.facade",
+    "Context": "memlog.query.context.compose",
+    "LeftOut": "memlog.query.context.compose",
     "Entry": "memlog.query.context.entries",
-    "CoreMemory": "memlog.query.core",
+    "CoreMemory": "memlog.query.core_memory",
     "DailyEvent": "memlog.query.daily_events",
     "DailyEvents": "memlog.service.daily_events",
     "Document": "memlog.query.documents",
@@ -141,42 +141,42 @@ _HOME = {
     "Source": "memlog.query.documents",
     "Added": "memlog.service.documents.sources",
     "FileWarning": "memlog.service.documents.sources",
-    "Finding": "memlog.service.findings",
-    "Documents": "memlog.service.documents.documents",
+    "Finding": "memlog.service.maintenance.findings",
+    "Documents": "memlog.service.documents.facade",
     "Skipped": "memlog.service.documents.folder",
     "Around": "memlog.query.search.expansion",
-    "Fact": "memlog.query.facts.facts",
+    "Fact": "memlog.query.facts.current",
     "FactAnswer": "memlog.query.facts.answers",
     "Route": "memlog.query.facts.answers",
-    "Facts": "memlog.service.facts.facts",
-    "FactsExtracted": "memlog.service.facts.facts",
-    "FactsSet": "memlog.service.facts.facts",
+    "Facts": "memlog.service.facts.facade",
+    "FactsExtracted": "memlog.service.facts.facade",
+    "FactsSet": "memlog.service.facts.facade",
     "Filters": "memlog.query.filters",
-    "Gate": "memlog.query.gate.gate",
-    "should_retrieve": "memlog.query.gate.gate",
+    "Gate": "memlog.query.gate.rules",
+    "should_retrieve": "memlog.query.gate.rules",
     "Ranking": "memlog.query.search.ranking",
-    "DoomedLine": "memlog.service.erasing.forgetting",
-    "Forgotten": "memlog.service.erasing.forgetting",
+    "DoomedLine": "memlog.service.erasure.forget",
+    "Forgotten": "memlog.service.erasure.forget",
     "Project": "memlog.service.projects",
     "ProjectRemoval": "memlog.service.projects",
     "Projects": "memlog.service.projects",
-    "Proof": "memlog.service.erasing.proving",
-    "Scrubbed": "memlog.service.erasing.scrubbing",
-    "SecretPlace": "memlog.service.erasing.secret_places",
-    "Standing": "memlog.service.erasing.proving",
+    "Proof": "memlog.service.erasure.byte_search",
+    "Scrubbed": "memlog.service.erasure.scrub",
+    "SecretPlace": "memlog.service.erasure.find_secrets",
+    "Standing": "memlog.service.erasure.byte_search",
     "Memory": "memlog.query.memories",
-    "Memories": "memlog.service.memories.memories",
-    "Saved": "memlog.service.saving",
+    "Memories": "memlog.service.memories.facade",
+    "Saved": "memlog.service.memories.save",
     "Decayed": "memlog.service.memories.fading",
     "Pruned": "memlog.service.memories.fading",
-    "CoreValue": "memlog.service.core.core",
-    "Imported": "memlog.service.core.core",
+    "CoreValue": "memlog.service.core.facade",
+    "Imported": "memlog.service.core.facade",
     "QuarantinedLine": "memlog.query.provenance",
     "Stored": "memlog.query.provenance",
     "open": "memlog.service.store",
     "Workspaces": "memlog.service.documents.workspaces",
     "Hit": "memlog.query.search.hits",
-    "SearchResult": "memlog.query.search.search",
+    "SearchResult": "memlog.query.search.hybrid",
     "Session": "memlog.query.sessions",
     "SessionContent": "memlog.query.sessions",
     "Summary": "memlog.query.summaries",

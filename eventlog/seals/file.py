@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog import disk, locks, timestamps
+from memlog.eventlog.file_io import identity, keeping_time, overwrite_all, write_lines
 from memlog.eventlog.folders import sync_folder
 from memlog.eventlog.layout import seals_files
+from memlog.eventlog.seals.format import FIRST, Seal, SealLine, Seals, blanked, encoded, link, seals_in
 from memlog.eventlog.seals.index import SealIndex, SealPlace
-from memlog.eventlog.seals.lines import FIRST, Seal, SealLine, Seals, blanked, encoded, link, seals_in
-from memlog.eventlog.seals.reading import all_of, bytes_of, opened, seen
-from memlog.eventlog.writing import identity, keeping_time, overwrite_all, write_lines
+from memlog.eventlog.seals.reader import all_of, bytes_of, opened, seen
 
 LOCK_TIMEOUT = 10.0
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from memlog.eventlog.layout import SEALS, seals_file, seals_files
 from memlog.eventlog.seals.file import SealFile
+from memlog.eventlog.seals.format import Held, Seal, blanked, holding
 from memlog.eventlog.seals.index import SealPlace
-from memlog.eventlog.seals.lines import Held, Seal, blanked, holding
 
 
 class SealFiles:

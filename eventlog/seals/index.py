@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from memlog.eventlog.seals.lines import Seal, has_its_crc, seal_of
+from memlog.eventlog.seals.format import Seal, has_its_crc, seal_of
 
 _LINE = rb'^(?:(\{"stream":"[^"\\\n]+","segment":"[^"\\\n]+"),"bytes":|[^\n])'
 """The beginning of a line that is not empty, with the names of its segment where they have no escapes.

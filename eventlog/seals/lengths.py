@@ -6,8 +6,8 @@ from pathlib import Path
 
 from memlog.eventlog import disk
 from memlog.eventlog.layout import seals_files
-from memlog.eventlog.seals.lines import lengths_in
-from memlog.eventlog.seals.reading import bytes_of, seen
+from memlog.eventlog.seals.format import lengths_in
+from memlog.eventlog.seals.reader import bytes_of, seen
 
 
 def sealed_bytes(log: Path) -> Mapping[tuple[str, str], int]:

@@ -6,14 +6,14 @@ from typing import Literal
 
 import msgspec
 
+from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.layout import seals_file, seals_files
 from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.held import has_grown, held_by, held_in, size_of
+from memlog.eventlog.seals.format import Held, Seal, are_of, holding
 from memlog.eventlog.seals.lengths import sealed_bytes
-from memlog.eventlog.seals.lines import Held, Seal, are_of, holding
+from memlog.eventlog.seals.measure import has_grown, held_by, held_in, size_of
 from memlog.eventlog.segment import opened
 from memlog.eventlog.streams import Segment, SegmentName, segments_in
-from memlog.eventlog.writers import Writer
 
 LOST = ": memlog verify names what is lost"
 LOSS_REMEDY = "put a copy of it back, or accept the loss: memlog seal --accept-loss"
@@ -214,7 +214,7 @@ def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) 
     """
     # Imported here: most logs have no erasure that came with a part of the files.
     from memlog.eventlog.erasures import erasures_in
-    from memlog.eventlog.reading import redacted_keys
+    from memlog.eventlog.reader import redacted_keys
 
     stream, filename = last[0].name
     # A seal of a file that is none, which a foreign program may have written, is of a plain one.

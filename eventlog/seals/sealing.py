@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.seals.file import LOCK_TIMEOUT
 from memlog.eventlog.seals.files import SealFiles
-from memlog.eventlog.seals.held import has_grown, made_durable, measured
-from memlog.eventlog.seals.lines import FIRST, Held, Seal
+from memlog.eventlog.seals.format import FIRST, Held, Seal
 from memlog.eventlog.seals.losses import unlike
-from memlog.eventlog.writers import Writer
+from memlog.eventlog.seals.measure import has_grown, made_durable, measured
 
 
 def seal(

@@ -33,8 +33,7 @@ from memlog.eventlog.events import (
     SummaryWritten,
 )
 from memlog.eventlog.layout import CONVERSATIONS
-from memlog.projector import budget, fulltext, passages, schema
-from memlog.projector.chunking import ChunkSizes
+from memlog.projector import limits, schema
 from memlog.projector.handlers import (
     conversations,
     core_memory,
@@ -43,7 +42,9 @@ from memlog.projector.handlers import (
     facts,
     memories,
 )
-from memlog.projector.handlers.placed import Placed
+from memlog.projector.handlers.accepted import Placed
+from memlog.projector.passages import fulltext, index
+from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection
 
@@ -91,8 +92,8 @@ def handle(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
 
 def _record_plain(db: Connection, events: Sequence[Placed]) -> None:
     """Note which events have texts that are indexed plainly, and why."""
-    long = (placed for placed in events if placed.line.length > budget.LONGEST_NAMES)
-    found = ((placed.stream, placed.id, budget.why_plain(placed.event)) for placed in long)
+    long = (placed for placed in events if placed.line.length > limits.LONGEST_NAMES)
+    found = ((placed.stream, placed.id, limits.why_plain(placed.event)) for placed in long)
     insert(db, "plain_texts", ("stream", "id", "reason"), [row for row in found if row[2]])
 
 
@@ -105,7 +106,7 @@ def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> N
     if kind == CONVERSATIONS:
         fulltext.remove_messages(db, stream)
     for shelf, where in _PASSAGES_OF.get(kind, ()):
-        passages.remove(db, shelf, where, (stream,))
+        index.remove(db, shelf, where, (stream,))
     for name, table in schema.tables().items():
         stays = name in keep or name in _CLEARED_BEFORE or _ONLY_STREAM_OF.get(name, stream) != stream
         if "stream" in table.columns and not stays:
@@ -115,14 +116,14 @@ def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> N
 _PASSAGES_OF = {
     # Each condition is that of an index.
     CONVERSATIONS: (
-        (passages.MEMORY, "stream = ? AND message_id IS NOT NULL"),
-        (passages.MEMORY, "stream = ? AND summary_id IS NOT NULL"),
+        (index.MEMORY, "stream = ? AND message_id IS NOT NULL"),
+        (index.MEMORY, "stream = ? AND summary_id IS NOT NULL"),
     ),
-    "memory": ((passages.MEMORY, "stream = ?"),),
-    "facts": ((passages.MEMORY, "stream = ?"),),
-    "documents": ((passages.MEMORY, "stream = ?"), (passages.DOCS, "stream = ?")),
+    "memory": ((index.MEMORY, "stream = ?"),),
+    "facts": ((index.MEMORY, "stream = ?"),),
+    "documents": ((index.MEMORY, "stream = ?"), (index.DOCS, "stream = ?")),
 }
-_CLEARED_BEFORE = {shelf.chunks for shelf in passages.SHELVES}
+_CLEARED_BEFORE = {shelf.chunks for shelf in index.SHELVES}
 """Tables of passages, which are removed with their full text and vectors."""
 
 _ONLY_STREAM_OF = {

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from memlog.eventlog.events import ExtractionCompleted, Message, SessionBreak, SummaryWritten
-from memlog.projector import fulltext, passages
-from memlog.projector.chunking import ChunkSizes
-from memlog.projector.handlers.placed import Placed, as_json
-from memlog.projector.passages import Whole
+from memlog.projector.handlers.accepted import Placed, as_json
+from memlog.projector.passages import fulltext, index
+from memlog.projector.passages.chunking import ChunkSizes
+from memlog.projector.passages.index import Whole
 from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection
 
@@ -29,7 +29,7 @@ def add_messages(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) ->
         wholes.append(whole)
     _insert_messages(db, rows)
     fulltext.add(db, fulltext.MESSAGES, entries)
-    passages.add(db, "message_id", wholes, sizes)
+    index.add(db, "message_id", wholes, sizes)
 
 
 def add_session_breaks(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
@@ -63,7 +63,7 @@ def add_summaries(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -
         + ("created_at", "day", "number", "writer", "offset"),
         rows,
     )
-    passages.add(db, "summary_id", wholes, sizes)
+    index.add(db, "summary_id", wholes, sizes)
 
 
 def add_extractions(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated
-from memlog.projector.chunking import ChunkSizes
-from memlog.projector.handlers.placed import Placed, as_json, buried, bury
+from memlog.projector.handlers.accepted import Placed, as_json, buried, bury
+from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.rows import upsert
 from memlog.projector.sqlite import Connection
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from memlog.eventlog.events import DailyEventRecorded, DailyEventsCompressed
-from memlog.projector import passages
-from memlog.projector.chunking import ChunkSizes
-from memlog.projector.handlers.placed import Placed, as_json
-from memlog.projector.passages import Whole
+from memlog.projector.handlers.accepted import Placed, as_json
+from memlog.projector.passages import index
+from memlog.projector.passages.chunking import ChunkSizes
+from memlog.projector.passages.index import Whole
 from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection
 
@@ -25,7 +25,7 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
         ("stream", "id", "event_date", "channel", "sender_id", "summary", "raw_tokens", "created_at"),
         rows,
     )
-    passages.add(db, "daily_event_id", wholes, sizes)
+    index.add(db, "daily_event_id", wholes, sizes)
     insert(
         db,
         "daily_compressions",

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, SourceRegistered, SourceRemoved
-from memlog.projector import passages
-from memlog.projector.chunking import ChunkSizes
-from memlog.projector.handlers.placed import Placed, as_json, buried, bury
-from memlog.projector.passages import Whole
+from memlog.projector.handlers.accepted import Placed, as_json, buried, bury
+from memlog.projector.passages import index
+from memlog.projector.passages.chunking import ChunkSizes
+from memlog.projector.passages.index import Whole
 from memlog.projector.rows import Row, upsert
 from memlog.projector.sqlite import Connection
 
@@ -121,8 +121,8 @@ def _remove_documents(db: Connection, placed: Placed, where: str, value: str) ->
 
 
 def _remove_passages(db: Connection, where: str, value: str) -> None:
-    for shelf in passages.SHELVES:
-        passages.remove(db, shelf, where, (value,))
+    for shelf in index.SHELVES:
+        index.remove(db, shelf, where, (value,))
 
 
 def _add_passages(db: Connection, row: Row, sizes: ChunkSizes) -> None:
@@ -139,6 +139,6 @@ def _add_passages(db: Connection, row: Row, sizes: ChunkSizes) -> None:
         content=row["content"],
     )
     if is_memory:
-        passages.add(db, "document_id", [whole], sizes)
+        index.add(db, "document_id", [whole], sizes)
     else:
-        passages.add_document(db, whole, row["file"], row["version"], row["filetype"], sizes)
+        index.add_document(db, whole, row["file"], row["version"], row["filetype"], sizes)

@@ -5,11 +5,11 @@ from itertools import product
 from typing import cast
 
 from memlog.eventlog.events import FactRemoved, FactStored
-from memlog.projector import passages
-from memlog.projector.budget import entries, is_structured
-from memlog.projector.chunking import ChunkSizes
-from memlog.projector.handlers.placed import Placed, as_json, buried, bury
-from memlog.projector.passages import Whole
+from memlog.projector.handlers.accepted import Placed, as_json, buried, bury
+from memlog.projector.limits import entries, is_structured
+from memlog.projector.passages import index
+from memlog.projector.passages.chunking import ChunkSizes
+from memlog.projector.passages.index import Whole
 from memlog.projector.rows import Row, insert, upsert
 from memlog.projector.sqlite import Connection
 
@@ -61,12 +61,12 @@ def _put(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None
     if standing is not None:
         if standing[0] > row["precedence"]:
             return
-        passages.remove(db, passages.MEMORY, "fact_id = ?", (standing[1],))
+        index.remove(db, index.MEMORY, "fact_id = ?", (standing[1],))
     upsert(db, "facts", _KEY, row)
     fact_id, content = db.execute(f"SELECT fact_id, content {of_key}", row).fetchone()
     ts, chat = row["updated_at"], row["chat_id"]
     whole = Whole(row["stream"], fact_id, "fact", chat, None, ts, ts, content, is_plain)
-    passages.add(db, "fact_id", [whole], sizes)
+    index.add(db, "fact_id", [whole], sizes)
 
 
 def _clear(db: Connection, placed: Placed, said: FactRemoved) -> None:
@@ -78,5 +78,5 @@ def _clear(db: Connection, placed: Placed, said: FactRemoved) -> None:
         " AND rank = coalesce(?, rank) AND precedence < ?"
     )
     values = (chat, said.topic_key, said.kind, said.rank, placed.precedence)
-    passages.remove(db, passages.MEMORY, f"fact_id IN (SELECT fact_id {older})", values)
+    index.remove(db, index.MEMORY, f"fact_id IN (SELECT fact_id {older})", values)
     db.execute(f"DELETE {older}", values)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memlog.eventlog.categories import rate_of, rates_by_category, read_as
+from memlog.eventlog.content_ids import derived_memory_id
 from memlog.eventlog.events import (
     MemoryAccessed,
     MemoryArchived,
@@ -21,14 +22,13 @@ from memlog.eventlog.events import (
     MemoryUpdated,
     SalienceDecayed,
 )
-from memlog.eventlog.identity import derived_memory_id
-from memlog.projector import passages
-from memlog.projector.analysis import memory_label
-from memlog.projector.chunking import ChunkSizes
-from memlog.projector.handlers.placed import Placed, as_json, buried, bury
-from memlog.projector.passages import Whole
+from memlog.projector.handlers.accepted import Placed, as_json, buried, bury
+from memlog.projector.passages import index
+from memlog.projector.passages.chunking import ChunkSizes
+from memlog.projector.passages.index import Whole
 from memlog.projector.rows import Row, insert, upsert
 from memlog.projector.sqlite import Connection
+from memlog.projector.text.analyzer import memory_label
 
 STREAM = "memory"
 _TITLE_LENGTH = 80
@@ -146,11 +146,11 @@ def _refresh(db: Connection, memory_id: str, decays: _Decays, sizes: ChunkSizes)
         if _cut_from(db, memory_id) == before:
             return
     if before is not None:
-        passages.remove(db, passages.MEMORY, "memory_id = ?", (memory_id,))
+        index.remove(db, index.MEMORY, "memory_id = ?", (memory_id,))
     if row is None:
         db.execute("DELETE FROM memories WHERE memory_id = ?", (memory_id,))
     elif row["archived_at"] is None:
-        passages.add(db, "memory_id", [_whole(row)], sizes)
+        index.add(db, "memory_id", [_whole(row)], sizes)
 
 
 def _cut_from(db: Connection, memory_id: str) -> tuple[Any, ...] | None:

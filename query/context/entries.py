@@ -11,8 +11,8 @@ import msgspec
 from memlog.eventlog.chat import Chat
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
-from memlog.query import core, memories
-from memlog.query.facts.facts import Topic
+from memlog.query import core_memory, memories
+from memlog.query.facts.current import Topic
 from memlog.query.search.hits import Hit, LinePosition
 from memlog.query.summaries import Summary
 from memlog.query.window import WindowMessage
@@ -70,7 +70,7 @@ def core_entries(db: Connection) -> list[Entry]:
             content=value.value,
             position=value.position,
         )
-        for value in core.core_values(db)
+        for value in core_memory.core_values(db)
     ]
 
 

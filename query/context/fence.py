@@ -9,7 +9,7 @@ before the two lines.
 
 import re
 
-from memlog.query.context.unseen import json_escape, python_escape, shown
+from memlog.query.context.invisible import json_escape, python_escape, shown
 
 FIRST_LINE = "Relevant memories from this session:"
 LAST_LINE = "Use these memories to provide contextually aware responses."

@@ -7,10 +7,10 @@ superseded.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from memlog.eventlog.reading import is_about
+from memlog.eventlog.reader import is_about
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
-from memlog.query.facts.facts import topics
+from memlog.query.facts.current import topics
 from memlog.query.summaries import Summary
 from memlog.query.window import ORDER
 

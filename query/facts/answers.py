@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from memlog.projector.sqlite import Connection
-from memlog.query.facts.facts import Fact, Topic, all_topics, topics
+from memlog.query.facts.current import Fact, Topic, all_topics, topics
 
 NOT_STORED = "I don't have that stored yet"
 """The answer where nothing that was asked for is stored."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from memlog.projector.text.language_files import phrases
-from memlog.query.facts.topics import fact_words
+from memlog.query.facts.topic_keys import fact_words
 
 _DIGITS = re.compile(r"(\d{1,7})(\D\S*)")
 _SIGNED = re.compile(r"(?:#|№)(\d{1,7})")

@@ -11,10 +11,10 @@ from functools import cache
 
 import msgspec
 
-from memlog.projector.languages import ENGLISH
 from memlog.projector.text import language_files
+from memlog.projector.text.stemming import ENGLISH
 from memlog.query.facts.ordinals import number_of, ordinal_at
-from memlog.query.facts.topics import fact_words, favorite_part, is_plural, without_owner
+from memlog.query.facts.topic_keys import fact_words, favorite_part, is_plural, without_owner
 
 LONGEST = 1000
 """Characters of a question that is looked at."""

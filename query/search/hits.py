@@ -9,7 +9,7 @@ from memlog.projector.sqlite import Connection
 from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
 from memlog.query.search.candidates import Candidate, Owner
 from memlog.query.search.expansion import Around
-from memlog.query.search.question import Question
+from memlog.query.search.fts_query import Question
 from memlog.query.search.snippet import snippet
 
 

@@ -6,12 +6,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from memlog.eventlog import timestamps
-from memlog.projector.languages import english_stem
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
+from memlog.projector.text.spelling import other_spelling
+from memlog.projector.text.stemming import english_stem
 from memlog.query.relevance import age_in_days, relevance
 from memlog.query.search.candidates import Candidate, Ref
-from memlog.query.spelling import other_spelling
 
 _LONG = 240
 _LENGTH_WEIGHT = 0.2

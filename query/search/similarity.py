@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from memlog.projector.passages import Shelf
+from memlog.projector.passages.index import Shelf
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 

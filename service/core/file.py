@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from memlog.eventlog.damage import MAX_LINE
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.quarantine import MAX_LINE
 from memlog.eventlog.streams import shown
-from memlog.query.core import CoreMemory
+from memlog.query.core_memory import CoreMemory
 from memlog.service.core.markdown import parse
 
 _SHAPE_HINT = 'the shape is {"user":{"key":"value"},"agent":{}}'

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import msgspec
 
 from memlog.eventlog.text import nfkc
-from memlog.query.core import CoreMemory
+from memlog.query.core_memory import CoreMemory
 
 USER_KEYS = ("name", "location", "occupation", "preferences", "current_projects")
 AGENT_KEYS = ("personality_notes", "learned_rules")

@@ -16,7 +16,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import SourceKind
 from memlog.eventlog.streams import shown
 from memlog.query.documents import Registered
-from memlog.service.documents.ignoring import Ignoring
+from memlog.service.documents.gitignore import Ignoring
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.root import Root
 from memlog.service.documents.text_files import Reason, Unfit, filetype

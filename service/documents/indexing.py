@@ -9,10 +9,10 @@ from typing import Any
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import Event
-from memlog.eventlog.log import Position
 from memlog.eventlog.streams import shown
+from memlog.eventlog.writer import Position
 from memlog.projector.catchup import Progress
-from memlog.service.core.core import Imported
+from memlog.service.core.facade import Imported
 from memlog.service.documents import text_files
 from memlog.service.documents.folder import Skipped, Walk, walk
 from memlog.service.documents.readers import Readers

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from memlog.service.documents.messages import (
+from memlog.service.documents.reader_protocol import (
     LENGTH_BYTES,
     MAX_TEXT_BYTES,
     Extract,

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from memlog.service.documents.extracts import Damaged, NoReader
-from memlog.service.documents.messages import (
+from memlog.service.documents.reader_protocol import (
     Ended,
     Extract,
     Failed,
@@ -25,7 +25,7 @@ from memlog.service.documents.messages import (
 )
 
 if TYPE_CHECKING:
-    from memlog.service.documents.child import Child
+    from memlog.service.documents.reader_client import Child
 
 MEMORY = 1024 * 1024 * 1024
 """Measured: 10 MiB of HTML take 490 MB."""
@@ -165,7 +165,7 @@ class Readers:
     def _living_child(self) -> "Child":
         if self._child is None or not self._child.is_alive():
             # Imported here: most folders need none, and `subprocess` takes time to import.
-            from memlog.service.documents.child import Child
+            from memlog.service.documents.reader_client import Child
 
             self._end_child()
             self._child = Child(MEMORY)

@@ -17,7 +17,7 @@ from memlog.eventlog import disk, locks, timestamps
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import SOURCE_RECORDS
-from memlog.projector import files
+from memlog.projector import atomic_file
 from memlog.service.documents.text_files import Look, Reason
 
 _KILLED = "the process that read it was killed"
@@ -117,7 +117,7 @@ class SourceRecords:
 
     def _read(self, suffix: str, kind: type[Record]) -> Record | None:
         try:
-            data = files.read(self._path(suffix))
+            data = atomic_file.read(self._path(suffix))
             return None if data is None else msgspec.msgpack.decode(data, type=kind)
         except (OSError, msgspec.DecodeError):
             # Another version of memlog wrote it, or it is damaged: it is worth no error.
@@ -126,7 +126,7 @@ class SourceRecords:
     def _keep(self, suffix: str, record: object) -> None:
         # One that cannot be written, on a full disk or in a cache that was just removed, costs time alone.
         with suppress(OSError):
-            files.replace(self._path(suffix), msgspec.msgpack.encode(record))
+            atomic_file.replace(self._path(suffix), msgspec.msgpack.encode(record))
 
 
 def new_job(source_id: str) -> IndexingJob:

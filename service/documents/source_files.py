@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from memlog.eventlog.damage import MAX_LINE
 from memlog.eventlog.events import DocumentIndexed, DocumentRemoved
+from memlog.eventlog.quarantine import MAX_LINE
 from memlog.eventlog.secrets import masked
 from memlog.service.documents import text_files
 from memlog.service.documents.folder import Skipped, Walk

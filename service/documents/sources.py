@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from memlog.eventlog.events import SourceRegistered
-from memlog.service.core.core import Imported
+from memlog.service.core.facade import Imported
 from memlog.service.documents.folder import Patterns, Skipped
 
 USER_FILE = "USER.md"

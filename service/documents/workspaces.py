@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Literal
 
-from memlog.eventlog.log import Position
+from memlog.eventlog.writer import Position
 from memlog.projector.catchup import Progress
 from memlog.query.documents import Source
-from memlog.service.documents.documents import Documents
+from memlog.service.documents.facade import Documents
 from memlog.service.documents.sources import USER_FILE, Added
 
 FILES = ("MEMORY.md", "memory/*.md", USER_FILE)

@@ -14,7 +14,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput
 from memlog.projector.text.language_files import ListWords, phrases
 from memlog.query.facts.ordinals import number_of, ordinal_words
-from memlog.query.facts.topics import built_in, fact_words, key_of, without_owner
+from memlog.query.facts.topic_keys import built_in, fact_words, key_of, without_owner
 
 LONGEST = 100_000
 """Characters of a text that is looked at."""

@@ -14,18 +14,18 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.categories import read_as
-from memlog.eventlog.draft import draft
+from memlog.eventlog.content_ids import derived_memory_id, folded
+from memlog.eventlog.encode import draft
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event, MemoryAccessed, MemorySaved, MemoryUpdated
-from memlog.eventlog.identity import derived_memory_id, folded
 from memlog.eventlog.secrets import masked
 from memlog.projector.sqlite import Connection
 from memlog.query import provenance
-from memlog.query.likely_memories import Standing, likely_memories, standing
+from memlog.query.duplicate_candidates import Standing, likely_memories, standing
 from memlog.query.provenance import Stored
-from memlog.service.memories.likeness import LONGEST, Text, says_all, similarity
+from memlog.service.memories.near_duplicates import LONGEST, Text, says_all, similarity
+from memlog.service.memories.save import ALREADY_KNOWN, SAVED, Append, Saved, checked, merged_into, save
 from memlog.service.read_model import Deciding
-from memlog.service.saving import ALREADY_KNOWN, SAVED, Append, Saved, checked, merged_into, save
 
 _CANDIDATES = 20
 """Memories that the full text finds."""

@@ -10,11 +10,11 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.categories import CATEGORIES, known_category, rates_by_category
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryArchived, SalienceDecayed
-from memlog.eventlog.log import Position
+from memlog.eventlog.writer import Position
 from memlog.query.decays import Decay, decay_of, memories_changed
 from memlog.query.memories import Memory, faded
+from memlog.service.memories.save import Append
 from memlog.service.read_model import Reading
-from memlog.service.saving import Append
 
 ARCHIVE_THRESHOLD = 0.001
 """The relevance up to which a memory is pruned."""

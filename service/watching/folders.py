@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
-from memlog.eventlog.following import SWEEP_SECONDS
-from memlog.eventlog.hints import ChangeHints
+from memlog.eventlog.folder_events import ChangeHints
+from memlog.eventlog.tail import SWEEP_SECONDS
 from memlog.query import documents as standing
 from memlog.query.documents import Registered
-from memlog.service.documents.documents import Documents
+from memlog.service.documents.facade import Documents
 from memlog.service.documents.folder import Patterns, walk
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.registrations import told_of_another_copy

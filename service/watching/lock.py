@@ -5,11 +5,11 @@ It stands beside what is disposable, and is never unlinked: the kernel frees it,
 
 from pathlib import Path
 
-from memlog.eventlog import disk, locks, privacy
+from memlog.eventlog import disk, locks, permissions
 from memlog.eventlog.errors import Busy
+from memlog.eventlog.file_io import identity
 from memlog.eventlog.layout import WATCH_LOCK
 from memlog.eventlog.streams import shown
-from memlog.eventlog.writing import identity
 
 
 class WatchLock:
@@ -38,7 +38,7 @@ class WatchLock:
             Busy: see the class. OSError: the file cannot be made.
         """
         self.release()
-        fd = privacy.open_file(self._path, disk.WRITE | disk.CREATE)
+        fd = permissions.open_file(self._path, disk.WRITE | disk.CREATE)
         try:
             locks.acquire(fd, "the store", 0)
         except Busy as busy:

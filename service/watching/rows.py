@@ -4,8 +4,8 @@ import threading
 import time
 from pathlib import Path
 
-from memlog.eventlog.following import looks, state_of
 from memlog.eventlog.layout import LOG
+from memlog.eventlog.tail import looks, state_of
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.worker import Shared, WatchStep, Worker
 

@@ -5,9 +5,9 @@ import sys
 import threading
 import time
 
-from memlog.eventlog.following import SWEEP_SECONDS
-from memlog.projector import passages, vectors
-from memlog.projector.embedding import Embedder
+from memlog.eventlog.tail import SWEEP_SECONDS
+from memlog.projector.embedding.models import Embedder
+from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import Connection
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.worker import Shared, WatchStep, Worker
@@ -70,7 +70,7 @@ class Vectors(Worker):
         """Without loading the model, which takes 260 MB."""
         known = self._read_model.model.known()
         is_other = known is not None and vectors.model_of(db) != known.id
-        return is_other or passages.count_pending(db) > 0
+        return is_other or index.count_pending(db) > 0
 
 
 def _be_nice() -> None:

@@ -13,7 +13,7 @@ import msgspec
 
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.streams import shown
-from memlog.projector import passages
+from memlog.projector.passages import index
 from memlog.projector.sqlite import wrapped
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.lock import WatchLock
@@ -144,7 +144,7 @@ class Worker(ABC):
 
     def _tell(self, done: WatchStep, started: float) -> None:
         """Say what was done since the `time.perf_counter()` of `started`."""
-        done.pending = passages.count_pending(self._read_model.projector.live())
+        done.pending = index.count_pending(self._read_model.projector.live())
         done.ms = round((time.perf_counter() - started) * 1000, 3)
         self._shared.outbox.put(done)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 from command_tree import COMMANDS, Path, does_something
 
-from memlog.cli.types import CHAT, DAY, JSON_OBJECT, PROJECT, TEXT, TIME
+from memlog.cli.param_types import CHAT, DAY, JSON_OBJECT, PROJECT, TEXT, TIME
 
 
 class Malformed(NamedTuple):

@@ -14,9 +14,9 @@ from refusals import not_stored
 
 from memlog import open as opened
 from memlog.eventlog import timestamps
+from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.events import TYPES
 from memlog.eventlog.streams import SegmentName
-from memlog.eventlog.writers import Writer
 
 Run = Callable[..., Any]
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from memlog.cli.main import memlog_command
-from memlog.eventlog.log import Log
 from memlog.eventlog.streams import SegmentName, segments_of
+from memlog.eventlog.writer import Log
 
 TESTS = Path(__file__).parent.parent
 sys.path.insert(0, str(TESTS))

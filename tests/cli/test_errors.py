@@ -15,11 +15,11 @@ import pytest
 from click.testing import CliRunner
 
 from memlog.cli import main as main_module
-from memlog.cli.failures import exit_code_of, failure_of
+from memlog.cli.error_handler import exit_code_of, failure_of
 from memlog.cli.main import memlog_command
 from memlog.eventlog import timestamps
+from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.streams import SegmentName
-from memlog.eventlog.writers import Writer
 
 Run = Callable[..., Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from command_tree import COMMANDS, called
 
-from memlog.cli.formats import Answer, Table, asks_for_json, print_answer
+from memlog.cli.answer import Answer, Table, asks_for_json, print_answer
 from memlog.cli.main import memlog_command
 
 Run = Callable[..., Any]

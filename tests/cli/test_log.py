@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from command_tree import MEMLOG
 
-from memlog.eventlog.log import Log
 from memlog.eventlog.streams import segments_of
+from memlog.eventlog.writer import Log
 
 Run = Callable[..., Any]
 

@@ -15,7 +15,7 @@ from command_tree import COMMANDS, called
 from malformed import FAULTS, NO_NUMBERS, Malformed, malformed
 
 from memlog.cli import main as main_module
-from memlog.cli.formats import asks_for_json
+from memlog.cli.answer import asks_for_json
 from memlog.cli.main import memlog_command
 
 Run = Callable[..., Any]

@@ -10,9 +10,9 @@ import pytest
 
 from memlog import Store
 from memlog.eventlog.layout import WATERMARKS
-from memlog.eventlog.log import Log
 from memlog.eventlog.streams import segments_of
 from memlog.eventlog.watermarks import open_losses
+from memlog.eventlog.writer import Log
 
 Run = Callable[..., object]
 CHATS = ("x:1", "x:2", "x:3")

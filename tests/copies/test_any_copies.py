@@ -32,12 +32,12 @@ from row_checks import check_rows
 
 import memlog
 from memlog.eventlog.acknowledgements import Position
-from memlog.eventlog.checking import check_log
-from memlog.eventlog.draft import draft
-from memlog.eventlog.log import Log
+from memlog.eventlog.encode import draft
 from memlog.eventlog.seals.lengths import sealed_bytes
+from memlog.eventlog.verify import check_log
+from memlog.eventlog.writer import Log
 from memlog.projector.digest import digest
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import verify
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from two_copies import texts
 
 import memlog
 from memlog.eventlog.layout import WATERMARKS
-from memlog.eventlog.log import Log
+from memlog.eventlog.writer import Log
 
 STREAM = "conversations/x_1"
 TEXTS = {"p1": "my number is 5551234", "p2": "my street is Elm Street", "p3": "call me tomorrow"}

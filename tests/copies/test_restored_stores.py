@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from two_copies import Copies, append_some, check_merged, texts, verified
 
-from memlog.eventlog import writers
-from memlog.eventlog.log import Log
+from memlog.eventlog import copy_identity
+from memlog.eventlog.writer import Log
 
 Run = Callable[..., None]
 
@@ -62,7 +62,7 @@ def test_what_is_appended_after_a_restore_that_nothing_had_read_is_in_another_fi
 def test_a_backup_of_the_whole_store_that_is_copied_over_it_is_seen_an_hour_after_its_writer_was_minted(
     store: Path, rsync: Run, option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writers, "_SETTLING_NS", 10_000_000)
+    monkeypatch.setattr(copy_identity, "_SETTLING_NS", 10_000_000)
     time.sleep(0.05)
     subprocess.run(["cp", option, f"{store.parent}/old/.", store], check=True)
     append_some(store, "after")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import memlog
 from memlog import Verification
-from memlog.eventlog.log import Log
+from memlog.eventlog.writer import Log
 
 SAID = 3
 

@@ -9,9 +9,9 @@ import pytest
 from log_damage import CHAT, SEGMENT, Written, events_of, flips, is_found, place_in, projected, written
 
 import memlog
-from memlog.eventlog.damage import BadLine
-from memlog.eventlog.log import Log
+from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.seals.losses import unlike
+from memlog.eventlog.writer import Log
 
 SEED = 20260224
 

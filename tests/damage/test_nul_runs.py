@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.eventlog.log import Log
 from memlog.eventlog.segment import Line, opened, read_lines
+from memlog.eventlog.writer import Log
 
 NULS = b"\0" * 300
 FOREIGN = b'{"role":"user","content":"green tea"}'

@@ -30,8 +30,8 @@ from locomo import (
 
 import memlog
 from memlog import Ranking
-from memlog.projector.embedding import load_embedder
-from memlog.query.search.search import Mode
+from memlog.projector.embedding.models import load_embedder
+from memlog.query.search.hybrid import Mode
 
 MODES: tuple[Mode, ...] = ("hybrid", "text", "vector")
 

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from memlog.eventlog import disk, timestamps
-from memlog.eventlog.damage import BadLine
+from memlog.eventlog.copy_identity import Writer
+from memlog.eventlog.decode import decode, is_blank
 from memlog.eventlog.events import MemorySaved
 from memlog.eventlog.layout import seals_file
-from memlog.eventlog.line import decode, is_blank
-from memlog.eventlog.log import Log, Position
+from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.segment import opened, read_lines
 from memlog.eventlog.streams import SegmentName, current_segments, segment_names
 from memlog.eventlog.upcast import Place
-from memlog.eventlog.writers import Writer
+from memlog.eventlog.writer import Log, Position
 
 
 class LogOnDisk:

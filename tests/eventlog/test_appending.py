@@ -17,13 +17,13 @@ import msgspec
 import pytest
 
 from memlog.eventlog import disk, locks, timestamps
-from memlog.eventlog import log as log_module
+from memlog.eventlog import writer as log_module
 from memlog.eventlog.acknowledgements import IdHolder, KnownId
-from memlog.eventlog.draft import draft
+from memlog.eventlog.encode import draft
 from memlog.eventlog.errors import BadInput, Busy, LogError
 from memlog.eventlog.events import CoreMemoryUpdated, MemorySaved, Message
-from memlog.eventlog.log import Log, Position
 from memlog.eventlog.streams import segments_of
+from memlog.eventlog.writer import Log, Position
 
 Hold = Callable[[Path], "subprocess.Popen[bytes]"]
 

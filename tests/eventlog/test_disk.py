@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from memlog.eventlog import disk, privacy
+from memlog.eventlog import disk, permissions
 
 ROOT = Path(__file__).parent.parent.parent
 BEHIND_THE_DISK = sorted(
     {*ROOT.glob("eventlog/**/*.py")} - {ROOT / "eventlog/disk.py"}
-    | {ROOT / "projector" / name for name in ("cache.py", "core_view.py", "files.py", "generations.py")}
+    | {
+        ROOT / "projector" / name
+        for name in ("atomic_file.py", "core_memory_file.py", "embedding/cache.py", "generations.py")
+    }
 )
 HARMLESS = {"os.stat_result", "os.urandom", "os.strerror", "os.DirEntry"}
 TOUCHING = {
@@ -43,7 +46,7 @@ def touched(tree: ast.AST) -> Iterator[str]:
 @pytest.mark.parametrize("path", BEHIND_THE_DISK, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_files_are_touched_through_the_disk_alone(path: Path) -> None:
     # /proc, which tells who holds a lock, is no disk, nor is the host's name.
-    allowed = {"locks.py": ["read_text"], "writers.py": ["os.uname"]}.get(path.name, [])
+    allowed = {"locks.py": ["read_text"], "copy_identity.py": ["os.uname"]}.get(path.name, [])
     assert list(touched(ast.parse(path.read_text()))) == allowed
 
 
@@ -75,8 +78,8 @@ def test_what_is_made_is_for_its_owner_alone_from_the_first_byte(tmp_path: Path)
 def test_what_is_made_can_be_used_by_its_owner_whatever_the_umask_takes(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        privacy.make_folder(tmp_path / "folder")
-        disk.close(privacy.open_file(tmp_path / "folder" / "file", disk.APPEND | disk.NEW))
+        permissions.make_folder(tmp_path / "folder")
+        disk.close(permissions.open_file(tmp_path / "folder" / "file", disk.APPEND | disk.NEW))
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o700

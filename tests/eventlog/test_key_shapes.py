@@ -9,7 +9,7 @@ import pytest
 from canaries import Canary, Chance, canaries
 from key_wrappings import WRAPPINGS
 
-from memlog.eventlog.draft import draft
+from memlog.eventlog.encode import draft
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.key_shapes import KINDS
 from memlog.eventlog.secrets import kinds_in, kinds_in_line, masked, masked_event, texts_in

@@ -8,8 +8,8 @@ import pytest
 
 import memlog
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.log import Log
 from memlog.eventlog.log_format import LINE
+from memlog.eventlog.writer import Log
 
 TEA = {"type": "message", "channel": "x", "chat_id": "1", "role": "user", "content": "tea"}
 

@@ -9,12 +9,12 @@ import pytest
 
 from memlog.eventlog import disk, timestamps
 from memlog.eventlog.clock import Clock
-from memlog.eventlog.draft import draft
+from memlog.eventlog.encode import draft
 from memlog.eventlog.events import CoreMemoryUpdated, Message, Redacted
-from memlog.eventlog.log import Log
 from memlog.eventlog.precedence import next_precedence, precedence
-from memlog.eventlog.reading import accepted, todays_members
+from memlog.eventlog.reader import accepted, todays_members
 from memlog.eventlog.streams import SegmentName, segment_names, segments_of
+from memlog.eventlog.writer import Log
 
 TEN = "2026-02-24T10:00:00.000Z"
 PLAIN = SegmentName("2026-02-24")

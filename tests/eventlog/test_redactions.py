@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from memlog.eventlog.draft import draft, redactions_of
+from memlog.eventlog.encode import draft, redactions_of
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MAX_TARGETS, Redacted
 from memlog.eventlog.streams import SegmentName

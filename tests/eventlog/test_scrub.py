@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from memlog.eventlog import disk, scrub
+from memlog.eventlog.decode import ERASING
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.events import Message, Redacted
-from memlog.eventlog.line import ERASING
-from memlog.eventlog.log import Log
-from memlog.eventlog.reading import in_log_order, redacted_keys, segments_about
+from memlog.eventlog.reader import in_log_order, redacted_keys, segments_about
 from memlog.eventlog.scrub import Erased
 from memlog.eventlog.seals import sealing
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
-from memlog.eventlog.seals.held import measured
+from memlog.eventlog.seals.measure import measured
+from memlog.eventlog.writer import Log
 
 STREAM = "conversations/x_1"
 OLD = "2026-02-24.jsonl"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlog.eventlog.damage import MAX_LINE
+from memlog.eventlog.quarantine import MAX_LINE
 from memlog.eventlog.segment import UNREAD, Fingerprint, Line, fingerprint, line_at, opened, read_lines
 
 MIB = 1024 * 1024

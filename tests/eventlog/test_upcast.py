@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog.damage import BadLine
+from memlog.eventlog.decode import decode
 from memlog.eventlog.events import Event, Message, SessionBreak
-from memlog.eventlog.line import decode
+from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place, upcast
 

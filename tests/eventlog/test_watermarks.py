@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from memlog.eventlog import disk, scrub
+from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.events import MemorySaved, Redacted
 from memlog.eventlog.layout import WATERMARKS
-from memlog.eventlog.log import Log
-from memlog.eventlog.reading import redacted_keys, segments_about
+from memlog.eventlog.reader import redacted_keys, segments_about
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.losses import losses
 from memlog.eventlog.segment import Fingerprint, fingerprint, opened
 from memlog.eventlog.streams import Segment, segments_of
 from memlog.eventlog.watermark_file import WatermarkFile
 from memlog.eventlog.watermarks import OpenLoss, Read, erasing, open_losses, remember
-from memlog.eventlog.writers import Writer
+from memlog.eventlog.writer import Log
 
 
 class Projected:

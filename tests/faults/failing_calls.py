@@ -24,10 +24,10 @@ from simulation import in_memory
 
 import memlog
 import memlog.cli.append
-from memlog.cli.failures import EXIT_CODES
+from memlog.cli.error_handler import EXIT_CODES
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import Message
-from memlog.eventlog.log import Log
+from memlog.eventlog.writer import Log
 
 NO_PATIENCE = {"MEMLOG_LOCK_TIMEOUT": "0.01"}
 _FAULT_OF_MEMLOG = 70

@@ -7,7 +7,7 @@ from typing import Any
 
 from memlog.cli.main import main
 from memlog.eventlog import disk
-from memlog.projector import checkpoints, files
+from memlog.projector import atomic_file, checkpoints
 
 Fault = Callable[[], None]
 
@@ -34,15 +34,15 @@ def rename_before_sync() -> None:
         disk.rename(fresh, path)
         disk.sync(fd)
         disk.close(fd)
-        files.sync(path.parent)
+        atomic_file.sync(path.parent)
 
-    files.replace = replace
+    atomic_file.replace = replace
 
 
 def unsynced_generation() -> None:
     """A generation becomes the live one before its bytes are synced."""
-    sync = files.sync
-    files.sync = lambda path: None if path.suffix == ".db" else sync(path)
+    sync = atomic_file.sync
+    atomic_file.sync = lambda path: None if path.suffix == ".db" else sync(path)
 
 
 FAULTS = {

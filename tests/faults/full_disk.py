@@ -19,7 +19,7 @@ from typing import Any
 from recovery import event_problems, message
 from simulation import in_memory
 
-from memlog.eventlog.log import Log, Position
+from memlog.eventlog.writer import Log, Position
 
 _BEFORE = message("before")
 _BATCH = [message(f"n{number}", "tea " * (number * number)) for number in range(12)]

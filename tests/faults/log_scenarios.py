@@ -14,10 +14,10 @@ from power_cuts import SimulatedDisk
 from recorded_disk import RecordingDisk, Trace
 from recovery import SECRET, message, scrub_all
 
-import memlog.eventlog.log
+import memlog.eventlog.writer
 from memlog.eventlog import disk, timestamps
 from memlog.eventlog.events import Message, Redacted
-from memlog.eventlog.log import Log
+from memlog.eventlog.writer import Log
 
 DAY = "2026-02-24T10:15:00.000Z"
 NEXT_DAY = "2026-02-25T10:15:00.000Z"
@@ -57,7 +57,7 @@ class Writing:
 
     def limit_segments(self, size: int) -> None:
         """A segment of more bytes gets no more lines."""
-        self.surroundings.setattr(memlog.eventlog.log, "SEGMENT_BYTES", size)
+        self.surroundings.setattr(memlog.eventlog.writer, "SEGMENT_BYTES", size)
 
 
 def a_new_store(writing: Writing) -> None:
@@ -161,7 +161,7 @@ def a_failed_sync(writing: Writing) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
     writing.faults.setattr(disk, "sync_data", failing)
-    with pytest.raises(memlog.eventlog.log.LogError):
+    with pytest.raises(memlog.eventlog.writer.LogError):
         writing.append("b", "c")
     writing.append("b", "c")
 

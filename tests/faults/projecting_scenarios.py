@@ -15,7 +15,7 @@ from system_calls import traced
 
 import memlog
 from memlog.cli.main import memlog_command
-from memlog.eventlog.log import Log
+from memlog.eventlog.writer import Log
 
 MEMLOG = (str(Path(sys.executable).parent / "memlog"),)
 """The installed command."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from recovery import log_problems, message
 
 from memlog.eventlog.events import Message
-from memlog.eventlog.reading import accepted
+from memlog.eventlog.reader import accepted
 from memlog.eventlog.streams import segments_of
 
 _SHUTDOWN, _WITHOUT_FLUSH = 0x8004587D, 2
@@ -29,7 +29,7 @@ _WRITERS = 3
 WRITER = """
 import sys
 from pathlib import Path
-from memlog.eventlog.log import Log
+from memlog.eventlog.writer import Log
 from memlog.eventlog.events import Message
 log, name = Log(Path(sys.argv[1]), durability=sys.argv[2]), sys.argv[3]
 for number in range(10**9):

@@ -8,13 +8,13 @@ from pathlib import Path
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import Message
 from memlog.eventlog.layout import FORMAT
-from memlog.eventlog.log import Log
-from memlog.eventlog.reading import Entry, accepted, redacted_keys
+from memlog.eventlog.reader import Entry, accepted, redacted_keys
 from memlog.eventlog.scrub import due_lines, erase, renew_seal, unfinished
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.losses import losses, unlike
 from memlog.eventlog.streams import segments_of
+from memlog.eventlog.writer import Log
 
 NEXT, AFTER_NEXT = "next", "after-next"
 """The ids of the events that are appended after a cut, and after a second one."""

@@ -19,7 +19,7 @@ from recorded_disk import recording
 from recovery import AFTER_NEXT, NEXT, log_problems, message
 
 from memlog.eventlog.events import Message
-from memlog.projector.embedding import OnnxEmbedder
+from memlog.projector.embedding.models import OnnxEmbedder
 
 
 @dataclass

@@ -12,10 +12,10 @@ from system_calls import traced, why_no_strace
 APPEND = """
 import json, os, sys
 from pathlib import Path
-import memlog.eventlog.log
+import memlog.eventlog.writer
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import MemorySaved
-from memlog.eventlog.log import Log
+from memlog.eventlog.writer import Log
 
 def appends(store):
     log = Log(store)
@@ -24,7 +24,7 @@ def appends(store):
     log.append([MemorySaved(content=text, id=text) for text in ("of", "a", "batch")])
     timestamps.now = lambda: "2026-02-25T10:15:00.000Z"
     log.append([MemorySaved(content="new day", id="b")])
-    memlog.eventlog.log.SEGMENT_BYTES = 1
+    memlog.eventlog.writer.SEGMENT_BYTES = 1
     log.append([MemorySaved(content="rolled", id="c")])
     os.open(store / "end", os.O_CREAT | os.O_WRONLY)
 """

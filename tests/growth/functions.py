@@ -14,7 +14,7 @@ _TEXTS = (str, bytes, memoryview)
 class Function(NamedTuple):
     """A function that takes text.
 
-    name: with its module below the package, and its class: `query.search.question.parse`.
+    name: with its module below the package, and its class: `query.search.fts_query.parse`.
     texts: by its parameters that take text, what they take.
     """
 

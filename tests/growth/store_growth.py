@@ -16,7 +16,7 @@ from typing import Any
 
 import memlog
 from memlog.eventlog import disk
-from memlog.eventlog.log import Log
+from memlog.eventlog.writer import Log
 
 LIMIT = 6
 """The ratio of 4n to n above which an operation grows too fast: between linear, 4, and quadratic, 16."""

@@ -11,7 +11,7 @@ from gate import growing_functions, growing_patterns, uncovered
 from patterns import patterns
 from world import World
 
-_NOT_OURS = {"service/erasing/stranger_pattern.py": "a person's pattern, in a process that is ended"}
+_NOT_OURS = {"service/erasure/untrusted_pattern.py": "a person's pattern, in a process that is ended"}
 
 _ROOT = Path(__file__).resolve().parents[2]
 

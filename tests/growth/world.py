@@ -13,9 +13,9 @@ from memlog.eventlog.events import Event
 from memlog.eventlog.seals.index import SealIndex
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place
-from memlog.projector.analysis import marks_of
-from memlog.projector.chunking import ChunkSizes
+from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, connect
+from memlog.projector.text.analyzer import marks_of
 from memlog.query.filters import Filters
 from memlog.service.documents.folder import Patterns
 

@@ -13,7 +13,7 @@ from worlds import CANARY, OWN_SCOPE, Chat, World, name_of
 
 import memlog
 from memlog import Filters, MemlogError, Store
-from memlog.eventlog.reading import accepted, last_entries, segments_about, todays_members
+from memlog.eventlog.reader import accepted, last_entries, segments_about, todays_members
 from memlog.eventlog.streams import conversation_stream
 
 Whose = Chat | Literal["all"] | None

@@ -28,7 +28,7 @@ from worlds import World, canaries_in, name_of, worlds
 
 import memlog
 from memlog.eventlog.layout import EMBEDDINGS
-from memlog.eventlog.reading import is_about
+from memlog.eventlog.reader import is_about
 
 Mode = Literal["text", "vector", "hybrid"]
 

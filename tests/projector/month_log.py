@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from memlog.eventlog.layout import SEALS
 from memlog.projector.generations import Generations
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 
 MONTH = Path(__file__).parent.parent.parent / "fixtures" / "month"
 EVENTS = 2000

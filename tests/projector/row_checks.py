@@ -2,7 +2,7 @@
 
 import one_order
 
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 
 CONVERSATION_TABLES = {
     "messages": ("message", "session_break"),

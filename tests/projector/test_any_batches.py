@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from in_memory import memory
 from row_checks import check_rows
 
-from memlog.eventlog.draft import draft
+from memlog.eventlog.encode import draft
 from memlog.eventlog.events import TYPES
-from memlog.projector import passages
 from memlog.projector.digest import dump, fulltext_digest
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
+from memlog.projector.passages import index
 from memlog.projector.sqlite import why_no_vectors
 from memlog.projector.verify import verify
-from memlog.query.search.search import Search, search
+from memlog.query.search.hybrid import Search, search
 
 QUESTIONS = ["tea", "run", "чай", "茶", "绿茶", '"tea run"', "käsi the", "E1234 tea", "поезд running", "b"]
 
@@ -137,9 +137,9 @@ def passage_vectors(projector: Projector):
     """What each vector is of; None where its passage is gone."""
     db = projector.live()
     owners = {
-        passages.MEMORY: "stream,"
+        index.MEMORY: "stream,"
         " coalesce(memory_id, message_id, summary_id, fact_id, daily_event_id, document_id)",
-        passages.DOCS: "stream, document_id",
+        index.DOCS: "stream, document_id",
     }
     return [
         db.execute(

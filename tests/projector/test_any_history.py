@@ -25,9 +25,9 @@ from in_memory import memory
 from row_checks import check_rows
 
 import memlog
-from memlog.eventlog.draft import draft
-from memlog.eventlog.log import Log
-from memlog.projector.projector import Projector
+from memlog.eventlog.encode import draft
+from memlog.eventlog.writer import Log
+from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import verify
 
 STEPS = 30

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlog.eventlog.errors import BadInput
-from memlog.projector.chunking import ELEMENT_TOKENS, Chunk, ChunkSizes, chunks
-from memlog.projector.tokens import Ruler, count_tokens, surely_within
+from memlog.projector.passages.chunking import ELEMENT_TOKENS, Chunk, ChunkSizes, chunks
+from memlog.projector.text.tokens import Ruler, count_tokens, surely_within
 
 SIZES = ChunkSizes()
 SENTENCES = " ".join(f"This is sentence number {number} of a long text about tea." for number in range(200))

@@ -4,10 +4,10 @@ import itertools
 
 import pytest
 
-from memlog.eventlog.draft import draft
+from memlog.eventlog.encode import draft
 from memlog.eventlog.events import DocumentIndexed, SourceRegistered, SourceRemoved
 from memlog.projector.digest import digest
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import verify
 
 LONG = "\n\n".join(f"# Part {part}\n\n" + f"Sentence {part} of tea. " * 150 for part in range(5))

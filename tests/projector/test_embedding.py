@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from memlog.eventlog.errors import EmbeddingError
-from memlog.projector import embedding
-from memlog.projector.embedding import OnnxEmbedder, load_embedder
-from memlog.projector.tokens import VOCABULARY_SHA256, count_tokens, new_tokenizer
+from memlog.projector.embedding import models
+from memlog.projector.embedding.models import OnnxEmbedder, load_embedder
+from memlog.projector.text.tokens import VOCABULARY_SHA256, count_tokens, new_tokenizer
 
 TEXTS = [
     "The kettle is on the stove.",
@@ -54,12 +54,12 @@ def test_the_bundled_model_gives_the_vectors_of_the_original_in_32_bits(embedder
 
 
 def test_what_is_known_of_the_bundled_model_before_it_is_loaded_is_true(embedder):
-    known = embedding.bundled_model()
+    known = models.bundled_model()
     assert (known.id, known.dimension) == (embedder.id, embedder.dimension)
 
 
 def test_a_model_in_a_folder_serves_as_well(tmp_path, embedder):
-    bundled = Path(embedding.find_spec(embedding._PACKAGE).submodule_search_locations[0])
+    bundled = Path(models.find_spec(models._PACKAGE).submodule_search_locations[0])
     shutil.copy(bundled / "model.onnx", tmp_path)
     new_tokenizer().save(str(tmp_path / "tokenizer.json"))
     other = load_embedder(tmp_path)
@@ -69,7 +69,7 @@ def test_a_model_in_a_folder_serves_as_well(tmp_path, embedder):
 
 
 def test_a_tokenizer_that_truncates_and_pads_is_told_not_to(tmp_path, embedder):
-    bundled = Path(embedding.find_spec(embedding._PACKAGE).submodule_search_locations[0])
+    bundled = Path(models.find_spec(models._PACKAGE).submodule_search_locations[0])
     shutil.copy(bundled / "model.onnx", tmp_path)
     tokenizer = new_tokenizer()
     tokenizer.enable_truncation(128)
@@ -86,7 +86,7 @@ def test_no_text_is_cut_silently(embedder):
 
 
 def test_another_file_than_the_pinned_model_is_refused(monkeypatch):
-    monkeypatch.setattr(embedding, "_MODEL_SHA256", "0" * 64)
+    monkeypatch.setattr(models, "_MODEL_SHA256", "0" * 64)
     with pytest.raises(EmbeddingError, match="sha256 differs"):
         load_embedder()
 

@@ -8,10 +8,10 @@ import threading
 import pytest
 
 import memlog
-from memlog.eventlog.log import Log
-from memlog.projector.chunking import ChunkSizes
+from memlog.eventlog.writer import Log
 from memlog.projector.digest import digest
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
+from memlog.projector.passages.chunking import ChunkSizes
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from month_log import EVENTS, MONTH, is_behind, lines, parts, standing, victim, 
 
 from memlog.eventlog.events import TYPES
 from memlog.projector.digest import digest
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 
 TESTS = Path(__file__).parent.parent
 sys.path.insert(0, str(TESTS))

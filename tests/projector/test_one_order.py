@@ -4,8 +4,8 @@ from itertools import permutations
 
 import pytest
 
-from memlog.eventlog.draft import draft
-from memlog.projector.projector import Projector
+from memlog.eventlog.encode import draft
+from memlog.projector.lifecycle import Projector
 
 SAVED = {"type": "memory_saved", "memory_id": "m", "content": "first", "category": "context"}
 CORE = {"section": "user", "key": "city"}

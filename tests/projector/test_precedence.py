@@ -5,14 +5,14 @@ from itertools import permutations
 import pytest
 
 import memlog
-from memlog.eventlog.draft import draft
+from memlog.eventlog.encode import draft
 from memlog.eventlog.events import CoreMemoryUpdated, Event
-from memlog.eventlog.log import Log
 from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import SegmentName
+from memlog.eventlog.writer import Log
 from memlog.projector.digest import digest
-from memlog.projector.handlers.placed import Placed
-from memlog.projector.projector import Projector
+from memlog.projector.handlers.accepted import Placed
+from memlog.projector.lifecycle import Projector
 
 AT = "2026-02-26T08:00:00.000Z"
 LATER = "2026-02-26T09:00:00.000Z"

@@ -5,23 +5,25 @@ import re
 import pytest
 
 import memlog
-from memlog.eventlog import line, upcast
-from memlog.projector import analysis, budget, chunking, handlers, schema, versions
-from memlog.projector.chunking import ChunkSizes
+from memlog.eventlog import decode, upcast
+from memlog.projector import handlers, limits, projection_id, schema
+from memlog.projector.passages import chunking
+from memlog.projector.passages.chunking import ChunkSizes
+from memlog.projector.text import analyzer
 
 OLD_SCHEMA = schema.schema()
 
 CHANGES = {
     "the schema": (schema, "schema", lambda: OLD_SCHEMA + "\nCREATE TABLE more (x);"),
-    "how lines are read": (line, "VERSION", 99),
+    "how lines are read": (decode, "VERSION", 99),
     "the upcasters": (upcast, "VERSION", 99),
     "the handlers": (handlers, "VERSION", 99),
-    "the analyzer": (analysis, "VERSION", 99),
+    "the analyzer": (analyzer, "VERSION", 99),
     "the chunker": (chunking, "VERSION", 99),
-    "the budget of a text": (budget, "LONGEST_STRUCTURED", 99),
-    "the budget of names": (budget, "LONGEST_NAMES", 99),
-    "the vocabulary": (versions, "VOCABULARY_SHA256", "0" * 64),
-    "the words of languages": (versions, "TEXT_SHA256", "0" * 64),
+    "the budget of a text": (limits, "LONGEST_STRUCTURED", 99),
+    "the budget of names": (limits, "LONGEST_NAMES", 99),
+    "the vocabulary": (projection_id, "VOCABULARY_SHA256", "0" * 64),
+    "the words of languages": (projection_id, "TEXT_SHA256", "0" * 64),
 }
 
 
@@ -60,11 +62,11 @@ def test_a_comment_or_a_line_break_in_the_schema_rebuilds_nothing(monkeypatch, t
 
 def test_a_change_of_any_statement_changes_the_projection_id(monkeypatch):
     statements = schema.statements()
-    ids = {versions.projection_id(ChunkSizes())}
+    ids = {projection_id.projection_id(ChunkSizes())}
     for number, statement in enumerate(statements):
         changed = (*statements[:number], f"{statement} STRICT", *statements[number + 1 :])
         monkeypatch.setattr(schema, "statements", lambda changed=changed: changed)
-        ids.add(versions.projection_id(ChunkSizes()))
+        ids.add(projection_id.projection_id(ChunkSizes()))
     assert len(ids) == 1 + len(statements)
 
 
@@ -79,7 +81,7 @@ def test_no_literal_in_the_schema_looks_like_a_comment_or_the_end_of_a_statement
 
 @pytest.mark.parametrize("sizes", [ChunkSizes(401, 80), ChunkSizes(400, 81)])
 def test_each_size_of_a_chunk_is_in_the_projection_id(sizes):
-    assert versions.projection_id(sizes) != versions.projection_id(ChunkSizes())
+    assert projection_id.projection_id(sizes) != projection_id.projection_id(ChunkSizes())
 
 
 def test_chunks_are_counted_with_the_shipped_vocabulary_whatever_the_model(tmp_path):

@@ -6,13 +6,13 @@ import shutil
 import pytest
 
 import memlog
-from memlog.eventlog.log import Log
 from memlog.eventlog.streams import segments_of
+from memlog.eventlog.writer import Log
 from memlog.projector import fold
 from memlog.projector.digest import digest
 from memlog.projector.fold import fold_segment
-from memlog.projector.projector import Projector
-from memlog.projector.stretches import Tally, as_it_stands
+from memlog.projector.lifecycle import Projector
+from memlog.projector.segment_range import Tally, as_it_stands
 
 
 class History:

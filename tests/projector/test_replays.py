@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memlog.projector.digest import digest, dump
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import verify
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import memlog
 from memlog.eventlog.categories import CATEGORIES, OTHER, read_as
-from memlog.eventlog.draft import draft
+from memlog.eventlog.encode import draft
 from memlog.projector import schema
 
 ROOT = Path(__file__).parents[2]

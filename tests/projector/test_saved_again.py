@@ -14,7 +14,7 @@ from memlog.eventlog.events import (
     SourceRegistered,
     SourceRemoved,
 )
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 
 
 def rows(store, sql):

@@ -16,8 +16,9 @@ from memlog.eventlog.events import (
     SourceRegistered,
     SummaryWritten,
 )
-from memlog.projector import catchup, digest, fulltext, handlers, passages, schema
-from memlog.projector.projector import Projector
+from memlog.projector import catchup, digest, handlers, schema
+from memlog.projector.lifecycle import Projector
+from memlog.projector.passages import fulltext, index
 from memlog.projector.sqlite import connect, error_types
 
 COLUMNS = {
@@ -200,19 +201,19 @@ def test_what_a_handler_changes_is_found_without_reading_all_while_a_rebuild_loa
     db.close()
 
 
-@pytest.mark.parametrize("shelf", passages.SHELVES, ids=lambda shelf: shelf.chunks)
+@pytest.mark.parametrize("shelf", index.SHELVES, ids=lambda shelf: shelf.chunks)
 def test_vectors_go_in_the_transaction_of_their_chunks(db, shelf):
     other = connect(Path(db.execute("PRAGMA database_list").fetchone()[2]), "write")
     vectors, chunks = f"(SELECT rowid FROM {shelf.vectors})", f"(SELECT chunk_no FROM {shelf.chunks})"
     before = numbers(other, vectors)
     assert before == numbers(other, chunks) != set()
     db.execute("BEGIN")
-    passages.remove(db, shelf, "1", ())
+    index.remove(db, shelf, "1", ())
     assert numbers(other, vectors) == before
     db.execute("ROLLBACK")
     assert numbers(db, vectors) == numbers(db, chunks) == before
     db.execute("BEGIN")
-    passages.remove(db, shelf, "1", ())
+    index.remove(db, shelf, "1", ())
     db.execute("COMMIT")
     assert numbers(other, vectors) == numbers(other, chunks) == set()
     other.close()

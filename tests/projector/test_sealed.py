@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.eventlog.log import Log
+from memlog.eventlog.writer import Log
 from memlog.projector.digest import digest
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 
 
 @pytest.fixture

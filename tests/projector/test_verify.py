@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 from memlog.projector.sqlite import connect
 from memlog.projector.verify import verify
 

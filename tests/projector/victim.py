@@ -13,8 +13,8 @@ import sys
 import time
 from pathlib import Path
 
-from memlog.eventlog.log import Log
-from memlog.projector.projector import Projector
+from memlog.eventlog.writer import Log
+from memlog.projector.lifecycle import Projector
 from memlog.projector.sqlite import binding
 
 

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 from memlog.query.filters import Filters
-from memlog.query.search.question import parse
+from memlog.query.search.fts_query import parse
+from memlog.query.search.fulltext import matches
+from memlog.query.search.hybrid import Search, search
+from memlog.query.search.nearest import nearest
 from memlog.query.search.ranking import Ranking
-from memlog.query.search.search import Search, search
-from memlog.query.search.text_side import matches
-from memlog.query.search.vector_side import nearest
 
 MESSAGES, MEMORIES, DOCUMENTS = 50_000, 1_000, 500
 DEPTH = 20

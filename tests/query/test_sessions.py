@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import memlog
 from memlog.eventlog.streams import conversation_stream
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 from memlog.projector.sqlite import count_rows
-from memlog.projector.tokens import count_tokens
+from memlog.projector.text.tokens import count_tokens
 from memlog.query.sessions import Session, session_content, sessions
 from memlog.query.window import window
 

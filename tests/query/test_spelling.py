@@ -3,7 +3,7 @@
 import pytest
 
 import memlog
-from memlog.query.spelling import other_spelling
+from memlog.projector.text.spelling import other_spelling
 
 PAIRS = [
     ("colour", "color"),

@@ -3,7 +3,7 @@
 import pytest
 
 import memlog
-from memlog.projector.tokens import count_tokens
+from memlog.projector.text.tokens import count_tokens
 
 
 @pytest.fixture

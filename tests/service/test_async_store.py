@@ -12,12 +12,12 @@ import pytest
 
 import memlog
 from memlog.service.async_store import AsyncStore
-from memlog.service.core.core import Core
+from memlog.service.core.facade import Core
 from memlog.service.daily_events import DailyEvents
-from memlog.service.documents.documents import Documents
+from memlog.service.documents.facade import Documents
 from memlog.service.documents.workspaces import Workspaces
-from memlog.service.facts.facts import Facts
-from memlog.service.memories.memories import Memories
+from memlog.service.facts.facade import Facts
+from memlog.service.memories.facade import Memories
 
 GROUPS = {
     "memories": (Memories, memlog.AsyncMemories),

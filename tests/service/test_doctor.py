@@ -12,12 +12,12 @@ from forked_memlog import run_memlog
 
 import memlog
 from memlog.eventlog import timestamps
+from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.layout import EMBEDDINGS
-from memlog.eventlog.log import Log
-from memlog.eventlog.writers import Writer
-from memlog.projector.cache import VectorCache
-from memlog.service import doctor
-from memlog.service.mounts import is_over_a_network, kind_of
+from memlog.eventlog.writer import Log
+from memlog.projector.embedding.cache import VectorCache
+from memlog.service.maintenance import doctor
+from memlog.service.maintenance.mounts import is_over_a_network, kind_of
 
 MOUNTS = r"""
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -197,7 +197,7 @@ def test_a_read_model_that_cannot_be_made_is_a_problem(store: Path, monkeypatch:
         raise memlog.Busy("locked by process 7", hint="wait")
 
     behind(store)
-    monkeypatch.setattr("memlog.projector.projector.Projector.catch_up", fail)
+    monkeypatch.setattr("memlog.projector.lifecycle.Projector.catch_up", fail)
     (finding,) = found(store, "read model", fix=True)
     assert (finding.state, finding.remedy) == ("problem", "wait")
 

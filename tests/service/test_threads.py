@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.projector.embedding import load_embedder
+from memlog.projector.embedding.models import load_embedder
 from memlog.service import local_model
 from memlog.service.local_model import LocalModel
 from memlog.service.read_pool import READERS

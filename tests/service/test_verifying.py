@@ -9,10 +9,10 @@ import pytest
 
 import memlog
 from memlog.eventlog.layout import EMBEDDINGS
-from memlog.eventlog.log import Log
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.sealing import blank
-from memlog.projector.cache import VectorCache
+from memlog.eventlog.writer import Log
+from memlog.projector.embedding.cache import VectorCache
 from memlog.projector.sqlite import connect
 
 LENGTH = 384
@@ -228,7 +228,7 @@ def test_a_log_that_cannot_be_read_is_an_error(store: Path, monkeypatch: pytest.
 def test_a_log_that_is_too_long_for_memory_is_not_compared(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memlog.service.verifying._IN_MEMORY", -1)
+    monkeypatch.setattr("memlog.service.maintenance.verify._IN_MEMORY", -1)
     monkeypatch.setattr("memlog.service.read_model.ReadModel.is_read_only", True)
     found = checked(store)
     assert (found.ok, found.digest, found.events) == (True, None, 3)

@@ -20,7 +20,7 @@ import memlog
 _WRITER = """
 import sys
 from pathlib import Path
-from memlog.eventlog.log import Log
+from memlog.eventlog.writer import Log
 log = Log(Path(sys.argv[1]), durability="os")
 while True:
     for number in range(3):

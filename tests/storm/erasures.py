@@ -24,8 +24,8 @@ from surroundings import Surroundings
 
 import memlog
 from memlog.eventlog.layout import EMBEDDINGS
-from memlog.projector import passages
 from memlog.projector.generations import Generations
+from memlog.projector.passages import index
 from memlog.projector.sqlite import connect, count_rows
 
 _MEMLOG = (sys.executable, str(Path(__file__).with_name("rolling_memlog.py")))
@@ -214,7 +214,7 @@ class _Storm:
         with memlog.open(self._store, lock_timeout=_PATIENCE) as store:
             store.project(embed=False)
             db = store._read_model.projector.live()
-            texts = [text for text in passages.texts(db) if _MARK in text]
+            texts = [text for text in index.texts(db) if _MARK in text]
         self._check(texts != [], "nothing waits to be erased")
         return [sha256(text.encode()).digest() for text in texts]
 
@@ -292,7 +292,7 @@ class _Storm:
         current = Generations(self._store).current()
         assert current is not None
         with closing(connect(current, "write")) as db:
-            for shelf in passages.SHELVES:
+            for shelf in index.SHELVES:
                 if count_rows(db, f"sqlite_schema WHERE name = '{shelf.vectors}'"):
                     strays = f"{shelf.vectors} WHERE rowid NOT IN (SELECT chunk_no FROM {shelf.chunks})"
                     self._check(count_rows(db, strays) == 0, "a vector has no passage")

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import memlog
-from memlog.eventlog.damage import BadLine
-from memlog.eventlog.draft import draft
+from memlog.eventlog.decode import canonical, decode
+from memlog.eventlog.encode import draft
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event
-from memlog.eventlog.line import canonical, decode
+from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place
 

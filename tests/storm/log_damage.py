@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import memlog
-from memlog.eventlog.damage import BadLine
+from memlog.eventlog.decode import decode, is_blank
 from memlog.eventlog.events import Event
-from memlog.eventlog.line import decode, is_blank
+from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.segment import opened, read_lines
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place

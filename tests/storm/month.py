@@ -11,7 +11,7 @@ from in_memory import memory
 from month_log import MONTH, Line, lines, parts, victim, write
 
 from memlog.projector.digest import digest
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 
 _KILLS = 20
 _LONGEST_STEP = 0.05

@@ -32,12 +32,12 @@ from storm_workload import (
     text,
 )
 
-from memlog.eventlog.draft import draft
+from memlog.eventlog.encode import draft
 from memlog.eventlog.errors import MemlogError
-from memlog.eventlog.log import Log
-from memlog.projector.projector import Projector
+from memlog.eventlog.writer import Log
+from memlog.projector.lifecycle import Projector
 from memlog.projector.sqlite import binding
-from memlog.projector.tokens import count_tokens
+from memlog.projector.text.tokens import count_tokens
 
 CHATS = ("one", "two", "three", "four")
 SMALLEST = 50

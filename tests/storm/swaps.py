@@ -32,7 +32,7 @@ print(json.dumps({"reads": reads, "failed": failed[:5]}))
 _SWAP = """
 import json, sys, time
 from pathlib import Path
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 end, swaps = time.monotonic() + float(sys.argv[2]), 0
 while time.monotonic() < end or swaps < int(sys.argv[3]):
     Projector(Path(sys.argv[1])).rebuild("asked for")

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from memlog.eventlog import scrub
-from memlog.eventlog.checking import LogCheck, check_log
+from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.events import MemorySaved, Redacted
-from memlog.eventlog.log import Log
-from memlog.eventlog.reading import redacted_keys, segments_about
+from memlog.eventlog.reader import redacted_keys, segments_about
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.lengths import sealed_bytes
 from memlog.eventlog.seals.losses import Loss, arriving, losses
 from memlog.eventlog.seals.sealing import blank
 from memlog.eventlog.streams import segments_of
-from memlog.eventlog.writers import Writer
+from memlog.eventlog.verify import LogCheck, check_log
+from memlog.eventlog.writer import Log
 
 
 class Copy:

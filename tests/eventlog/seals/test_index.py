@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from memlog.eventlog import disk
-from memlog.eventlog.log import Log
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.format import FIRST, Seal, encoded, link, seals_in
 from memlog.eventlog.seals.index import SealIndex
 from memlog.eventlog.seals.lengths import sealed_bytes
-from memlog.eventlog.seals.lines import FIRST, Seal, encoded, link, seals_in
 from memlog.eventlog.seals.sealing import seal
+from memlog.eventlog.writer import Log
 
 NAMES = [
     ("memory", "2026-02-24.jsonl"),

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from memlog.eventlog import disk
-from memlog.eventlog import log as log_module
+from memlog.eventlog import writer as log_module
 from memlog.eventlog.errors import Busy, LogError
-from memlog.eventlog.log import Log
 from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.held import measured
 from memlog.eventlog.seals.index import SealIndex
-from memlog.eventlog.seals.reading import SealWatch
+from memlog.eventlog.seals.measure import measured
+from memlog.eventlog.seals.reader import SealWatch
 from memlog.eventlog.streams import SegmentName, segments_of
+from memlog.eventlog.writer import Log
 
 TODAY, TOMORROW = "2026-02-24", "2026-02-25"
 

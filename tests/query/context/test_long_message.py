@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from memlog.query.context.counting import tokens
 from memlog.query.context.fence import shown_json
-from memlog.query.context.forms import printer_of
+from memlog.query.context.rendering import printer_of
+from memlog.query.context.token_counters import tokens
 
 MEBI = 1024 * 1024
 LONGEST_HOLD = 0.15

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import memlog
 from memlog.projector.text.language_files import languages, phrases
-from memlog.query.gate.gate import LOOKED_AT, Reason
+from memlog.query.gate.rules import LOOKED_AT, Reason
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/tools/gate.md").read_text()

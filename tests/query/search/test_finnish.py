@@ -6,7 +6,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.events import Message
-from memlog.query.search.question import parse
+from memlog.query.search.fts_query import parse
 
 FOLDER = Path(__file__).parents[3] / "fixtures" / "finnish"
 PAIRS = [line.split("\t") for line in (FOLDER / "questions.tsv").read_text().splitlines()]

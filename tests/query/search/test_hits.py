@@ -6,7 +6,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.events import DocumentIndexed, MemorySaved, Message, SourceRegistered, SummaryWritten
-from memlog.projector.projector import Projector
+from memlog.projector.lifecycle import Projector
 
 DAY = "memory/2026-02-24.md"
 

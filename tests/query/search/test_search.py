@@ -8,7 +8,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.events import MemorySaved, Message
-from memlog.query.search.question import parse
+from memlog.query.search.fts_query import parse
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import memlog
 from memlog.eventlog.events import Message
-from memlog.projector.analysis import analysed, first_place, is_cjk, marks_of, written_words
-from memlog.projector.languages import is_mostly_latin
 from memlog.projector.schema import schema
 from memlog.projector.sqlite import binding
-from memlog.query.search.question import parse
+from memlog.projector.text.analyzer import analysed, first_place, is_cjk, marks_of, written_words
+from memlog.projector.text.stemming import is_mostly_latin
+from memlog.query.search.fts_query import parse
 
 FOUND, NOT = True, False
 FINDING = "SELECT rowid FROM messages_fts WHERE messages_fts MATCH ?"

@@ -14,8 +14,8 @@ import msgspec
 import pytest
 
 import memlog
-from memlog.eventlog.damage import MAX_LINE
-from memlog.projector.projector import Projector
+from memlog.eventlog.quarantine import MAX_LINE
+from memlog.projector.lifecycle import Projector
 from memlog.service.documents import text_files
 from memlog.service.documents.folder import Patterns
 

@@ -217,12 +217,12 @@ def test_a_busy_process_dies_with_the_one_that_started_it(taken_over, tmp_path):
     code = "os.write(2, str(os.getpid()).encode()) and [1 for _ in iter(int, 1)]"
     program = f"""
 import sys
-from memlog.service.documents import readers, child
-keep = child._Exchange._keep_printed
+from memlog.service.documents import readers, reader_client
+keep = reader_client._Exchange._keep_printed
 def kept(self):
     keep(self)
     open({str(told)!r}, "w").write(self.printed.decode())
-child._Exchange._keep_printed = kept
+reader_client._Exchange._keep_printed = kept
 readers.Readers(60, on_wait=lambda: None).text_of({code!r}.encode(), "pdf")
 """
     parent = subprocess.Popen([sys.executable, "-c", program])

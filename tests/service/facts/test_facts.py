@@ -10,7 +10,7 @@ import pytest
 
 import memlog
 from memlog.query.facts.answers import NOT_STORED
-from memlog.query.facts.topics import LONGEST
+from memlog.query.facts.topic_keys import LONGEST
 
 
 def listed(store, topic, **asked):

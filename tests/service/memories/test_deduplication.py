@@ -7,7 +7,7 @@ import time
 import pytest
 
 import memlog
-from memlog.eventlog.identity import derived_memory_id
+from memlog.eventlog.content_ids import derived_memory_id
 
 TEA = "Anna drinks green tea every morning before work"
 HOT_TEA = "Anna drinks hot green tea every morning before work"

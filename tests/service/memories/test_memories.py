@@ -6,7 +6,7 @@ import multiprocessing
 import pytest
 
 import memlog
-from memlog.eventlog.identity import derived_memory_id
+from memlog.eventlog.content_ids import derived_memory_id
 
 
 def day(number):

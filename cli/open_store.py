@@ -1,0 +1,67 @@
+"""Opens the store that the command line names, or its log alone."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
+import click
+
+import memlog
+from memlog.cli.output import note
+from memlog.cli.settings import Settings
+from memlog.cli.stored_events import STORED
+from memlog.eventlog.writer import Log
+
+if TYPE_CHECKING:
+    from memlog.service.known_ids import KnownIds
+
+
+# The name is a text: looked up, it would import all that a store is made of, for `open_log` too.
+def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "memlog.Store":
+    """The store of this call's settings; its notes go to stderr.
+
+    Raises:
+        BadInput: a setting cannot be used.
+    """
+    settings = ctx.ensure_object(Settings)
+    return memlog.open(
+        settings.store,
+        model=settings.value("model"),
+        durability=settings.value("durability"),
+        lock_timeout=settings.value("lock_timeout"),
+        redact=settings.value("redact"),
+        chunk_sizes=memlog.ChunkSizes(settings.value("chunk_tokens"), settings.value("chunk_overlap")),
+        document_seconds=settings.value("document_seconds"),
+        notify=notify,
+        on_stored=STORED.add,
+    )
+
+
+def open_log(ctx: click.Context) -> Log:
+    """The log of that store, for what only appends: without the read model a command starts fast.
+
+    Raises:
+        BadInput: a setting cannot be used.
+    """
+    settings = ctx.ensure_object(Settings)
+
+    def find_stream(event_id: str) -> str:
+        with open_store(ctx) as store:
+            return store.stream_with(event_id)
+
+    @cache
+    def known_ids() -> "KnownIds":
+        # Imported here: most events are given their id by memlog, and it takes SQLite.
+        from memlog.service.known_ids import KnownIds
+
+        return KnownIds(settings.store)
+
+    return Log(
+        settings.store,
+        durability=settings.value("durability"),
+        lock_timeout=settings.value("lock_timeout"),
+        find_stream=find_stream,
+        redact=settings.value("redact"),
+        look_up=lambda stream, ids: known_ids()(stream, ids),
+        on_stored=STORED.add,
+    )

@@ -1,0 +1,227 @@
+"""A line of the log → an event.
+
+docs/storage/jsonl-format.md has a worked example in real bytes.
+"""
+
+import re
+import zlib
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.encoding import encoded_buffer
+from memlog.eventlog.events import TYPES, AnyEvent, Change, Event
+from memlog.eventlog.quarantine import BadLine, check_text, why_not_json
+from memlog.eventlog.streams import belongs_in, stream_of
+from memlog.eventlog.strict_json import check_members, is_as_short_as_can_be
+from memlog.eventlog.upcast import Place, upcast
+
+ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
+"""The members that every event has; `crc` stands in the line alone."""
+
+_SAID = -len(Event.__struct_fields__)
+"""Where the members of an event of its own type end: the envelope stands behind them."""
+
+_CHANGE_SAID = -len(Change.__struct_fields__)
+
+_TAGS = {kind: tag for tag, kind in TYPES.items()}
+
+VERSION = 7
+"""Changes with any change to which lines are accepted, or to what `canonical` holds; part of the
+projection id."""
+
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark with which some programs begin a file."""
+
+ERASING = b"\x18"
+"""What a line begins with that is being erased: nothing of it is read. No other line of memlog's does, and no
+flip of one bit makes it of the brace with which they begin."""
+
+_TRAILER = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
+_TRAILER_LENGTH = len(b',"crc":"00000000"}')
+_TRAILER_BYTES = [*(bytes([byte]) for byte in b',"crc":"'), *[b"0123456789abcdef"] * 8, b'"', b"}"]
+_FEW_BYTES = 2
+_MEMBER_AT_FAULT = r"at `\$\.(\w+)"
+
+_members = msgspec.json.Decoder(dict[str, Any])
+_canonical = msgspec.json.Encoder(order="deterministic")
+
+
+def decode(line: bytes, place: Place) -> Event:
+    """The event that a line without its newline holds, in today's shape.
+
+    Raises:
+        BadLine: the line is to be quarantined.
+    """
+    line = line.removesuffix(b"\r")
+    if place.offset == 0:
+        line = line.removeprefix(BOM)
+    # First of all: bytes that memlog wrote and that have changed are that, whatever else they now are.
+    has_crc = ends_with_crc(line)
+    try:
+        check_text(line)
+        event = (_native(line) if has_crc else None) or _foreign(line, place, has_crc=has_crc)
+    except BadLine as bad:
+        if not has_crc and _ends_nearly_with_crc(line):
+            raise BadLine("bad_crc", bad.detail) from bad
+        raise
+    if isinstance(event, Change) and not (event.wins is None or timestamps.is_written_form(event.wins)):
+        raise BadLine("invalid", f"wins {event.wins!r}")
+    if not belongs_in(event, place.stream):
+        raise BadLine("wrong_stream", f"belongs in {_home_of(event)}")
+    return event
+
+
+def _home_of(event: Event) -> str:
+    try:
+        return stream_of(event)
+    except ValueError as error:
+        return f"no stream: {error}"
+
+
+def is_blank(line: bytes) -> bool:
+    """Whether a line holds nothing, or is being erased: legal, and no event."""
+    if line.startswith(b"{"):  # most lines
+        return False
+    return not line or line.isspace() or line == BOM or line.startswith(ERASING)
+
+
+def canonical(event: Event) -> bytearray:
+    """What the event says: a JSON list of its type and its members but id, ts, at, v and crc, in the order in
+    which its struct has them, defaults included.
+
+    Raises:
+        BadLine: it holds an integer that JSON readers would not agree on.
+    """
+    said = _CHANGE_SAID if isinstance(event, Change) else _SAID
+    try:
+        return encoded_buffer((_TAGS[type(event)], *msgspec.structs.astuple(event)[:said]), _canonical)
+    except OverflowError as error:
+        raise BadLine("invalid", "an integer is outside 64 bits") from error
+
+
+def ends_with_crc(line: bytes) -> bool:
+    """Whether `line` ends with a crc.
+
+    Raises:
+        BadLine: it does, and its bytes are not those that the crc was made of.
+    """
+    if line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-_TRAILER_LENGTH])):
+        return True
+    if _TRAILER.fullmatch(line, len(line) - _TRAILER_LENGTH):
+        raise BadLine("bad_crc")
+    return False
+
+
+def is_whole(line: bytes) -> bool:
+    """Whether these are all bytes of a line that memlog wrote, so that it lacks no more than its newline."""
+    try:
+        return ends_with_crc(line)
+    except BadLine:
+        return False
+
+
+def _ends_nearly_with_crc(line: bytes) -> bool:
+    """Whether up to two bytes keep the end of `line` from being a crc. What a killed writer cut short has a
+    shorter end, no other one."""
+    end = line[-_TRAILER_LENGTH:]
+    if len(end) < _TRAILER_LENGTH:
+        return False
+    changed = sum(byte not in allowed for byte, allowed in zip(end, _TRAILER_BYTES, strict=True))
+    return changed <= _FEW_BYTES
+
+
+@cache
+def _event() -> "msgspec.json.Decoder[AnyEvent]":
+    # Made when it is first needed: an append does not need it.
+    return msgspec.json.Decoder(AnyEvent)
+
+
+def _native(line: bytes) -> Event | None:
+    """The event of a line that memlog wrote; None where a foreign writer did."""
+    try:
+        event: Event = _event().decode(line)
+    except msgspec.MsgspecError:
+        return None
+    if event.at is None or event.id is None or event.ts is None:
+        return None
+    if event.v > event.VERSION:
+        raise BadLine("newer_version", f"version {event.v}")
+    if not timestamps.is_written_form(event.ts):
+        raise BadLine("invalid", f"ts {event.ts!r}")
+    if not is_as_short_as_can_be(line, event):
+        members_of(line)
+    return event
+
+
+def _foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
+    members = members_of(line)
+    check_crc_is_last(members, has_crc=has_crc)
+    if members.get("at") is not None and not has_crc:
+        raise BadLine("missing_crc")
+    try:
+        today = upcast(members, place)
+    except ValueError as error:
+        raise BadLine("invalid", str(error)) from error
+    event = event_of(today)
+    if isinstance(event, Change) and event.at is None:
+        event.wins = event.highest_wins = None
+    return event
+
+
+def envelope_of(event: Event) -> tuple[str, ...]:
+    """The members of its line that are no part of what it says."""
+    return (*ENVELOPE, "wins", "highest_wins") if isinstance(event, Change) else ENVELOPE
+
+
+def event_of(members: dict[str, Any]) -> Event:
+    """The event that `members`, of today's shape, make.
+
+    Raises:
+        BadLine: they make none.
+    """
+    kind = members.get("type")
+    version = members.get("v", 1)
+    if not isinstance(kind, str):
+        raise BadLine("invalid", "type is missing" if kind is None else f"type {kind!r}")
+    if kind not in TYPES:
+        raise BadLine("unknown_type", f"type {kind!r}")
+    if isinstance(version, int) and version > TYPES[kind].VERSION:
+        raise BadLine("newer_version", f"version {version} of {kind}")
+    try:
+        return msgspec.convert(members, TYPES[kind])
+    except msgspec.ValidationError as error:
+        raise BadLine("invalid", _fault(error, members)) from error
+
+
+def _fault(error: msgspec.ValidationError, members: dict[str, Any]) -> str:
+    """What is wrong, with the value that is: msgspec names the member alone."""
+    member = re.search(_MEMBER_AT_FAULT, str(error))
+    if member is None or member[1] not in members:
+        return str(error)
+    value = repr(members[member[1]])
+    return f"{member[1]} is {value if len(value) <= 80 else value[:80] + '…'}: {error}"
+
+
+def check_crc_is_last(members: dict[str, Any], *, has_crc: bool) -> None:
+    """Refuse a line that has a crc elsewhere than at its end, where alone it can be checked."""
+    if "crc" in members and not has_crc:
+        raise BadLine("bad_crc", "crc is not the last member, directly before the closing brace")
+
+
+def members_of(line: bytes) -> dict[str, Any]:
+    """The members of the object that a line holds, of any shape.
+
+    Raises:
+        BadLine: it holds none.
+    """
+    try:
+        members = _members.decode(line)
+    except msgspec.ValidationError as error:
+        raise BadLine("invalid", str(error)) from error
+    except msgspec.DecodeError as error:
+        raise why_not_json(line, str(error)) from error
+    check_members(line, members)
+    return members

@@ -1,0 +1,133 @@
+"""What JSON allows and its readers take differently: a key twice in one object, an integer beyond 64 bits.
+
+Most lines are cleared by a proof that costs less than another look at each byte.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from memlog.eventlog.events import Event
+from memlog.eventlog.quarantine import BadLine
+
+INTEGERS = range(-(2**63), 2**63)
+"""The integers that every reader, SQLite among them, keeps as they are."""
+
+_COLONS = (b" :", b"\t:", b"\r:", b"\n:")
+_ADDED_TO_AN_EVENT = len(b',"v":1,"crc":"00000000"')
+_SPELLED_ONE_WAY = (str, bool, type(None))
+_encode = msgspec.json.Encoder().encode
+
+
+def is_as_short_as_can_be(line: bytes, event: Event) -> bool:
+    """Whether a line with `at` and crc, which was read as `event`, has no room for anything else.
+
+    msgspec spells text and integers as short as JSON can; of floats alone there are shorter spellings. `v`
+    may be missing, and the six bytes that it leaves are too few for any member to stand there twice.
+    """
+    if len(line) > len(_encode(event)) + _ADDED_TO_AN_EVENT:
+        return False
+    for name, default in _spelled_in_ways(type(event)):
+        value = getattr(event, name)
+        if value is not default and not _is_spelled_shortest(value):
+            return False
+    return True
+
+
+def check_members(line: bytes, members: dict[str, Any]) -> None:
+    """Refuse a line in which an object has a key twice, or which has an integer beyond 64 bits.
+
+    members: what it was read as, where the last of two equal keys has won.
+    """
+    if _keys_in(members) != _keys_at_most(line):
+        _check_each_key(line)
+
+
+def _is_spelled_shortest(value: object) -> bool:
+    """Of a member that may hold a float: whether it surely holds none, and no integer beyond 64 bits."""
+    if not isinstance(value, dict):
+        return False
+    for item in value.values():
+        kind = type(item)
+        if kind not in _SPELLED_ONE_WAY and not (kind is int and item in INTEGERS):
+            return False
+    return True
+
+
+@cache
+def _spelled_in_ways(kind: type[Event]) -> tuple[tuple[str, Any], ...]:
+    """The members, with their defaults, of a type of event that may hold what JSON can spell shorter."""
+    fields = inspect.type_info(kind)
+    assert isinstance(fields, inspect.StructType)
+    return tuple((field.name, field.default) for field in fields.fields if not _has_one_spelling(field.type))
+
+
+def _has_one_spelling(kind: Any) -> bool:  # noqa: ANN401 - msgspec has no common type of them
+    match kind:
+        case inspect.UnionType():
+            return all(_has_one_spelling(each) for each in kind.types)
+        case inspect.ListType():
+            return _has_one_spelling(kind.item_type)
+    return isinstance(kind, inspect.StrType | inspect.IntType | inspect.LiteralType | inspect.NoneType)
+
+
+def _keys_in(members: dict[str, Any]) -> int:
+    """The keys of all objects within each other. Without recursion: the stack is the caller's.
+
+    Raises:
+        BadLine: an integer is beyond 64 bits.
+    """
+    keys = 0
+    waiting: list[Any] = [members]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            keys += len(value)
+            waiting += _worth_a_look(value.values())
+        elif isinstance(value, list):
+            waiting += _worth_a_look(value)
+        elif value not in INTEGERS:
+            raise BadLine("invalid", f"{_shortened(value)} is an integer outside 64 bits; write it as text")
+    return keys
+
+
+def _worth_a_look(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if isinstance(value, dict | list | int)]
+
+
+def _keys_at_most(line: bytes) -> int | None:
+    """How many keys a line can have by its colons; None where that cannot be told cheaply."""
+    if any(colon in line for colon in _COLONS):
+        return None
+    found = line.count(b'":')
+    if found and b"\\" in line:
+        # Behind one backslash a quote is text; behind two it ends one.
+        return None if b'\\\\":' in line else found - line.count(b'\\":')
+    return found
+
+
+def _check_each_key(line: bytes) -> None:
+    """The exact look at each object.
+
+    A number may be as long as it likes: what is read here is dropped.
+    """
+    # Imported here: to append an ordinary line takes no JSON but msgspec's.
+    import json
+
+    json.loads(line, object_pairs_hook=_check_pairs, parse_int=str, parse_float=str)
+
+
+def _check_pairs(pairs: list[tuple[str, Any]]) -> None:
+    seen = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise BadLine("duplicate_key", f"{_shortened(key)} stands twice in one object")
+        seen.add(key)
+
+
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:80] + "…"

@@ -1,0 +1,272 @@
+"""Chunks that know the form of a text: the passages that are embedded and searched.
+
+A text of at most `window` tokens is one chunk. In a longer one, paragraphs are windowed and broken at
+sentences, each window beginning with the last tokens of the one before; an element (fenced block, list
+item, table) that the embedding model can take at once is never broken. A part of a longer one can be read by
+itself: it has its fence, or its table's header, around it, and other chunks the heading of their section.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.text import break_before
+from memlog.projector.limits import is_structured
+from memlog.projector.passages.formats import MARKDOWN, Form
+from memlog.projector.passages.markdown import Block, Frame, Span
+from memlog.projector.text.tokens import Ruler, surely_within
+
+VERSION = 4
+"""Changes with any change to how this module and those of `forms` cut a text; part of the projection id."""
+
+ELEMENT_TOKENS = 510
+"""What the model's 512 positions leave beside the marks of beginning and end."""
+
+_SMALLEST_WINDOW = 64
+
+_PLAIN_BYTES_PER_TOKEN = 3
+"""Of UTF-8: a token of English was measured to be 4.3, of code 3, and one of Chinese is 3."""
+
+_LONGEST_REPEATED = 2_000
+"""Characters of what is repeated in each part: a word of any length is one token, and spaces are none."""
+
+# Only where a run of marks begins: else a long one without a space behind it is read from each of its marks.
+_SENTENCE_END = r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++|[。！？]++[”’」』）]*+\s*+|\n)"
+
+
+@dataclass(frozen=True)
+class ChunkSizes:
+    """In tokens of the shipped vocabulary; part of the projection id.
+
+    Raises:
+        BadInput: the window is not from 64 to what the model takes at once, or the overlap is no part of it.
+    """
+
+    window: int = 400
+    overlap: int = 80
+
+    def __post_init__(self) -> None:
+        if not _SMALLEST_WINDOW <= self.window <= ELEMENT_TOKENS:
+            raise BadInput(
+                f"passages of {self.window} tokens: {_SMALLEST_WINDOW} to {ELEMENT_TOKENS} are possible",
+                hint="chunk_tokens sets their size",
+            )
+        if not 0 <= self.overlap < self.window:
+            raise BadInput(
+                f"passages of {self.window} tokens cannot overlap by {self.overlap}",
+                hint="set chunk_overlap to less than chunk_tokens",
+            )
+
+
+class Chunk(msgspec.Struct, frozen=True, gc=False):
+    """A passage.
+
+    section: its headings, joined by ` > `.
+    start, end: where it stands in its text, in code points.
+    content: what stands there, with what is repeated of an earlier chunk around it.
+    """
+
+    section: str | None
+    start: int
+    end: int
+    content: str
+
+
+class _Repeated(NamedTuple):
+    """What a chunk has beside the text that it is cut from, and its tokens."""
+
+    text: str = ""
+    tokens: int = 0
+
+
+_NOTHING = _Repeated()
+
+
+class _Unit(NamedTuple):
+    """What is not broken: an element, a heading, a sentence, or a part of one that was too long.
+
+    before: what a chunk that begins with it has in front. after: what one that ends with it has behind.
+    is_part: whether it is of an element that was too long.
+    """
+
+    block: Block
+    start: int
+    end: int
+    before: _Repeated = _NOTHING
+    after: _Repeated = _NOTHING
+    is_part: bool = False
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether it is one, or a part of one: only over these do windows overlap."""
+        return self.block.kind == "paragraph"
+
+
+def chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
+    """The chunks of `text`, in order; none where it is blank."""
+    if not text.strip() or surely_within(text, sizes.window):
+        return single_chunk(text, form)
+    if not is_structured(text):
+        return list(plain_chunks(text, sizes))
+    ruler = Ruler(text)
+    if ruler.count(0, len(text)) <= sizes.window:
+        return single_chunk(text, form)
+    return list(_packed(text, ruler, sizes, form))
+
+
+def single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
+    """`text` as one chunk; none where it is blank."""
+    return [Chunk(form.title(text), 0, len(text), text)] if text.strip() else []
+
+
+def plain_chunks(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
+    """Windows of a text, broken at spaces: neither its form nor its tokens are looked at."""
+    size = sizes.window * _PLAIN_BYTES_PER_TOKEN
+    start = 0
+    while start < len(text):
+        # A character of most scripts is several bytes.
+        limit = start + len(text[start : start + size].encode()[:size].decode(errors="ignore"))
+        end = limit if limit == len(text) else break_before(text, start, limit)
+        content = text[start:end]
+        if content.strip():
+            yield Chunk(None, start, end, content)
+        start = end
+
+
+class _Opening(NamedTuple):
+    """How a chunk begins."""
+
+    section: str | None
+    start: int
+    before: _Repeated
+
+
+def _packed(text: str, ruler: Ruler, sizes: ChunkSizes, form: Form) -> Iterator[Chunk]:
+    """As many units in each chunk as its window holds."""
+    units = _Cutter(text, ruler, sizes).units(form)
+    held = [next(units)]
+    opening = _Opening(held[0].block.section, held[0].start, held[0].before)
+    for unit in units:
+        if opening.before.tokens + ruler.count(opening.start, unit.end) + unit.after.tokens <= sizes.window:
+            held.append(unit)
+            continue
+        kept = _without_headings(held, unit, ruler, sizes)
+        yield _chunk(text, opening, kept[-1])
+        opening = _next_opening(kept, held[len(kept) :], unit, ruler, sizes)
+        held = [unit]
+    yield _chunk(text, opening, held[-1])
+
+
+def _chunk(text: str, opening: _Opening, last: _Unit) -> Chunk:
+    content = opening.before.text + text[opening.start : last.end] + last.after.text
+    return Chunk(opening.section, opening.start, last.end, content)
+
+
+def _without_headings(held: list[_Unit], unit: _Unit, ruler: Ruler, sizes: ChunkSizes) -> list[_Unit]:
+    """`held` without the headings at its end, which stand with `unit` where one chunk can take both."""
+    last = max((number for number, each in enumerate(held) if each.block.kind != "heading"), default=None)
+    if last is None or last == len(held) - 1:
+        return held
+    room = sizes.window if unit.is_sentence or unit.is_part else ELEMENT_TOKENS
+    fits = ruler.count(held[last + 1].start, unit.end) + unit.after.tokens <= room
+    return held[: last + 1] if fits else held
+
+
+def _next_opening(
+    kept: list[_Unit], headings: list[_Unit], unit: _Unit, ruler: Ruler, sizes: ChunkSizes
+) -> _Opening:
+    """How the chunk that adds `unit` begins: with its headings, or with the overlap of a paragraph."""
+    if headings:
+        return _Opening(unit.block.section, headings[0].start, _NOTHING)
+    if not (kept[-1].is_sentence and unit.is_sentence):
+        return _Opening(unit.block.section, unit.start, unit.before)
+    room = min(sizes.overlap, sizes.window - unit.before.tokens - ruler.count(unit.start, unit.end))
+    earliest = ruler.back(unit.start, room) if room > 0 else unit.start
+    earliest = max(earliest, unit.block.heading.end if unit.block.heading else 0)
+    sentences = (each.start for each in kept if each.is_sentence and each.start >= earliest)
+    return _Opening(unit.block.section, next(sentences, earliest), unit.before)
+
+
+class _Cutter:
+    """Cuts the blocks of one text into units."""
+
+    def __init__(self, text: str, ruler: Ruler, sizes: ChunkSizes) -> None:
+        self._text = text
+        self._ruler = ruler
+        self._sizes = sizes
+        self._newline = "\r\n" if "\r\n" in text else "\n"
+
+    def units(self, form: Form) -> Iterator[_Unit]:
+        """The units of the text, in order."""
+        for block in form.blocks(self._text):
+            heading = _NOTHING if block.heading is None else self._repeated(block.heading)
+            tokens = self._ruler.count(block.start, block.end)
+            if block.kind == "paragraph":
+                yield from self._sentences(block, heading)
+            elif tokens <= ELEMENT_TOKENS:
+                fits = heading.tokens + tokens <= ELEMENT_TOKENS
+                yield _Unit(block, block.start, block.end, heading if fits else _NOTHING)
+            elif block.frame is None:
+                yield from self._parts(block, heading, heading, _NOTHING)
+            else:
+                yield from self._parts(block, _NOTHING, *self._around(block, block.frame))
+
+    def _sentences(self, paragraph: Block, heading: _Repeated) -> Iterator[_Unit]:
+        start, room = paragraph.start, self._sizes.window - heading.tokens
+        ends = [match.end() for match in re.compile(_SENTENCE_END).finditer(self._text, start, paragraph.end)]
+        for end in [*ends, paragraph.end]:
+            # One that no window holds goes in steps of the overlap, so that its windows overlap as others do.
+            step = max(1, self._sizes.overlap) if self._ruler.count(start, end) > room else room
+            while start < end:
+                cut = min(self._ruler.forward(start, step), end)
+                yield _Unit(paragraph, start, cut, heading)
+                start = cut
+
+    def _parts(self, block: Block, before: _Repeated, head: _Repeated, closing: _Repeated) -> Iterator[_Unit]:
+        """A long element at its line ends, a longer line at tokens.
+
+        before: in front of the first part. head: in front of the others. closing: behind those that the
+        block itself does not close.
+        """
+        is_closed = block.frame is not None and block.frame.body_end < block.end
+        body_end = block.frame.body_end if block.frame and closing.text else block.end
+        start = block.start
+        while start < block.end:
+            cut = self._cut(start, body_end, self._sizes.window - before.tokens - closing.tokens)
+            end = block.end if cut == body_end else cut
+            after = _NOTHING if end == block.end and is_closed else self._behind(end, closing)
+            yield _Unit(block, start, end, before, after, is_part=True)
+            start, before = end, head
+
+    def _cut(self, start: int, end: int, tokens: int) -> int:
+        """Behind the last whole line that `tokens` hold, or within a longer line."""
+        limit = min(self._ruler.forward(start, max(1, tokens)), end)
+        line_end = self._text.rfind("\n", start, limit) + 1
+        return limit if limit == end or line_end <= start else line_end
+
+    def _around(self, block: Block, frame: Frame) -> tuple[_Repeated, _Repeated]:
+        """What stands in front of and behind each part; nothing where it would leave it too little room."""
+        marks = self._repeated(frame.marks)
+        written = self._ruler.count(frame.body_end, block.end)
+        closing = marks._replace(tokens=max(marks.tokens, written)) if marks.text else _NOTHING
+        room = self._sizes.window // 2 - closing.tokens
+        heads = (self._repeated(span) for span in frame.heads)
+        fitting = next((head for head in heads if head.text and head.tokens <= room), None)
+        return (_NOTHING, _NOTHING) if fitting is None else (fitting, closing)
+
+    def _repeated(self, span: Span) -> _Repeated:
+        """Whole lines of the text, to be said again; nothing where they would fill half a window."""
+        tokens = self._ruler.count(*span)
+        length = span.end - span.start
+        if not 0 < length <= _LONGEST_REPEATED or tokens > self._sizes.window // 2:
+            return _NOTHING
+        return _Repeated(self._text[slice(*span)].rstrip("\r\n") + self._newline, tokens)
+
+    def _behind(self, end: int, closing: _Repeated) -> _Repeated:
+        """What closes a part that ends at `end`, on a line of its own."""
+        begun = closing.text and not self._text.endswith("\n", 0, end)
+        return closing._replace(text=self._newline + closing.text) if begun else closing

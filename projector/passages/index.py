@@ -1,0 +1,218 @@
+"""The passages that are embedded and searched, and all that is kept in step with them: full text, vectors,
+and the queue of those that wait for a vector."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from memlog.projector.limits import have_room
+from memlog.projector.passages import fulltext, vectors
+from memlog.projector.passages.chunking import Chunk, ChunkSizes, chunks, plain_chunks, single_chunk
+from memlog.projector.passages.formats import MARKDOWN, Form, form_of
+from memlog.projector.passages.vectors import Pending
+from memlog.projector.rows import insert
+from memlog.projector.sqlite import Connection, count_rows
+from memlog.projector.text.analyzer import passage
+from memlog.projector.text.tokens import surely_within
+
+
+class Shelf(msgspec.Struct, frozen=True):
+    """The tables of one kind of passages.
+
+    chunks: a row per passage. vectors: the vec0 table.
+    has_fulltext: which rows have an entry of their own in `fulltext`, as a condition.
+    embeds_label: whether a passage is embedded with its label. A file's name is not: a file that was renamed
+        keeps its vectors.
+    """
+
+    chunks: str
+    fulltext: str
+    has_fulltext: str
+    vectors: str
+    embeds_label: bool
+
+    @property
+    def queue(self) -> str:
+        """The table of the passages that wait for a vector."""
+        return f"{self.chunks}_queue"
+
+
+MEMORY = Shelf(
+    chunks="memory_chunks",
+    fulltext="memory_chunks_fts",
+    # Whole messages have a full text of their own.
+    has_fulltext="message_id IS NULL",
+    vectors="vec_memory",
+    embeds_label=True,
+)
+"""Of messages, memories, summaries, facts, daily events, and documents of sources of kind `memory`."""
+
+DOCS = Shelf(
+    chunks="doc_chunks",
+    fulltext="doc_chunks_fts",
+    has_fulltext="1",
+    vectors="vec_docs",
+    embeds_label=False,
+)
+"""Of documents of sources of kind `docs`."""
+
+SHELVES = (MEMORY, DOCS)
+
+
+class Whole(msgspec.Struct, frozen=True, gc=False):
+    """What passages are cut from.
+
+    id: what its owner is known by in its table.
+    is_plain: whether it is cut plainly, though it alone is short enough.
+    """
+
+    stream: str
+    id: str | None
+    source: str
+    chat_id: str | None
+    label: str | None
+    created_at: str
+    updated_at: str
+    content: str
+    is_plain: bool = False
+
+
+def add(
+    db: Connection,
+    owner: Literal["message_id", "memory_id", "summary_id", "fact_id", "daily_event_id", "document_id"],
+    wholes: Iterable[Whole],
+    sizes: ChunkSizes,
+) -> None:
+    """Cut `wholes` into passages of `memory_chunks`. They wait for a vector from now on."""
+    columns = ("stream", owner, "source", "chat_id", "label", "created_at", "updated_at", "chunk_index")
+    rows = [
+        (whole.stream, whole.id, whole.source, whole.chat_id or "", whole.label or "", whole.created_at)
+        + (whole.updated_at, index, chunk.section or "", chunk.content, chunk.start, chunk.end)
+        for whole in wholes
+        for index, chunk in enumerate(_cut(whole, sizes))
+    ]
+    _add(db, MEMORY, (*columns, "section", "content", "start_char", "end_char"), rows)
+
+
+def add_document(
+    db: Connection, document: Whole, file: str, version: str, filetype: str | None, sizes: ChunkSizes
+) -> None:
+    """Cut a document into passages of `doc_chunks`, each with its lines, or pages of a PDF, from 1 on."""
+    columns = ("stream", "document_id", "file", "version", "label", "created_at", "updated_at", "chunk_index")
+    places = ("section", "content", "start_char", "end_char", "start_line", "end_line")
+    rows = []
+    content = document.content
+    form = form_of(filetype)
+    line, counted = 1, 0
+    for index, chunk in enumerate(_cut(document, sizes, form, names=(file, version))):
+        # Chunks overlap, so a start may lie before the end of the one before, but never before its start.
+        line += content.count(form.line_end, counted, chunk.start)
+        counted = chunk.start
+        last = line + content.count(form.line_end, chunk.start, max(chunk.start, chunk.end - 1))
+        rows.append(
+            (document.stream, document.id, file, version, document.label or "", document.created_at)
+            + (document.updated_at, index, chunk.section or "", chunk.content)
+            + (chunk.start, chunk.end, line, last)
+        )
+    _add(db, DOCS, columns + places, rows)
+
+
+def _cut(whole: Whole, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence[str] = ()) -> list[Chunk]:
+    """The passages of a text; one, where its names are too long to be repeated with each of several."""
+    content = whole.content
+    if surely_within(content, sizes.window) and not whole.is_plain:
+        return single_chunk(content, form)  # most texts: one passage, whatever their names
+    if not have_room(whole.id, whole.source, whole.chat_id, whole.label, *names):
+        return [Chunk(None, 0, len(content), content)] if content.strip() else []
+    if whole.is_plain:
+        return list(plain_chunks(content, sizes))
+    return chunks(content, sizes, form)
+
+
+def _add(db: Connection, shelf: Shelf, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+    if not rows:
+        return
+    first = _take_numbers(db, shelf, len(rows))
+    numbers = range(first, first + len(rows))
+    numbered = ((number, *row) for number, row in zip(numbers, rows, strict=True))
+    insert(db, shelf.chunks, ("chunk_no", *columns), numbered, empty_is_null=("chat_id", "label", "section"))
+    insert(db, shelf.queue, ("chunk_no",), ((number,) for number in numbers))
+    if "message_id" not in columns:  # see `Shelf.has_fulltext`: most passages need no look
+        fulltext.add(db, shelf.fulltext, _entries(db, shelf, "chunk_no >= ?", (first,)))
+
+
+def _take_numbers(db: Connection, shelf: Shelf, count: int) -> int:
+    """The first of `count` numbers that no passage ever had: a vector that is computed while rows change must
+    not land on another passage. (AUTOINCREMENT would do, at a third of an insert's cost.)"""
+    name = f"last_of_{shelf.chunks}"
+    row = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    last = int(row[0]) if row else 0
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, str(last + count)))
+    return last + 1
+
+
+def remove(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) -> None:
+    """Remove the passages that `where` names, before their owners' rows go or change.
+
+    Their vectors go too, which no cascade reaches.
+    """
+    fulltext.remove(db, shelf.fulltext, _entries(db, shelf, where, values))
+    chunk_numbers = f"SELECT chunk_no FROM {shelf.chunks} WHERE {where}"
+    if not vectors.remove(db, shelf.vectors, chunk_numbers, values):
+        queue_all(db)
+    db.execute(f"DELETE FROM {shelf.queue} WHERE chunk_no IN ({chunk_numbers})", values)
+    db.execute(f"DELETE FROM {shelf.chunks} WHERE {where}", values)
+
+
+def queue_all(db: Connection) -> None:
+    """Have every passage wait for a vector anew."""
+    for shelf in SHELVES:
+        db.execute(f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks}")
+
+
+def waiting(db: Connection, size: int) -> Iterator[tuple[Shelf, list[Pending]]]:
+    """The passages without a vector, in the order of their numbers, up to `size` at a time."""
+    for shelf in SHELVES:
+        after = 0
+        while batch := _pending(db, shelf, after, size):
+            yield shelf, batch
+            after = batch[-1].chunk_no
+
+
+def texts(db: Connection) -> Iterator[str]:
+    """The text of every passage as it is embedded."""
+    for shelf in SHELVES:
+        for label, content in db.execute(f"SELECT label, content FROM {shelf.chunks}"):
+            yield _embedded_text(shelf, label, content)
+
+
+def _embedded_text(shelf: Shelf, label: str | None, content: str) -> str:
+    return passage(label, content) if shelf.embeds_label else content
+
+
+def count(db: Connection) -> int:
+    """How many passages there are."""
+    return sum(count_rows(db, shelf.chunks) for shelf in SHELVES)
+
+
+def count_pending(db: Connection) -> int:
+    """How many passages have no vector yet."""
+    return sum(count_rows(db, shelf.queue) for shelf in SHELVES)
+
+
+def _entries(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) -> Iterable[fulltext.Entry]:
+    rows = db.execute(
+        f"SELECT chunk_no, label, content FROM {shelf.chunks} WHERE ({where}) AND {shelf.has_fulltext}",
+        values,
+    )
+    return [fulltext.entry(chunk_no, label, content) for chunk_no, label, content in rows]
+
+
+def _pending(db: Connection, shelf: Shelf, after: int, limit: int) -> list[Pending]:
+    rows = db.execute(
+        f"SELECT chunk_no, label, content FROM {shelf.queue} JOIN {shelf.chunks} USING (chunk_no)"
+        " WHERE chunk_no > ? ORDER BY chunk_no LIMIT ?",
+        (after, limit),
+    )
+    return [Pending(chunk_no, _embedded_text(shelf, label, content)) for chunk_no, label, content in rows]

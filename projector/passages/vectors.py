@@ -1,0 +1,82 @@
+"""The vector tables of a generation.
+
+They hold vectors of one model at a time; `meta.vector_model` is that model's id, and a search with another
+model does not look into them.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from memlog.projector.embedding.models import Model
+from memlog.projector.sqlite import Connection, why_no_vectors
+
+TABLES = ("vec_memory", "vec_docs")
+
+_CHUNK = 64
+"""Vectors for which vec0 reserves space at once. With its default of 1,024 a table of one vector of 384
+dimensions takes 1.5 MB. https://alexgarcia.xyz/sqlite-vec/features/vec0.html"""
+
+
+class Pending(NamedTuple):
+    """A passage that has no vector yet, with its text as it is to be embedded."""
+
+    chunk_no: int
+    text: str
+
+
+def model_of(db: Connection) -> str | None:
+    """The id of the model that the vector tables of `db` are for; None where there are none."""
+    row = db.execute("SELECT value FROM meta WHERE name = 'vector_model'").fetchone()
+    return row[0] if row else None
+
+
+def use_model(db: Connection, model: Model) -> bool:
+    """Make the vector tables for `model`, and say whether there were none for it: vectors of another
+    model are gone then, and all passages have to wait anew."""
+    if model_of(db) == model.id:
+        return False
+    for table in TABLES:
+        db.execute(f"DROP TABLE IF EXISTS {table}")
+        db.execute(
+            f"CREATE VIRTUAL TABLE {table} USING vec0"
+            f" (embedding float[{model.dimension}] distance_metric = cosine, chunk_size = {_CHUNK})"
+        )
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('vector_model', ?)", (model.id,))
+    return True
+
+
+def why_unlike(db: Connection, model: Model) -> str | None:
+    """Why the vectors in `db` cannot be compared with `model`'s; None where they can, or none stand."""
+    standing = model_of(db)
+    if standing in (None, model.id):
+        return None
+    return f"the vectors are of {standing}, the model is {model.id}: memlog project"
+
+
+def store(db: Connection, table: str, queue: str, vectors: Sequence[tuple[int, bytes]]) -> set[int]:
+    """Store float32 vectors by chunk number, and return the numbers of those that were stored.
+
+    A passage that no longer waits in `queue` (it was replaced or forgotten, or another process was faster) is
+    left out.
+    """
+    stored = set()
+    for chunk_no, vector in vectors:
+        if db.execute(f"DELETE FROM {queue} WHERE chunk_no = ?", (chunk_no,)).rowcount:
+            db.execute(f"INSERT INTO {table} (rowid, embedding) VALUES (?, ?)", (chunk_no, vector))
+            stored.add(chunk_no)
+    return stored
+
+
+def remove(db: Connection, table: str, chunk_numbers: str, values: tuple[Any, ...]) -> bool:
+    """Remove the vectors of the chunks that the query `chunk_numbers` gives, and say whether others stay.
+
+    Where this SQLite cannot reach them all are given up, lest some stay behind without a chunk: all passages
+    have to wait anew then. A SQLite that can makes the tables anew, from the cache.
+    """
+    if model_of(db) is None:
+        return True
+    if why_no_vectors() is not None:
+        db.execute("DELETE FROM meta WHERE name = 'vector_model'")
+        return False
+    db.execute(f"DELETE FROM {table} WHERE rowid IN ({chunk_numbers})", values)
+    return True

@@ -1,0 +1,348 @@
+"""The analyzer: what the full text is made of, for the index and for questions alike.
+
+FTS5's own tokenizer splits words, and stems English (porter). All else is done to the text before:
+
+- Unicode's compatible forms are one (NFKC), as are upper and lower case; letters lose what stands above or
+  below them. Cyrillic й is a letter of its own, ё is е.
+- Chinese, Japanese and Korean become overlapping pairs of characters.
+- Behind the text stand, apart from it, the stems of its words where it is in another language than English
+  (`languages`), and the parts of names such as getUserName, E1234, v1.2.3, C++.
+
+The words of the text stay as they are written, next to each other. So a phrase and a prefix are of written
+words, and a language that was taken for another one loses no word. A stem begins with a mark that no word
+has: a question in Finnish that asks for the stem "car" finds no English car.
+
+A question in one language asks for its words and their stems. One that shows no language, as a single word
+does, asks for the stems of each language of its script: in Latin letters that are a few different ones a
+word, and only texts in those languages have them.
+
+Everything here is a pure function of the text: an entry is taken out of the index by analysing it again.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from itertools import groupby
+from typing import NamedTuple
+
+from memlog.eventlog.text import PIECE, pieces
+from memlog.projector.limits import is_structured
+from memlog.projector.text import stemming
+from memlog.projector.text.normalization import compatible, folded, plain
+from memlog.projector.text.stemming import ENGLISH, latin
+
+VERSION = 3
+"""Changes with any change to what this module or `languages` makes of a text; part of the projection id."""
+
+_CJK_CHARACTERS = (
+    "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
+)
+
+# A private character is a letter to FTS5, and no text that is indexed has one.
+_STEM = "\ue000"
+_APART = " \ue001 "
+
+_CASES_AND_DIGITS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_VERSION = re.compile(r"(?<![^\W_])[vV]([0-9]+(?:\.[0-9]+)+)")
+_SIGNED = re.compile(r"(?<![^\W_])([A-Za-z])(\+\+|#)(?![\w#+])")
+_SIGNS = {"++": "plusplus", "#": "sharp"}
+_LONGEST_NAME = 64  # characters; what is longer is data, such as base64
+
+# A copy of a text in these shows where such a name may be, at a tenth of the price of an expression.
+_SHAPES = bytes.maketrans(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+#",
+    b"A" * 26 + b"a" * 26 + b"0" * 10 + b"00",
+)
+_DIGIT = ord("0")
+_NAME_SHAPES = (b"a0", b"0a", b"A0", b"0A")
+
+_PREFIX_LENGTH = 3
+
+_FEW_WORDS = 8
+"""Words of a question that shows no language by a stop word are asked in every one where they are so few."""
+
+
+# Expressions that take `re` milliseconds to compile are compiled when they are first needed: a command that
+# lists memories analyses no text.
+
+
+@cache
+def _cjk() -> re.Pattern[str]:
+    return re.compile(f"[{_CJK_CHARACTERS}]+")
+
+
+@cache
+def _without_stems() -> re.Pattern[str]:
+    # Russian is stemmed by shortening words alone: what begins with a stem is found by it.
+    return re.compile(f"[{_CJK_CHARACTERS}\u0400-\u052f]+")
+
+
+@cache
+def _marks() -> str:
+    """The vowels of Indian and other scripts, as ranges of a regular expression.
+
+    They are no letters to `re`, but to the tokenizer of schema.sql, and the two must split alike.
+    """
+    blocks = (range(0x0300, 0x2100), range(0x302A, 0x309B), range(0xA66F, 0xABEE), range(0xFE00, 0xFE30))
+    codes = (code for block in blocks for code in block if unicodedata.category(chr(code)) in ("Mn", "Mc"))
+    runs = groupby(enumerate(codes), key=lambda numbered: numbered[1] - numbered[0])
+    ends = [[chr(code) for _, code in run] for _, run in runs]
+    return "".join(f"{run[0]}-{run[-1]}" for run in ends)
+
+
+# ASCII has none of them: without them an expression takes a tenth of the time to compile.
+
+
+def _letters(is_ascii: bool) -> str:
+    return r"[^\W_]+" if is_ascii else rf"(?:[^\W_]|[{_marks()}])+"
+
+
+@cache
+def _word_pattern(is_ascii: bool) -> re.Pattern[str]:
+    return re.compile(_letters(is_ascii))
+
+
+def _words(text: str) -> list[str]:
+    return _word_pattern(text.isascii()).findall(text)
+
+
+@cache
+def _sign() -> re.Pattern[str]:
+    # The tokenizer takes signs that are younger than it for letters: an emoji would be a part of the word
+    # before.
+    return re.compile(rf"[^\w\s{_marks()}]+")
+
+
+@cache
+def _joined(is_ascii: bool) -> re.Pattern[str]:
+    """What joins the words of a path, an address, a version, a code."""
+    # Possessive, and only from where a word begins: else a long word is read anew from each of its letters.
+    begins = r"(?<![^\W_])" + ("" if is_ascii else f"(?<![{_marks()}])")
+    word = _letters(is_ascii)
+    return re.compile(rf"{begins}{word}+(?:(?:[._\-/\\@:+~]|://|::|->){word}+)+")
+
+
+class Word(NamedTuple):
+    """A word of a question.
+
+    written: folded, as the index has it.
+    stem: what its forms begin with, where its language is known.
+    stems: marked, those that the index may have of its forms beside them.
+    is_stop: whether it carries grammar, not the subject.
+    """
+
+    written: str
+    stem: str | None = None
+    stems: tuple[str, ...] = ()
+    is_stop: bool = False
+
+
+def analysed(text: str) -> str:
+    """`text` as it is indexed.
+
+    A run of Chinese, Japanese or Korean has also its last character alone, so each character begins one
+    token, and is found as a prefix: 喝绿茶 becomes 喝绿 绿茶 茶.
+    """
+    if len(text) <= PIECE:
+        written, added = _analysed(text)
+    else:
+        analysed_piece = _analysed if is_structured(text) else _plainly_analysed
+        found = [analysed_piece(piece) for piece in pieces(text)]
+        written = "".join(words for words, _ in found)
+        added = [word for _, words in found for word in words]
+    return f"{written}{_APART}{' '.join(added)}" if added else written
+
+
+def _analysed(text: str) -> tuple[str, list[str]]:
+    """The words of `text` as they are indexed, and those that stand behind them."""
+    if text.isascii():
+        # NUL would end the text inside SQLite's tokenizer.
+        text = text.replace("\0", " ")
+        # Most texts end here: what is added to this path, every English message costs.
+        if stemming.is_plain_english(text) and not _may_have_names(text):
+            return text, []
+        return text, _stems(text) + _parts_of_names(text)
+    text = compatible(text)
+    lower = text.casefold()
+    return _words_as_indexed(lower), _stems(lower) + _parts_of_names(text)
+
+
+def _plainly_analysed(text: str) -> tuple[str, list[str]]:
+    """The same, without what stands behind the words: their stems, and the parts of names."""
+    return text.replace("\0", " ") if text.isascii() else _words_as_indexed(compatible(text).casefold()), []
+
+
+def _words_as_indexed(lower: str) -> str:
+    signless = _sign().sub(" ", plain(lower))
+    return _cjk().sub(lambda run: f" {' '.join(_pairs(run[0]))} {run[0][-1]} ", signless)
+
+
+def written_words(text: str) -> list[str]:
+    """The words of `text` in their order, folded, as the index has them next to each other.
+
+    Runs of Chinese, Japanese and Korean are pairs, without the single last characters of longer runs: those
+    stand in the index only at the end of a run, so a phrase that asked for one would miss.
+    """
+    text = folded(text)
+    if not text.isascii():
+        text = _cjk().sub(lambda run: f" {' '.join(_pairs(run[0])) or run[0]} ", text)
+    return _words(text)
+
+
+def question_words(text: str) -> list[Word]:
+    """The words that a question asks for, each once; of paths and versions those of two letters and more."""
+    text = compatible(text)
+    names = _names(text)
+    text = _without_single_parts(text)
+    between = _words_between_cjk(text.casefold())
+    spoken = stemming.languages(filter(stemming.is_latin, between), by_letters=False)
+    stop_words = _stop_words(spoken)
+    asked = _asked(between, spoken)
+    found = {plain(word): _word(word, spoken, asked, stop_words) for word in dict.fromkeys(between)}
+    words = {word: found.get(word) or Word(word) for word in written_words(text)}
+    # A name is no word of a language: it and its parts have no stems.
+    bare = [*filter(_inner_parts, _words(text)), *_telling_parts(names)]
+    return list((words | {word: Word(word) for word in map(folded, bare)}).values())
+
+
+def question_names(text: str) -> list[list[str]]:
+    """The words, two and more, of each path, address, version or code in `text`, as the index has them."""
+    joined = [written_words(match[0]) for match in _joined(text.isascii()).finditer(text)]
+    return [words for words in (*joined, *_names(text)) if len(words) > 1]
+
+
+def is_cjk(token: str) -> bool:
+    """Whether `token` is of a script that is indexed in pairs of characters."""
+    return not token.isascii() and _cjk().fullmatch(token) is not None
+
+
+def passage(label: str | None, content: str) -> str:
+    """The text of a passage as it is indexed and embedded: with its speaker, or its memory's title."""
+    return f"{label}: {content}" if label else content
+
+
+def memory_label(title: str, content: str) -> str | None:
+    """The title where it says what the content does not: the default title is the content's beginning."""
+    return None if content.startswith(title) else title
+
+
+class Marks(NamedTuple):
+    """What shows in a text why a question found it: pairs of characters, and what words begin with."""
+
+    pairs: tuple[str, ...] = ()
+    beginnings: tuple[str, ...] = ()
+
+
+def marks_of(words: Sequence[str]) -> Marks:
+    """The marks of words, folded, as `written_words` gives them."""
+    return Marks(tuple(filter(is_cjk, words)), tuple(_beginning(word) for word in words if not is_cjk(word)))
+
+
+def first_place(text: str, marks: Marks) -> int:
+    """Where in `text` the first word stands that a question with `marks` may have found; 0 without any."""
+    places = [text.find(pair) for pair in marks.pairs]
+    words = _word_pattern(text.isascii()).finditer(text)
+    found = (match.start() for match in words if folded(match[0]).startswith(marks.beginnings))
+    return min((place for place in (*places, next(found, -1)) if place >= 0), default=0)
+
+
+def _stems(text: str) -> list[str]:
+    """The stems that the index has of a text, marked; of other scripts those that do not begin the word."""
+    is_english = stemming.is_plain_english(text)
+    if is_english and text.isascii():
+        return []
+    words = _words(_without_stems().sub(" ", text.lower()))
+    spoken = () if is_english else stemming.languages(filter(stemming.is_latin, words))
+    pairs = stemming.stems(words, [name for name in spoken if name != ENGLISH])
+    return [
+        _STEM + plain(stem)
+        for word, stem in pairs
+        if stemming.is_latin(word) or not plain(word).startswith(plain(stem))
+    ]
+
+
+def _asked(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str]:
+    """The languages whose stems a question in Latin letters asks for."""
+    if not spoken and len(set(words)) <= _FEW_WORDS:
+        return latin()
+    found = spoken or stemming.languages(filter(stemming.is_latin, words))
+    return [name for name in found if name != ENGLISH]
+
+
+def _word(word: str, spoken: Sequence[str], asked: Sequence[str], stop_words: Collection[str]) -> Word:
+    # A word with a letter that English has not is not English, whatever the others are.
+    in_latin = asked if asked or word.isascii() else latin()
+    stems = list(dict.fromkeys(plain(stem) for _, stem in stemming.stems([word], in_latin)))
+    is_one = len(stems) == 1 and plain(word).startswith(stems[0])
+    stem = stems[0] if is_one and len(stems[0]) >= _least_stem(word, spoken) else None
+    return Word(plain(word), stem, tuple(_STEM + each for each in stems), word in stop_words)
+
+
+def _least_stem(word: str, spoken: Sequence[str]) -> float:
+    """Letters of a stem with which other words begin seldom enough."""
+    if not stemming.is_latin(word):
+        return _PREFIX_LENGTH
+    return _PREFIX_LENGTH + 1 if len(spoken) == 1 and ENGLISH not in spoken else math.inf
+
+
+def _stop_words(spoken: Collection[str]) -> frozenset[str]:
+    named = {*(spoken or [ENGLISH]), *stemming.with_own_letters()}
+    return frozenset().union(*(stemming.stop_words()[name] for name in named))
+
+
+def _names(text: str) -> list[list[str]]:
+    """What stands in names beside their words: getUserName has get user name, v1.2.3 has 1 2 3."""
+    if not _may_have_names(text):
+        return []
+    found = [parts for word in _words(text) if (parts := _inner_parts(word))]
+    found += [match[1].split(".") for match in _VERSION.finditer(text)]
+    found += [[match[1].lower() + _SIGNS[match[2]]] for match in _SIGNED.finditer(text)]
+    return found
+
+
+def _parts_of_names(text: str) -> list[str]:
+    return [part for name in _names(text) for part in name]
+
+
+def _telling_parts(names: list[list[str]]) -> list[str]:
+    """Those that are asked for alone: of w00059n00007 neither number, which other names have too."""
+    return [part for name in names for part in name if len(part) > 1 and (len(name) == 1 or part.isalpha())]
+
+
+def _inner_parts(word: str) -> list[str]:
+    if (word.islower() and word.isalpha()) or not word.isascii() or len(word) > _LONGEST_NAME:
+        return []
+    parts = [part.lower() for part in _CASES_AND_DIGITS.findall(word)]
+    return [part for part in parts if len(part) > 1] if len(parts) > 1 else []
+
+
+def _may_have_names(text: str) -> bool:
+    shapes = text.encode(errors="replace").translate(_SHAPES)
+    # Measured: `b"aA" in` and `b"0" in` take three times as long.
+    return shapes.rfind(b"aA") >= 0 or (_DIGIT in shapes and any(shape in shapes for shape in _NAME_SHAPES))
+
+
+def _without_single_parts(text: str) -> str:
+    """`text` without the parts of one character of v1.2.3, E_NOENT: most texts have those somewhere."""
+    return _joined(text.isascii()).sub(lambda joined: _longer_parts(joined[0]), _SIGNED.sub(" ", text))
+
+
+def _longer_parts(joined: str) -> str:
+    return " ".join(part for part in _words(joined) if len(part) > 1 or is_cjk(part))
+
+
+def _pairs(run: str) -> Iterator[str]:
+    return (run[index : index + 2] for index in range(len(run) - 1))
+
+
+def _words_between_cjk(lower: str) -> list[str]:
+    return _words(lower if lower.isascii() else _cjk().sub(" ", lower))
+
+
+def _beginning(word: str) -> str:
+    """What the forms of a word in a text begin with, as far as its stems tell."""
+    foreign = stemming.stems([word], stemming.languages([word]) or latin())
+    stems = [stemming.english_stem(word), *(stem for _, stem in foreign)]
+    return min((plain(stem) for stem in stems if word.startswith(plain(stem))), key=len, default=word)

@@ -1,0 +1,71 @@
+"""How large a text is in tokens, by one of three counters.
+
+model: tokens of the vocabulary that memlog ships. chars4: characters // 4. heuristic: Chinese characters
+× 1.5 and words × 0.75, rounded up; a word is a run of letters and digits, or of signs that stand alone.
+
+A text is put together from pieces that begin and end where words do. So each piece has a weight by itself,
+and the size of the whole is no more than that of the sum of the weights. A piece weighs at least a token for
+every 16 characters: to the vocabulary a word of a million letters is one token, that of no word.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Literal, get_args
+
+from memlog.eventlog.text import pieces
+from memlog.projector.text.tokens import count_tokens
+
+Counter = Literal["model", "chars4", "heuristic"]
+
+COUNTERS: tuple[Counter, ...] = get_args(Counter)
+
+_CHARACTERS = 16
+"""Of a token at most, in what is weighed."""
+
+_CHINESE = r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]"
+_WORD = r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)++(?!\S)"
+
+
+def weight(text: str, counter: Counter) -> float:
+    """What a piece of text adds to the size of the whole at most, before that is rounded."""
+    return max(_WEIGHTS[counter](text), least_weight(text))
+
+
+def least_weight(text: str) -> float:
+    """What a text weighs at least, told without counting."""
+    return len(text) / _CHARACTERS
+
+
+def size(weight: float, counter: Counter) -> int:
+    """The tokens of a text whose pieces weigh so much together."""
+    return math.floor(weight) if counter == "chars4" else math.ceil(weight)
+
+
+def tokens(text: str, counter: Counter) -> int:
+    """The tokens of `text`."""
+    return size(_WEIGHTS[counter](text), counter)
+
+
+def _heuristic(text: str) -> float:
+    return sum(map(_heuristic_of_piece, pieces(text)))
+
+
+def _heuristic_of_piece(text: str) -> float:
+    chinese, word = _patterns()
+    rest, count = chinese.subn(" ", text)
+    return count * 1.5 + len(word.findall(rest)) * 0.75
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    # Compiled when they are first needed: few ask for the heuristic.
+    return re.compile(_CHINESE), re.compile(_WORD)
+
+
+_WEIGHTS: dict[Counter, Callable[[str], float]] = {
+    "model": count_tokens,
+    "chars4": lambda text: len(text) / 4,
+    "heuristic": _heuristic,
+}

@@ -1,0 +1,116 @@
+"""Facts: what stands of each topic of each chat.
+
+A topic has a ranked list or a single value: of both, and of a key that other writers spelled otherwise, that
+which was set last stands.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from memlog.eventlog.events import FactKind
+from memlog.projector.sqlite import Connection
+from memlog.query.facts.topic_keys import same_key
+from memlog.query.search.hits import LinePosition
+
+
+class Fact(msgspec.Struct, kw_only=True):
+    """One value of a topic.
+
+    topic_key: as its event has it.
+    rank: from 1 in a ranked list; 0 for a single value.
+    chat: `<channel>:<chat_id>`; None for the store's own scope.
+    source_message_id: the message that said so, where the event names one.
+    updated_at: when it was set.
+    event_id, position: of the event that set it.
+    """
+
+    topic_key: str
+    kind: FactKind
+    rank: int
+    value: str
+    chat: str | None
+    source_message_id: str | None
+    updated_at: str
+    event_id: str
+    position: LinePosition
+
+    @property
+    def fact_id(self) -> str:
+        """What it is found and shown by: `favorite_colors/2/telegram:7`."""
+        key = self.topic_key.replace("%", "%25").replace("/", "%2F")
+        return f"{key}/{self.rank}" + (f"/{self.chat}" if self.chat else "")
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """What stands of one topic in one chat.
+
+    key: as `key_of` makes it. keys: as events have it, where they spell it otherwise, too.
+    facts: by rank; at least one. precedence: of the newest of them.
+    """
+
+    key: str
+    keys: Sequence[str]
+    facts: Sequence[Fact]
+    precedence: str
+
+    @property
+    def kind(self) -> FactKind:
+        """Whether it is a list or a single value."""
+        return self.facts[0].kind
+
+    @property
+    def chat(self) -> str | None:
+        """`<channel>:<chat_id>`; None for the store's own scope."""
+        return self.facts[0].chat
+
+    def at(self, rank: int) -> Fact | None:
+        """The fact of this rank; None where the list has none."""
+        return next((fact for fact in self.facts if fact.rank == rank), None)
+
+
+_Row = tuple[str, Fact]
+
+_FACTS = (
+    "SELECT f.precedence, f.topic_key, f.kind, f.rank, f.value,"
+    " nullif(f.chat_id, ''), f.source_message_id, f.updated_at, f.event_id,"
+    " e.stream, e.segment, e.offset, e.line"
+    " FROM facts f JOIN events e ON e.stream = f.stream AND e.id = f.event_id"
+)
+
+
+def topics(db: Connection, chat: str | None) -> list[Topic]:
+    """The topics of a chat, `<channel>:<chat_id>` or None for the store's own scope; the newest first."""
+    return _topics(db.execute(f"{_FACTS} WHERE f.chat_id = ?", (chat or "",)).fetchall())
+
+
+def all_topics(db: Connection) -> list[Topic]:
+    """The topics of every chat; the newest first."""
+    return _topics(db.execute(_FACTS).fetchall())
+
+
+def _topics(rows: Sequence[tuple[Any, ...]]) -> list[Topic]:
+    read = sorted(map(_read, rows), key=_scope)
+    found = [_standing(key, list(group)) for (_, key), group in groupby(read, key=_scope)]
+    return sorted(found, key=lambda topic: topic.precedence, reverse=True)
+
+
+def _scope(row: _Row) -> tuple[str, str]:
+    return row[1].chat or "", same_key(row[1].topic_key)
+
+
+def _standing(key: str, rows: Sequence[_Row]) -> Topic:
+    """Of several spellings and kinds that which was set last."""
+    precedence, newest = max(rows, key=lambda row: row[0])
+    facts = [fact for _, fact in rows if (fact.topic_key, fact.kind) == (newest.topic_key, newest.kind)]
+    keys = sorted({fact.topic_key for _, fact in rows})
+    return Topic(key, keys, sorted(facts, key=lambda fact: fact.rank), precedence)
+
+
+def _read(row: tuple[Any, ...]) -> _Row:
+    precedence, *values, stream, segment, place, line = row
+    position = LinePosition(stream, segment, place, line)
+    members = dict(zip(Fact.__struct_fields__, values, strict=False))
+    return precedence, Fact(**members, position=position)

@@ -1,0 +1,204 @@
+"""The keys of facts: however a topic is spelled, and in whatever number, it has one key.
+
+docs/memory/facts.md says the rules.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.text import nfkc
+from memlog.projector.text import language_files
+from memlog.projector.text.language_files import EnglishWords, FactWords
+from memlog.projector.text.spelling import american
+from memlog.projector.text.stemming import ENGLISH
+
+LONGEST = 128
+"""Characters of a key."""
+
+_PLURALS = (
+    (r"(?:ss|us|is)$", None),
+    (r"(?<=[^aeiou])ies$", "y"),
+    (r"(?<=ss|ch|sh)es$|(?<=[^ao]us)es$|(?<=[xo])es$", ""),
+    (r"s$", ""),
+)
+"""Endings of a plural and what they are in the singular; None where a word ends so in the singular. The first
+that fits counts."""
+
+_SHORTEST_PLURAL = 4
+_APART = r"[\s_\-‐-―]+"
+_POSSESSIVE = r"['’]s\b"
+_AROUND = " \t.,:;!?\"'`«»“”„‘’()[]{}*"
+
+
+@cache
+def fact_words() -> Mapping[str, FactWords]:
+    """The words of the languages in which facts are understood, English first."""
+    found = {name: language.facts for name, language in language_files.languages("facts").items()}
+    return dict(sorted(found.items(), key=lambda named: named[0] != ENGLISH))
+
+
+def key_of(name: str) -> str:
+    """The key of a topic: `favourite colour` and `My-Favorite-Colors` are `favorite_colors`.
+
+    Raises:
+        BadInput: it names nothing, has a control character, or makes a key of more than 128 characters.
+    """
+    _check(name)
+    key = _key(words_of(name))
+    if not key:
+        raise BadInput(f"{name!r} names no topic", hint="name one, such as favorite_colors")
+    if len(key) > LONGEST:
+        raise BadInput(
+            f"a topic's key of {len(key)} characters: {key[:40]!r}…", hint=f"at most {LONGEST} characters"
+        )
+    return key
+
+
+def same_key(stored: str) -> str:
+    """The key of a topic as it stands in a log that others wrote, too: what makes no key is its own."""
+    return _key(words_of(stored)) or stored
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a name, folded: without case, signs around them, and what cannot be seen."""
+    folded = nfkc(nfkc(text).casefold())
+    seen = "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
+    words = (word.strip(_AROUND) for word in re.split(_APART, re.sub(_POSSESSIVE, "", seen)))
+    return [word for word in words if word]
+
+
+def built_in(words: Sequence[str], language: str) -> str | None:
+    """The key of the built-in topic that these words name; None where they name none.
+
+    words: folded, without those that say that it is a favourite one.
+    """
+    return _built_in()[language].get("_".join(words))
+
+
+def favorite_part(words: Sequence[str], language: str) -> list[str] | None:
+    """What the words name beside being a favourite; None where they do not say that."""
+    said = fact_words()[language]
+    if not words:
+        return None
+    if words[0] in _forms(said.favorite):
+        return list(words[1:])
+    if words[-1] in _forms(said.favorite_behind):
+        return list(words[:-1])
+    if words[0] in _favorites():
+        return None
+    for prefix in said.favorite_prefixes.split():
+        if words[0] == prefix:
+            return list(words[1:])
+        if words[0].startswith(prefix):
+            return [words[0].removeprefix(prefix), *words[1:]]
+    return None
+
+
+def without_owner(word: str, language: str) -> str:
+    """Finnish `värini` (my colour) as `väri`; a word without that ending as it is."""
+    suffix = fact_words()[language].own_suffix
+    return word.removesuffix(suffix) if len(word) > len(suffix) + 2 else word
+
+
+def singular(word: str) -> str:
+    """An English word in the singular, as far as its ending and a short list tell."""
+    if word in _irregular():
+        return _irregular()[word]
+    if word in _invariable() or len(word) < _SHORTEST_PLURAL or not (word.isascii() and word.isalpha()):
+        return word
+    for ending, instead in _PLURALS:
+        if re.search(ending, word):
+            return word if instead is None else re.sub(ending, instead, word)
+    return word
+
+
+def is_plural(word: str) -> bool:
+    """Whether an English word is seen to be a plural."""
+    return singular(word) != word
+
+
+def _check(name: str) -> None:
+    odd = next((letter for letter in name if unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")), None)
+    if odd is not None:
+        raise BadInput(
+            f"a topic's name has the control character U+{ord(odd):04X}",
+            hint="a name is a few words on one line",
+        )
+
+
+def _key(words: Sequence[str]) -> str:
+    while len(words) > 1 and any(words[0] in _forms(said.own) for said in fact_words().values()):
+        words = words[1:]
+    for language in fact_words():
+        part = favorite_part(words, language)
+        if part is not None:
+            return _favorite_key(words, part, language)
+    return "_".join(_american(words, singular)) if words else ""
+
+
+def _favorite_key(words: Sequence[str], part: Sequence[str], language: str) -> str:
+    if language == ENGLISH:
+        named = _american(part, singular)
+        return built_in(named, language) or "_".join(["favorite", *_american(part, _plural)])
+    bare = [*part[:-1], *(without_owner(word, language) for word in part[-1:])]
+    return built_in(part, language) or built_in(bare, language) or "_".join(words)
+
+
+def _american(words: Sequence[str], number: Callable[[str], str]) -> list[str]:
+    """English words as Americans spell them, the last one in a `number`."""
+    spelled = [_short().get(word) or american(word) for word in words]
+    return [*spelled[:-1], *(number(word) for word in spelled[-1:])]
+
+
+def _plural(word: str) -> str:
+    one = singular(word)
+    if one in _invariable() or not (one.isascii() and one.isalpha()):
+        return one
+    return next((many for many, single in _irregular().items() if single == one), _regular_plural(one))
+
+
+def _regular_plural(word: str) -> str:
+    if re.search(r"[^aeiou]y$", word):
+        return f"{word[:-1]}ies"
+    return f"{word}es" if re.search(r"(?:s|x|ch|sh)$", word) else f"{word}s"
+
+
+def _english() -> EnglishWords:
+    return language_files.languages("english")[ENGLISH].english
+
+
+@cache
+def _short() -> dict[str, str]:
+    return language_files.pairs(_english().short)
+
+
+@cache
+def _irregular() -> dict[str, str]:
+    return language_files.pairs(_english().plurals)
+
+
+def _invariable() -> frozenset[str]:
+    return _forms(_english().invariable)
+
+
+@cache
+def _favorites() -> frozenset[str]:
+    """The words of all languages: Swedish `favorit` begins English ones."""
+    return frozenset(word for said in fact_words().values() for word in said.favorite.split())
+
+
+@cache
+def _forms(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+@cache
+def _built_in() -> dict[str, dict[str, str]]:
+    """By language and word, the key."""
+    return {
+        language: {word: key for key, words in said.topics.items() for word in words.split()}
+        for language, said in fact_words().items()
+    }

@@ -1,0 +1,270 @@
+"""Hybrid search over messages, memories and documents: full text and vectors, ranked and fused."""
+
+import time
+from collections.abc import Iterable, Mapping
+from functools import cached_property, partial
+from typing import Annotated, Literal
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput, EmbeddingError
+from memlog.projector.embedding.models import Embedder, can_read
+from memlog.projector.passages import vectors
+from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction, why_no_vectors
+from memlog.query.filters import Filters
+from memlog.query.request import Reads, Request
+from memlog.query.search import candidates, fulltext, nearest
+from memlog.query.search.candidates import SCORE_DIGITS, Candidate, Ref, Scores
+from memlog.query.search.expansion import MAX_NEIGHBOURS, around
+from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS, Question, parse, raw
+from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
+from memlog.query.search.hits import Evidence, Hit, hit_of
+from memlog.query.search.neighbours import Neighbourhood, neighbourhood_of
+from memlog.query.search.priors import Said, passages_of, priors
+from memlog.query.search.ranking import Ranking
+from memlog.query.search.vector_cache import HeldVectors
+
+Mode = Literal["hybrid", "text", "vector"]
+
+_EMBEDDED_CHARACTERS = 4000
+"""Of a question: more takes the model seconds and says nothing new."""
+
+_Lists = list[list[Candidate]]
+"""What one side found."""
+
+
+class SearchResult(msgspec.Struct, kw_only=True):
+    """The hits, best first.
+
+    synced: whether the read model had come up to the log.
+    silent: what did not take part, and why: `vector`, `text`, `pending`.
+    took_ms: milliseconds.
+    """
+
+    hits: list[Hit]
+    mode: Mode
+    synced: bool
+    silent: dict[str, str]
+    took_ms: float
+
+
+class Search(Request, frozen=True, dict=True):
+    """What is looked for, and how.
+
+    k: how many hits at most.
+    min_similarity: leave out what only meaning finds and is less similar; None for nothing.
+    is_raw: the full text takes `text` as FTS5's own syntax.
+    explain: say of each hit which side found it, and how.
+    expand: give each hit with so many neighbours on either side; 0 for none.
+    """
+
+    text: str
+    k: Annotated[int, msgspec.Meta(ge=0)] = 10
+    mode: Mode = "hybrid"
+    filters: Annotated[Filters, Reads(Filters.of)] = Filters()
+    ranking: Annotated[Ranking, Reads(Ranking.of)] = Ranking()
+    min_similarity: float | None = None
+    is_raw: bool = False
+    explain: bool = False
+    expand: Annotated[int, msgspec.Meta(ge=0, le=MAX_NEIGHBOURS)] = 0
+
+    @cached_property
+    def question(self) -> Question:
+        """The text as the full text is asked it."""
+        return raw(self.text) if self.is_raw else parse(self.text)
+
+
+def search(
+    db: Connection, asked: Search, embedder: Embedder | None, held: HeldVectors | None = None
+) -> SearchResult:
+    """The `k` distinct messages, memories and documents that answer a text best.
+
+    embedder: for the vector side; None where there is none, or none is wanted.
+    held: the vectors that the asking process holds in memory; None where it asks once.
+
+    Raises:
+        BadInput: `is_raw`, and FTS5 does not understand it.
+        sqlite3.Error (of the binding): the read model cannot be read.
+    """
+    started = time.perf_counter()
+    silent: dict[str, str] = {}
+    with transaction(db, "DEFERRED"):
+        sides: dict[str, _Lists] = {}
+        if asked.mode != "vector" and (texts := _text_side(db, asked, silent)) is not None:
+            sides["text"] = texts
+        if asked.mode != "text" and (near := _vector_side(db, asked, embedder, silent, held)) is not None:
+            sides["vector"] = [near]
+        hits = _ranked(db, asked, sides)
+    return SearchResult(
+        hits=hits,
+        mode=asked.mode,
+        synced=True,
+        silent=silent,
+        took_ms=round((time.perf_counter() - started) * 1000, 3),
+    )
+
+
+class _Pool:
+    """All that may become a hit: what the sides found, and the messages around.
+
+    Of what several lists have, the last one is kept.
+    """
+
+    def __init__(self, db: Connection, asked: Search, sides: Mapping[str, _Lists]) -> None:
+        found = [each for lists in sides.values() for rows in lists for each in rows]
+        self._found = {each.ref: each for each in found}
+        numbers = [ref for ref in self._found if isinstance(ref, int)]
+        self.near: Neighbourhood = neighbourhood_of(
+            db, numbers, asked.filters, alone=not asked.ranking.context
+        )
+        self.passages = passages_of(db, self._found.values())
+
+    @property
+    def said(self) -> dict[Ref, Said]:
+        return dict[Ref, Said]([*self.near.messages.items(), *self.passages.items()])
+
+    def candidate(self, ref: Ref) -> Candidate:
+        if isinstance(ref, int) and ref not in self._found:
+            said = self.near.messages[ref]
+            return Candidate("message", "message", said.key, None, said.ts, ref)
+        return self._found[ref]
+
+    def in_order(self, refs: Iterable[Ref]) -> list[Ref]:
+        return [each.ref for each in candidates.in_order(map(self.candidate, refs))]
+
+
+def _ranked(db: Connection, asked: Search, sides: Mapping[str, _Lists]) -> list[Hit]:
+    """The hits of what the sides found that took part."""
+    ranking = asked.ranking
+    pool = _Pool(db, asked, sides)
+    likely = priors(pool.said, asked.text[:LONGEST_QUESTION]) if ranking.priors else {}
+    factors = {ref: each.factor for ref, each in pool.passages.items()} if ranking.salience else {}
+    weights = _weights(ranking, sides)
+    ranks = {
+        side: [
+            Ranks(weights[side], ranked(each, likely, ranking.cut(asked.k), pool.in_order)) for each in lists
+        ]
+        for side, lists in _scores(db, asked, sides, pool.near).items()
+    }
+    best = best_possible(weights.values(), ranking)
+    found = fused(
+        [each for lists in ranks.values() for each in lists], ranking, factors, asked.k, pool.in_order
+    )
+    hits = {
+        ref: hit_of(db, pool.candidate(ref), min(1.0, max(0.0, score / best)), asked.question)
+        for ref, score in found
+    }
+    _add_evidence(hits, sides, ranks, explain=asked.explain)
+    for ref, hit in hits.items():
+        hit.around = around(db, pool.candidate(ref), asked.expand) if asked.expand else None
+    return [*hits.values()]
+
+
+def _scores(
+    db: Connection, asked: Search, sides: Mapping[str, _Lists], near: Neighbourhood
+) -> dict[str, list[Scores]]:
+    """The lists of each side, with what was said around their messages."""
+    scores = {side: list(map(_own_scores, lists)) for side, lists in sides.items()}
+    if not asked.ranking.context:
+        return scores
+    # Who writes FTS5's syntax asks for what it says, and for nothing beside it.
+    if "text" in scores and not asked.is_raw:
+        scores["text"][0] = fulltext.with_neighbours(db, asked.question.terms, near)
+    if "vector" in scores:
+        add = asked.min_similarity is None
+        scores["vector"] = [nearest.with_neighbours(scores["vector"][0], near, add=add)]
+    return scores
+
+
+def _own_scores(found: Iterable[Candidate]) -> Scores:
+    return {each.ref: each.score for each in found if each.score is not None}
+
+
+def _weights(ranking: Ranking, sides: Iterable[str]) -> dict[str, float]:
+    """How much each side counts that takes part: one alone counts whatever its weight is."""
+    weights = {"text": ranking.text_weight, "vector": ranking.vector_weight}
+    present = list(sides)
+    return {side: weights[side] if len(present) > 1 else 1.0 for side in present}
+
+
+def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> _Lists | None:
+    """What the full text finds: messages, memories, documents; None where it has nothing to look for."""
+    question = asked.question
+    if question.expression is None:
+        silent["text"] = "the question has no word to look for"
+        return None
+    if question.is_cut:
+        silent["text"] = f"only the first {LONGEST_QUESTION:,} characters of the question were read"
+    elif question.left_out:
+        silent["text"] = f"only the first {MAX_WORDS} of the question's words were looked up"
+    try:
+        return fulltext.matches(db, question.expression, asked.filters, asked.ranking.text_pool(asked.k))
+    except error_types() as error:
+        if not (question.is_raw and is_of_the_statement(error)):
+            raise
+        raise BadInput(
+            f"FTS5 does not understand {question.expression!r}: {error}",
+            hint="https://www.sqlite.org/fts5.html#full_text_query_syntax, or leave --raw out",
+        ) from error
+
+
+def _vector_side(
+    db: Connection,
+    asked: Search,
+    embedder: Embedder | None,
+    silent: dict[str, str],
+    held: HeldVectors | None,
+) -> list[Candidate] | None:
+    """What means the most alike; None, with the reason in `silent`, where nothing can be compared."""
+    vector = _embedded(asked.text, db, embedder, silent) if embedder is not None else None
+    if embedder is None or vector is None:
+        return None
+    return nearest.nearest(
+        db,
+        vector,
+        asked.filters,
+        asked.ranking.vector_pool(asked.k, alone=asked.mode == "vector"),
+        asked.min_similarity,
+        partial(can_read, embedder),
+        held,
+    )
+
+
+def _add_evidence(
+    hits: Mapping[Ref, Hit], sides: Mapping[str, _Lists], ranks: Mapping[str, list[Ranks]], *, explain: bool
+) -> None:
+    """Say how near each hit is, and which side found it at which rank."""
+    seen: dict[Ref, dict[str, Evidence]] = {ref: {} for ref in hits}
+    for side, lists in ranks.items():
+        scores = {each.ref: each.score for rows in sides[side] for each in rows if each.ref in hits}
+        for weight, rows in lists:
+            for rank, row in enumerate(rows, start=1):
+                if row.ref in hits:
+                    prior = round(row.prior, SCORE_DIGITS)
+                    seen[row.ref][side] = Evidence(rank, scores.get(row.ref), row.found, prior, weight)
+    for ref, hit in hits.items():
+        evidence = seen[ref]
+        if "vector" in evidence and (similarity := evidence["vector"].score) is not None:
+            hit.similarity = max(0.0, similarity)
+        hit.only_context = all(side.score is None for side in evidence.values())
+        if explain:
+            hit.explain = evidence
+
+
+def _embedded(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:
+    """The question's vector; None, with the reason in `silent`, where it cannot be compared with any."""
+    reason = why_no_vectors()
+    if reason is None and vectors.model_of(db) is None:
+        reason = "no vectors yet: memlog project"
+    reason = reason or vectors.why_unlike(db, embedder)
+    if reason is None and not can_read(embedder, text):
+        reason = "the model reads English, and the question is in another script"
+    if reason is None:
+        if len(text) > _EMBEDDED_CHARACTERS:
+            silent["vector"] = f"only the question's first {_EMBEDDED_CHARACTERS:,} characters were compared"
+        try:
+            return bytes(embedder.embed([text[:_EMBEDDED_CHARACTERS]])[0].tobytes())
+        except EmbeddingError as error:
+            reason = error.message
+    silent["vector"] = reason
+    return None

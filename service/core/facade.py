@@ -1,0 +1,192 @@
+"""The core memory as programs use it: read, set, delete, and take over what a file says."""
+
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal, overload
+
+import msgspec
+
+from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event
+from memlog.eventlog.writer import Position
+from memlog.projector.core_memory_file import CoreView
+from memlog.query.core_memory import CoreMemory, core_memory
+from memlog.query.event_index import streams_of
+from memlog.service.core.file import contents, is_json, sections_of_json, sections_of_text
+from memlog.service.core.markdown import parse
+from memlog.service.read_model import Deciding, Reading
+
+Section = Literal["user", "agent"]
+
+
+class CoreValue(msgspec.Struct, frozen=True):
+    """A key of the core memory and its value."""
+
+    section: Section
+    key: str
+    value: str
+
+
+class Imported(msgspec.Struct):
+    """What an import did.
+
+    set: what was appended, with the new values.
+    deleted: what the file no longer says, with the values that it had.
+    kept: what the file says, too, and stays as it is, with the value that it keeps.
+    other: how many of `kept` `force` would have set.
+    skipped: how many lines of the file say nothing that was understood; 0 for JSON.
+    """
+
+    set: list[CoreValue]
+    deleted: list[CoreValue]
+    kept: list[CoreValue]
+    other: int
+    skipped: int
+
+
+class Core:
+    """The core memory of a store: `store.core`.
+
+    append: the store's. read, decide: ask the read model. view: its file for people.
+    """
+
+    def __init__(
+        self,
+        append: Callable[[Iterable[Event]], list[Position]],
+        read: Reading,
+        decide: Deciding,
+        view: CoreView,
+    ) -> None:
+        self._append = append
+        self._read = read
+        self._decide = decide
+        self._view = view
+
+    @overload
+    def get(self) -> CoreMemory: ...
+
+    @overload
+    def get(self, section: Section, key: str) -> str | None: ...
+
+    def get(self, section: Section | None = None, key: str | None = None) -> CoreMemory | str | None:
+        """All of it; or the value of one key of a section, None where there is none."""
+        memory = self._read(core_memory)
+        if section is None or key is None:
+            return memory
+        return _values(memory).get((section, key))
+
+    def set(self, section: Section, key: str, value: str) -> Position:
+        """Set one key. Raises as `Store.append`."""
+        (position,) = self._append([CoreMemoryUpdated(section=section, key=key, value=value)])
+        return position
+
+    def delete(self, section: Section, key: str) -> Position | Literal[False]:
+        """Remove one key; False where there is none. Raises as `Store.append`."""
+        if key not in getattr(self.get(), section):
+            return False
+        (position,) = self._append([CoreMemoryDeleted(section=section, key=key)])
+        return position
+
+    def import_file(self, path: str | Path, *, force: bool = False) -> Imported:
+        """Append what a file says that the core memory does not.
+
+        A Markdown or text file says `key: value` in lines, and lists under headings; what is set already
+        stays, unless `force`. Of a JSON file, `{"user":{…},"agent":{…}}`, all values are set. Where it is
+        the store's own view, model/core_memory.json, only what was changed by hand since memlog wrote it is
+        set, and what was removed is deleted; then the view is written anew.
+
+        Raises:
+            BadInput: the file cannot be read, or is of another shape; nothing was appended.
+            Busy, LogError: as `Store.append`. It is safe to try again.
+        """
+        path = Path(path)
+        if self._is_view(path) and (shown := self._view.read()) is not None:
+            return self._import_view(path, shown.view, shown.base)
+        data = contents(path)
+        if is_json(path):
+            return self._import(sections_of_json(data, path), force=True)
+        said, skipped = sections_of_text(data, path)
+        done = self._import(said, force=force)
+        done.skipped = skipped
+        return done
+
+    def take_over(self, text: str, name: str) -> Imported:
+        """Set what a Markdown text says and the core memory does not, as `import_file` does, but nothing that
+        this text, by its `name`, has said before: what was deleted since stays deleted.
+
+        Each event has an id of its own for its name, key and value, by which the log knows it again.
+        """
+        said, skipped = parse(text)
+        standing = _values(self._decide(core_memory, creates=True))
+        done = _changes(standing, _values(said), None, force=False)
+        ids = {each: _once(name, each) for each in done.set}
+        known = self._decide(lambda db: {each for each in ids.values() if "core" in streams_of(db, each)})
+        done.set = [each for each in done.set if ids[each] not in known]
+        done.skipped = skipped
+        self._append(
+            CoreMemoryUpdated(id=ids[each], section=each.section, key=each.key, value=each.value)
+            for each in done.set
+        )
+        return done
+
+    def _is_view(self, path: Path) -> bool:
+        try:
+            return path.samefile(self._view.path)
+        except OSError:
+            return False
+
+    def _import_view(self, path: Path, view: bytes, base: bytes | None) -> Imported:
+        said = sections_of_json(view, path)
+        # What it was before the change is unknown where somebody removed what memlog keeps of it.
+        done = self._import(said, force=True, base=None if base is None else sections_of_json(base, path))
+        self._view.take_over(view)
+        self.get()  # which writes the view anew
+        return done
+
+    def _import(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> Imported:
+        standing = _values(self._decide(core_memory, creates=True))
+        done = _changes(standing, _values(said), None if base is None else _values(base), force=force)
+        events: list[Event] = [
+            CoreMemoryUpdated(section=each.section, key=each.key, value=each.value) for each in done.set
+        ]
+        events += [CoreMemoryDeleted(section=each.section, key=each.key) for each in done.deleted]
+        if events:
+            self._append(events)
+        return done
+
+
+def _once(name: str, value: CoreValue) -> str:
+    """The id of the event that sets a value which the text `name` says."""
+    said = "\0".join((name, value.section, value.key, value.value))
+    return sha256(said.encode()).hexdigest()[:32]
+
+
+_Values = dict[tuple[Section, str], str]
+
+
+def _changes(standing: _Values, said: _Values, base: _Values | None, *, force: bool) -> Imported:
+    """What is to be done so that `standing` says what a file does.
+
+    base: what the file said before a change by hand: only what differs from it counts.
+    """
+    set_, kept = [], []
+    for (section, key), value in said.items():
+        now = standing.get((section, key))
+        is_changed = value != now and (base is None or base.get((section, key)) != value)
+        if is_changed and (force or now is None):
+            set_.append(CoreValue(section, key, value))
+        elif now is not None:
+            kept.append(CoreValue(section, key, now))
+    removed = [] if base is None else [name for name in base if name not in said and name in standing]
+    return Imported(
+        set=set_,
+        deleted=[CoreValue(*name, standing[name]) for name in removed],
+        kept=kept,
+        other=0 if force else sum(said[each.section, each.key] != each.value for each in kept),
+        skipped=0,
+    )
+
+
+def _values(memory: CoreMemory) -> _Values:
+    sections: tuple[tuple[Section, dict[str, str]], ...] = (("user", memory.user), ("agent", memory.agent))
+    return {(section, key): value for section, values in sections for key, value in values.items()}

@@ -1,0 +1,334 @@
+"""Documents: folders and files of text that are read into the log, and found by a search."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Literal, overload
+
+from memlog.eventlog.errors import BadInput, Busy, NotFound
+from memlog.eventlog.events import (
+    SourceKind,
+    SourceRegistered,
+    SourceRemoved,
+)
+from memlog.eventlog.writer import Position
+from memlog.projector.catchup import Progress
+from memlog.query import documents as standing
+from memlog.query.document_tree import DocumentFolder, tree
+from memlog.query.documents import Document, DocumentText, Registered, Source
+from memlog.service.documents.folder import Patterns
+from memlog.service.documents.indexing import Append, Indexing, TakeOver, described
+from memlog.service.documents.readers import Readers
+from memlog.service.documents.records import IndexingJob, SourceRecords
+from memlog.service.documents.registrations import as_registered, claiming, says_the_same, without_file
+from memlog.service.documents.request import (
+    Asked,
+    by_folder,
+    check_without_keys,
+    checked_name,
+    checked_path,
+    checked_patterns,
+    patterns_of,
+    standing_root_of,
+)
+from memlog.service.documents.sources import Added, Wanted
+from memlog.service.documents.status import SourceStatus, known, status_of
+from memlog.service.read_model import Deciding, Reading
+
+_Sources = list[Source]
+_Documents = list[Document]
+_Folders = list[DocumentFolder]
+_Jobs = list[IndexingJob]
+_Statuses = list[SourceStatus]
+
+
+class Documents:
+    """The documents of a store: `store.documents`.
+
+    store: its folder, which is never read as documents.
+    append: puts events into the log. read: asks the read model, caught up with the log. decide: asks it what
+        stands in the log now.
+    take_over: puts what USER.md of a workspace says into the core memory.
+    readers: have libraries read HTML, PDF and the rules of `.gitignore`.
+    lock_timeout: seconds to wait for others that read the same source.
+    redact: leave out files whose names look like keys, and refuse sources that are named so.
+    own_writers: answers which writers of the store are this copy.
+    """
+
+    def __init__(
+        self,
+        store: Path,
+        append: Append,
+        *,
+        read: Reading,
+        decide: Deciding,
+        take_over: TakeOver,
+        readers: Readers,
+        lock_timeout: float,
+        redact: bool = False,
+        own_writers: Callable[[], tuple[str, ...]],
+    ) -> None:
+        self._store = store
+        self._append = append
+        self._take_over = take_over
+        self._read = read
+        self._decide = decide
+        self.readers = readers
+        self._lock_timeout = lock_timeout
+        self._redact = redact
+        self._own_writers = own_writers
+
+    def close(self) -> None:
+        """End the process that reads HTML, PDF and rules; the next one that is needed starts anew."""
+        self.readers.close()
+
+    def add(
+        self,
+        path: str | Path,
+        *,
+        source: str | None = None,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        kind: SourceKind = "docs",
+        progress: Progress | None = None,
+    ) -> Added:
+        """Make a folder, or a file of one, a source of documents, and bring the documents up to its files.
+
+        Only what is new or changed is appended. Interrupted, what was appended stays, and the next call goes
+        on.
+
+        A source that another copy of the store registered is left to it (`registered_by`), unless `source`
+        names it: then this copy registers it again, and refreshes it from now on.
+
+        source: its name; else that of the folder.
+        include, exclude: glob patterns relative to the folder, see `Patterns`; where neither is given, those
+            that the source has stay.
+        kind: `memory` for files that are searched as memories.
+
+        Raises:
+            BadInput: there is no such file or folder; another folder has the source's name; or a pattern or
+                name cannot be used.
+            OSError: the folder cannot be listed.
+            Busy, LogError, DatabaseError: as `Store.append` and `Store.search`.
+        """
+        (added,) = self.add_all(
+            [path], source=source, include=include, exclude=exclude, kind=kind, progress=progress
+        )
+        return added
+
+    def add_all(
+        self,
+        paths: Iterable[str | Path],
+        *,
+        source: str | None = None,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        kind: SourceKind = "docs",
+        progress: Progress | None = None,
+    ) -> list[Added]:
+        """As `add` for each of `paths`; the files of one folder are added together."""
+        given = checked_patterns(include, exclude)
+        named = [
+            (asked, checked_name(asked.root.name if source is None else source))
+            for asked in by_folder([checked_path(path) for path in paths])
+        ]
+        for asked, name in named:
+            self._check_outside_the_store(asked.root)
+            if self._redact:
+                check_without_keys([name, str(asked.root), *include, *exclude])
+        added = []
+        for asked, name in named:
+            with self._records(name).held(self._lock_timeout):
+                added.append(
+                    self._added(asked, name, given, kind, progress, claims=source is not None),
+                )
+        return added
+
+    def refresh(self, source: str | None = None, *, progress: Progress | None = None) -> list[Added]:
+        """Bring the documents of a source, or of all, up to their files, as `add` does for a folder.
+
+        A source that another copy of the store registered is left to it: `registered_by` names its writer.
+
+        Where the files of a source cannot be looked at, since its folder is gone or cannot be listed, or
+        since another process is at it for too long, its documents stay, `error` says why, and the others go
+        on. A source that nobody registered has no files.
+
+        Files that look as they did when they were read last (inode, size, times) are not read again.
+
+        Raises:
+            NotFound: there is no source of this name.
+            LogError, DatabaseError: as `add`.
+        """
+        registered = self._decide(standing.registered)
+        if source is not None and not any(each.source_id == source for each in registered):
+            self._sources(source)
+        return [self._refreshed(each, progress) for each in registered if source in (None, each.source_id)]
+
+    @overload
+    def list(self, source: None = None) -> _Sources: ...
+    @overload
+    def list(self, source: str) -> _Documents: ...
+    def list(self, source: str | None = None) -> _Sources | _Documents:
+        """All sources, by name; or the documents of one, by file.
+
+        Raises:
+            NotFound: there is no source of this name.
+        """
+        if source is None:
+            return self._read(standing.sources)
+        found, documents = self._read(
+            lambda db: (standing.source(db, source), standing.documents(db, source))
+        )
+        if found is None:
+            raise unknown_source(source)
+        return documents
+
+    def get(self, name: str) -> DocumentText | None:
+        """The document `source/file` with its text; None where none of this name stands."""
+        return self._read(lambda db: standing.text(db, name))
+
+    def tree(self, source: str | None = None) -> _Folders:
+        """The folders and files of the documents of a source, or of all sources.
+
+        Raises:
+            NotFound: there is no source of this name.
+        """
+        names = [each.source_id for each in self._sources(source)]
+        found = self._read(lambda db: [(name, standing.documents(db, name)) for name in names])
+        return [tree(name, documents) for name, documents in found]
+
+    def status(self, source: str | None = None) -> _Statuses:
+        """How it stands with a source, or with all of them.
+
+        Raises:
+            NotFound: there is no source of this name.
+        """
+        return [status_of(each, self._records(each.source_id).job()) for each in self._sources(source)]
+
+    def jobs(self) -> _Jobs:
+        """The last reading of each source, the newest first. They stand in the cache, and go with it."""
+        return known(self._records(each.source_id).job() for each in self.list())
+
+    def _sources(self, source: str | None) -> _Sources:
+        found = [each for each in self.list() if source in (None, each.source_id)]
+        if source is not None and not found:
+            raise unknown_source(source)
+        return found
+
+    def remove(self, name: str) -> Position | Literal[False]:
+        """Remove a source with all its documents, or one document (`source/file`); False where there is none.
+
+        The files stay as they are. A document that was removed is not read again with its source, until
+        its file is added by name.
+        """
+        source_id, is_document, file = name.partition("/")
+        # Before the records are held, which makes their folder: a missing store stays missing.
+        self._decide(standing.registered)
+        with self._records(source_id).held(self._lock_timeout):
+            found, versions = self._standing(source_id)
+            if (file not in versions) if is_document else (found is None and not versions):
+                return False
+            if is_document and found is not None and self.is_of_another_copy(found):
+                raise BadInput(
+                    f"another copy of the store (writer {found.writer}) refreshes the source {source_id!r}",
+                    hint=f"remove the document there, or claim the source first: {claiming(source_id)}",
+                )
+            events = (
+                without_file(source_id, found, file) if is_document else [SourceRemoved(source_id=source_id)]
+            )
+            return self._append(events)[-1]
+
+    def _added(
+        self,
+        asked: Asked,
+        name: str,
+        given: Patterns,
+        kind: SourceKind,
+        progress: Progress | None,
+        *,
+        claims: bool,
+    ) -> Added:
+        """What `add` does for one folder."""
+        before, versions = self._standing(name, creates=True)
+        if before is not None and not claims and self.is_of_another_copy(before):
+            return as_registered(before, versions).nothing_done(registered_by=before.writer)
+        wanted = self._wanted(asked, name, given, kind, before, versions)
+        return self._indexing(wanted, progress).run(is_by_name=True)
+
+    def is_of_another_copy(self, source: Registered) -> bool:
+        """Whether another copy of the store registered the source, and so alone refreshes it."""
+        return source.writer not in ("", *self._own_writers())
+
+    def _refreshed(self, known: Registered, progress: Progress | None) -> Added:
+        """What `refresh` does for one source."""
+        wanted = as_registered(known, {})
+        try:
+            with self._records(known.source_id).held(self._lock_timeout):
+                # Whoever held them may have changed what is wanted.
+                found, versions = self._standing(known.source_id)
+                wanted = as_registered(found or known, versions)
+                if found is not None and self.is_of_another_copy(found):
+                    return wanted.nothing_done(registered_by=found.writer)
+                if found is not None:
+                    return self._indexing(wanted, progress).run(is_by_name=False)
+        except (OSError, Busy) as error:
+            return wanted.nothing_done(described(error))
+        return wanted.nothing_done("it was removed")
+
+    def _indexing(self, wanted: Wanted, progress: Progress | None) -> Indexing:
+        records = self._records(wanted.registration.source_id)
+        return Indexing(
+            wanted,
+            records,
+            append=self._append,
+            take_over=self._take_over,
+            store=self._store,
+            readers=self.readers,
+            redact=self._redact,
+            progress=progress,
+        )
+
+    def _records(self, source_id: str) -> SourceRecords:
+        return SourceRecords(self._store, source_id)
+
+    def _standing(self, source_id: str, *, creates: bool = False) -> tuple[Registered | None, dict[str, str]]:
+        """A source, None where nobody has registered it, and the versions of its documents by file."""
+        registered, versions = self._decide(
+            lambda db: (standing.registered(db), standing.versions(db, source_id)), creates=creates
+        )
+        return next((each for each in registered if each.source_id == source_id), None), versions
+
+    def _check_outside_the_store(self, root: Path) -> None:
+        if root.resolve().is_relative_to(self._store.resolve()):
+            raise BadInput(f"{root} is part of the store itself", hint="name a folder outside the store")
+
+    def _wanted(
+        self,
+        asked: Asked,
+        source_id: str,
+        given: Patterns,
+        kind: SourceKind,
+        before: Registered | None,
+        versions: dict[str, str],
+    ) -> Wanted:
+        # On another machine the folder may have another path.
+        may_move = before is None or self.is_of_another_copy(before)
+        root = standing_root_of(asked.root, before) if before and not may_move else str(asked.root)
+        patterns = patterns_of(asked, given, before)
+        registration = SourceRegistered(
+            source_id=source_id,
+            kind=kind,
+            root=root,
+            include=[*patterns.include],
+            exclude=[*patterns.exclude],
+        )
+        is_new = (
+            before is None
+            or before.writer not in self._own_writers()
+            or not says_the_same(before, registration)
+        )
+        return Wanted(registration, patterns, is_new, versions)
+
+
+def unknown_source(name: str) -> NotFound:
+    """The error where no source has this name."""
+    return NotFound(f"no source {name!r}", hint="memlog docs list", code="source_not_found")

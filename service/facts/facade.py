@@ -1,0 +1,266 @@
+"""Facts as a program stores, reads and removes them: `store.facts`."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog.errors import BadInput, NotFound
+from memlog.eventlog.events import Event, FactKind, FactRemoved, FactStored
+from memlog.eventlog.writer import Position
+from memlog.query.facts.answers import FactAnswer, by_key, no_rank, topic_of, where
+from memlog.query.facts.ask import ask
+from memlog.query.facts.current import Fact, Topic, all_topics, topics
+from memlog.query.facts.topic_keys import key_of
+from memlog.service.facts.ranked_lists import ranked_list
+from memlog.service.memories.save import Append
+from memlog.service.read_model import Reading
+
+LONGEST_VALUE = 1000
+"""Characters of a value."""
+
+_Facts = list[Fact]
+"""Within the class `list` is its method."""
+
+
+class FactsSet(msgspec.Struct, kw_only=True):
+    """What was set.
+
+    topic_key: the key of the topic, as it is stored.
+    ranks: the place of each of `values`; 0 for a single value.
+    chat: `<channel>:<chat_id>`; None for the store's own scope.
+    positions: where the events stand: one for a list or a single value, else one a rank.
+    """
+
+    topic_key: str
+    kind: FactKind
+    ranks: list[int]
+    values: list[str]
+    chat: str | None
+    positions: list[Position]
+
+
+class FactsExtracted(msgspec.Struct, kw_only=True):
+    """What a text says, and whether it was stored.
+
+    topic_key, values: the list, from rank 1 on; None and none where the text says none for certain.
+    chat: `<channel>:<chat_id>`; None for the store's own scope.
+    why: why nothing is certain; None where something is.
+    position: where the event stands; None where nothing was stored.
+    """
+
+    stored: bool
+    topic_key: str | None
+    values: list[str]
+    chat: str | None
+    why: str | None
+    position: Position | None
+
+
+class Facts:
+    """What is known by a topic's name: ranked lists, such as favourite colours, or single values.
+
+    read: asks the read model, caught up if that takes no time. decide: caught up, or raises Busy.
+    redact: whether what looks like a key is masked in what is appended, and so in what is answered.
+    """
+
+    def __init__(self, *, append: Append, read: Reading, decide: Reading, redact: bool = False) -> None:
+        self._append = append
+        self._redact = redact
+        self._read = read
+        self._decide = decide
+
+    def set(
+        self,
+        topic: str,
+        *values: str,
+        single: bool = False,
+        ranks: Sequence[int] | None = None,
+        chat: str | None = None,
+        source_message_id: str | None = None,
+    ) -> FactsSet:
+        """Set the ranked list of a topic: all of it, whatever it was before.
+
+        topic: its name, in any spelling; see `FactsSet.topic_key` for its key.
+        single: the topic has one value, and no list.
+        ranks: set these places of the list alone, one for each value, without a gap.
+        chat: `<channel>:<chat_id>`; None for the store's own scope.
+        source_message_id: the message that said so.
+
+        Raises:
+            BadInput: no topic, no value, or none that can be one; ranks that are none; or as `Store.append`,
+                as Busy and LogError.
+        """
+        key = key_of(topic)
+        _check_values(values)
+        fact = FactStored(topic_key=key, value=values[0], chat_id=chat, source_message_id=source_message_id)
+        if single:
+            _check_single(values, ranks)
+            events = [fact]
+        elif ranks is None:
+            events = [replace(fact, kind="ranked", rank=1, rest=[*values[1:]])]
+        else:
+            self._check_ranks(key, chat, values, ranks)
+            pairs = zip(ranks, values, strict=True)
+            events = [replace(fact, kind="ranked", rank=rank, value=value) for rank, value in pairs]
+        positions = self._append([*events])
+        stored = [_masked(event) for event in events] if self._redact else events
+        return FactsSet(
+            topic_key=key,
+            kind=events[0].kind,
+            ranks=[0] if single else [*(ranks or range(1, len(values) + 1))],
+            values=[value for event in stored for value in (event.value, *(event.rest or ()))],
+            chat=chat,
+            positions=positions,
+        )
+
+    def get(
+        self, topic: str, *, rank: int | None = None, chat: str | None = None, any_chat: bool = False
+    ) -> FactAnswer:
+        """What stands of a topic, or at one rank of its list.
+
+        chat: whose facts; None for the store's own scope.
+        any_chat: where the chat has no such topic, that of the chat that set it last.
+
+        Raises:
+            BadInput: the name can be none; there is no such rank in any list.
+        """
+        key = key_of(topic)
+        if rank is not None:
+            _check_rank(rank)
+        return self._read(lambda db: by_key(db, key, rank=rank, chat=chat, any_chat=any_chat))
+
+    def ask(self, question: str, *, chat: str | None = None, any_chat: bool = False) -> FactAnswer:
+        """What facts answer to a question such as `second favourite colour`, by fixed rules and no model.
+
+        In English, Finnish, German, Russian, Spanish and Swedish. Where the question, or the topic that it
+        names, is not certain, nothing is found. The answer's route says how it was found. Without a topic,
+        the one set last answers.
+
+        chat, any_chat: as `get`.
+        """
+        return self._read(lambda db: ask(db, question, chat=chat, any_chat=any_chat))
+
+    def extract(
+        self,
+        text: str,
+        *,
+        chat: str | None = None,
+        source_message_id: str | None = None,
+        dry_run: bool = False,
+    ) -> FactsExtracted:
+        """Store the ranked list of favourites that a text says of its author, by fixed rules and no model.
+
+        `My favourite colours are 1) Blue, 2) Green` says one, in English, Russian or Finnish. Only where the
+        topic and the list are both certain something is stored; else the answer says why not.
+
+        chat, source_message_id: as `set`. dry_run: say what would be stored, and store nothing.
+
+        Raises:
+            BadInput: a value can be none; or as `Store.append`, as Busy and LogError.
+        """
+        said = ranked_list(text)
+        found = FactsExtracted(
+            stored=False,
+            topic_key=said.topic_key,
+            values=[*said.values],
+            chat=chat,
+            why=said.why,
+            position=None,
+        )
+        if said.topic_key is None or dry_run:
+            return found
+        done = self.set(said.topic_key, *said.values, chat=chat, source_message_id=source_message_id)
+        return replace(found, stored=True, values=done.values, position=done.positions[0])
+
+    def remove(self, topic: str, *, rank: int | None = None, chat: str | None = None) -> list[Position]:
+        """Remove all that stands of a topic, or one rank of its list; the others keep theirs.
+
+        Raises:
+            NotFound: nothing of this name or rank stands.
+            BadInput: as `get`; or as `Store.append`, as Busy and LogError.
+        """
+        key = key_of(topic)
+        if rank is not None:
+            _check_rank(rank)
+        standing = self._decide(lambda db: topic_of(db, key, chat=chat, any_chat=False))
+        if standing is None:
+            raise _unknown(f"no topic {key} {where(chat, any_chat=False)}")
+        if rank is not None and standing.at(rank) is None:
+            raise _unknown(no_rank(standing, rank))
+        return self._append(_removals(standing, rank))
+
+    def list(self, *, chat: str | None = None) -> _Facts:
+        """All facts, or those of one chat; the topic that was set last comes first, in it by rank."""
+        found = self._read(lambda db: all_topics(db) if chat is None else topics(db, chat))
+        return [fact for topic in found for fact in topic.facts]
+
+    def _check_ranks(self, key: str, chat: str | None, values: Sequence[str], ranks: Sequence[int]) -> None:
+        if len(ranks) != len(values):
+            raise BadInput(
+                f"{len(values)} values and {len(ranks)} ranks", hint="give one rank for each value, or none"
+            )
+        for rank in ranks:
+            _check_rank(rank)
+        twice = next((rank for rank, count in Counter(ranks).items() if count > 1), None)
+        if twice is not None:
+            raise BadInput(f"two values have rank {twice}", hint="a rank has one value")
+        standing = self._decide(lambda db: topic_of(db, key, chat=chat, any_chat=False))
+        last = standing.facts[-1].rank if standing and standing.kind == "ranked" else 0
+        for rank in sorted(ranks):
+            if rank > last + 1:
+                raise BadInput(f"rank {rank} of {key}, which has {last}", hint=f"the next one is {last + 1}")
+            last = max(last, rank)
+
+
+def _masked(event: FactStored) -> FactStored:
+    """`event` as the log has it."""
+    # Imported here: it compiles the shapes of all keys, which most runs do not need.
+    from memlog.eventlog.secrets import masked_event
+
+    return msgspec.json.decode(masked_event(msgspec.json.encode(event)), type=FactStored)
+
+
+def _check_values(values: Sequence[str]) -> None:
+    if not values:
+        raise BadInput("no value", hint="give at least one")
+    for value in values:
+        if not value.strip():
+            raise BadInput("a value is empty", hint="memlog fact remove removes what no longer holds")
+        odd = next((letter for letter in value if unicodedata.category(letter) in ("Cc", "Zl", "Zp")), None)
+        if odd is not None:
+            raise BadInput(
+                f"a value has the control character U+{ord(odd):04X}",
+                hint="a value is one line; memlog memory save keeps longer texts",
+            )
+        if len(value) > LONGEST_VALUE:
+            raise BadInput(
+                f"a value of {len(value)} characters",
+                hint=f"at most {LONGEST_VALUE} characters; memlog memory save keeps longer texts",
+            )
+
+
+def _check_rank(rank: int) -> None:
+    if not 1 <= rank <= 1_000_000:
+        raise BadInput(f"rank {rank} is none", hint="ranks are counted from 1 to 1000000")
+
+
+def _check_single(values: Sequence[str], ranks: Sequence[int] | None) -> None:
+    if len(values) > 1:
+        raise BadInput(f"{len(values)} values of a single fact", hint="quote a value that has spaces")
+    if ranks is not None:
+        raise BadInput("a single fact has no rank", hint="give ranks to a list")
+
+
+def _removals(standing: Topic, rank: int | None) -> list[Event]:
+    """One event for each spelling. With the last rank goes what an older kind or spelling says, too."""
+    if rank is None or len(standing.facts) == 1:
+        return [FactRemoved(topic_key=key, chat_id=standing.chat) for key in standing.keys]
+    key = standing.facts[0].topic_key
+    return [FactRemoved(topic_key=key, kind="ranked", rank=rank, chat_id=standing.chat)]
+
+
+def _unknown(why: str) -> NotFound:
+    return NotFound(why, hint="memlog fact list", code="fact_not_found")

@@ -1,0 +1,266 @@
+"""What a store and this machine lack for memlog to work well, each with its remedy."""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from memlog.eventlog import disk, layout
+from memlog.eventlog.errors import DatabaseError, MemlogError, NotFound
+from memlog.eventlog.streams import shown
+from memlog.projector import catchup
+from memlog.projector.embedding.cache import check_cache
+from memlog.projector.limits import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTURED
+from memlog.projector.sqlite import (
+    binding,
+    count_rows,
+    described,
+    remove_database,
+    why_no_vectors,
+    wrapped,
+)
+from memlog.query.ids import Conflict, conflicts, plain_texts
+from memlog.service.maintenance.findings import Finding, numbered
+from memlog.service.maintenance.log_findings import examine_log
+from memlog.service.maintenance.mounts import MOUNTS, is_over_a_network, kind_of
+from memlog.service.read_model import ReadModel
+
+_WAL_BUG = ((3, 7, 0), (3, 51, 3))
+_LITTLE_ROOM = 256 * 1024 * 1024
+_FEW_INODES = 16  # a rebuild and an append to a new chat make fewer
+_MOST_CONFLICTS = 5
+_PROJECT = "memlog project, or memlog doctor --fix"
+
+
+def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
+    """Look at everything. Changes nothing but, where `fix`, what is disposable: the read model and the cache
+    are made anew, and permissions are taken from others.
+
+    Raises:
+        OSError: the store cannot be read.
+    """
+    return [
+        *_sqlite(),
+        *_model(read_model),
+        *_store(read_model),
+        *_file_system(read_model.path),
+        *_room(read_model),
+        *_permissions(read_model.path, fix=fix),
+        *_read_model(read_model, fix=fix),
+        *_conflicts(read_model),
+        *_long_texts(read_model),
+        *_cache(read_model, fix=fix),
+        *examine_log(read_model.projector.log),
+    ]
+
+
+def _sqlite() -> Iterator[Finding]:
+    module = binding()
+    said = f"{described()} ({shown(str(module.__file__))})"
+    if _WAL_BUG[0] <= module.sqlite_version_info < _WAL_BUG[1]:
+        yield Finding(
+            "sqlite",
+            "warning",
+            f"{said}: versions before 3.51.3 can damage a database that two connections write at once;"
+            " memlog writes with one",
+            "pip install --upgrade pysqlite3, or a Python with SQLite 3.51.3",
+        )
+    else:
+        yield Finding("sqlite", "ok", said)
+    why = why_no_vectors()
+    if why is not None:
+        yield Finding(
+            "vectors", "warning", why, "pip install pysqlite3 sqlite-vec; all but meaning is searched"
+        )
+    else:
+        yield Finding("vectors", "ok", "sqlite-vec works")
+
+
+def _model(read_model: ReadModel) -> Iterator[Finding]:
+    embedder, silent = read_model.model.embedder_or_why()
+    if embedder is not None:
+        yield Finding("model", "ok", embedder.id)
+    else:
+        yield Finding("model", "warning", silent["vector"], "name a model that works with --model")
+
+
+def _file_system(store: Path) -> Iterator[Finding]:
+    try:
+        kind = kind_of(store, MOUNTS.read_text())
+    except FileNotFoundError:  # not Linux
+        kind = None
+    if kind is None:
+        yield Finding("file system", "ok", "of a kind that cannot be told here")
+    elif is_over_a_network(kind):
+        yield Finding(
+            "file system",
+            "warning",
+            f"{kind}: locks and syncs may not hold over a network",
+            "keep the store on a disk of this machine, and copy it",
+        )
+    else:
+        yield Finding("file system", "ok", kind)
+
+
+def _room(read_model: ReadModel) -> Iterator[Finding]:
+    folder = _standing(read_model.path)
+    free, inodes = shutil.disk_usage(folder).free, os.statvfs(folder)
+    current = read_model.projector.generations.current()
+    needed = _LITTLE_ROOM + (0 if current is None else disk.look(current).st_size)
+    if free < needed:
+        said = f"{free:,} bytes are free, a rebuild may need {needed:,}"
+        yield Finding("disk", "warning", said, "make room; rm -r cache is always safe")
+    # Some file systems have no fixed number of inodes, and say 0.
+    elif inodes.f_files and inodes.f_favail < _FEW_INODES:
+        said = numbered(inodes.f_favail, "more file can be made", "more files can be made")
+        said = f"{said}: the file system is out of inodes"
+        yield Finding("disk", "warning", said, "remove files from it; rm -r cache is always safe")
+    else:
+        yield Finding("disk", "ok", f"{free:,} bytes are free")
+
+
+def _standing(folder: Path) -> Path:
+    """The folder, or the nearest above it that stands."""
+    return folder if disk.is_folder(folder) else _standing(folder.absolute().parent)
+
+
+def _permissions(store: Path, *, fix: bool) -> Iterator[Finding]:
+    open_ones = [path for path in _paths(store) if stat.S_IMODE(disk.look(path).st_mode) & 0o077]
+    if not open_ones:
+        yield Finding("permissions", "ok", "for the owner alone")
+        return
+    are = numbered(len(open_ones), "file or folder is", "files or folders are")
+    said = f"{are} open to others, such as {shown(open_ones[0])}"
+    if fix:
+        for path in open_ones:
+            disk.set_mode(path, stat.S_IMODE(disk.look(path).st_mode) & 0o700)
+        yield Finding("permissions", "fixed", said)
+    else:
+        yield Finding("permissions", "problem", said, "chmod -R go= on the store, or memlog doctor --fix")
+
+
+def _paths(store: Path) -> Iterator[Path]:
+    """All that is of memlog in the store. The folder itself may be shared on purpose; links are nobody's."""
+    for name in layout.PRIVATE:
+        path = store / name
+        if path.exists() and not path.is_symlink():
+            yield path
+            yield from (each for each in path.rglob("*") if not each.is_symlink())
+
+
+def _store(read_model: ReadModel) -> Iterator[Finding]:
+    try:
+        read_model.check_store()
+        yield Finding("store", "ok", shown(read_model.path))
+    except NotFound as error:
+        yield Finding("store", "problem", error.message, error.hint)
+
+
+def _read_model(read_model: ReadModel, *, fix: bool) -> Iterator[Finding]:
+    projector = read_model.projector
+    if not disk.is_folder(projector.log):
+        yield Finding("read model", "ok", "the log is empty")
+        return
+    found = _behind(read_model)
+    if found.state == "ok" or not fix:
+        yield found
+        return
+    try:
+        read_model.check_writable()
+        projector.catch_up()
+        yield msgspec.structs.replace(found, state="fixed", remedy="")
+    except MemlogError as error:
+        yield Finding("read model", "problem", error.message, error.hint)
+
+
+def _behind(read_model: ReadModel) -> Finding:
+    projector = read_model.projector
+    if read_model.is_read_only:
+        return Finding("read model", "warning", "the store cannot be written", "chmod u+w on the store")
+    why = projector.why_unusable()
+    if projector.frozen is not None:
+        return Finding("read model", "warning", projector.frozen.message, projector.frozen.hint)
+    if why is not None:
+        is_missing = projector.generations.current() is None
+        return Finding("read model", "warning" if is_missing else "problem", why, _PROJECT)
+    with wrapped("the read model"):
+        unread = catchup.unread_bytes(projector.live(), projector.log)
+        lines = catchup.unread_lines(projector.live(), projector.log)
+    if lines:
+        return Finding("read model", "warning", f"{unread:,} bytes of the log are not read yet", _PROJECT)
+    waiting = f"; {unread:,} bytes wait for the end of their line" if unread else ""
+    return Finding("read model", "ok", f"up to the log{waiting}")
+
+
+def _conflicts(read_model: ReadModel) -> Iterator[Finding]:
+    """Acknowledged events that no read shows: other content stood under their id before."""
+    try:
+        with wrapped("the read model"):
+            db = read_model.projector.live(read_only=read_model.is_read_only)
+            count = count_rows(db, "conflicts")
+            newest = conflicts(db, _MOST_CONFLICTS)
+    except DatabaseError:  # `_read_model` reports it
+        return
+    if not count:
+        yield Finding("conflicts", "ok", "no id names two events")
+        return
+    listed = "; ".join(map(_conflict, newest)) + ("; …" if count > len(newest) else "")
+    events = numbered(count, "event is not shown: its id names", "events are not shown: their ids name")
+    yield Finding(
+        "conflicts",
+        "warning",
+        f"{events} an earlier one: {listed}",
+        "append what should be found again, with an id of its own",
+    )
+
+
+def _conflict(found: Conflict) -> str:
+    stream = shown(found.stream)
+    return (
+        f"{found.id} in {stream}/{found.segment}, byte {found.offset}, after"
+        f" {found.holder_segment}, byte {found.holder_offset}"
+    )
+
+
+def _long_texts(read_model: ReadModel) -> Iterator[Finding]:
+    projector = read_model.projector
+    if not disk.is_folder(projector.log) or projector.why_unusable() is not None:
+        return
+    with wrapped("the read model"):
+        found = plain_texts(projector.live())
+    for each in found:
+        events = numbered(each.count, "event", "events")
+        what = f"{events} {_OF_A_LONG_EVENT[each.reason]}, such as {shown(each.place)}"
+        yield Finding("long texts", "warning", what, _SPLIT)
+    if not found:
+        yield Finding("long texts", "ok", "every text is indexed along its form")
+
+
+_OF_A_LONG_EVENT = {
+    "long_text": f"with more than {LONGEST_STRUCTURED:,} characters: found by words as they are written,"
+    " without headings, word stems and parts of names",
+    "long_list": f"with a ranked list of more than {LONGEST_LIST:,} entries, or of fewer with long names:"
+    " the first ones are facts",
+    "long_names": f"with more than {LONGEST_NAMES:,} characters of names (speaker, title, source, file):"
+    " their text is one passage",
+}
+_SPLIT = "nothing is lost; to have them found better, append them in shorter parts"
+
+
+def _cache(read_model: ReadModel, *, fix: bool) -> Iterator[Finding]:
+    count, problems = check_cache(read_model.path, read_only=read_model.is_only_read)
+    if not problems:
+        yield Finding("cache", "ok", numbered(count, "vector", "vectors"))
+    elif fix:
+        remove_database(read_model.path / layout.EMBEDDINGS)
+        yield Finding("cache", "fixed", "; ".join(problems))
+    else:
+        yield Finding("cache", "problem", "; ".join(problems), "rm -r cache, or memlog doctor --fix")
+
+
+def is_well(findings: list[Finding]) -> bool:
+    """Whether there is no problem left."""
+    return all(finding.state != "problem" for finding in findings)

@@ -1,0 +1,95 @@
+"""Bringing the read model up to the log, as long work that reports: rows and text, then vectors."""
+
+import time
+
+import msgspec
+
+from memlog.projector.catchup import Progress
+from memlog.projector.lifecycle import Embedded
+from memlog.projector.passages import index
+from memlog.projector.sqlite import count_rows
+from memlog.service.read_model import ReadModel
+
+
+class ProjectReport(msgspec.Struct, kw_only=True):
+    """What a projection did.
+
+    events, duplicates, conflicts, quarantined: lines that were read now, by what became of them.
+    nul_runs: runs of NUL bytes around them, left by a power cut.
+    rows: events in the read model.
+    vectors_computed, vectors_cached, vectors_pending: passages.
+    rebuilt: why everything was read from scratch; None where the read model was read on.
+    notes: what a person should know: streams whose history was rewritten, what is lost, files that are no
+        segments.
+    silent: what did not work, and why.
+    """
+
+    events: int
+    rows: int
+    duplicates: int
+    conflicts: int
+    quarantined: int
+    nul_runs: int
+    vectors_computed: int
+    vectors_cached: int
+    vectors_pending: int
+    rebuilt: str | None
+    notes: list[str]
+    silent: dict[str, str]
+    seconds: float
+
+
+class EmbedReport(msgspec.Struct, kw_only=True):
+    """What became of passages without a vector: how many the model `computed` one for, the cache had one for
+    (`cached`), and still have none (`pending`).
+    """
+
+    computed: int
+    cached: int
+    pending: int
+
+
+def project(
+    read_model: ReadModel, *, from_scratch: bool, embed: bool, progress: Progress | None
+) -> ProjectReport:
+    """See `Store.project`."""
+    started = time.monotonic()
+    read_model.check_store()
+    read_model.check_writable()
+    projector = read_model.projector
+    embedder, silent = read_model.model.embedder_or_why() if embed else (None, {})
+    if from_scratch:
+        done = projector.rebuild("asked for", progress=progress)
+    else:
+        done = projector.catch_up(progress=progress)
+    embedded = read_model.embedded(embedder, silent, progress=progress) if embed else Embedded()
+    db = projector.live()
+    return ProjectReport(
+        events=done.read.events,
+        rows=count_rows(db, "events"),
+        duplicates=done.read.duplicates,
+        conflicts=done.read.conflicts,
+        quarantined=done.read.quarantined,
+        nul_runs=done.read.nul_runs,
+        vectors_computed=embedded.computed,
+        vectors_cached=embedded.cached + done.vectors_cached,
+        vectors_pending=index.count_pending(db),
+        rebuilt=done.rebuilt,
+        notes=done.read.notes,
+        silent=silent,
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def embed(read_model: ReadModel, *, batch: int, progress: Progress | None) -> EmbedReport:
+    """See `Store.embed`."""
+    embedder = read_model.model.embedder()
+    read_model.check_store()
+    read_model.check_writable()
+    caught_up = read_model.caught_up(progress=progress)
+    done = read_model.projector.embed(embedder, batch=batch, progress=progress)
+    return EmbedReport(
+        computed=done.computed,
+        cached=done.cached + caught_up.vectors_cached,
+        pending=index.count_pending(read_model.projector.live()),
+    )

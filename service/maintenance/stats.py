@@ -1,0 +1,90 @@
+"""How much stands in a store: counts, sizes, and how far the read model and the vectors are."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from memlog.eventlog import disk
+from memlog.eventlog.layout import CACHE
+from memlog.projector import catchup
+from memlog.projector.passages import index
+from memlog.projector.sqlite import count_rows, transaction
+from memlog.query import counts
+from memlog.service.read_model import ReadModel
+
+
+class Stats(msgspec.Struct, kw_only=True):
+    """How much stands in a store. Each count by name is in the order of the names.
+
+    synced: whether the read model had come up to the log, so that everything is counted.
+    unread_bytes, unread_lines: of the log, that were behind the read model when this was asked.
+    events_by_type, events_by_day: accepted events; a day is the UTC day on which they happened.
+    messages_by_role, messages_by_chat: without session breaks; a chat is `<channel>:<chat_id>`.
+    memories_by_category, memories_by_kind: of all that stand; memories_archived: how many of them are.
+    passages: of all that is searched; vectors: how many have one; vectors_pending: how many have none yet.
+    log_bytes, model_bytes, cache_bytes: of the files in these folders.
+    counters: `memory.saved.count`, saves; `memory.retrieved.count`, memories given to an agent, each as often
+        as it was.
+    """
+
+    synced: bool
+    unread_bytes: int
+    unread_lines: int
+    events_by_type: dict[str, int]
+    events_by_day: dict[str, int]
+    messages_by_role: dict[str, int]
+    messages_by_chat: dict[str, int]
+    memories_by_category: dict[str, int]
+    memories_by_kind: dict[str, int]
+    memories_archived: int
+    passages: int
+    vectors: int
+    vectors_pending: int
+    log_bytes: int
+    model_bytes: int
+    cache_bytes: int
+    counters: dict[str, int]
+
+
+def stats_of(read_model: ReadModel) -> Stats:
+    """Look how far behind the read model is, catch up, and count."""
+    log = read_model.projector.log
+    behind, _ = read_model.latest(sync=False)
+    unread_bytes, unread_lines = catchup.unread_bytes(behind, log), catchup.unread_lines(behind, log)
+    db, synced = (behind, False) if read_model.is_read_only else read_model.latest()
+    with transaction(db, "DEFERRED"):
+        by_type, by_day = counts.events_by_type_and_day(db)
+        by_role, by_chat = counts.messages_by_role_and_chat(db)
+        all_passages, pending = index.count(db), index.count_pending(db)
+        return Stats(
+            synced=synced,
+            unread_bytes=unread_bytes,
+            unread_lines=unread_lines,
+            events_by_type=by_type,
+            events_by_day=by_day,
+            messages_by_role=by_role,
+            messages_by_chat=by_chat,
+            memories_by_category=counts.memories_by(db, "category"),
+            memories_by_kind=counts.memories_by(db, "kind"),
+            memories_archived=count_rows(db, "memories WHERE archived_at IS NOT NULL"),
+            passages=all_passages,
+            vectors=all_passages - pending,
+            vectors_pending=pending,
+            log_bytes=_bytes_below(log),
+            model_bytes=_bytes_below(read_model.projector.generations.folder),
+            cache_bytes=_bytes_below(read_model.path / CACHE),
+            counters=counts.counters(db, by_type),
+        )
+
+
+def _bytes_below(folder: Path) -> int:
+    """Of the files below a folder; one that goes meanwhile, as SQLite's do, counts nothing."""
+    total = 0
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            try:
+                total += disk.look(Path(parent, name)).st_size
+            except FileNotFoundError:
+                continue
+    return total

@@ -1,0 +1,91 @@
+"""What stands in a store, and what works here."""
+
+import msgspec
+
+from memlog.eventlog.streams import shown
+from memlog.projector import catchup, projection_id
+from memlog.projector.embedding.models import Embedder
+from memlog.projector.passages import index, vectors
+from memlog.projector.sqlite import Connection, count_rows, described, vec_version, wrapped
+from memlog.service.read_model import ReadModel
+
+
+class Status(msgspec.Struct, kw_only=True):
+    """What stands in a store, and what works here.
+
+    generation: the file of the read model; None where none stands.
+    unread_bytes: of the log, behind the read model.
+    nul_runs: runs of NUL bytes around lines, left by a power cut.
+    plain_texts: events that are too long for their form to be looked at; their words are searched.
+    vector_model: the model that the read model's vectors are of; None where it has no room for any.
+    sqlite: the binding and its version, the first here that loads extensions where one does.
+    sqlite_vec: the version of the extension; None where it does not work.
+    model, dimension: of the embedding model that works here; None where none does.
+    silent: what would not take part in a search, and why: `vector`, `pending`.
+    """
+
+    store: str
+    generation: str | None
+    projection_id: str
+    unread_bytes: int
+    events: int
+    messages: int
+    memories: int
+    streams: int
+    quarantined: int
+    nul_runs: int
+    plain_texts: int
+    duplicates: int
+    conflicts: int
+    vectors_pending: int
+    vector_model: str | None
+    sqlite: str
+    sqlite_vec: str | None
+    model: str | None
+    dimension: int | None
+    silent: dict[str, str]
+
+
+def status_of(read_model: ReadModel) -> Status:
+    """Look, without catching up."""
+    projector = read_model.projector
+    embedder, silent = read_model.model.embedder_or_why()
+    db, _ = read_model.latest(sync=False)
+    current = projector.generations.current()
+    with wrapped("the read model"):
+        if embedder is not None:
+            name_pending(db, silent)
+            _name_unlike(db, embedder, silent)
+        return Status(
+            store=shown(read_model.path),
+            generation=current.name if current else None,
+            projection_id=projection_id.projection_id(projector.sizes),
+            unread_bytes=catchup.unread_bytes(db, projector.log),
+            events=count_rows(db, "events"),
+            messages=count_rows(db, "messages WHERE type <> 'session_break'"),
+            memories=count_rows(db, "memories"),
+            streams=count_rows(db, "(SELECT DISTINCT stream FROM checkpoints)"),
+            quarantined=count_rows(db, "quarantine"),
+            nul_runs=count_rows(db, "nul_runs"),
+            plain_texts=count_rows(db, "plain_texts"),
+            duplicates=count_rows(db, "duplicates"),
+            conflicts=count_rows(db, "conflicts"),
+            vectors_pending=index.count_pending(db),
+            vector_model=vectors.model_of(db),
+            sqlite=described(),
+            sqlite_vec=vec_version(db),
+            model=embedder.id if embedder else None,
+            dimension=embedder.dimension if embedder else None,
+            silent=silent,
+        )
+
+
+def name_pending(db: Connection, silent: dict[str, str]) -> None:
+    """Say in `silent` that passages wait for a vector, where some do."""
+    if pending := index.count_pending(db):
+        silent["pending"] = f"{pending} passages have no vector yet: memlog project"
+
+
+def _name_unlike(db: Connection, embedder: Embedder, silent: dict[str, str]) -> None:
+    if reason := vectors.why_unlike(db, embedder):
+        silent["vector"] = reason

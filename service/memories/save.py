@@ -1,0 +1,77 @@
+"""Saving a memory as it is given, without a look into the read model: it takes little longer than an append.
+
+`deduplication` looks first.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import get_args
+
+import msgspec
+
+from memlog.eventlog.categories import known_category
+from memlog.eventlog.content_ids import derived_memory_id
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.events import Event, MemoryKind, MemorySaved
+from memlog.eventlog.writer import Position
+
+Append = Callable[[Sequence[Event | bytes]], list[Position]]
+"""Makes events, or lines, durable and says where they stand; raises BadInput, Busy and LogError."""
+
+SAVED = "saved"
+ALREADY_KNOWN = "already known"
+
+
+def merged_into(memory_id: str) -> str:
+    """The decision that a memory takes the text."""
+    return f"merged into {memory_id}"
+
+
+class Saved(msgspec.Struct, kw_only=True):
+    """What became of a memory that was saved.
+
+    memory_id: of the memory that says it.
+    decision: `saved`: it stands as a memory of its own, or as what its memory_id now says.
+        `merged into ID`: that memory said almost the same, and now says this.
+        `already known`: that memory says it, and the save was counted.
+    event_id, position: of the event that was appended.
+    """
+
+    memory_id: str
+    event_id: str
+    decision: str
+    position: Position
+
+
+def save(append: Append, event: MemorySaved) -> Saved:
+    """Append `event`, with the memory_id that its chat and content give it where it names none.
+
+    The id is written down, so that whoever looks for it in the log finds it. Raises as `Append`, and BadInput
+    where there is no such category or kind.
+    """
+    event = checked(event)
+    memory_id = event.memory_id
+    if memory_id is None:
+        memory_id = derived_memory_id(event.chat_id, event.content)
+    (position,) = append([msgspec.structs.replace(event, memory_id=memory_id)])
+    return Saved(memory_id=memory_id, event_id=position.id, decision=SAVED, position=position)
+
+
+def checked(event: MemorySaved) -> MemorySaved:
+    """`event` with its category by its own name.
+
+    Raises:
+        BadInput: there is no such category or kind.
+    """
+    check_kind(event.kind)
+    return msgspec.structs.replace(event, category=known_category(event.category))
+
+
+def check_kind(kind: str | None) -> None:
+    """Refuse a kind of memories that there is not; None is none to check.
+
+    Raises:
+        BadInput: there is none of this name; the message lists those that there are.
+    """
+    known = get_args(MemoryKind)
+    if kind is not None and kind not in known:
+        raise BadInput(f"kind is {kind!r}, not one of {', '.join(known)}", hint="fact fits all")

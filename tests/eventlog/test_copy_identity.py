@@ -1,0 +1,156 @@
+"""Each copy of a store is a writer of its own; a moved store, or a shared one, keeps its writers."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memlog.eventlog import copy_identity
+from memlog.eventlog.copy_identity import Writer
+
+MINT = "import sys; from pathlib import Path\n"
+MINT += "from memlog.eventlog.copy_identity import Writer; sys.stdin.read();"
+MINT += " print(Writer(Path(sys.argv[1])).name())"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store that has a writer."""
+    path = tmp_path / "store"
+    Writer(path).name()
+    return path
+
+
+def file_of(store: Path) -> Path:
+    """The file that says who writes."""
+    return store / "writers" / copy_identity._machine()
+
+
+def test_eight_processes_that_mint_at_once_agree_on_one_name(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", MINT, str(tmp_path / "store")]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(8)]
+    # All of them have imported what they need and wait for the end of stdin.
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.stdin = None
+    names = {process.communicate(timeout=60)[0] for process in processes}
+    assert len(names) == 1
+    assert names == {Writer(tmp_path / "store").name().encode() + b"\n"}
+
+
+def _cp(old: Path, new: Path) -> None:
+    subprocess.run(["cp", "-a", old, new], check=True)
+
+
+def _linked(old: Path, new: Path) -> None:
+    subprocess.run(["cp", "-al", old, new], check=True)
+
+
+def _restored(old: Path, new: Path) -> None:
+    archive = new.with_suffix(".tar")
+    subprocess.run(["tar", "-cf", archive, "-C", old, "."], check=True)
+    new.mkdir()
+    subprocess.run(["tar", "-xf", archive, "-C", new], check=True)
+
+
+def _cloned(old: Path, new: Path) -> None:
+    git = ["git", "-C", old, "-c", "user.name=x", "-c", "user.email=x@x.invalid"]
+    for args in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], ["clone", "-q", ".", new]):
+        subprocess.run([*git, *args], check=True)
+
+
+def _log_alone(old: Path, new: Path) -> None:
+    new.mkdir()
+    shutil.copytree(old, new, dirs_exist_ok=True, ignore=shutil.ignore_patterns("writers"))
+
+
+@pytest.mark.parametrize("copy", [_cp, _linked, _restored, _cloned, _log_alone])
+def test_a_copied_store_gets_a_writer_of_its_own(
+    store: Path, tmp_path: Path, copy: Callable[[Path, Path], None]
+) -> None:
+    name = Writer(store).name()
+    copy(store, tmp_path / "copy")
+    assert Writer(tmp_path / "copy").known_name() is None
+    assert Writer(tmp_path / "copy").name() != name
+
+
+def test_a_moved_store_keeps_its_writer(store: Path, tmp_path: Path) -> None:
+    name = Writer(store).name()
+    subprocess.run(["mv", store, tmp_path / "moved"], check=True)
+    assert Writer(tmp_path / "moved").name() == name
+
+
+def test_two_machines_on_one_store_keep_their_writers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def name_on(machine: str) -> str:
+        (tmp_path / "machine-id").write_text(machine)
+        monkeypatch.setattr(copy_identity, "_MACHINE_IDS", (str(tmp_path / "machine-id"),))
+        return Writer(tmp_path / "store").name()
+
+    in_turn = [name_on(machine) for machine in ("one", "other", "one", "other")]
+    assert in_turn[:2] == in_turn[2:]
+    assert in_turn[0] != in_turn[1]
+
+
+def test_a_machine_without_an_id_is_known_by_its_host_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Images of containers hold an empty /etc/machine-id."""
+    (tmp_path / "empty").touch()
+    monkeypatch.setattr(
+        copy_identity, "_MACHINE_IDS", (str(tmp_path / "gone"), str(tmp_path), str(tmp_path / "empty"))
+    )
+    Writer(tmp_path / "store").name()
+    assert file_of(tmp_path / "store").name == f"{zlib.crc32(os.uname().nodename.encode()):08x}"
+
+
+@pytest.mark.parametrize("name", [b"ABCDEF", b"../../x", b"abcde1", b"abcdefg"])
+def test_a_name_that_is_no_writers_is_replaced(store: Path, name: bytes) -> None:
+    file, own = file_of(store), Writer(store).name().encode()
+    with file.open("r+b") as opened:
+        opened.write(file.read_bytes().replace(own, name))
+    assert Writer(store).known_name() is None
+
+
+@pytest.mark.parametrize("damage", [b"", b'{"writer":"abc', b"\xff", b'{"writer":"abcdef","inode":1}', b"[]"])
+def test_a_torn_or_foreign_file_is_minted_anew(store: Path, damage: bytes) -> None:
+    name = Writer(store).name()
+    file_of(store).write_bytes(damage)
+    assert Writer(store).known_name() is None
+    minted = Writer(store).name()
+    assert minted not in (name, "abcdef")
+    assert Writer(store).name() == minted
+
+
+def test_a_retired_writer_is_replaced_once(store: Path) -> None:
+    name = Writer(store).name()
+    Writer(store).retire(name)
+    other = Writer(store).name()
+    assert other != name
+    # Another process found the same loss, and comes later.
+    Writer(store).retire(name)
+    assert Writer(store).name() == other
+
+
+def test_names_are_of_six_characters_and_begin_with_a_letter() -> None:
+    for name in {copy_identity._new_name() for _ in range(1000)}:
+        assert len(name) == 6
+        assert name[0].isalpha()
+        assert set(name) <= set("abcdefghijklmnopqrstuvwxyz234567")
+
+
+def test_a_link_in_place_of_the_file_is_replaced_and_what_it_names_stays(store: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    os.rename(file_of(store), elsewhere)
+    said = elsewhere.read_bytes()
+    (store / "writers" / copy_identity._machine()).symlink_to(elsewhere)
+    Writer(store).name()
+    assert elsewhere.read_bytes() == said
+    assert not file_of(store).is_symlink()

@@ -1,0 +1,137 @@
+"""When a newer text says what an older one says, and when it says something else, in four languages."""
+
+import pytest
+
+from memlog.service.memories.near_duplicates import ALIKE, Text, similarity
+
+SAME = {
+    "punctuation": ("Anna drinks green tea, never coffee", "Anna drinks green tea; never coffee!"),
+    "case": ("Anna drinks green tea", "ANNA DRINKS GREEN TEA"),
+    "typo": ("I received the parcel at the office", "I recieved the parcel at the office"),
+    "two slips": ("The conference is in the main building", "The confrenece is in the main building"),
+    "spelling": ("My favourite colour is blue", "My favorite color is blue"),
+    "form": ("The fox jumps over the lazy dog", "The fox jumped over the lazy dogs"),
+    "one more word": ("Anna drinks green tea before work", "Anna drinks hot green tea before work"),
+    "filler lost": ("Anna really drinks green tea before work", "Anna drinks green tea before work"),
+    "clauses": (
+        "Before work Anna drinks green tea in the kitchen",
+        "Anna drinks green tea in the kitchen before work",
+    ),
+    "a phrase moved": (
+        "Robert walks the dog at noon and gets twelve euros",
+        "At noon Robert walks the dog and gets twelve euros",
+    ),
+    "joined clauses": (
+        "The bus leaves from the market and arrives at the clinic",
+        "The bus arrives at the clinic and leaves from the market",
+    ),
+    "tense": ("The key of the cellar is kept in the tin", "The key of the cellar was kept in the tin"),
+    "slip of a day": ("Anna drinks green tea every morning", "Anna drinks green tea every morniing"),
+    "shouted": ("The keys of the cellar are with Marina", "THE KEYS OF THE CELLAR ARE WITH MARINA!!"),
+    "ru tense": ("Проект использует базу на порту 5433", "Проект использовал базу на порту 5433"),
+    "ru subject": ("Весной Виктор переехал в новую Казань", "Весной переехал в новую Казань Виктор"),
+    "ru typo": ("Анна пьёт зелёный чай по понедельникам", "Анна пьёт зелённый чай по понедельникам"),
+    "ru letter": ("Анна пьёт зелёный чай", "Анна пьет зеленый чай"),
+    "ru form": ("Мы храним документы в синей папке", "Мы хранили документы в синей папке"),
+    "ru one more": ("Ключ от подвала лежит в ящике стола", "Ключ от подвала лежит в ящике у стола"),
+    "ru clauses": (
+        "На кухне лежит ключ, в подвале стоит бойлер",
+        "В подвале стоит бойлер, на кухне лежит ключ",
+    ),
+    "fi typo": ("Kokous pidetään kirjaston kokoushuoneessa", "Kokous pidetään kirjaston kokoushuonessa"),
+    "fi form": ("Pekka asuu talossa joen rannalla", "Pekka asui talossa joen rannalla"),
+    "fi one more": ("Kellarin avain on keittiön pöydällä", "Kellarin avain on kotona keittiön pöydällä"),
+    "zh punctuation": ("安娜喜欢喝绿茶,不喝咖啡", "安娜喜欢喝绿茶,不喝咖啡。"),
+    "zh filler": ("安娜每天早上喝绿茶", "安娜每天早上都喝绿茶"),
+    "zh sound": ("他高兴的跑进了办公室的大门", "他高兴地跑进了办公室的大门"),
+    "zh clauses": ("因为下雨,我们留在家里看书", "我们留在家里看书,因为下雨"),
+}
+
+OTHER = {
+    "number": ("Bob pays 300 euros a month for the room", "Bob pays 800 euros a month for the room"),
+    "number word": ("The tea house opens at nine in winter", "The tea house opens at ten in winter"),
+    "decimals": ("The rate is 3.5 percent for the whole loan", "The rate is 35 percent for the whole loan"),
+    "sign": ("The cellar is at -5 degrees in winter", "The cellar is at 5 degrees in winter"),
+    "currency": ("The room costs 300 $ a month with heating", "The room costs 300 € a month with heating"),
+    "date": ("The lease ends on 2026-03-01 at the latest", "The lease ends on 2026-03-11 at the latest"),
+    "day": ("The bins are emptied on Tuesday by the city", "The bins are emptied on Thursday by the city"),
+    "code": ("The boiler has the number AX-1234-B on it", "The boiler has the number AX-1234-D on it"),
+    "address": ("Write to anna.virta@example.org about it", "Write to anna.virtanen@example.org about it"),
+    "name": ("The keys of the cellar are with Marina", "The keys of the cellar are with Martina"),
+    "first name": ("Maria keeps the keys of the cellar", "Mario keeps the keys of the cellar"),
+    "name added": ("The keys of the cellar are with Anna", "The keys of the cellar are with Anna, Bob"),
+    "whose": ("Anna likes green tea in the morning", "Anna's mother likes green tea in the morning"),
+    "negation": ("Anna drinks coffee in the evening", "Anna never drinks coffee in the evening"),
+    "n't": ("The lift does stop on the third floor", "The lift doesn't stop on the third floor"),
+    "dislikes": ("Anna likes tea", "Anna dislikes tea"),
+    "impossible": ("It is possible to park in the yard", "It is impossible to park in the yard"),
+    "stopped": (
+        "Anna smokes on the balcony of the house",
+        "Anna stopped smoking on the balcony of the house",
+    ),
+    "only": ("The card opens the door of the garage", "The card opens only the door of the garage"),
+    "another word": ("There is a horse behind the red barn", "There is a house behind the red barn"),
+    "roles": ("Anna owes Bob the money for the train", "Bob owes Anna the money for the train"),
+    "list": ("apples 3 pears 5", "5 apples 3 pears"),
+    "question": ("The door of the garage is locked", "The door of the garage is locked?"),
+    "not moved": ("Anna does not like tea but coffee", "Anna does like tea but not coffee"),
+    "only moved": ("Only Anna drinks green tea in the house", "Anna drinks only green tea in the house"),
+    "introduced": ("Peter introduced Anna to Bob in Turku", "Peter introduced Bob to Anna in Turku"),
+    "hindi vowel": ("राम की किताब मेज पर है और कलम भी", "राम का किताब मेज पर है और कलम भी"),
+    "emoji": ("The visit to the dentist was 👍 this time", "The visit to the dentist was 👎 this time"),
+    "ru number": ("Аренда стоит 300 евро в месяц", "Аренда стоит 800 евро в месяц"),
+    "ru number word": ("Магазин открывается в девять утра", "Магазин открывается в десять утра"),
+    "ru month": ("Договор кончается в июне этого года", "Договор кончается в июле этого года"),
+    "ru name": ("Ключи от подвала у Марины", "Ключи от подвала у Марины и Анны"),
+    "ru first name": ("Мария живёт в большом доме у реки", "Марина живёт в большом доме у реки"),
+    "ru negation": ("Анна любит зелёный чай", "Анна не любит зелёный чай"),
+    "ru without": ("Анна пьёт чай с сахаром", "Анна пьёт чай без сахара"),
+    "fi number": ("Vuokra on 300 euroa kuukaudessa", "Vuokra on 800 euroa kuukaudessa"),
+    "fi number word": ("Kauppa aukeaa kello yhdeksältä", "Kauppa aukeaa kello kahdeksalta"),
+    "fi name": ("Kellarin avain on Marjalla", "Kellarin avain on Marjatalla"),
+    "fi negation": ("Anna juo kahvia illalla", "Anna ei juo kahvia illalla"),
+    "fi without": ("Pekka juo kahvia sokerilla aamulla", "Pekka juo kahvia sokeritta aamulla"),
+    "fi -ton": ("Kaapissa on sokerinen mehu", "Kaapissa on sokeriton mehu"),
+    "fi one letter": ("Pekka tapaa ystävänsä kirjastossa", "Pekka tappaa ystävänsä kirjastossa"),
+    "fi another letter": ("Kaapissa on kylmää kalaa huomiseksi", "Kaapissa on kylmää kanaa huomiseksi"),
+    "ru another letter": ("Мастер сломал старый приход воды", "Мастер сломал старый проход воды"),
+    "zh two words": ("我们上海的朋友来吃饭了", "我们海上的朋友来吃饭了"),
+    "zh number": ("房租每月三百欧元", "房租每月八百欧元"),
+    "zh name": ("李明喜欢在公园里跑步", "李明辉喜欢在公园里跑步"),
+    "zh negation": ("安娜晚上喝咖啡和绿茶", "安娜晚上不喝咖啡和绿茶"),
+    "zh whose": ("安娜喜欢在早上喝绿茶", "安娜的妈妈喜欢在早上喝绿茶"),
+}
+
+
+@pytest.mark.parametrize(("older", "newer"), SAME.values(), ids=SAME)
+def test_almost_the_same_words_say_the_same(older, newer):
+    found = similarity(Text(older), Text(newer))
+    assert found is not None
+    assert ALIKE < found <= 1
+
+
+@pytest.mark.parametrize(("older", "newer"), OTHER.values(), ids=OTHER)
+def test_what_turns_a_sentence_makes_it_another(older, newer):
+    assert similarity(Text(older), Text(newer)) is None
+    assert similarity(Text(newer), Text(older)) is None
+
+
+def test_a_text_that_says_less_does_not_take_the_place_of_one_that_says_more():
+    less, more = Text("Anna drinks green tea before work"), Text("Anna drinks hot green tea before work")
+    assert similarity(less, more) is not None
+    assert similarity(more, less) is None
+
+
+@pytest.mark.parametrize("text", [*(pair[0] for pair in SAME.values()), "", "?", "a", "茶" * 50])
+def test_a_text_is_wholly_like_itself(text):
+    assert similarity(Text(text), Text(text)) == 1
+
+
+def test_texts_of_the_same_words_are_not_alike_below_the_limit():
+    assert similarity(Text("tea"), Text("tea house by the river")) is None
+
+
+def test_a_long_text_may_have_a_few_words_more_and_not_many():
+    words = " ".join(f"line{'abcdefghij'[number % 10]}" for number in range(300))
+    assert similarity(Text(words), Text(f"{words} with good words")) is not None
+    assert similarity(Text(words), Text(f"{words} with four good words")) is None
