@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from command_tree import MEMLOG
 from forked_memlog import forking_program
-from transcripts import is_told, rewritten, run, steps_of
+from transcripts import Step, is_told, rewritten, run, steps_of
+
+import memlog
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -80,3 +82,45 @@ def test_commands_stand_in_console_blocks_alone(page: Path) -> None:
     for block in _INFO.finditer(page.read_text()):
         if block[1] != "console":
             assert not re.search(r"^\$ ", block[0], re.MULTILINE), block[0]
+
+
+# docs/five-systems.md: each row leads to something that works, or says why there is nothing
+
+
+SYSTEMS = (ROOT / "docs/five-systems.md").read_text()
+ROWS = [
+    (theirs, ours)
+    for theirs, ours in re.findall(r"^\| (.+?) \| (.+) \|$", SYSTEMS, re.MULTILINE)
+    if theirs not in {"theirs", "---"}
+]
+_COMMAND = re.compile(r"`(memlog [^`]+)`")
+_NAME = re.compile(r"`((?:memlog|store)(?:\.\w+)+)`")
+_REASON = re.compile(r"(?:No|Not yet|Replaced|Internal|Made from|Read as)\b")
+
+
+def test_every_command_of_a_row_runs(environment: dict[str, str], tmp_path: Path) -> None:
+    called = [command for _, ours in ROWS for command in _COMMAND.findall(ours)]
+    assert len(called) > 100
+    steps = [*steps_of(SYSTEMS), *(Step(f"{command}\n", "", 0, 0) for command in called)]
+    outputs = run(steps, environment, tmp_path)
+    failed = [
+        (step.command, said) for step, said in zip(steps, outputs, strict=True) if "[exit status" in said
+    ]
+    assert failed == []
+
+
+@pytest.mark.parametrize("name", sorted(set(_NAME.findall(SYSTEMS))))
+def test_every_name_of_a_row_is_there(name: str, tmp_path: Path) -> None:
+    first, *rest = name.split(".")
+    found: object = memlog
+    with memlog.open(tmp_path) as store:
+        if first == "store":
+            found = store
+        for part in rest:
+            found = getattr(found, part)
+
+
+def test_a_row_without_anything_that_works_says_why() -> None:
+    assert len(ROWS) > 120
+    named = re.compile(f"{_COMMAND.pattern}|{_NAME.pattern}|\\]\\(")
+    assert [theirs for theirs, ours in ROWS if not named.search(ours) and not _REASON.match(ours)] == []
