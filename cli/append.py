@@ -10,22 +10,20 @@ from functools import cache
 from typing import Any
 
 import click
-import msgspec
 
+from memlog import Position
 from memlog.cli.error_handler import exit_code_of, failure_of
 from memlog.cli.lazy_commands import LazyCommands
 from memlog.cli.open_store import open_log
 from memlog.cli.output import json_option, note, print_json
 from memlog.cli.settings import setting_option
 from memlog.cli.standard_options import help_option
-from memlog.cli.stdin import TOO_LONG, stdin, stdin_text
+from memlog.cli.stdin import stdin, stdin_text
 from memlog.cli.stored_events import STORED
-from memlog.eventlog.decode import BOM
-from memlog.eventlog.encode import Draft
-from memlog.eventlog.errors import MemlogError
+from memlog.eventlog.append_lines import NumberedLine, RefusedLine, append_lines
 from memlog.eventlog.events import TYPES, Event
 from memlog.eventlog.quarantine import MAX_LINE
-from memlog.eventlog.writer import Log, Position
+from memlog.eventlog.writer import Log
 
 _READ = 1024 * 1024
 _COMMIT_LINES = 256
@@ -110,82 +108,23 @@ def _describes_members(paragraph: str) -> bool:
     return colon != "" and all(name.isidentifier() for name in names.split(", "))
 
 
-_NumberedLine = tuple[int, bytes | None]
-"""A line's number, from 1, and its bytes; None where it was too long to be kept."""
-
-
-class _Refused(msgspec.Struct, frozen=True):
-    """A line that is not known to be stored.
-
-    id: of its event, where the line or memlog has given it one.
-    """
-
-    error: MemlogError
-    id: str | None
-
-    def answer(self, number: int) -> dict[str, Any]:
-        """What is printed in the place of an acknowledgement."""
-        named = {"line": number} | ({} if self.id is None else {"id": self.id})
-        return named | {"error": failure_of(self.error)}
-
-
-def _answered(log: Log, batch: list[_NumberedLine]) -> tuple[list[Any], int]:
+def _answered(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
     """What is to be said of each line once it is durable, and the exit code."""
     answers: list[Any] = []
     code = 0
-    for number, outcome in _appended(log, batch):
-        if isinstance(outcome, _Refused):
-            answers.append(outcome.answer(number))
+    for number, outcome in append_lines(log, batch):
+        if isinstance(outcome, RefusedLine):
+            answers.append(_refusal(number, outcome))
             code = max(code, exit_code_of(outcome.error))
         else:
             answers.append(outcome)
     return answers, code
 
 
-def _appended(log: Log, batch: list[_NumberedLine]) -> Iterator[tuple[int, Position | _Refused]]:
-    """What became of each line, in order, once all that can be stored are durable."""
-    checked: list[tuple[int, Draft | _Refused]] = [
-        (number, _checked(log, line)) for number, line in _without_blank(batch)
-    ]
-    stored = iter(log.append_each([item for _, item in checked if isinstance(item, Draft)]))
-    for number, item in checked:
-        if isinstance(item, _Refused):
-            yield number, item
-            continue
-        outcome = next(stored)
-        yield number, outcome if isinstance(outcome, Position) else _Refused(outcome, item.id)
-
-
-def _without_blank(batch: list[_NumberedLine]) -> Iterator[_NumberedLine]:
-    for number, line in batch:
-        whole = line.removeprefix(BOM) if line is not None and number == 1 else line
-        if whole is None or whole.strip():
-            yield number, whole
-
-
-def _checked(log: Log, line: bytes | None) -> Draft | _Refused:
-    if line is None:
-        return _Refused(TOO_LONG, None)
-    try:
-        return log.draft(line)
-    except MemlogError as error:
-        return _Refused(error, _given_id(line))
-
-
-class _Identified(msgspec.Struct):
-    id: str | None = None
-
-
-def _given_id(line: bytes) -> str | None:
-    """The id that a line which cannot be stored gives its event, as far as it can be read."""
-    # Imported here: most lines can be stored.
-    from memlog.eventlog.secrets import masked
-
-    try:
-        given = msgspec.json.decode(line, type=_Identified).id
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    return None if given is None else masked(given)
+def _refusal(number: int, line: RefusedLine) -> dict[str, Any]:
+    """What is printed in the place of an acknowledgement."""
+    named = {"line": number} | ({} if line.id is None else {"id": line.id})
+    return named | {"error": failure_of(line.error)}
 
 
 @contextmanager
@@ -202,7 +141,7 @@ def _progress_of(fd: int) -> Iterator[Callable[[], None]]:
             yield lambda: progress("bytes appended", os.lseek(fd, 0, os.SEEK_CUR), status.st_size)
 
 
-def _batches(fd: int) -> Iterator[list[_NumberedLine]]:
+def _batches(fd: int) -> Iterator[list[NumberedLine]]:
     """The lines that have come, as they come, at most 256 at a time.
 
     What arrives while one batch is synced is the next: a lone line is acknowledged at once, and a flood
@@ -212,7 +151,7 @@ def _batches(fd: int) -> Iterator[list[_NumberedLine]]:
     while data := os.read(fd, _READ):
         first, *others = data.split(b"\n")
         rest += first
-        batch: list[_NumberedLine] = []
+        batch: list[NumberedLine] = []
         for other in others:
             number += 1
             batch.append((number, None if too_long else bytes(rest)))

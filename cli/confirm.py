@@ -1,4 +1,4 @@
-"""Asking a person before something is done that cannot be undone."""
+"""BuildContext a person before something is done that cannot be undone."""
 
 import sys
 

@@ -1,8 +1,6 @@
 """memlog core."""
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
@@ -10,11 +8,10 @@ import msgspec
 from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, print_json, printable
-from memlog.cli.param_types import PATH, TEXT
+from memlog.cli.request_options import request_command
 from memlog.eventlog.errors import NotFound
-from memlog.service.core.facade import Imported
-
-_SECTIONS = click.Choice(["user", "agent"])
+from memlog.service.core.facade import CoreImportReport
+from memlog.service.requests.core import DeleteCoreValue, GetCoreMemory, ImportCoreMemory, SetCoreValue
 
 
 @click.group()
@@ -22,19 +19,16 @@ def core() -> None:
     """Read and change the core memory: what an agent always sees, of its user and of itself."""
 
 
-@core.command()
-@click.argument("section", type=_SECTIONS, required=False, metavar="[user|agent]")
-@click.argument("key", type=TEXT, required=False)
+@request_command(GetCoreMemory, group=core, arguments=["section", "key"])
 @format_options
-@click.pass_context
-def get(ctx: click.Context, section: str | None, key: str | None) -> None:
-    """Print the core memory, one SECTION of it, or the value of one KEY."""
+def get(ctx: click.Context, asked: GetCoreMemory) -> None:
+    """Print the core memory."""
     with open_store(ctx) as store:
         sections: dict[str, dict[str, str]] = msgspec.structs.asdict(store.core.get())
-    if section is not None and key is not None:
-        print_answer(ctx, _one_value(sections, section, key))
+    if asked.section is not None and asked.key is not None:
+        print_answer(ctx, _one_value(sections, asked.section, asked.key))
     else:
-        shown = {name: values for name, values in sections.items() if section in (None, name)}
+        shown = {name: values for name, values in sections.items() if asked.section in (None, name)}
         print_answer(ctx, _all_values(shown))
 
 
@@ -57,46 +51,31 @@ def _all_values(sections: dict[str, dict[str, str]]) -> Answer:
     )
 
 
-@core.command("set")
-@click.argument("section", type=_SECTIONS)
-@click.argument("key", type=TEXT)
-@click.argument("value", type=TEXT)
+@request_command(SetCoreValue, group=core, arguments=["section", "key", "value"])
 @json_option
-@click.pass_context
-def set_(ctx: click.Context, section: Any, key: str, value: str, as_json: bool) -> None:  # noqa: ANN401, ARG001
-    """Set a KEY of a SECTION (user or agent) to VALUE."""
+def set_(ctx: click.Context, asked: SetCoreValue, *, as_json: bool) -> None:  # noqa: ARG001
+    """Set a key."""
     with open_store(ctx) as store:
-        print_json(store.core.set(section, key, value))
+        print_json(store.core.set(asked))
 
 
-@core.command()
-@click.argument("section", type=_SECTIONS)
-@click.argument("key", type=TEXT)
+@request_command(DeleteCoreValue, group=core, arguments=["section", "key"])
 @json_option
-@click.pass_context
-def delete(ctx: click.Context, section: Any, key: str, as_json: bool) -> None:  # noqa: ANN401, ARG001
-    """Remove a KEY of a SECTION (user or agent)."""
+def delete(ctx: click.Context, asked: DeleteCoreValue, *, as_json: bool) -> None:  # noqa: ARG001
+    """Remove a key."""
     with open_store(ctx) as store:
-        position = store.core.delete(section, key)
+        position = store.core.delete(asked)
     if position is False:
-        raise _unknown(section, key)
+        raise _unknown(asked.section, asked.key)
     print_json(position)
 
 
-@core.command("import")
-@click.argument("file", type=PATH)
-@click.option("--force", is_flag=True, help="What a Markdown file says wins over what is set.")
+@request_command(ImportCoreMemory, group=core, name="import", arguments=["path"])
 @format_options
-@click.pass_context
-def import_(ctx: click.Context, file: Path, force: bool) -> None:
-    """Append what a FILE says that the core memory does not.
-
-    A Markdown or text file, such as USER.md, says `key: value` in lines and lists under headings; what is
-    set already stays. A JSON file has the shape of model/core_memory.json: all its values are set. That file
-    itself, where it was changed by hand: what was changed is set, what was removed is deleted.
-    """
+def import_(ctx: click.Context, asked: ImportCoreMemory) -> None:
+    """Import a file."""
     with open_store(ctx) as store:
-        done = store.core.import_file(file, force=force)
+        done = store.core.import_file(asked)
     rows = [
         (change, each.section, each.key, each.value)
         for change, values in (("set", done.set), ("deleted", done.deleted), ("kept", done.kept))
@@ -112,7 +91,7 @@ def import_(ctx: click.Context, file: Path, force: bool) -> None:
     print_answer(ctx, answer)
 
 
-def _notes(done: Imported) -> Iterator[str]:
+def _notes(done: CoreImportReport) -> Iterator[str]:
     if not (done.set or done.deleted):
         yield "already imported" if done.kept else "the file says nothing"
     if done.other:

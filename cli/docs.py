@@ -2,29 +2,38 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import click
 import msgspec
+from msgspec.structs import replace
 
+from memlog import Document, DocumentFile, DocumentFolder, DocumentText, Source
 from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.error_handler import IO_FAILED
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, one_line, print_json, printable
-from memlog.cli.param_types import PATH, TEXT
+from memlog.cli.param_types import TEXT
 from memlog.cli.progress import progress_line
+from memlog.cli.request_options import request_command
 from memlog.cli.standard_streams import reader_may_go
 from memlog.eventlog.errors import NotFound
-from memlog.query.document_tree import DocumentFile, DocumentFolder
-from memlog.query.documents import Document, DocumentText, Source
-from memlog.service.core.facade import Imported
+from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents.extracts import EXTRA
 from memlog.service.documents.facade import unknown_source
 from memlog.service.documents.records import IndexingJob
 from memlog.service.documents.registrations import told_of_another_copy
-from memlog.service.documents.sources import USER_FILE, Added
+from memlog.service.documents.sources import USER_FILE, IndexingReport
 from memlog.service.documents.status import SourceStatus
 from memlog.service.documents.text_files import Reason
+from memlog.service.requests.documents import (
+    AddSources,
+    ListDocuments,
+    ListIndexingJobs,
+    RefreshDocuments,
+    RemoveDocuments,
+    ShowDocumentTree,
+    ShowSourceStatus,
+)
 
 _ALL_TYPES = "files of known types"
 _SKIPPED: dict[Reason, str] = {
@@ -53,71 +62,36 @@ def docs() -> None:
     """Read files into the log as documents, which queries find with file and line."""
 
 
-@docs.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
-@click.option("--source", type=TEXT, metavar="NAME", help="The source's name; else the folder's.")
-@click.option(
-    "--include",
-    type=TEXT,
-    multiple=True,
-    metavar="GLOB",
-    help="Only files that match, of any type, such as 'guide/*.md' or '**/*.py'.",
-)
-@click.option("--exclude", type=TEXT, multiple=True, metavar="GLOB", help="No files that match.")
+@request_command(AddSources, group=docs, arguments=["paths"], without=["kind"])
 @format_options
-@click.pass_context
-def add(
-    ctx: click.Context,
-    paths: tuple[Path, ...],
-    source: str | None,
-    include: tuple[str, ...],
-    exclude: tuple[str, ...],
-) -> None:
-    """Make each PATH, a folder or a file of one, a source, and read what is new or changed.
-
-    A second run does the rest of what was interrupted; where nothing has changed it appends nothing. Of a
-    folder the text files of known types are read, or what --include matches. The globs are relative to the
-    folder and stay with the source until others are given.
-
-    A source that another copy of the store registered is left to it; --source NAME claims it for this copy.
-    """
+def add(ctx: click.Context, asked: AddSources) -> None:
+    """Add sources."""
     with open_store(ctx) as store, progress_line() as progress:
-        added = store.documents.add_all(
-            paths, source=source, include=include, exclude=exclude, progress=progress
-        )
+        added = store.documents.add_all(replace(asked, progress=progress))
     print_answer(ctx, answer_of_added(added))
 
 
-@docs.command()
-@click.argument("source", type=TEXT, required=False)
+@request_command(RefreshDocuments, group=docs, arguments=["source"])
 @format_options
-@click.pass_context
-def refresh(ctx: click.Context, source: str | None) -> None:
-    """Read what is new or changed in a SOURCE, or in all of them, and remove what is gone.
-
-    Where nothing has changed it appends nothing. The documents of a source whose folder is gone, or cannot
-    be listed, stay until `memlog docs remove`. A source is refreshed only by the copy of the store
-    that registered it; others skip it and say so.
-    """
+def refresh(ctx: click.Context, asked: RefreshDocuments) -> None:
+    """Refresh sources."""
     with open_store(ctx) as store, progress_line() as progress:
-        refreshed = store.documents.refresh(source, progress=progress)
+        refreshed = store.documents.refresh(replace(asked, progress=progress))
     with reader_may_go():
         print_answer(ctx, answer_of_added(refreshed))
     if any(each.error for each in refreshed):
         ctx.exit(IO_FAILED)
 
 
-@docs.command("list")
-@click.argument("source", type=TEXT, required=False)
+@request_command(ListDocuments, group=docs, arguments=["source"])
 @format_options
-@click.pass_context
-def list_(ctx: click.Context, source: str | None) -> None:
-    """Print the sources, or the documents of a SOURCE."""
+def list_(ctx: click.Context, asked: ListDocuments) -> None:
+    """Print the sources, or the documents of one."""
     with open_store(ctx) as store:
         answer = (
             answer_of_sources(store.documents.list())
-            if source is None
-            else _answer_of_documents(store.documents.list(source))
+            if asked.source is None
+            else _answer_of_documents(store.documents.list(asked.source))
         )
     print_answer(ctx, answer)
 
@@ -127,7 +101,7 @@ def list_(ctx: click.Context, source: str | None) -> None:
 @format_options
 @click.pass_context
 def show(ctx: click.Context, name: str) -> None:
-    """Print what is known of a SOURCE, or the text of a document of it, SOURCE/FILE, as it was read."""
+    """Show a SOURCE, or the text of a document of it, SOURCE/FILE, as it was read."""
     source, is_document, _ = name.partition("/")
     with open_store(ctx) as store:
         if not is_document:
@@ -141,14 +115,12 @@ def show(ctx: click.Context, name: str) -> None:
     print_answer(ctx, _answer_of_one(found))
 
 
-@docs.command()
-@click.argument("source", type=TEXT, required=False)
+@request_command(ShowDocumentTree, group=docs, arguments=["source"])
 @format_options
-@click.pass_context
-def tree(ctx: click.Context, source: str | None) -> None:
-    """Print the folders and files that stand as documents, of a SOURCE or of all."""
+def tree(ctx: click.Context, asked: ShowDocumentTree) -> None:
+    """Print the tree."""
     with open_store(ctx) as store:
-        folders = store.documents.tree(source)
+        folders = store.documents.tree(asked)
     rows = [(path, each.passages, each.bytes) for folder in folders for path, each in _files_in(folder)]
     answer = Answer(
         document={"sources": folders},
@@ -160,43 +132,32 @@ def tree(ctx: click.Context, source: str | None) -> None:
     print_answer(ctx, answer)
 
 
-@docs.command()
-@click.argument("source", type=TEXT, required=False)
+@request_command(ShowSourceStatus, group=docs, arguments=["source"])
 @format_options
-@click.pass_context
-def status(ctx: click.Context, source: str | None) -> None:
-    """Say how it stands with a SOURCE, or with all: whether it is read now, what stands, what went wrong."""
+def status(ctx: click.Context, asked: ShowSourceStatus) -> None:
+    """Print the state of sources."""
     with open_store(ctx) as store:
-        found = store.documents.status(source)
+        found = store.documents.status(asked)
     print_answer(ctx, _answer_of("sources", ("source", *SourceStatus.__struct_fields__[1:]), found))
 
 
-@docs.command()
+@request_command(ListIndexingJobs, group=docs)
 @format_options
-@click.pass_context
-def jobs(ctx: click.Context) -> None:
-    """Print the last reading of each source: how far it is or how it ended.
-
-    They stand in cache/ and are forgotten with it.
-    """
+def jobs(ctx: click.Context, asked: ListIndexingJobs) -> None:
+    """Print the jobs."""
     with open_store(ctx) as store:
-        found = store.documents.jobs()
+        found = store.documents.jobs(asked)
     print_answer(ctx, _answer_of("jobs", ("source", *IndexingJob.__struct_fields__[1:]), found))
 
 
-@docs.command()
-@click.argument("name", type=TEXT, metavar="SOURCE[/FILE]")
+@request_command(RemoveDocuments, group=docs, arguments=["name"])
 @json_option
-@click.pass_context
-def remove(ctx: click.Context, name: str, as_json: bool) -> None:  # noqa: ARG001
-    """Remove a SOURCE with all its documents, or one document of it, SOURCE/FILE.
-
-    The files stay. A document that was removed comes back when its file is added by name.
-    """
+def remove(ctx: click.Context, asked: RemoveDocuments, *, as_json: bool) -> None:  # noqa: ARG001
+    """Remove a source or document."""
     with open_store(ctx) as store:
-        position = store.documents.remove(name)
+        position = store.documents.remove(asked)
     if position is False:
-        raise _unknown(name)
+        raise _unknown(asked.name)
     print_json(position)
 
 
@@ -251,7 +212,7 @@ def _many(count: int, of_what: str) -> str:
     return f"{count} {of_what}{'' if count == 1 else 's'}"
 
 
-def answer_of_added(added: list[Added]) -> Answer:
+def answer_of_added(added: list[IndexingReport]) -> Answer:
     """What was read, a row a source; the notes say what was skipped, and what USER.md has set."""
     rows = [
         (each.source_id, each.found, each.indexed, each.unchanged, len(each.skipped), each.removed, each.root)
@@ -265,7 +226,7 @@ def answer_of_added(added: list[Added]) -> Answer:
     )
 
 
-def _notes_of(added: Added) -> Iterator[str]:
+def _notes_of(added: IndexingReport) -> Iterator[str]:
     """How many were skipped for which reason; and by name what somebody may have to put right."""
     counts = Counter(each.reason for each in added.skipped)
     if counts:
@@ -292,7 +253,7 @@ def _notes_of(added: Added) -> Iterator[str]:
         yield f"{added.source_id}: {added.error}: its documents stay"
 
 
-def _named(reason: Reason, added: Added) -> str:
+def _named(reason: Reason, added: IndexingReport) -> str:
     """The first files that were skipped for a reason which their owner can remove, in brackets."""
     if reason not in _TO_PUT_RIGHT:
         return ""
@@ -301,7 +262,7 @@ def _named(reason: Reason, added: Added) -> str:
     return f" ({', '.join(files[:_MOST_NAMED])}{more})"
 
 
-def _told_of_user(user: Imported) -> str:
+def _told_of_user(user: CoreImportReport) -> str:
     if user.set:
         return f"set {', '.join(each.key for each in user.set)} in the core memory"
     return "already imported" if user.kept else "says nothing new"

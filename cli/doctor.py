@@ -4,27 +4,18 @@ import click
 
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.open_store import open_store
+from memlog.cli.request_options import request_command
 from memlog.cli.standard_streams import reader_may_go
 from memlog.service.maintenance.doctor import is_well
+from memlog.service.requests.maintenance import Examine
 
 
-@click.command()
-@click.option(
-    "--fix",
-    is_flag=True,
-    help="Make anew what is disposable (read model, cache), and take permissions from others.",
-)
+@request_command(Examine, adds="Exit 1 where there is a problem. `verify` reads every byte of the log.")
 @format_options
-@click.pass_context
-def doctor(ctx: click.Context, fix: bool) -> int:
-    """Look at the store and this machine, and say what to do where something is not as it should be.
-
-    SQLite, the vector extension, the model, the file system, room, permissions, the read model, the cache,
-    and the log's ends, seals, days and unread files. Exit 1 where there is a problem. The log is never
-    changed; `verify` reads every byte of it.
-    """
+def doctor(ctx: click.Context, asked: Examine) -> int:
+    """Print the findings."""
     with open_store(ctx) as store:
-        findings = store.examine(fix=fix)
+        findings = store.maintenance.examine(asked)
     rows = [(each.check, each.state, each.finding, each.remedy) for each in findings]
     answer = Answer(
         document={"ok": is_well(findings), "findings": findings},

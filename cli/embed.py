@@ -1,30 +1,21 @@
 """memlog embed."""
 
 import click
+from msgspec.structs import replace
 
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, print_json
 from memlog.cli.progress import progress_line
-from memlog.projector.lifecycle import EMBED_BATCH
+from memlog.cli.request_options import request_command
+from memlog.service.requests.maintenance import Embed
 
 
-@click.command()
-@click.option(
-    "--batch",
-    type=click.IntRange(1, 4096),
-    default=EMBED_BATCH,
-    show_default=True,
-    help="Passages that are computed between two writes.",
-)
+@request_command(Embed)
 @json_option
-@click.pass_context
-def embed(ctx: click.Context, batch: int, as_json: bool) -> None:
-    """Give passages that have no vector one, in the order of their numbers.
-
-    Interrupted at any moment, it goes on where it stopped; where nothing is to do it does nothing.
-    """
+def embed(ctx: click.Context, asked: Embed, *, as_json: bool) -> None:
+    """See `Embed`."""
     with open_store(ctx) as store, progress_line() as progress:
-        report = store.embed(batch=batch, progress=progress)
+        report = store.maintenance.embed(replace(asked, progress=progress))
     if as_json:
         print_json(report)
         return

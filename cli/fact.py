@@ -4,24 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from memlog import Fact, FactAnswer, Route
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, minute, one_line, print_json, printable
-from memlog.cli.param_types import CHAT, TEXT, count
-from memlog.cli.stdin import stdin_text
-from memlog.query.facts.answers import FactAnswer, Route
-from memlog.query.facts.current import Fact
-
-_topic = click.argument("topic", metavar="KEY", type=TEXT)
-_chat = click.option(
-    "--chat",
-    type=CHAT,
-    metavar="CHANNEL:CHAT_ID",
-    help="Of this conversation; of the whole store without it.",
-)
-any_chat_option = click.option(
-    "--any-chat", is_flag=True, help="Where there is none, that of the chat that set it last."
-)
+from memlog.cli.request_options import request_command
+from memlog.service.requests.facts import ExtractFacts, GetFact, ListFacts, RemoveFact, SetFact
 
 
 @click.group()
@@ -29,73 +17,29 @@ def fact() -> None:
     """Set, show and remove facts: what is known by a topic's name, such as favorite_colors or city."""
 
 
-@fact.command("set")
-@_topic
-@click.argument("values", metavar="VALUE...", type=TEXT, nargs=-1, required=True)
-@click.option("--single", is_flag=True, help="The topic has one value, and no list.")
-@click.option(
-    "--rank",
-    "ranks",
-    type=count(1),
-    multiple=True,
-    help="Set this place of the list alone; once for each VALUE.",
-)
-@_chat
-@click.option("--source-message-id", type=TEXT, help="The message that said so.")
+@request_command(SetFact, group=fact, arguments=["topic", "values"])
 @json_option
-@click.pass_context
-def set_(
-    ctx: click.Context,
-    topic: str,
-    values: tuple[str, ...],
-    single: bool,
-    ranks: tuple[int, ...],
-    chat: tuple[str, str] | None,
-    source_message_id: str | None,
-    as_json: bool,  # noqa: ARG001
-) -> None:
-    """Set the ranked list of KEY: all of it, the first VALUE at rank 1.
-
-    KEY may be spelled in any way: favourite_colours and `my favorite color` are favorite_colors.
-    """
-    if single and ranks:
-        raise click.UsageError("--single and --rank: a single value has no rank", ctx)
+def set_(ctx: click.Context, asked: SetFact, *, as_json: bool) -> None:  # noqa: ARG001
+    """Set a fact."""
     with open_store(ctx) as store:
-        done = store.facts.set(
-            topic,
-            *values,
-            single=single,
-            ranks=ranks or None,
-            chat=name_of(chat),
-            source_message_id=source_message_id,
-        )
-    print_json(done)
+        print_json(store.facts.set(asked))
 
 
-@fact.command()
-@_topic
-@click.option("--rank", type=count(1), help="Only this place of the list.")
-@_chat
-@any_chat_option
+@request_command(GetFact, group=fact, arguments=["topic"])
 @format_options
-@click.pass_context
-def get(
-    ctx: click.Context, topic: str, rank: int | None, chat: tuple[str, str] | None, any_chat: bool
-) -> None:
-    """Print what stands of KEY, or at one rank of its list."""
+def get(ctx: click.Context, asked: GetFact) -> None:
+    """Print a fact."""
     with open_store(ctx) as store:
-        found = store.facts.get(topic, rank=rank, chat=name_of(chat), any_chat=any_chat)
+        found = store.facts.get(asked)
     print_answer(ctx, answer_of(found))
 
 
-@fact.command("list")
-@click.option("--chat", type=CHAT, metavar="CHANNEL:CHAT_ID", help="Only of this conversation.")
+@request_command(ListFacts, group=fact)
 @format_options
-@click.pass_context
-def list_(ctx: click.Context, chat: tuple[str, str] | None) -> None:
-    """List facts: the topic that was set last comes first."""
+def list_(ctx: click.Context, asked: ListFacts) -> None:
+    """Print facts."""
     with open_store(ctx) as store:
-        found = store.facts.list(chat=name_of(chat))
+        found = store.facts.list(asked)
     answer = Answer(
         document={"facts": found},
         table=_table(found),
@@ -105,30 +49,12 @@ def list_(ctx: click.Context, chat: tuple[str, str] | None) -> None:
     print_answer(ctx, answer)
 
 
-@fact.command()
-@click.argument("text", type=TEXT, required=False)
-@_chat
-@click.option("--source-message-id", type=TEXT, help="The message that says so.")
-@click.option("--dry-run", is_flag=True, help="Say what would be stored, and store nothing.")
+@request_command(ExtractFacts, group=fact, joined="text", or_stdin=True)
 @format_options
-@click.pass_context
-def extract(
-    ctx: click.Context,
-    text: str | None,
-    chat: tuple[str, str] | None,
-    source_message_id: str | None,
-    dry_run: bool,
-) -> None:
-    """Store the ranked list of favourites that TEXT says of its author; of stdin without one, or with -.
-
-    By fixed rules and no model, in English, Russian or Finnish: `My favourite colours are 1) Blue, 2) Green`.
-    Where topic and list are not both certain, nothing is stored, and stderr says why.
-    """
-    said = stdin_text() if text in (None, "-") else str(text)
+def extract(ctx: click.Context, asked: ExtractFacts) -> None:
+    """Extract facts."""
     with open_store(ctx) as store:
-        done = store.facts.extract(
-            said, chat=name_of(chat), source_message_id=source_message_id, dry_run=dry_run
-        )
+        done = store.facts.extract(asked)
     rows = [(done.topic_key, rank, value) for rank, value in enumerate(done.values, 1)]
     columns = ("topic", "rank", "value")
     answer = Answer(
@@ -140,28 +66,12 @@ def extract(
     print_answer(ctx, answer)
 
 
-@fact.command()
-@_topic
-@click.option("--rank", type=count(1), help="Only this place of the list; the others keep theirs.")
-@_chat
+@request_command(RemoveFact, group=fact, arguments=["topic"])
 @json_option
-@click.pass_context
-def remove(
-    ctx: click.Context,
-    topic: str,
-    rank: int | None,
-    chat: tuple[str, str] | None,
-    as_json: bool,  # noqa: ARG001
-) -> None:
-    """Remove what stands of KEY, or one rank of its list. The events stay in the log."""
+def remove(ctx: click.Context, asked: RemoveFact, *, as_json: bool) -> None:  # noqa: ARG001
+    """Remove a fact."""
     with open_store(ctx) as store:
-        removed = store.facts.remove(topic, rank=rank, chat=name_of(chat))
-    print_json({"removed": removed})
-
-
-def name_of(chat: tuple[str, str] | None) -> str | None:
-    """A chat as facts have it."""
-    return None if chat is None else ":".join(chat)
+        print_json({"removed": store.facts.remove(asked)})
 
 
 def answer_of(found: FactAnswer) -> Answer:

@@ -3,11 +3,11 @@
 import click
 import msgspec
 
+from memlog import should_retrieve
 from memlog.cli.answer import Answer, format_options, named_values, print_answer
 from memlog.cli.param_types import TEXT
 from memlog.cli.standard_streams import reader_may_go
 from memlog.cli.stdin import stdin_text
-from memlog.query.gate.rules import should_retrieve
 
 
 @click.command()

@@ -81,7 +81,7 @@ def _option(option: click.Option) -> dict[str, Any]:
     value = _value(option)
     default = None if option.is_flag else option.to_info_dict()["default"]
     about = {"default": default, "env": option.envvar, "help": option.help}
-    return {"names": option.opts, "is_flag": option.is_flag} | value | about
+    return {"names": [*option.opts, *option.secondary_opts], "is_flag": option.is_flag} | value | about
 
 
 def _value(parameter: click.Parameter) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,21 +11,7 @@ import msgspec
 from memlog.cli.output import json_option, note, print_lines, printable
 from memlog.cli.param_types import CHAT, TEXT, TIME, count
 from memlog.cli.settings import Settings
-from memlog.eventlog.errors import NotFound
-from memlog.eventlog.layout import LOG
-from memlog.eventlog.quarantine import BadLine
-from memlog.eventlog.reader import (
-    Entry,
-    accepted,
-    in_log_order,
-    last_entries,
-    segments_about,
-    todays_members,
-    why_bad,
-)
-from memlog.eventlog.store_folder import check_store
-from memlog.eventlog.streams import Segment, segments_of
-from memlog.eventlog.tail import Follower, looks
+from memlog.service.read_log import LogEntry, LogReader, fault_of, members_of
 
 
 @click.group()
@@ -69,16 +54,15 @@ def cat(
     as they stand in the files, repeated ones too, stream by stream. Lines that hold no event are named on
     stderr.
     """
-    _check(raw, positions, stream, chat)
-    segments = _segments(ctx, stream, chat)
+    reader = _reader(ctx, stream, chat, raw=raw, positions=positions)
     left_out: Counter[str] = Counter()
 
-    def leave_out(entry: Entry, why: str) -> None:
+    def leave_out(entry: LogEntry, why: str) -> None:
         left_out[why] += 1
         if why != "duplicate":
             note(f"{entry.position}: {why}")
 
-    entries = in_log_order(segments) if raw else accepted(segments, leave_out)
+    entries = reader.lines() if raw else reader.events(leave_out)
     print_lines(
         _printed(entry, raw=raw, positions=positions)
         for entry in _readable(entries)
@@ -104,73 +88,33 @@ def tail(
     as_json: bool,  # noqa: ARG001
 ) -> None:
     """Print the lines that were appended last, one a line; with -f go on with what any process appends."""
-    _check(raw, positions, stream, chat)
-    folder = _log_folder(ctx)
-
-    def show(entries: Iterable[Entry]) -> None:
+    reader = _reader(ctx, stream, chat, raw=raw, positions=positions)
+    for entries in reader.follow(lines, note) if follow else [reader.last(lines)]:
         print_lines(_printed(entry, raw=raw, positions=positions) for entry in _readable(entries))
 
-    if not follow:
-        show(last_entries(_segments(ctx, stream, chat), lines))
-        return
-    follower = Follower(lambda: segments_about(folder, stream=stream, chat=chat), note)
-    last = last_entries(segments_about(folder, stream=stream, chat=chat), lines)
-    show(entry for entry in last if not follower.is_new(entry))
-    for _ in looks(folder):
-        show(follower.new())
 
-
-def _check(raw: bool, positions: bool, stream: str | None, chat: tuple[str, str] | None) -> None:
+def _reader(
+    ctx: click.Context, stream: str | None, chat: tuple[str, str] | None, *, raw: bool, positions: bool
+) -> LogReader:
     if raw and positions:
         raise click.UsageError("--raw prints lines as they stand, without --positions")
     if stream is not None and chat is not None:
         raise click.UsageError("--stream and --chat exclude each other")
+    return LogReader(ctx.ensure_object(Settings).store, stream=stream, chat=chat)
 
 
-def _log_folder(ctx: click.Context) -> Path:
-    store: Path = ctx.ensure_object(Settings).store
-    check_store(store)
-    return store / LOG
-
-
-def _segments(ctx: click.Context, stream: str | None, chat: tuple[str, str] | None) -> list[Segment]:
-    """The segments that are asked for. An empty store has every stream, with nothing in it.
-
-    Raises:
-        NotFound: the log has segments, and none of this stream or chat.
-    """
-    folder = _log_folder(ctx)
-    found = segments_about(folder, stream=stream, chat=chat)
-    if not found and segments_of(folder)[0]:
-        if chat is not None:
-            named = ":".join(chat)
-            raise NotFound(
-                f"no chat {named}", hint="memlog sessions lists the chats", code="session_not_found"
-            )
-        raise NotFound(f"no stream {stream!r}", hint="a stream is a folder of log/", code="stream_not_found")
-    return found
-
-
-def _readable(entries: Iterable[Entry]) -> Iterator[Entry]:
+def _readable(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
     """`entries` without the bad ones, which are named on stderr."""
     for entry in entries:
-        if isinstance(entry.event, BadLine):
-            note(f"{entry.position}: {why_bad(entry.event)}")
+        fault = fault_of(entry)
+        if fault is not None:
+            note(f"{entry.position}: {fault}")
         else:
             yield entry
 
 
-def _printed(entry: Entry, *, raw: bool, positions: bool) -> bytes:
+def _printed(entry: LogEntry, *, raw: bool, positions: bool) -> bytes:
     if raw:
         line = entry.line.data or b""
         return printable(line.decode(errors="replace")).encode() if sys.stdout.isatty() else line
-    members = todays_members(entry)
-    if positions:
-        segment, line_of = entry.segment, entry.line
-        members["position"] = {
-            "stream": segment.stream,
-            "segment": segment.name.filename,
-            "offset": line_of.offset,
-            "line": line_of.number,
-        }
-    return msgspec.json.encode(members)
+    return msgspec.json.encode(members_of(entry, position=positions))

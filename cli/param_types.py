@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-class _Text(click.ParamType):  # type: ignore[type-arg] # generic from click 8.4 on
+class _TextType(click.ParamType):  # type: ignore[type-arg] # generic from click 8.4 on
     name = "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
@@ -27,7 +27,14 @@ class _Text(click.ParamType):  # type: ignore[type-arg] # generic from click 8.4
         return text
 
 
-class _Project(_Text):
+class _TextOrStdin(_TextType):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+        from memlog.cli.stdin import stdin_text
+
+        return stdin_text() if value == "-" else super().convert(value, param, ctx)
+
+
+class _ProjectType(_TextType):
     name = "name"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
@@ -42,7 +49,7 @@ class _Project(_Text):
         return text
 
 
-class _Chat(_Text):
+class _ChatType(_TextType):
     name = "channel:chat_id"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
@@ -52,7 +59,7 @@ class _Chat(_Text):
         return channel, chat_id
 
 
-class _Time(_Text):
+class _Time(_TextType):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
@@ -63,7 +70,7 @@ class _Time(_Text):
             self.fail(f"{value!r} is no time such as 2026-02-24 or 2026-02-24T10:15:00Z", param, ctx)
 
 
-class _Day(_Text):
+class _Day(_TextType):
     name = "day"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
@@ -83,7 +90,7 @@ class _Seconds(click.FloatRange):
         return seconds
 
 
-class _JsonObject(_Text):
+class _JsonObject(_TextType):
     name = "json"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
@@ -100,7 +107,7 @@ class _JsonObject(_Text):
             self.fail(f"{value!r} is no JSON object that a log can keep: {why}", param, ctx)
 
 
-class Category(click.Choice):  # type: ignore[type-arg]
+class CategoryType(click.Choice):  # type: ignore[type-arg]
     """One of the categories that it is made with; `decision` is read as `decisions`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
@@ -108,8 +115,11 @@ class Category(click.Choice):  # type: ignore[type-arg]
         return super().convert(read_as(str(value)), param, ctx)
 
 
-class _Number(click.FloatRange):
+class Number(click.FloatRange):
+    """A number within bounds; NaN is none."""
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """See `click.ParamType`."""
         number = super().convert(value, param, ctx)
         # It is neither below nor above any bound.
         if math.isnan(number):
@@ -156,22 +166,25 @@ def count(least: int) -> click.IntRange:
 INTEGER = click.IntRange(0, 2**63 - 1)
 """A whole number that SQLite can hold."""
 
-UNIT = _Number(0, 1)
+UNIT = Number(0, 1)
 """A number from 0 to 1."""
 
-WEIGHT = _Number(0, 1000)
+WEIGHT = Number(0, 1000)
 """How much something counts."""
 
-TEXT = _Text()
+TEXT = _TextType()
 """UTF-8."""
 
-CATEGORY = Category(list(CATEGORIES))
+STDIN = _TextOrStdin()
+"""UTF-8; `-` reads it from stdin."""
+
+CATEGORY = CategoryType(list(CATEGORIES))
 """A category of memories that memlog knows; `decision` is read as `decisions`."""
 
-PROJECT = _Project()
+PROJECT = _ProjectType()
 """A project's name."""
 
-CHAT = _Chat()
+CHAT = _ChatType()
 """(channel, chat_id), split at the first `:`."""
 
 TIME = _Time()

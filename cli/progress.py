@@ -23,19 +23,19 @@ def progress_line() -> Iterator[Progress | None]:
 
 
 @contextmanager
-def line_on_a_terminal() -> "Iterator[Line | None]":
+def line_on_a_terminal() -> "Iterator[ProgressLine | None]":
     """A line of stderr while the context lasts; None where nobody is there to look."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
-    line = Line()
+    line = ProgressLine()
     try:
         yield line
     finally:
         line.clear()
 
 
-class Line:
+class ProgressLine:
     """One line that is written over and over, and is gone at the end."""
 
     def __init__(self) -> None:

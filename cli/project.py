@@ -1,28 +1,22 @@
 """memlog project."""
 
 import click
+from msgspec.structs import replace
 
 from memlog.cli.answer import Answer, format_options, named_values, print_answer, silence
 from memlog.cli.open_store import open_store
 from memlog.cli.progress import progress_line
+from memlog.cli.request_options import request_command
 from memlog.service.maintenance.project import ProjectReport
+from memlog.service.requests.maintenance import Replay
 
 
-@click.command()
-@click.option(
-    "--from-scratch", is_flag=True, help="Rebuild everything from the log, beside the live read model."
-)
-@click.option("--no-embed", is_flag=True, help="Leave new vectors for later; text is searchable at once.")
+@request_command(Replay)
 @format_options
-@click.pass_context
-def project(ctx: click.Context, from_scratch: bool, no_embed: bool) -> None:
-    """Bring the read model up to the log, then give new passages vectors.
-
-    Interrupted at any moment, the next run goes on where it stopped. Queries catch up by themselves; this
-    is for long logs, for rebuilding, and for computing all vectors.
-    """
+def project(ctx: click.Context, asked: Replay) -> None:
+    """See `Replay`."""
     with open_store(ctx) as store, progress_line() as progress:
-        report = store.project(from_scratch=from_scratch, embed=not no_embed, progress=progress)
+        report = store.maintenance.project(replace(asked, progress=progress))
     print_answer(ctx, _answer(report))
 
 

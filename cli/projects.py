@@ -57,7 +57,7 @@ def show(ctx: click.Context, name: str) -> None:
         raise unknown_project(name)
     ctx.obj = _settings_of(ctx, known.path(name))
     with open_store(ctx) as store:
-        status = store.status()
+        status = store.maintenance.status()
     answer = Answer(
         document={"project": found, "status": status},
         table=named_values(dict(_values(found)) | values(status)),

@@ -4,41 +4,28 @@ from collections.abc import Iterator
 
 import click
 import msgspec
+from msgspec.structs import replace
 
+from memlog import Memory
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.confirm import counted
 from memlog.cli.open_store import open_store
-from memlog.cli.param_types import CATEGORY
-from memlog.cli.settings import Settings, setting_option
-from memlog.query.memories import Memory
-from memlog.service.memories.fading import PRUNED, Pruned
+from memlog.cli.request_options import request_command
+from memlog.service.memories.fading import PruneReport
+from memlog.service.requests.fading import PruneMemories
 
 _COLUMNS = ("relevance", "salience", "freshness", "importance", "age", "category", "id", "title")
 
 
-@click.command()
-@click.option(
-    "--category",
-    "categories",
-    type=CATEGORY,
-    multiple=True,
-    default=PRUNED,
-    show_default=True,
-    help="Only of this category; may be given several times.",
+@request_command(
+    PruneMemories, names={"categories": "--category"}, settings={"threshold": "archive_threshold"}
 )
-@setting_option("archive_threshold", "--threshold")
 @click.option("--dry-run", is_flag=True, help="Only list what would be archived.")
 @format_options
-@click.pass_context
-def prune(ctx: click.Context, categories: tuple[str, ...], dry_run: bool) -> None:
-    """Archive memories that have faded: whose relevance today is at most a threshold.
-
-    They are kept, and no longer searched: memlog memory list --archived shows them, and a save brings one
-    back. So it does not ask. memlog decay and age make relevance fall.
-    """
-    threshold = ctx.ensure_object(Settings).value("archive_threshold")
+def prune(ctx: click.Context, asked: PruneMemories, *, dry_run: bool) -> None:
+    """Archive memories. It does not ask: a save brings an archived memory back."""
     with open_store(ctx) as store:
-        done = store.memories.prune(categories=categories, threshold=threshold, confirm=lambda _: not dry_run)
+        done = store.memories.prune(replace(asked, confirm=lambda _: not dry_run))
     answer = Answer(
         document=msgspec.structs.asdict(done) | {"dry_run": dry_run},
         table=Table(_COLUMNS, [_row(each) for each in done.memories]),
@@ -61,7 +48,7 @@ def _row(memory: Memory) -> tuple[object, ...]:
     )
 
 
-def _notes(done: Pruned, *, dry_run: bool) -> Iterator[str]:
+def _notes(done: PruneReport, *, dry_run: bool) -> Iterator[str]:
     if not done.memories:
         yield "nothing has faded so far"
     elif dry_run:

@@ -4,25 +4,23 @@ import click
 
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.open_store import open_store
+from memlog.cli.request_options import request_command
+from memlog.service.requests.maintenance import ListQuarantine
 
 
-@click.command()
+@request_command(ListQuarantine)
 @format_options
-@click.pass_context
-def quarantine(ctx: click.Context) -> None:
-    """List the lines that could not be projected, with position and reason.
-
-    Their bytes stay in the log as they are.
-    """
+def quarantine(ctx: click.Context, asked: ListQuarantine) -> None:
+    """Print the quarantined lines."""
     with open_store(ctx) as store:
-        lines = store.quarantine()
+        lines = store.maintenance.quarantine(asked)
         rows = [
             (
                 f"{line.stream}/{line.segment}",
                 line.offset,
                 line.bytes,
                 line.reason,
-                store.explain(line),
+                store.maintenance.explain(line),
             )
             for line in lines
         ]

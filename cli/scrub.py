@@ -3,49 +3,49 @@
 from collections.abc import Iterator
 
 import click
+from msgspec.structs import replace
 
 from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.confirm import agrees, check_can_ask, counted
 from memlog.cli.open_store import open_store
 from memlog.cli.param_types import TEXT
 from memlog.cli.progress import progress_line
+from memlog.cli.request_options import request_command
 from memlog.cli.standard_streams import reader_may_go
 from memlog.cli.stdin import stdin_text
 from memlog.service.erasure.byte_search import Proof
-from memlog.service.erasure.scrub import Scrubbed
+from memlog.service.erasure.scrub import ScrubReport
+from memlog.service.requests.erasure import Scrub
 
 
-@click.command()
+@request_command(
+    Scrub,
+    adds="It cannot reach backups, snapshots, git's history and other copies, nor what the disk itself keeps"
+    " of blocks that were given back or written elsewhere.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option(
     "--prove",
     type=TEXT,
     metavar="TEXT",
-    help="Overwrite nothing: look for TEXT in every byte of the store, as it is and as JSON may spell it;"
-    " - reads it from stdin. Exit 1 where it stands somewhere.",
+    help="Overwrite nothing: search every byte of the store for TEXT, as it is and as JSON may spell it;"
+    " - reads it from stdin. Exit 1 where it is found.",
 )
 @format_options
-@click.pass_context
-def scrub(ctx: click.Context, yes: bool, prove: str | None) -> int:
-    """Overwrite in the log what was forgotten, with spaces, in place.
-
-    Then a new read model is built, older ones are removed, and the cache is made anew without free pages.
-    Killed at any moment, it finishes when it is run again. What it cannot reach: backups, snapshots,
-    git's history and other copies, and what the disk itself keeps of blocks that were given back or written
-    elsewhere.
-    """
+def scrub(ctx: click.Context, asked: Scrub, *, yes: bool, prove: str | None) -> int:
+    """Scrub, once a person agrees."""
     if prove is not None:
         if yes:
             raise click.UsageError("--prove overwrites nothing: there is nothing to say --yes to", ctx)
         return _prove(ctx, stdin_text() if prove == "-" else prove)
     check_can_ask(ctx, is_yes=yes)
 
-    def confirm(found: Scrubbed) -> bool:
+    def confirm(found: ScrubReport) -> bool:
         what = f"{counted(found.lines, 'line')} in {counted(found.segments, 'segment')}"
         return yes or agrees(f"Overwrite {what} for ever, and build a new read model?")
 
     with open_store(ctx) as store, progress_line() as progress:
-        done = store.scrub(confirm=confirm, progress=progress)
+        done = store.erasure.scrub(replace(asked, confirm=confirm, progress=progress))
     values = {
         "lines": done.lines,
         "bytes": done.bytes,
@@ -60,7 +60,7 @@ def scrub(ctx: click.Context, yes: bool, prove: str | None) -> int:
 
 def _prove(ctx: click.Context, text: str) -> int:
     with open_store(ctx) as store:
-        proof = store.prove(text)
+        proof = store.erasure.prove(text)
     answer = Answer(
         document=proof,
         table=Table(("file", "offset"), [(each.file, each.offset) for each in proof.found]),

@@ -5,46 +5,34 @@ import click
 from memlog.cli.error_handler import LOSS
 from memlog.cli.open_store import open_log
 from memlog.cli.output import json_option, note, one_line, print_json
+from memlog.cli.request_options import request_command
 from memlog.cli.standard_streams import reader_may_go
-from memlog.eventlog.seals.format import Seal
-from memlog.eventlog.store_folder import check_store
+from memlog.eventlog.seals.format import Seal as SegmentSeal
 from memlog.eventlog.watermarks import OpenLoss
+from memlog.service.maintenance.seal import seal as seal_log
+from memlog.service.requests.maintenance import SealLog
 
 
-@click.command()
-@click.option(
-    "--accept-loss",
-    is_flag=True,
-    help="Accept that what is missing or changed is lost: take what is there now for the whole.",
+@request_command(
+    SealLog,
+    adds="Exit 3 where a sealed segment is gone or shorter, or where bytes that were read of one without a"
+    " seal are gone or changed, until they are put back or the loss is accepted.",
 )
 @json_option
-@click.pass_context
-def seal(ctx: click.Context, accept_loss: bool, as_json: bool) -> int:
-    """Close and seal every segment of the log, the newest of each stream too.
-
-    A seal says how long a segment is and what its bytes hash to, so that `verify` finds any change of it.
-    What has a successor is sealed by itself; this seals the rest, before a backup for example. The next
-    append begins a new segment.
-
-    Exit 3 where a sealed segment is gone or shorter, or where bytes that were read of one without a seal are
-    gone or changed, until they are put back or the loss is accepted.
-    """
-    log = open_log(ctx)
-    check_store(log.store)
-    made = log.seal()
-    accepted = log.accept_loss() if accept_loss else []
-    lost = log.losses()
+def seal(ctx: click.Context, asked: SealLog, *, as_json: bool) -> int:
+    """Seal segments, and print the seals and losses."""
+    done = seal_log(open_log(ctx), accept_loss=asked.accept_loss)
     with reader_may_go():
         if as_json:
-            print_json({"sealed": made, "accepted": accepted, "lost": lost})
+            print_json(done)
         else:
-            _print(made, accepted)
-    for loss in lost:
+            _print(done.sealed, done.accepted)
+    for loss in done.lost:
         note(f"{loss.stream}/{loss.why}")
-    return LOSS if lost else 0
+    return LOSS if done.lost else 0
 
 
-def _print(made: list[Seal], accepted: list[Seal | OpenLoss]) -> None:
+def _print(made: list[SegmentSeal], accepted: list[SegmentSeal | OpenLoss]) -> None:
     for each in made:
         click.echo(one_line(f"{each.stream}/{each.segment}: {each.bytes} bytes in {each.lines} lines"))
     for loss in accepted:
@@ -54,7 +42,7 @@ def _print(made: list[Seal], accepted: list[Seal | OpenLoss]) -> None:
         click.echo(f"accepted     {len(accepted)}")
 
 
-def _accepted(each: Seal | OpenLoss) -> str:
+def _accepted(each: SegmentSeal | OpenLoss) -> str:
     if isinstance(each, OpenLoss):
         return f"{each.stream}/{each.why}"
     return f"{each.stream}/{each.segment}: {each.lost} bytes lost, {each.bytes} left"

@@ -4,19 +4,16 @@ import click
 
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.open_store import open_store
+from memlog.cli.request_options import request_command
+from memlog.service.requests.erasure import FindSecrets
 
 
-@click.command()
+@request_command(FindSecrets)
 @format_options
-@click.pass_context
-def secrets(ctx: click.Context) -> None:
-    """List where the log holds what looks like a key: its kind, and where. The key is not shown.
-
-    Also where it was forgotten and not yet overwritten. memlog forget ID, then memlog scrub take it away;
-    memlog append --redact, or the setting redact, masks keys before they are written.
-    """
+def secrets(ctx: click.Context, asked: FindSecrets) -> None:
+    """Print the places of keys."""
     with open_store(ctx) as store:
-        found = store.secrets()
+        found = store.erasure.secrets(asked)
     rows = [(each.kind, f"{each.stream}/{each.segment}:{each.line}", each.id) for each in found]
     answer = Answer(
         document={"secrets": found},

@@ -1,13 +1,11 @@
 """memlog session."""
 
-from typing import Any
-
 import click
 
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, note, print_json, print_raw
-from memlog.cli.param_types import CHAT
-from memlog.cli.turns import window_options
+from memlog.cli.request_options import request_command
+from memlog.service.requests.conversations import ReadSession
 
 
 @click.group()
@@ -15,19 +13,14 @@ def session() -> None:
     """Read a conversation as it was said."""
 
 
-@session.command()
-@click.argument("chat", metavar="CHANNEL:CHAT_ID", type=CHAT)
-@window_options
+@request_command(
+    ReadSession, group=session, arguments=["chat"], adds="On a terminal control characters are escaped."
+)
 @json_option
-@click.pass_context
-def content(ctx: click.Context, /, chat: tuple[str, str], as_json: bool, **asked: Any) -> None:  # noqa: ANN401
-    """Print what was said in a chat since its last session break: all of it, oldest first.
-
-    Each message is its speaker, `: `, and its text, unchanged; on a terminal control characters are escaped.
-    `memlog window` tells messages apart, whatever they say.
-    """
+def content(ctx: click.Context, asked: ReadSession, *, as_json: bool) -> None:
+    """Print a session; on a terminal control characters are escaped."""
     with open_store(ctx) as store:
-        found = store.session_content(*chat, **asked)
+        found = store.conversations.session_content(asked)
     if as_json:
         print_json(found)
     elif found.messages:

@@ -171,7 +171,7 @@ SETTINGS = (
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
-class Found(msgspec.Struct, frozen=True):
+class SettingValue(msgspec.Struct, frozen=True):
     """A setting's value, and where it comes from."""
 
     value: Any
@@ -198,7 +198,7 @@ class Settings:
         """The value of a setting; raises as `find`."""
         return self.find(name).value
 
-    def find(self, name: str) -> Found:
+    def find(self, name: str) -> SettingValue:
         """The value of a setting, and where it comes from. An empty variable is none.
 
         Raises:
@@ -209,12 +209,12 @@ class Settings:
         if name == "store":
             self._check_one_names_it()
         if name in self.options:
-            return Found(self.options[name], "option")
+            return SettingValue(self.options[name], "option")
         if text := os.environ.get(setting.variable):
-            return Found(setting.read(text, setting.variable), "environment")
+            return SettingValue(setting.read(text, setting.variable), "environment")
         if setting.in_file and name in self._in_file():
-            return Found(self._in_file()[name], "memlog.toml")
-        return Found(self._project_store() if name == "store" else setting.default, "default")
+            return SettingValue(self._in_file()[name], "memlog.toml")
+        return SettingValue(self._project_store() if name == "store" else setting.default, "default")
 
     def at(self, store: Path) -> "Settings":
         """The settings of the store in another folder, with the same options."""

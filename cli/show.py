@@ -5,30 +5,22 @@ import click
 from memlog.cli.answer import Answer, format_options, named_values, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import dim, printable
-from memlog.cli.param_types import TEXT
-from memlog.cli.turns import NEIGHBOURS, lines_around
+from memlog.cli.request_options import request_command
+from memlog.cli.turns import lines_around
 from memlog.eventlog.errors import NotFound
+from memlog.service.requests.conversations import GetEvent
 
 
-@click.command()
-@click.argument("name", metavar="ID", type=TEXT)
-@click.option("--stream", type=TEXT, help="Where the id stands, if in several streams.")
-@click.option(
-    "--around",
-    "neighbours",
-    type=NEIGHBOURS,
-    default=0,
-    metavar="N",
-    help="Show a message with N others before and behind it in its session.",
-)
+@request_command(GetEvent, arguments=["id"])
 @format_options
-@click.pass_context
-def show(ctx: click.Context, name: str, stream: str | None, neighbours: int) -> None:
-    """Show the line of the log behind a hit: of an event's id, or a memory's."""
+def show(ctx: click.Context, asked: GetEvent) -> None:
+    """Print the line of an event."""
     with open_store(ctx) as store:
-        found = store.get(name, stream=stream, around=neighbours)
+        found = store.get(asked)
     if found is None:
-        raise NotFound(f"no event or memory {name!r}", hint="memlog query prints ids", code="event_not_found")
+        raise NotFound(
+            f"no event or memory {asked.id!r}", hint="memlog query prints ids", code="event_not_found"
+        )
     place = found.position
     position = f"{place.stream}/{place.segment}:{place.line} (byte {place.offset})"
     members = {"id": found.id, "type": found.type, "ts": found.ts, "at": found.at}
@@ -38,6 +30,6 @@ def show(ctx: click.Context, name: str, stream: str | None, neighbours: int) -> 
         document=found,
         table=named_values(members | ({"around": "\n".join(around)} if around else {})),
         text=[dim(printable(position)), printable(found.raw), *around],
-        notes=[f"{found.type}: only a message stands in a window"] if neighbours and not around else [],
+        notes=[f"{found.type}: only a message stands in a window"] if asked.around and not around else [],
     )
     print_answer(ctx, answer)

@@ -7,16 +7,17 @@ import msgspec
 
 from memlog.cli.answer import Answer, format_options, named_values, print_answer
 from memlog.cli.open_store import open_store
+from memlog.cli.request_options import request_command
 from memlog.service.maintenance.stats import Stats
+from memlog.service.requests.maintenance import CountStats
 
 
-@click.command()
+@request_command(CountStats)
 @format_options
-@click.pass_context
-def stats(ctx: click.Context) -> None:
-    """Count what stands in the store: events, messages, memories, vectors, bytes."""
+def stats(ctx: click.Context, asked: CountStats) -> None:
+    """See `CountStats`."""
     with open_store(ctx) as store:
-        found = store.stats()
+        found = store.maintenance.stats(asked)
     print_answer(ctx, Answer(document=found, table=named_values(dict(_values(found)))))
 
 

@@ -5,16 +5,17 @@ import msgspec
 
 from memlog.cli.answer import Answer, format_options, named_values, print_answer, silence
 from memlog.cli.open_store import open_store
+from memlog.cli.request_options import request_command
 from memlog.service.maintenance.status import Status
+from memlog.service.requests.maintenance import ShowStatus
 
 
-@click.command()
+@request_command(ShowStatus)
 @format_options
-@click.pass_context
-def status(ctx: click.Context) -> None:
-    """Say what stands in the store, how far the read model is, and what works here."""
+def status(ctx: click.Context, asked: ShowStatus) -> None:
+    """See `ShowStatus`."""
     with open_store(ctx) as store:
-        found = store.status()
+        found = store.maintenance.status(asked)
     print_answer(ctx, Answer(document=found, table=named_values(values(found)), notes=silence(found.silent)))
 
 

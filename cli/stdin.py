@@ -4,10 +4,7 @@ import sys
 from typing import BinaryIO
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.quarantine import HINTS, MAX_LINE
-
-TOO_LONG = BadInput("too long", hint=HINTS["too_long"], code="too_long")
-"""What comes from stdin is longer than an event may be."""
+from memlog.eventlog.quarantine import HINTS, MAX_LINE, TOO_LONG
 
 
 def stdin() -> BinaryIO:

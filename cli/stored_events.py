@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from memlog.cli.output import note
 
 if TYPE_CHECKING:
-    from memlog.eventlog.acknowledgements import AppendWarning, Position
+    from memlog import AppendWarning, Position
 
 _MOST_IDS = 5
 _MOST_KINDS = 20

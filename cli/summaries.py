@@ -2,21 +2,20 @@
 
 import click
 
+from memlog import Summary
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import dim, minute, one_line, printable
-from memlog.cli.param_types import CHAT
-from memlog.query.summaries import Summary
+from memlog.cli.request_options import request_command
+from memlog.service.requests.conversations import ListSummaries
 
 
-@click.command()
-@click.option("--chat", type=CHAT, metavar="CHANNEL:CHAT_ID", help="Only of this conversation.")
+@request_command(ListSummaries)
 @format_options
-@click.pass_context
-def summaries(ctx: click.Context, chat: tuple[str, str] | None) -> None:
-    """List what agents wrote of conversations, in the order in which it was written."""
+def summaries(ctx: click.Context, asked: ListSummaries) -> None:
+    """Print summaries."""
     with open_store(ctx) as store:
-        found = store.summaries(chat)
+        found = store.conversations.summaries(asked)
     answer = Answer(
         document={"summaries": found},
         table=Table(

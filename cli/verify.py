@@ -2,33 +2,33 @@
 
 import click
 import msgspec
+from msgspec.structs import replace
 
+from memlog import Verification
 from memlog.cli.answer import Answer, format_options, named_values, print_answer
 from memlog.cli.error_handler import LOSS
 from memlog.cli.open_store import open_store
 from memlog.cli.progress import progress_line
+from memlog.cli.request_options import request_command
 from memlog.cli.standard_streams import reader_may_go
-from memlog.projector.verify import Verification
+from memlog.service.requests.maintenance import Verify
 
 
-@click.command()
+@request_command(
+    Verify,
+    adds="Exit 1 where the read model differs, where a line was changed after it was written, or where the"
+    " cache is damaged; exit 3 where a seal is broken or missing, or a sealed segment is unlike its seal.",
+)
 @click.option(
     "--strict",
     is_flag=True,
     help="Exit 1 also where lines are quarantined, doubled, in conflict or among NUL bytes.",
 )
 @format_options
-@click.pass_context
-def verify(ctx: click.Context, strict: bool) -> int:
-    """Check the log, and replay it beside the read model: rows, full text, vectors. Changes nothing.
-
-    The read model is compared as far as it has come, with a replay in a file below model/ that has no name:
-    nothing is left of it, also where the process is killed. A finding is checked once more while no scrub
-    runs. Exit 1 where the read model differs, where bytes of a line are not those that memlog wrote, or where
-    the cache is damaged; exit 3 where a seal is broken or missing, or a sealed segment is unlike its seal.
-    """
+def verify(ctx: click.Context, asked: Verify, *, strict: bool) -> int:
+    """Print the verification."""
     with open_store(ctx) as store, progress_line() as progress:
-        found = store.verify(progress=progress)
+        found = store.maintenance.verify(replace(asked, progress=progress))
     with reader_may_go():
         print_answer(ctx, _answer(found))
     if found.tampered:

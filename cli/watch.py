@@ -8,37 +8,36 @@ from contextlib import contextmanager
 from types import FrameType
 
 import click
+from msgspec.structs import replace
 
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, note, print_json
-from memlog.cli.progress import Line, line_on_a_terminal
+from memlog.cli.progress import ProgressLine, line_on_a_terminal
+from memlog.cli.request_options import request_command
 from memlog.cli.stored_events import STORED
+from memlog.service.requests.maintenance import Watch
 from memlog.service.watching.worker import WatchStep
 
 
-@click.command()
-@click.option("--once", is_flag=True, help="Bring everything up, then end.")
+@request_command(
+    Watch,
+    adds="Ends with 0 on SIGTERM, with 130 on Ctrl-C; the next watch goes on from there. With --json, each"
+    ' step is a line: {"projected","embedded","indexed","removed","pending","ms"}.',
+)
 @json_option
-@click.pass_context
-def watch(ctx: click.Context, once: bool, as_json: bool) -> None:
-    """Keep the read model up to the log, documents up to their files, and give passages vectors.
-
-    What any process appends is in the read model within 250 ms; what an editor writes into a folder of
-    documents is found within a second. Vectors are computed behind that, in the background. Ends with 0 on
-    SIGTERM, with 130 on Ctrl-C; what it was at goes on the next time. One watch runs on a store.
-
-    With --json, each step is a line: {"projected","embedded","indexed","removed","pending","ms"}.
-    """
+def watch(ctx: click.Context, asked: Watch, *, as_json: bool) -> None:
+    """Watch, and show each step."""
     with line_on_a_terminal() as line:
-        shown = _Shown(line, as_json=as_json, once=once)
-        with open_store(ctx, notify=shown.note) as store, _set_on_sigterm(once=once) as stop:
-            store.watch(once=once, stop=stop, tell=shown.tell, progress=line.show if line else None)
+        shown = _WatchOutput(line, as_json=as_json, once=asked.once)
+        with open_store(ctx, notify=shown.note) as store, _set_on_sigterm(once=asked.once) as stop:
+            progress = line.show if line else None
+            store.maintenance.watch(replace(asked, stop=stop, tell=shown.tell, progress=progress))
 
 
-class _Shown:
+class _WatchOutput:
     """What is said of a watch: a line of JSON a step, notes on stderr, one line of status on a terminal."""
 
-    def __init__(self, line: Line | None, *, as_json: bool, once: bool) -> None:
+    def __init__(self, line: ProgressLine | None, *, as_json: bool, once: bool) -> None:
         self._line = line
         self._as_json, self._once = as_json, once
         self._sum = WatchStep()

@@ -1,34 +1,21 @@
 """memlog window."""
 
-from typing import Any
-
 import click
 
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import minute
-from memlog.cli.param_types import CHAT
-from memlog.cli.turns import turn, who, window_options
+from memlog.cli.request_options import request_command
+from memlog.cli.turns import turn, who
+from memlog.service.requests.conversations import ReadWindow
 
 
-@click.command()
-@click.option(
-    "--chat",
-    type=CHAT,
-    metavar="CHANNEL:CHAT_ID",
-    required=True,
-    help="The conversation, split at the first colon.",
-)
-@window_options
+@request_command(ReadWindow)
 @format_options
-@click.pass_context
-def window(ctx: click.Context, /, chat: tuple[str, str], **asked: Any) -> None:  # noqa: ANN401
-    """Show the newest messages of a chat since its last session break, oldest first.
-
-    At most 50 where neither --last nor --tokens says how many.
-    """
+def window(ctx: click.Context, asked: ReadWindow) -> None:
+    """Print the window of a chat."""
     with open_store(ctx) as store:
-        found = store.window(*chat, **asked)
+        found = store.conversations.window(asked)
     answer = Answer(
         document=found,
         table=Table(

@@ -1,16 +1,16 @@
 """memlog workspace."""
 
-from pathlib import Path
-
 import click
+from msgspec.structs import replace
 
 from memlog.cli.answer import format_options, print_answer
 from memlog.cli.docs import answer_of_added, answer_of_sources
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, print_json
-from memlog.cli.param_types import PATH, TEXT
 from memlog.cli.progress import progress_line
+from memlog.cli.request_options import request_command
 from memlog.eventlog.errors import NotFound
+from memlog.service.requests.documents import AddWorkspace, ListWorkspaces, RemoveWorkspace
 
 
 @click.group()
@@ -18,43 +18,30 @@ def workspace() -> None:
     """Have the notes in an agent's folder found as memories."""
 
 
-@workspace.command()
-@click.argument("path", metavar="DIR", type=PATH)
-@click.option("--source", type=TEXT, metavar="NAME", help="The workspace's name; else the folder's.")
+@request_command(AddWorkspace, group=workspace, arguments=["path"])
 @format_options
-@click.pass_context
-def add(ctx: click.Context, path: Path, source: str | None) -> None:
-    """Make the folder DIR a workspace, and read what is new or changed in it.
-
-    MEMORY.md and memory/*.md are found as memories. What USER.md says is set in the core memory, where
-    nothing is set yet. `memlog docs refresh` reads later changes.
-    """
+def add(ctx: click.Context, asked: AddWorkspace) -> None:
+    """Add a workspace."""
     with open_store(ctx) as store, progress_line() as progress:
-        added = store.workspaces.add(path, source=source, progress=progress)
+        added = store.workspaces.add(replace(asked, progress=progress))
     print_answer(ctx, answer_of_added([added]))
 
 
-@workspace.command("list")
+@request_command(ListWorkspaces, group=workspace)
 @format_options
-@click.pass_context
-def list_(ctx: click.Context) -> None:
+def list_(ctx: click.Context, asked: ListWorkspaces) -> None:
     """Print the workspaces."""
     with open_store(ctx) as store:
-        found = store.workspaces.list()
+        found = store.workspaces.list(asked)
     print_answer(ctx, answer_of_sources(found, "workspaces"))
 
 
-@workspace.command()
-@click.argument("name", type=TEXT)
+@request_command(RemoveWorkspace, group=workspace, arguments=["name"])
 @json_option
-@click.pass_context
-def remove(ctx: click.Context, name: str, as_json: bool) -> None:  # noqa: ARG001
-    """Remove the workspace NAME, with all memories that are its files.
-
-    The files stay, and so does what USER.md has set in the core memory.
-    """
+def remove(ctx: click.Context, asked: RemoveWorkspace, *, as_json: bool) -> None:  # noqa: ARG001
+    """Remove a workspace."""
     with open_store(ctx) as store:
-        position = store.workspaces.remove(name)
+        position = store.workspaces.remove(asked)
     if position is False:
-        raise NotFound(f"no workspace {name!r}", hint="memlog workspace list", code="source_not_found")
+        raise NotFound(f"no workspace {asked.name!r}", hint="memlog workspace list", code="source_not_found")
     print_json(position)

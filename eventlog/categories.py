@@ -61,7 +61,7 @@ def known_category(name: str) -> str:
     Raises:
         BadInput: there is none; the message lists those that there are.
     """
-    known = read_as(name)
+    known = read_as(name) if isinstance(name, str) else ""
     if known not in CATEGORIES:
         raise BadInput(f"category is {name!r}, not one of {', '.join(CATEGORIES)}", hint=f"{OTHER} fits all")
     return known

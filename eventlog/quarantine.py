@@ -4,7 +4,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 
-from memlog.eventlog.errors import LineFault
+from memlog.eventlog.errors import BadInput, LineFault
 from memlog.eventlog.events import TYPES
 
 MAX_LINE = 16 * 1024 * 1024
@@ -35,6 +35,9 @@ HINTS: dict[LineFault, str] = {
     "wrong_stream": "the event names another chat or type than its folder",
 }
 """What a person can do about a line of each reason."""
+
+TOO_LONG = BadInput("too long", hint=HINTS["too_long"], code="too_long")
+"""An input is longer than an event may be."""
 
 
 class BadLine(Exception):

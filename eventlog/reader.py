@@ -39,7 +39,7 @@ Key = tuple[str, str]
 """A stream, and the id of one of its events, or the position of a line that has none."""
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class LogEntry(msgspec.Struct, frozen=True, gc=False):
     """A line that is not blank, and the event that it holds, or why it holds none.
 
     content: `content_hash` of the event; b"" where there is none.
@@ -100,21 +100,21 @@ def reading(segment: Segment) -> AbstractContextManager[int]:
     return opened(segment.log, segment.stream, segment.name.filename)
 
 
-def entry_of(segment: Segment, line: Line) -> Entry | None:
+def entry_of(segment: Segment, line: Line) -> LogEntry | None:
     """What `line` of `segment` holds; None where it is blank."""
     try:
         check_length(line.length)
         if line.data is None or is_blank(line.data):
             return None
         event = decode(line.data, Place(segment.stream, segment.name, line.offset))
-        return Entry(segment, line, event, content_hash(event))
+        return LogEntry(segment, line, event, content_hash(event))
     except BadLine as bad:
         # A new one: the frames of a traceback, and all that they hold, would stay as long as the entry. The
         # garbage collector took half of the time of a replay of 19,200 bad lines to walk through them.
-        return Entry(segment, line, BadLine(bad.reason, bad.detail), b"")
+        return LogEntry(segment, line, BadLine(bad.reason, bad.detail), b"")
 
 
-def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[Entry, Redacted]]:
+def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[LogEntry, Redacted]]:
     """The lines that ask for an event to be gone, with what they say."""
     for line in lines:
         # Most lines need no decoding to see that they are none: a name is spelt with escapes, or plainly.
@@ -138,14 +138,14 @@ def redacted_keys(segments: Iterable[Segment]) -> set[Key]:
     return found
 
 
-def is_redacted(entry: Entry, redacted: Container[Key]) -> bool:
+def is_redacted(entry: LogEntry, redacted: Container[Key]) -> bool:
     """Whether a line is to be gone; a redaction itself never is."""
     return entry.key in redacted and not isinstance(entry.event, Redacted)
 
 
 def in_log_order(
     segments: Iterable[Segment], *, tails: bool = False, leave_out: Container[int] = ()
-) -> Iterator[Entry]:
+) -> Iterator[LogEntry]:
     """Every line of `segments`, one segment after the other.
 
     tails: also what stands behind the last newline of a newest segment, though a writer may be at it.
@@ -158,7 +158,7 @@ def in_log_order(
             yield from filter(None, (entry_of(segment, line) for line in looked_at))
 
 
-def accepted(segments: Sequence[Segment], leave_out: Callable[[Entry, str], None]) -> Iterator[Entry]:
+def accepted(segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
     """The events of `segments` in the one order, each once.
 
     leave_out: called with each line that is no event of its own, and why: `redacted`; `duplicate` or
@@ -182,12 +182,12 @@ def accepted(segments: Sequence[Segment], leave_out: Callable[[Entry, str], None
             yield again
 
 
-def last_entries(segments: list[Segment], count: int) -> list[Entry]:
+def last_entries(segments: list[Segment], count: int) -> list[LogEntry]:
     """The last `count` lines of `segments`, in the order of their appending as far as it is known.
 
     A line without `at` counts as appended with the line before it of its stream and writer.
     """
-    found: list[tuple[str, Entry]] = []
+    found: list[tuple[str, LogEntry]] = []
     for written in by_writer(segments).values():
         at = ""
         for entry in _last_of_writer(written, count):
@@ -212,7 +212,7 @@ def last_at(segments: Iterable[Segment]) -> str | None:
     return None
 
 
-def todays_members(entry: Entry) -> dict[str, Any]:
+def todays_members(entry: LogEntry) -> dict[str, Any]:
     """The members of an entry's event in today's shape, without `crc`; what memlog does not know comes last.
 
     Raises:
@@ -251,7 +251,7 @@ def _lines(segment: Segment, fd: int) -> Iterator[Line]:
     return read_lines(fd, tail_is_a_line=not segment.is_newest)
 
 
-def why_left_out(entry: Entry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
+def why_left_out(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
     """Why a line is no event of its own; None where it is one, whose content is `known` from then on."""
     if is_redacted(entry, redacted):
         return "redacted"
@@ -264,8 +264,8 @@ def why_left_out(entry: Entry, known: dict[Key, bytes], redacted: set[Key]) -> s
     return "duplicate" if known[key] == entry.content else "conflict"
 
 
-def _last_of_writer(segments: list[Segment], count: int) -> list[Entry]:
-    last: list[Entry] = []
+def _last_of_writer(segments: list[Segment], count: int) -> list[LogEntry]:
+    last: list[LogEntry] = []
     for segment in reversed(segments):
         last = [*_last_of_segment(segment, count - len(last)), *last]
         if len(last) == count:
@@ -288,7 +288,7 @@ def _last_at(segment: Segment) -> str:
     return ""
 
 
-def _last_of_segment(segment: Segment, count: int) -> list[Entry]:
+def _last_of_segment(segment: Segment, count: int) -> list[LogEntry]:
     """Only the last lines are decoded: a segment may be long."""
     with reading(segment) as fd:
         lines = (line for line in _lines(segment, fd) if line.data is None or not is_blank(line.data))

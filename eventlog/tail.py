@@ -8,7 +8,7 @@ from threading import Event
 
 from memlog.eventlog import disk
 from memlog.eventlog.folder_events import ChangeHints
-from memlog.eventlog.reader import Entry, entry_of, reading
+from memlog.eventlog.reader import LogEntry, entry_of, reading
 from memlog.eventlog.segment import read_lines
 from memlog.eventlog.streams import Segment, may_be_stream
 
@@ -37,18 +37,18 @@ class Follower:
         self._reached = {segment.path: _end(segment) for segment in segments()}
         self._lines: dict[Path, int] = {}
 
-    def is_new(self, entry: Entry) -> bool:
+    def is_new(self, entry: LogEntry) -> bool:
         """Whether `new` will give `entry`: it was appended after this follower was made."""
         return entry.line.offset >= self._reached.get(entry.segment.path, 0)
 
-    def new(self) -> Iterator[Entry]:
+    def new(self) -> Iterator[LogEntry]:
         """What has been appended since the last look; a line counts once it has ended."""
         for segment in self._segments():
             # Gone between the listing and the look: the next listing does not have it.
             with suppress(FileNotFoundError):
                 yield from self._new_in(segment)
 
-    def _new_in(self, segment: Segment) -> Iterator[Entry]:
+    def _new_in(self, segment: Segment) -> Iterator[LogEntry]:
         start, size = self._reached.get(segment.path, 0), segment.status().st_size
         if size < start:
             self._notify(f"{segment.stream}/{segment.name.filename} was cut short: reading on from its end")
@@ -57,7 +57,7 @@ class Follower:
         elif size > start:
             yield from self._read_on(segment, start)
 
-    def _read_on(self, segment: Segment, start: int) -> Iterator[Entry]:
+    def _read_on(self, segment: Segment, start: int) -> Iterator[LogEntry]:
         with reading(segment) as fd:
             number = self._lines.get(segment.path, -1) + 1 or _count_lines(fd, start) + 1
             tail_is_a_line = not segment.is_newest

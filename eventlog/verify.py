@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.quarantine import DAMAGE, BadLine
-from memlog.eventlog.reader import Entry, Key, entry_of, reading, redactions_in, why_left_out
+from memlog.eventlog.reader import Key, LogEntry, entry_of, reading, redactions_in, why_left_out
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.format import Seals
 from memlog.eventlog.seals.losses import LOSS_REMEDY, Ownership, Unlike, differing
@@ -130,7 +130,7 @@ def _redacted(segments: list[Segment], bounds: Bounds | None) -> set[Key]:
     }
 
 
-def _entries(segment: Segment, bounds: Bounds | None) -> Iterator[Entry]:
+def _entries(segment: Segment, bounds: Bounds | None) -> Iterator[LogEntry]:
     return filter(None, (entry_of(segment, line) for line in _lines(segment, bounds)))
 
 
@@ -141,7 +141,7 @@ def _lines(segment: Segment, bounds: Bounds | None) -> Iterator[Line]:
         yield from read_lines(fd, end=end, tail_is_a_line=end is not None or not segment.is_newest)
 
 
-def _count(found: Lines, entry: Entry, why: str | None) -> None:
+def _count(found: Lines, entry: LogEntry, why: str | None) -> None:
     if why == "redacted":
         found.redacted += 1
     elif isinstance(entry.event, BadLine):

@@ -9,7 +9,7 @@ import msgspec
 from memlog.eventlog import disk
 from memlog.eventlog.events import Event, Redacted, tag_of
 from memlog.eventlog.quarantine import BadLine
-from memlog.eventlog.reader import Entry, entry_of
+from memlog.eventlog.reader import LogEntry, entry_of
 from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment
 from memlog.eventlog.upcast import Place, place_of
@@ -135,7 +135,7 @@ def _decoded(segment: Segment, lines: Iterable[Line], bad_lines: list[tuple[Line
     return decoded
 
 
-def placed_event(entry: Entry, event: Event) -> Placed:
+def placed_event(entry: LogEntry, event: Event) -> Placed:
     """The event of an entry."""
     segment, line = entry.segment, entry.line
     assert event.id is not None  # decoding has seen to both

@@ -17,6 +17,7 @@ from memlog.eventlog.streams import shown
 from memlog.projector import catchup, projection_id, schema, sqlite
 from memlog.projector.catchup import Bounds, CatchUp, Progress
 from memlog.projector.core_memory_file import CoreView
+from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.cache import VectorCache
 from memlog.projector.embedding.models import Embedder, Model
 from memlog.projector.generations import Generations
@@ -38,8 +39,6 @@ T = TypeVar("T")
 
 _ATTEMPTS = 3
 _BUILD_TIMEOUT = 600.0
-EMBED_BATCH = 64
-"""Passages whose vectors are computed between two writes: what an interruption can cost."""
 
 
 class Embedded(msgspec.Struct):

@@ -9,7 +9,7 @@ from memlog.projector.package_data import shipped
 from memlog.projector.sqlite import Connection, connect
 
 
-class Table(msgspec.Struct, frozen=True):
+class TableSchema(msgspec.Struct, frozen=True):
     """An ordinary table.
 
     columns: in their order, without the generated ones and the number that SQLite gives to a row.
@@ -31,7 +31,7 @@ def statements() -> tuple[str, ...]:
     return _split(schema())
 
 
-def tables() -> dict[str, Table]:
+def tables() -> dict[str, TableSchema]:
     """The tables of schema.sql by name, in its order, but for the virtual ones."""
     return _described(statements())
 
@@ -59,7 +59,7 @@ def _split(sql: str) -> tuple[str, ...]:
 
 
 @cache
-def _described(statements: tuple[str, ...]) -> dict[str, Table]:
+def _described(statements: tuple[str, ...]) -> dict[str, TableSchema]:
     """What SQLite makes of each CREATE TABLE."""
     with closing(connect(None, "bulk")) as db:
         for statement in statements:
@@ -69,12 +69,12 @@ def _described(statements: tuple[str, ...]) -> dict[str, Table]:
         return {name: _table(db, name) for name in names}
 
 
-def _table(db: Connection, name: str) -> Table:
+def _table(db: Connection, name: str) -> TableSchema:
     rows = db.execute(f"PRAGMA table_info({name})").fetchall()
     key = [column for _, column, _, _, _, place in sorted(rows, key=lambda row: row[5]) if place]
     is_row_number = [kind for _, _, kind, _, _, place in rows if place] == ["INTEGER"]
     columns = [row[1] for row in rows if not (is_row_number and row[1] in key)]
-    return Table(tuple(columns), () if is_row_number else tuple(key))
+    return TableSchema(tuple(columns), () if is_row_number else tuple(key))
 
 
 _OF_HANDLERS = (

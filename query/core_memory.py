@@ -4,7 +4,7 @@ import msgspec
 
 from memlog.projector import core_memory_file
 from memlog.projector.sqlite import Connection
-from memlog.query.search.hits import LinePosition
+from memlog.query.event_index import LinePosition
 
 
 class CoreMemory(msgspec.Struct):

@@ -7,7 +7,7 @@ import msgspec
 
 from memlog.projector.sqlite import Connection
 from memlog.query import ids as known_ids
-from memlog.query.search.hits import LinePosition
+from memlog.query.event_index import LinePosition
 
 
 class DailyEvent(msgspec.Struct, kw_only=True):
@@ -53,19 +53,19 @@ def daily_events(
     since: str | None = None,
     until: str | None = None,
     channel: str | None = None,
-    is_uncompressed: bool = False,
+    uncompressed: bool = False,
 ) -> list[DailyEvent]:
     """Daily events by day, those of one day in the one order of events.
 
     date: of this day. since, until: since <= day < until.
-    is_uncompressed: those alone that were not distilled yet.
+    uncompressed: those alone that were not distilled yet.
     """
     conditions: list[tuple[str, Any]] = [
         ("event_date = ?", date),
         ("event_date >= ?", since),
         ("event_date < ?", until),
         ("channel = ?", channel),
-        ("(compressed_at IS NULL) = ?", True if is_uncompressed else None),
+        ("(compressed_at IS NULL) = ?", True if uncompressed else None),
     ]
     asked = [(condition, value) for condition, value in conditions if value is not None]
     rows = db.execute(

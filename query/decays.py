@@ -5,7 +5,7 @@ import msgspec
 from memlog.eventlog.categories import rate_of
 from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection
-from memlog.query.search.hits import LinePosition
+from memlog.query.event_index import LinePosition
 
 _STREAM = "memory"
 

@@ -2,12 +2,27 @@
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from memlog.eventlog.upcast import place_of
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 
 Key = tuple[str, str]
 """(stream, event id)."""
+
+
+class LinePosition(msgspec.Struct, frozen=True):
+    """Where an event's line is: `line` counts from 1, `offset` is its first byte."""
+
+    stream: str
+    segment: str
+    offset: int
+    line: int
+
+    def __str__(self) -> str:
+        """For people: `memory/2026-02-24.jsonl:12`."""
+        return f"{self.stream}/{self.segment}:{self.line}"
 
 
 def streams_of(db: Connection, name: str) -> list[str]:

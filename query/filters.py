@@ -4,12 +4,9 @@ import json
 from collections.abc import Collection, Iterable
 from typing import Annotated, Any, Literal
 
-import msgspec
-
 from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
-from memlog.eventlog.chat import Chat, ChatName
 from memlog.query.facts.topic_keys import same_key
-from memlog.query.request import Reads, Request, Time, ids
+from memlog.query.request import ChatField, Ids, Local, Reads, Request, Time, Unit
 
 Kind = Literal["message", "memory", "document"]
 Role = Literal["user", "assistant", "system", "tool"]
@@ -53,43 +50,40 @@ _OWN_SCOPE = (
 )
 
 
-class Filters(Request, frozen=True):
-    """What hits must be. A kind that lacks what is asked for is left out: a memory has no role, a message
-    no category, a document neither of them and no chat.
+def _found_under(category: str) -> str:
+    return category if category in FOUND_UNDER else known_category(category)
 
-    kinds: None for all.
-    chat: (channel, chat_id), or its text form `telegram:7`.
-    own_scope: beside what is of `chat`, memories that are of no chat: of the store's own scope.
-    category: of memories; `other` is also what memlog does not know.
-    source: as a hit names it: `conversation`, `manual`, `summary`, `fact`, `daily_event`, a file of memories,
-        a source of documents.
-    topic: of a memory, or of a fact, however its key is spelled. tag: of a memory.
-    min_salience: leaves out memories that have faded below it; what has no salience stays.
-    since, until: since <= ts < until; a datetime, or a text such as 2026-02-24T10:15:00Z.
-    exclude: ids of events, memories or documents.
+
+class Filters(Request, frozen=True, kw_only=True):
+    """What hits must be. A kind of hit that lacks a filtered property is left out: a memory has no role, a
+    message no category, a document neither of them and no chat.
 
     Raises:
         BadInput: a value is not of its field's type, or there is no such category.
     """
 
-    kinds: frozenset[Kind] | None = None
-    chat: Annotated[ChatName, Reads(Chat.of)] | None = None
-    role: Role | None = None
-    category: str | None = None
-    source: str | None = None
-    topic: str | None = None
-    tag: str | None = None
-    min_salience: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
-    since: Time | None = None
-    until: Time | None = None
-    exclude: Annotated[frozenset[str], Reads(ids)] = frozenset()
-    own_scope: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse what nothing can be."""
-        super().__post_init__()
-        if self.category is not None and self.category not in FOUND_UNDER:
-            known_category(self.category)
+    kinds: Annotated[frozenset[Kind] | None, "Only hits of these kinds; all by default."] = None
+    chat: Annotated[ChatField | None, "Only hits of this conversation."] = None
+    role: Annotated[Role | None, "Only messages of this role."] = None
+    category: Annotated[
+        str | None,
+        "Only memories of this category; `other` includes categories that memlog does not know.",
+        Reads(_found_under, "category", choices=FOUND_UNDER),
+    ] = None
+    source: Annotated[
+        str | None,
+        (
+            "Only hits of this source, as hits name it: conversation, manual, summary, fact, daily_event, a"
+            " file of memories, a source of documents."
+        ),
+    ] = None
+    topic: Annotated[str | None, "Only memories and facts of this topic, in any spelling."] = None
+    tag: Annotated[str | None, "Only memories with this tag."] = None
+    min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.0
+    since: Annotated[Time | None, "Only hits from this time on (2026-02-24, or RFC 3339)."] = None
+    until: Annotated[Time | None, "Only hits before this time."] = None
+    exclude: Annotated[Ids, "Leave out these events, memories or documents."] = frozenset()
+    own_scope: Annotated[bool, Local(), "Include memories of no chat beside those of `chat`."] = False
 
     @property
     def is_empty(self) -> bool:

@@ -11,10 +11,10 @@ from memlog.eventlog.events import MemoryKind
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query import ids
+from memlog.query.event_index import LinePosition
 from memlog.query.filters import of_categories
-from memlog.query.provenance import EVENT_COLUMNS, Stored, event_at
+from memlog.query.provenance import EVENT_COLUMNS, StoredEvent, event_at
 from memlog.query.relevance import age_in_days, freshness, relevance
-from memlog.query.search.hits import LinePosition
 
 
 class Memory(msgspec.Struct, kw_only=True):
@@ -136,7 +136,7 @@ def faded(db: Connection, *, categories: Iterable[str], at_most: float) -> list[
     )
 
 
-def history(db: Connection, log: Path, memory_id: str) -> list[Stored]:
+def history(db: Connection, log: Path, memory_id: str) -> list[StoredEvent]:
     """The events that name a memory, also a deleted one: of two changes the one that holds comes later."""
     rows = db.execute(
         f"SELECT {EVENT_COLUMNS} FROM memory_events t"

@@ -12,11 +12,11 @@ from memlog.eventlog.segment import line_at
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place
 from memlog.projector.sqlite import Connection
-from memlog.query.search.expansion import Around, around_event
-from memlog.query.search.hits import LinePosition
+from memlog.query.event_index import LinePosition
+from memlog.query.surroundings import Surroundings, around_event
 
 
-class Stored(msgspec.Struct, omit_defaults=True):
+class StoredEvent(msgspec.Struct, omit_defaults=True):
     """An event as it stands in the log; `raw` is its line, without the newline.
 
     around: the messages beside a message; None where it was not asked for, and for other events.
@@ -28,7 +28,7 @@ class Stored(msgspec.Struct, omit_defaults=True):
     at: str | None
     raw: str
     position: LinePosition
-    around: Around | None = None
+    around: Surroundings | None = None
 
 
 class QuarantinedLine(msgspec.Struct):
@@ -43,7 +43,7 @@ class QuarantinedLine(msgspec.Struct):
 
 def stored(
     db: Connection, log: Path, name: str, stream: str | None = None, *, neighbours: int = 0
-) -> Stored | None:
+) -> StoredEvent | None:
     """The event of the id `name`; else the one that says what the memory, the fact (`topic_key/rank`) or the
     document (`source/file`) `name` says; None where there is none.
 
@@ -75,11 +75,11 @@ EVENT_COLUMNS = "e.stream, e.id, e.type, e.ts, e.at, e.segment, e.offset, e.line
 """The columns of `events e` that `event_at` takes."""
 
 
-def event_at(log: Path, row: tuple[Any, ...]) -> Stored:
+def event_at(log: Path, row: tuple[Any, ...]) -> StoredEvent:
     """The event of a row of `EVENT_COLUMNS`, its line read from the log."""
     stream, event_id, kind, ts, at, segment, offset, line, length = row
     raw = line_at(log, stream, segment, offset, length)
-    return Stored(
+    return StoredEvent(
         event_id, kind, ts, at, raw.decode(errors="replace"), LinePosition(stream, segment, offset, line)
     )
 

@@ -1,20 +1,86 @@
-"""What callers ask for, checked where it is made: nothing wrong reaches SQL."""
+"""Requests: what callers ask of an operation, checked when it is made, so that nothing wrong reaches SQL.
 
-from collections.abc import Callable, Iterable, Mapping
+A request is the one declaration of an operation's arguments. Python methods, options of commands, JSON
+schemas and reference pages are made from the fields that `fields_of` describes. A text in the annotation of a
+field is its description.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
-from typing import Annotated, Any, Literal, NamedTuple, Self, get_args, get_origin, get_type_hints
+from functools import cache, partial
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.chat import Chat, ChatName
 from memlog.eventlog.errors import BadInput
+
+Form = Literal["category", "chat", "day", "ids", "path", "time"]
+"""What a field holds whose type does not tell."""
+
+
+_LISTS = (list, tuple, frozenset, Sequence)
 
 
 class Reads(NamedTuple):
-    """Marks the type of a field that takes several forms: `read` makes one of them, or raises BadInput."""
+    """Marks the type of a field that takes several forms.
+
+    read: turns any of them into the form that memlog works with, or raises BadInput.
+    form: what the field holds, for adapters.
+    wire: its type in JSON.
+    choices: all values, where they are known.
+    """
 
     read: Callable[[Any], Any]
+    form: Form | None = None
+    wire: Any = str
+    choices: tuple[str, ...] = ()
+
+
+class Local(NamedTuple):
+    """Marks a field that only a caller in the same process can give, such as a callback."""
+
+
+class Field(NamedTuple):
+    """A field of a request, for adapters.
+
+    kind: its type without None, as Python callers give it.
+    wire: its type in JSON. member: that, or of a list the type of each value.
+    least, most: bounds of each value.
+    default: `msgspec.NODEFAULT` where it must be given.
+    title: what stands for the value in a usage line.
+    """
+
+    name: str
+    kind: Any
+    wire: Any
+    member: Any
+    description: str
+    title: str | None
+    default: Any
+    least: float | None
+    most: float | None
+    reads: Reads | None
+    is_optional: bool
+    is_local: bool
+
+    @property
+    def request(self) -> "type[Request] | None":
+        """The request that the field holds; None where it holds a plain value."""
+        return self.wire if isinstance(self.wire, type) and issubclass(self.wire, Request) else None
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """All values that the field, or each member of its list, may have; empty where any will do."""
+        return self.reads.choices if self.reads and self.reads.choices else _choices(self.wire)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the field holds several values."""
+        return get_origin(self.wire) in _LISTS
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -26,9 +92,9 @@ class Request(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """See the class."""
-        for name, kind, read in _fields(type(self)):
+        for name, read in _readers(type(self)):
             given = getattr(self, name)
-            value = read(given) if read else _converted(name, given, kind)
+            value = read(given)
             if value is not given:
                 msgspec.structs.force_setattr(self, name, value)
 
@@ -43,10 +109,23 @@ class Request(msgspec.Struct, frozen=True):
             return given
         if not isinstance(given, Mapping):
             raise BadInput(f"{given!r} is no {cls.__name__}", hint=f"give its fields: {_names(cls)}")
-        unknown = [name for name in given if name not in cls.__struct_fields__]
-        if unknown:
-            raise BadInput(f"{cls.__name__} has no field {unknown[0]!r}", hint=f"it has {_names(cls)}")
-        return cls(**given)
+        check_names(cls.__name__, given, cls.__struct_fields__)
+        try:
+            return cls(**given)
+        except TypeError as error:
+            raise BadInput(f"{cls.__name__}: {error}", hint=f"it takes {_names(cls)}") from error
+
+
+def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a name that `owner` does not have.
+
+    Raises:
+        BadInput: the message names it, the hint what there is.
+    """
+    known = [*known]
+    for name in given:
+        if name not in known:
+            raise BadInput(f"{owner} takes no {name!r}", hint=f"it takes {', '.join(known)}")
 
 
 def written_time(time: str | datetime) -> str:
@@ -64,6 +143,18 @@ def written_time(time: str | datetime) -> str:
         raise BadInput(f"{time!r} is no time", hint=hint) from error
 
 
+def written_day(day: str | datetime) -> str:
+    """A day as the log writes it: 2026-02-24.
+
+    Raises:
+        BadInput: it is no day of the calendar.
+    """
+    try:
+        return timestamps.day(day if isinstance(day, str) else day.strftime("%Y-%m-%d"))
+    except (AttributeError, ValueError) as error:
+        raise BadInput(str(error), hint="a day is written as 2026-02-24") from error
+
+
 def ids(given: Iterable[str]) -> frozenset[str]:
     """A set of ids.
 
@@ -76,49 +167,170 @@ def ids(given: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-Time = Annotated[str | datetime, Reads(written_time)]
-"""A field that takes a time in any form; it holds the form in which the log writes times."""
+def path_of(given: str | Path) -> Path:
+    """A path.
+
+    Raises:
+        BadInput: it is none, or empty.
+    """
+    if isinstance(given, str | Path) and str(given):
+        return Path(given)
+    raise BadInput(f"{given!r} is no path", hint="a text or a pathlib.Path")
+
+
+ChatField = Annotated[ChatName, Reads(Chat.of, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
+"""A conversation in any form; the field holds a `Chat`."""
+
+Time = Annotated[str | datetime, Reads(written_time, "time")]
+"""A time in any form; the field holds the form in which the log writes times."""
+
+Day = Annotated[str | datetime, Reads(written_day, "day")]
+"""A day of the calendar; the field holds a text such as 2026-02-24."""
+
+PathField = Annotated[str | Path, Reads(path_of, "path")]
+"""A path; the field holds a `Path`."""
+
+Ids = Annotated[Iterable[str], Reads(ids, "ids", wire=list[str]), msgspec.Meta(title="ID")]
+"""Ids in any collection; the field holds a frozenset."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+"""A number of things. More than a million is a slip, and SQLite's numbers end, too."""
+
+Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
+"""A number from 0 to 1."""
+
+
+Synced = Annotated[
+    bool,
+    (
+        "First catch up with the log: wait at most 250 ms for another projector, and embed at most 16 new"
+        " passages. The answer names what could not be done."
+    ),
+]
+"""Whether a read first catches up with the log."""
+
+
+class OfText(Request, frozen=True):
+    """A request about a text."""
+
+    text: Annotated[str, "The text."]
 
 
 @cache
-def _fields(request: type[Request]) -> list[tuple[str, Any, Callable[[Any], Any] | None]]:
+def fields_of(request: type[Request]) -> tuple[Field, ...]:
+    """The fields of a request, in their order, as adapters need them."""
     hints = get_type_hints(request, include_extras=True)
-    return [(name, hints[name], _reader(hints[name])) for name in request.__struct_fields__]
+    return tuple(_described(each, hints[each.name]) for each in msgspec.structs.fields(request))
 
 
-def _reader(hint: Any) -> Callable[[Any], Any] | None:  # noqa: ANN401 - a type, or a union, or an annotated one
-    read = _read_by(hint)
-    if read is None or type(None) not in get_args(hint):
-        return read
-    return lambda value: None if value is None else read(value)
+def schema_of(request: type[Request]) -> dict[str, Any]:
+    """The JSON schema of a request (https://json-schema.org/draft/2020-12), without its local fields."""
+    fields = [field for field in fields_of(request) if not field.is_local]
+    return {
+        "type": "object",
+        "description": description_of(request),
+        "properties": {field.name: _schema_of_field(field) for field in fields},
+        "required": [field.name for field in fields if field.default is msgspec.NODEFAULT],
+        "additionalProperties": False,
+    }
 
 
-def _read_by(hint: Any) -> Callable[[Any], Any] | None:  # noqa: ANN401
-    if get_origin(hint) is Annotated:
-        kind, *marks = get_args(hint)
-        found = next((mark.read for mark in marks if isinstance(mark, Reads)), None)
-        return found or _read_by(kind)
-    members = get_args(hint) if type(None) in get_args(hint) else ()
-    return next((read for member in members if (read := _read_by(member)) is not None), None)
+def description_of(request: type[Request]) -> str:
+    """What a request does: its docstring without the errors."""
+    # inspect.cleandoc would import inspect.
+    text = (request.__doc__ or "").partition("Raises:")[0]
+    return "\n".join(line.strip() for line in text.strip().splitlines())
+
+
+def _schema_of_field(field: Field) -> dict[str, Any]:
+    schema = schema_of(field.request) if field.request else msgspec.json.schema(field.wire)
+    schema |= {"description": field.description} if field.description else {}
+    schema |= {"enum": [*field.choices]} if field.choices and not field.is_list else {}
+    bounds = {"minimum": field.least, "maximum": field.most}
+    if not field.is_list:
+        schema |= {name: bound for name, bound in bounds.items() if bound is not None}
+    if field.default not in (None, msgspec.NODEFAULT) and not field.request:
+        schema["default"] = msgspec.to_builtins(field.default, order="deterministic")
+    return schema
+
+
+def _described(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: ANN401 - any type
+    kind, marks, is_optional = _taken_apart(hint)
+    reads = next((mark for mark in marks if isinstance(mark, Reads)), None)
+    wire = reads.wire if reads else kind
+    member, of_member, _ = (
+        _taken_apart(get_args(wire)[0]) if get_origin(wire) in _LISTS else (wire, [], False)
+    )
+    metas = [mark for mark in (*marks, *of_member) if isinstance(mark, msgspec.Meta)]
+    default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    return Field(
+        name=field.name,
+        kind=kind,
+        wire=wire,
+        member=member,
+        description=_first(mark for mark in marks if isinstance(mark, str)) or "",
+        title=_first(meta.title for meta in metas),
+        default=default,
+        least=_first(meta.ge for meta in metas),
+        most=_first(meta.le for meta in metas),
+        reads=reads,
+        is_optional=is_optional,
+        is_local=any(isinstance(mark, Local) for mark in marks),
+    )
+
+
+def _taken_apart(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
+    """A type without None and annotations, the annotations, the outer ones first, and whether None is one."""
+    marks: list[Any] = []
+    is_optional = False
+    while True:
+        if get_origin(hint) is Annotated:
+            marks += get_args(hint)[1:]
+            hint = get_args(hint)[0]
+            continue
+        members = [each for each in get_args(hint) if each is not type(None)]
+        if get_origin(hint) not in (Union, UnionType) or len(members) == len(get_args(hint)):
+            return hint, marks, is_optional
+        is_optional = True
+        hint = Union[tuple(members)]  # noqa: UP007 - of a list
+
+
+def _first(values: Iterable[Any]) -> Any:  # noqa: ANN401
+    return next((value for value in values if value is not None), None)
+
+
+@cache
+def _readers(request: type[Request]) -> list[tuple[str, Callable[[Any], Any]]]:
+    """What checks each field that a caller gives, and makes it the form that memlog works with."""
+    return [(field.name, _reader(field)) for field in fields_of(request) if not field.is_local]
+
+
+def _reader(field: Field) -> Callable[[Any], Any]:
+    if field.reads is not None:
+        read = field.reads.read
+        return (lambda value: None if value is None else read(value)) if field.is_optional else read
+    has_bounds = not field.is_list and (field.least, field.most) != (None, None)
+    kind = Annotated[field.kind, msgspec.Meta(ge=field.least, le=field.most)] if has_bounds else field.kind
+    return partial(_converted, field.name, hint=kind | None if field.is_optional else kind)
 
 
 def _names(request: type[Request]) -> str:
     return ", ".join(request.__struct_fields__)
 
 
-def _converted(name: str, value: Any, kind: Any) -> Any:  # noqa: ANN401
+def _converted(name: str, value: Any, *, hint: Any) -> Any:  # noqa: ANN401
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
-        raise BadInput(f"{name} is {value!r}", hint=_what_is_right(str(error), kind)) from error
+        raise BadInput(f"{name} is {value!r}", hint=_what_is_right(str(error), hint)) from error
 
 
-def _what_is_right(fault: str, kind: Any) -> str:  # noqa: ANN401
-    choices = [repr(choice) for choice in _choices(kind)]
+def _what_is_right(fault: str, hint: Any) -> str:  # noqa: ANN401
+    choices = [repr(choice) for choice in _choices(hint)]
     return f"one of {', '.join(choices)}" if choices else fault[:1].lower() + fault[1:].replace("`", "")
 
 
-def _choices(kind: Any) -> list[str]:  # noqa: ANN401
-    if get_origin(kind) is Literal:
-        return list(get_args(kind))
-    return [choice for member in get_args(kind) for choice in _choices(member)]
+def _choices(hint: Any) -> tuple[str, ...]:  # noqa: ANN401
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    return tuple(choice for member in get_args(hint) for choice in _choices(member))

@@ -7,7 +7,7 @@ import msgspec
 from memlog.eventlog.chat import Chat
 from memlog.projector.sqlite import Connection
 from memlog.query.chats import within
-from memlog.query.search.hits import LinePosition
+from memlog.query.event_index import LinePosition
 
 
 class Summary(msgspec.Struct, kw_only=True):

@@ -12,13 +12,17 @@ from memlog.projector.catchup import Progress
 from memlog.query.core_memory import CoreMemory
 from memlog.query.documents import Document, Source
 from memlog.service.async_methods import Awaitable, Threads, awaited
-from memlog.service.core.facade import Core, Section
+from memlog.service.conversations import Conversations
+from memlog.service.core.facade import Core
 from memlog.service.daily_events import DailyEvents
 from memlog.service.documents.facade import Documents
 from memlog.service.documents.workspaces import Workspaces
+from memlog.service.erasure.facade import Erasure
 from memlog.service.facts.facade import Facts
+from memlog.service.maintenance.facade import Maintenance
 from memlog.service.memories.facade import Memories
-from memlog.service.store import Store, ignore_step, open
+from memlog.service.requests.core import Section
+from memlog.service.store import Store, open
 from memlog.service.watching.worker import WatchStep
 
 P = ParamSpec("P")
@@ -108,6 +112,67 @@ class AsyncWorkspaces(Awaitable):
     remove = awaited(Workspaces.remove)
 
 
+class AsyncConversations(Awaitable):
+    """The methods of `Conversations` as coroutines."""
+
+    window = awaited(Conversations.window)
+    session_content = awaited(Conversations.session_content)
+    sessions = awaited(Conversations.sessions)
+    summaries = awaited(Conversations.summaries)
+
+
+class AsyncErasure(Awaitable):
+    """The methods of `Erasure` as coroutines."""
+
+    forget = awaited(Erasure.forget)
+    scrub = awaited(Erasure.scrub)
+    prove = awaited(Erasure.prove)
+    secrets = awaited(Erasure.secrets)
+
+
+class AsyncMaintenance(Awaitable):
+    """The methods of `Maintenance` as coroutines."""
+
+    project = awaited(Maintenance.project)
+    embed = awaited(Maintenance.embed)
+    verify = awaited(Maintenance.verify)
+    examine = awaited(Maintenance.examine)
+    seal = awaited(Maintenance.seal)
+    digest = awaited(Maintenance.digest)
+    status = awaited(Maintenance.status)
+    stats = awaited(Maintenance.stats)
+    quarantine = awaited(Maintenance.quarantine)
+    explain = awaited(Maintenance.explain)
+
+    def __init__(self, target: Callable[[], Maintenance], threads: Threads) -> None:
+        super().__init__(target, threads)
+        self._stops: set[threading.Event] = set()
+
+    async def watch(
+        self,
+        *,
+        once: bool = False,
+        stop: threading.Event | None = None,
+        tell: Callable[[WatchStep], None] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """As `Maintenance.watch`; it also ends when it is cancelled, or the store is closed."""
+        stop = stop or threading.Event()
+        self._stops.add(stop)
+        try:
+            await self._watch(once=once, stop=stop, tell=tell, progress=progress)
+        finally:
+            stop.set()
+            self._stops.discard(stop)
+
+    _watch = awaited(Maintenance.watch)
+
+    def end_watches(self) -> None:
+        """Have every watch end."""
+        for stop in self._stops:
+            stop.set()
+
+
 class AsyncStore(Awaitable):
     """The methods of `Store` as coroutines, which take the same arguments and raise the same errors.
 
@@ -121,7 +186,9 @@ class AsyncStore(Awaitable):
     def __init__(self, store: Store) -> None:
         super().__init__(lambda: store, Threads())
         self._store = store
-        self._stops: set[threading.Event] = set()
+        self.conversations = AsyncConversations(lambda: store.conversations, self._threads)
+        self.erasure = AsyncErasure(lambda: store.erasure, self._threads)
+        self.maintenance = AsyncMaintenance(lambda: store.maintenance, self._threads)
         self.memories = AsyncMemories(lambda: store.memories, self._threads)
         self.core = AsyncCore(lambda: store.core, self._threads)
         self.daily = AsyncDailyEvents(lambda: store.daily, self._threads)
@@ -135,52 +202,15 @@ class AsyncStore(Awaitable):
         return self._store.path
 
     append = awaited(Store.append)
-    forget = awaited(Store.forget)
-    scrub = awaited(Store.scrub)
-    prove = awaited(Store.prove)
-    secrets = awaited(Store.secrets)
     stream_with = awaited(Store.stream_with)
-    project = awaited(Store.project)
-    embed = awaited(Store.embed)
     warm = awaited(Store.warm)
     search = awaited(Store.search, kind="search")
     context = awaited(Store.context, kind="search")
-    window = awaited(Store.window)
-    session_content = awaited(Store.session_content)
-    sessions = awaited(Store.sessions)
-    summaries = awaited(Store.summaries)
     get = awaited(Store.get)
-    quarantine = awaited(Store.quarantine)
-    explain = awaited(Store.explain)
-    status = awaited(Store.status)
-    stats = awaited(Store.stats)
-    verify = awaited(Store.verify)
-    examine = awaited(Store.examine)
-    digest = awaited(Store.digest)
-
-    async def watch(
-        self,
-        *,
-        once: bool = False,
-        stop: threading.Event | None = None,
-        tell: Callable[[WatchStep], None] = ignore_step,
-        progress: Progress | None = None,
-    ) -> None:
-        """As `Store.watch`; it ends, too, when it is cancelled, or the store is closed."""
-        stop = stop or threading.Event()
-        self._stops.add(stop)
-        try:
-            await self._watch(once=once, stop=stop, tell=tell, progress=progress)
-        finally:
-            stop.set()
-            self._stops.discard(stop)
-
-    _watch = awaited(Store.watch)
 
     async def close(self) -> None:
         """Wait for all calls that were made, and close what is open. The store can be used again after it."""
-        for stop in self._stops:
-            stop.set()
+        self.maintenance.end_watches()
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:

@@ -6,7 +6,7 @@ from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
 from memlog.eventlog.events import MemoryAccessed
 from memlog.eventlog.writer import Log
 from memlog.query.context.compose import Context, compose
-from memlog.query.context.request import Asking, Found, find, without_the_question
+from memlog.query.context.request import BuildContext, ContextHits, find, without_the_question
 from memlog.service.maintenance.status import name_pending
 from memlog.service.read_model import ReadModel
 from memlog.service.read_pool import ReadPool
@@ -22,15 +22,15 @@ class Contexts:
         self._reads = reads
         self._log = log
 
-    def give(self, asked: Asking, *, record: bool, sync: bool) -> Context:
+    def give(self, asked: BuildContext) -> Context:
         """The context for a message; raises as `Store.context`."""
         started = time.perf_counter()
         try:
-            given = self._reads.healed(lambda read_model: _searched(read_model, asked, sync=sync))
+            given = self._reads.healed(lambda read_model: _searched(read_model, asked))
         except (DatabaseError, EmbeddingError) as error:
-            found = Found(silent={"search": error.message})
-            given = self._reads.healed(lambda read_model: _composed(read_model, asked, found, sync=sync))
-        if record:
+            found = ContextHits(silent={"search": error.message})
+            given = self._reads.healed(lambda read_model: _composed(read_model, asked, found))
+        if asked.record:
             given.unrecorded = self._record(given.memory_ids)
         given.took_ms = round((time.perf_counter() - started) * 1000, 3)
         return given
@@ -46,9 +46,9 @@ class Contexts:
         return None
 
 
-def _searched(read_model: ReadModel, asked: Asking, *, sync: bool) -> Context:
+def _searched(read_model: ReadModel, asked: BuildContext) -> Context:
     embedder, silent = read_model.model.embedder_or_why()
-    db, synced = read_model.latest(sync=sync, embedder=embedder, silent=silent)
+    db, synced = read_model.latest(sync=asked.sync, embedder=embedder, silent=silent)
     if embedder is not None:
         name_pending(db, silent)
     asked = without_the_question(db, asked)
@@ -57,6 +57,6 @@ def _searched(read_model: ReadModel, asked: Asking, *, sync: bool) -> Context:
     return compose(db, asked, found, synced=synced)
 
 
-def _composed(read_model: ReadModel, asked: Asking, found: Found, *, sync: bool) -> Context:
-    db, synced = read_model.latest(sync=sync)
+def _composed(read_model: ReadModel, asked: BuildContext, found: ContextHits) -> Context:
+    db, synced = read_model.latest(sync=asked.sync)
     return compose(db, without_the_question(db, asked), found, synced=synced)

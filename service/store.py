@@ -1,69 +1,72 @@
-"""A store: append, project, search, read. What the command line and Python programs call."""
+"""A store: append, search, read, and the groups of what else programs do with it."""
 
-import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
-from msgspec.structs import replace
-
 from memlog.eventlog.acknowledgements import OnStored
-from memlog.eventlog.chat import Chat, ChatName
+from memlog.eventlog.chat import ChatName
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event
-from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.writer import Durability, Log, Position
-from memlog.projector.catchup import Progress
-from memlog.projector.digest import digest
-from memlog.projector.lifecycle import EMBED_BATCH
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.sqlite import wrapped
 from memlog.query import provenance
-from memlog.query.filters import Filters
-from memlog.query.provenance import QuarantinedLine, Stored
-from memlog.query.request import ids
-from memlog.query.search.expansion import check_neighbours
-from memlog.query.search.hybrid import Mode, Search, SearchResult, search
-from memlog.query.search.ranking import Ranking
-from memlog.query.sessions import Session, SessionContent, session_content, sessions
-from memlog.query.summaries import Summary, summaries
-from memlog.query.window import Window, window
+from memlog.query.context.request import BuildContext
+from memlog.query.provenance import StoredEvent
+from memlog.query.search.hybrid import Search, SearchResult, search
+from memlog.service.conversations import Conversations
 from memlog.service.known_ids import KnownIds
 from memlog.service.local_model import LocalModel
-from memlog.service.maintenance import project
-from memlog.service.maintenance.project import EmbedReport, ProjectReport
-from memlog.service.maintenance.stats import Stats, stats_of
-from memlog.service.maintenance.status import Status, name_pending, status_of
+from memlog.service.maintenance.facade import Maintenance
+from memlog.service.maintenance.status import name_pending
+from memlog.service.operations import operation
 from memlog.service.read_model import Deciding, Reading, ReadModel
 from memlog.service.read_pool import ReadPool
+from memlog.service.requests.conversations import GetEvent
 
 if TYPE_CHECKING:
-    from memlog.projector.verify import Verification
     from memlog.query.context.compose import Context
-    from memlog.query.context.rendering import Form
-    from memlog.query.context.token_counters import Counter
     from memlog.service.contexts import Contexts
     from memlog.service.core.facade import Core
     from memlog.service.daily_events import DailyEvents
     from memlog.service.documents.facade import Documents
     from memlog.service.documents.workspaces import Workspaces
-    from memlog.service.erasure import scrub
-    from memlog.service.erasure.byte_search import Proof
-    from memlog.service.erasure.find_secrets import SecretPlace
-    from memlog.service.erasure.forget import Confirm, Forgetting, Forgotten
-    from memlog.service.erasure.scrub import Scrubbed
+    from memlog.service.erasure.facade import Erasure
     from memlog.service.facts.facade import Facts
-    from memlog.service.maintenance.findings import Finding
     from memlog.service.memories.facade import Memories
-    from memlog.service.watching.worker import WatchStep
 
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
 
 _READS_WAIT = 0.25
 """Seconds that a read waits to record what it gave."""
+
+EventLike = Event | dict[str, Any] | bytes
+"""An event as callers give it: a struct, its members, or a line of JSON."""
+
+MOVED = {
+    **dict.fromkeys(("window", "session_content", "sessions", "summaries"), "conversations"),
+    **dict.fromkeys(("forget", "scrub", "prove", "secrets"), "erasure"),
+    **dict.fromkeys(
+        (
+            "project",
+            "embed",
+            "watch",
+            "verify",
+            "examine",
+            "digest",
+            "status",
+            "stats",
+            "quarantine",
+            "explain",
+        ),
+        "maintenance",
+    ),
+}
+"""Methods that a group has now, for one release also found here."""
 
 
 def _ignore(_: str) -> None:
@@ -72,14 +75,6 @@ def _ignore(_: str) -> None:
 
 def _go_on() -> None:
     pass
-
-
-def ignore_step(_: "WatchStep") -> None:
-    """Tell nobody of a step of a watch."""
-
-
-EventLike = Event | dict[str, Any] | bytes
-"""An event as callers give it: a struct, its members, or a line of JSON."""
 
 
 class _Readings(TypedDict):
@@ -142,8 +137,13 @@ class Store:
         self._read = self._reads.read
 
     @cached_property
+    def conversations(self) -> Conversations:
+        """Windows, sessions and summaries; see `Conversations`."""
+        return Conversations(self._reads.read)
+
+    @cached_property
     def memories(self) -> "Memories":
-        """What was kept beyond conversations; see `Memories`."""
+        """What is kept beyond conversations; see `Memories`."""
         from memlog.service.memories.facade import Memories
 
         return Memories(self._log.path, append=self.append, **_readings(self._reads))
@@ -154,18 +154,18 @@ class Store:
         return self._core_by(self._reads)
 
     @cached_property
+    def facts(self) -> "Facts":
+        """Values by topic; see `Facts`."""
+        from memlog.service.facts.facade import Facts
+
+        return Facts(append=self.append, redact=self._redact, **_readings(self._reads))
+
+    @cached_property
     def daily(self) -> "DailyEvents":
         """What happened on which day; see `DailyEvents`."""
         from memlog.service.daily_events import DailyEvents
 
         return DailyEvents(self.append, **_readings(self._reads))
-
-    @cached_property
-    def facts(self) -> "Facts":
-        """What is known by a topic's name; see `Facts`."""
-        from memlog.service.facts.facade import Facts
-
-        return Facts(append=self.append, redact=self._redact, **_readings(self._reads))
 
     @cached_property
     def documents(self) -> "Documents":
@@ -180,6 +180,22 @@ class Store:
         return Workspaces(self.documents)
 
     @cached_property
+    def erasure(self) -> "Erasure":
+        """Forgetting, scrubbing, and the search for what is left; see `Erasure`."""
+        from memlog.service.erasure.facade import Erasure
+        from memlog.service.erasure.forget import log_that_syncs
+
+        log = log_that_syncs(self.path, self._lock_timeout, redact=self._redact, on_stored=self._on_stored)
+        return Erasure(
+            self.path, self._read_model, self._reads, log, self._lock_timeout, self._known_ids.close
+        )
+
+    @cached_property
+    def maintenance(self) -> Maintenance:
+        """Replaying, verifying, sealing, counting; see `Maintenance`."""
+        return Maintenance(self._log, self._read_model, self._reads, self._documents_by)
+
+    @cached_property
     def _contexts(self) -> "Contexts":
         from memlog.service.contexts import Contexts
 
@@ -187,15 +203,6 @@ class Store:
         wait = min(self._lock_timeout, _READS_WAIT)
         log = Log(self.path, durability=self._log.durability, lock_timeout=wait, redact=self._redact)
         return Contexts(self._reads, log)
-
-    @cached_property
-    def _forgetting(self) -> "Forgetting":
-        from memlog.service.erasure.forget import Forgetting, log_that_syncs
-
-        return Forgetting(
-            log_that_syncs(self.path, self._lock_timeout, redact=self._redact, on_stored=self._on_stored),
-            self._read_model,
-        )
 
     def _core_by(self, reads: ReadModel | ReadPool) -> "Core":
         from memlog.service.core.facade import Core
@@ -253,95 +260,36 @@ class Store:
             )
         return self._log.append(events)
 
-    def forget(
-        self,
-        event_id: str | None = None,
-        *,
-        stream: str | None = None,
-        chat: ChatName | None = None,
-        memory: str | None = None,
-        match: str | None = None,
-        reason: str | None = None,
-        confirm: "Confirm" = lambda _: True,
-    ) -> "Forgotten":
-        """Forget one event (in `stream`, where several have its id), all of a chat (channel, chat_id), every
-        event that touched a memory, or every event that says what a regular expression finds.
+    @operation(Search)
+    def search(self, asked: Search) -> SearchResult:
+        """See `Search`."""
+        started = time.perf_counter()
 
-        A redaction is appended for each of them and synced, whatever `durability` is; then no read model of
-        this store shows them, and no line of such an id ever counts again. Their bytes stay in the log until
-        `scrub`.
+        def found(read_model: ReadModel) -> SearchResult:
+            embedder, silent = (None, {}) if asked.mode == "text" else read_model.model.embedder_or_why()
+            db, synced = read_model.latest(sync=asked.sync, embedder=embedder, silent=silent)
+            if embedder is not None:
+                name_pending(db, silent)
+            result = search(db, asked, embedder, read_model.held_vectors)
+            result.synced = synced
+            result.silent |= silent
+            return result
 
-        reason: kept in the log, for those who read it.
-        confirm: asked with what would be forgotten; where it says no, nothing is done.
+        result = self._reads.healed(found)
+        result.took_ms = round((time.perf_counter() - started) * 1000, 3)
+        return result
 
-        Raises:
-            BadInput: not exactly one of them is named; several streams have the id; no regular expression.
-            NotFound: nothing of this name ever stood here.
-            Busy, LogError: as `append`. Some of it may be forgotten; forgetting it again is safe.
-        """
-        check_store(self.path)
-        asked = [each for each in (event_id, chat, memory, match) if each is not None]
-        if len(asked) != 1:
-            raise BadInput("one event, one chat, one memory, or one pattern is forgotten", hint="name one")
-        if chat is not None:
-            return self._forgetting.chat(Chat.of(chat), reason, confirm)
-        if memory is not None:
-            return self._forgetting.memory(memory, reason, confirm)
-        if match is not None:
-            return self._forgetting.match(match, reason, confirm)
-        assert event_id is not None
-        return self._forgetting.event(event_id, stream, reason, confirm)
+    @operation(BuildContext)
+    def context(self, asked: BuildContext) -> "Context":
+        """See `BuildContext`."""
+        return self._contexts.give(asked)
 
-    def scrub(
-        self,
-        *,
-        confirm: "scrub.Confirm" = lambda _: True,
-        progress: Progress | None = None,
-    ) -> "Scrubbed":
-        """Overwrite in the log what was forgotten, and leave nothing that was made of it: a new read model is
-        built, others are removed, and the cache has no free pages.
-
-        Offsets, files and the number of lines stay as they are. Killed, or stopped by an error, it finishes
-        when it is called again.
-
-        confirm: asked with what would be overwritten; where it says no, nothing is done.
-
-        Raises:
-            Busy: another process held a segment, the seals or the read model for too long.
-            LogError, DatabaseError: a file could not be written. What was forgotten may still stand there.
-        """
-        from memlog.service.erasure import scrub
-
-        check_store(self.path)
-        with self._read_model.mutex, wrapped("the read model"):
-            done = scrub.scrub_store(
-                self._read_model, lock_timeout=self._lock_timeout, confirm=confirm, progress=progress
-            )
-        # The disk keeps the bytes of a removed generation while a connection to it is open.
-        self._reads.close()
-        return done
-
-    def prove(self, text: str) -> "Proof":
-        """Look for `text` in every byte of the store, and say where it stands.
-
-        Raises:
-            BadInput: there is no text to look for. LogError: a file cannot be read.
-        """
-        from memlog.service.erasure.byte_search import prove
-
-        check_store(self.path)
-        # Who closes a file that SQLite has open in the same process drops SQLite's locks.
-        with self._reads.all_closed():
-            self._known_ids.close()
-            return prove(self.path, text)
-
-    def secrets(self) -> "list[SecretPlace]":
-        """Where the log holds what looks like a key, as far as its lines are no longer than an event; never
-        the key itself. Reads the log alone."""
-        from memlog.service.erasure.find_secrets import secrets_in
-
-        check_store(self.path)
-        return secrets_in(self._log.path)
+    @operation(GetEvent)
+    def get(self, asked: GetEvent) -> StoredEvent | None:
+        """See `GetEvent`; None where nothing has this id."""
+        return self._read(
+            lambda db: provenance.stored(db, self._log.path, asked.id, asked.stream, neighbours=asked.around)
+        )
 
     def stream_with(self, event_id: str) -> str:
         """The one stream that has an event of this id.
@@ -363,336 +311,25 @@ class Store:
         self.search("what loads all that a search needs", k=1)
         self._reads.open()
 
-    def project(
-        self, *, from_scratch: bool = False, embed: bool = True, progress: Progress | None = None
-    ) -> ProjectReport:
-        """Bring the read model up to the log, and give its passages vectors.
+    if not TYPE_CHECKING:
 
-        from_scratch: build a new one from the whole log beside the live one, and swap it in.
-        embed: compute vectors that the cache lacks.
-
-        Raises:
-            Busy: another projector held the lock for too long.
-            DatabaseError: the read model cannot be written.
-        """
-        return self._read_model.healed(
-            lambda: project.project(
-                self._read_model, from_scratch=from_scratch, embed=embed, progress=progress
-            )
-        )
-
-    def embed(self, *, batch: int = EMBED_BATCH, progress: Progress | None = None) -> EmbedReport:
-        """Catch up with the log, then give passages that have no vector one, in the order of their numbers.
-
-        batch: how many passages are computed between two writes; what was written stays, whatever happens.
-
-        Raises:
-            EmbeddingError: no model works here, or it failed.
-            Busy, DatabaseError: as `project`.
-        """
-        return self._read_model.healed(
-            lambda: project.embed(self._read_model, batch=batch, progress=progress)
-        )
-
-    def watch(
-        self,
-        *,
-        once: bool = False,
-        stop: threading.Event | None = None,
-        tell: "Callable[[WatchStep], None]" = ignore_step,
-        progress: Progress | None = None,
-    ) -> None:
-        """Keep the read model up to the log, documents up to the files of their sources, and give passages
-        vectors, until told to stop. One process watches a store at a time.
-
-        What goes wrong is said once through `notify`, and tried again. Rows have the precedence: what any
-        process appends is in the read model within 250 ms.
-
-        once: bring everything up, and return.
-        stop: set it from another thread; it is set when this returns.
-        tell: called in this thread with each step that did something, and with the first.
-        progress: called in this thread while a step takes long.
-
-        Raises:
-            Busy: another process watches this store.
-            NotFound: with `once`, there is no store.
-            LogError: the store cannot be made, or written; with `once`, also as `project`.
-            DatabaseError: with `once`, as `project`.
-        """
-        from memlog.service.watching import threads
-
-        if once:
-            self._read_model.check_store()
-            threads.bring_up(self._read_model, self.documents, tell=tell, progress=progress)
-            return
-        threads.watch(
-            self._read_model,
-            self._documents_by,
-            stop=stop or threading.Event(),
-            tell=tell,
-            progress=progress,
-        )
-
-    def search(
-        self,
-        text: str,
-        *,
-        k: int = 10,
-        mode: Mode = "hybrid",
-        chat: ChatName | None = None,
-        filters: Filters | Mapping[str, Any] | None = None,
-        min_similarity: float | None = None,
-        is_raw: bool = False,
-        explain: bool = False,
-        expand: int = 0,
-        ranking: Ranking | Mapping[str, Any] | None = None,
-        sync: bool = True,
-    ) -> SearchResult:
-        """The `k` messages, memories and documents that answer `text` best.
-
-        chat: `telegram:7` or (channel, chat_id): only of this conversation.
-        filters, ranking: or their fields in a dict.
-        min_similarity: leave out what only meaning finds and is less similar; None for nothing.
-        is_raw: the full text takes `text` as FTS5's own syntax.
-        explain: say of each hit which side found it, and how.
-        expand: give each hit with so many neighbours on either side, at most 100: a message with those
-            of its session, a document's passage with the text around it.
-        ranking: how the sides are ranked and joined; None for what was found best.
-        sync: first catch up with the log, waiting at most 250 ms for another projector, and embed at most
-            16 new passages; what could not be done is named in the result.
-
-        Raises:
-            BadInput: a value is not of its type or outside its bounds; FTS5 does not understand a raw text.
-            DatabaseError: the read model cannot be read, nor made anew.
-        """
-        started = time.perf_counter()
-        named = Filters.of(filters or {})
-        asked = Search(
-            text,
-            k=k,
-            mode=mode,
-            filters=named if chat is None else replace(named, chat=Chat.of(chat)),
-            ranking=Ranking.of(ranking or {}),
-            min_similarity=min_similarity,
-            is_raw=is_raw,
-            explain=explain,
-            expand=expand,
-        )
-
-        def found(read_model: ReadModel) -> SearchResult:
-            embedder, silent = (None, {}) if mode == "text" else read_model.model.embedder_or_why()
-            db, synced = read_model.latest(sync=sync, embedder=embedder, silent=silent)
-            if embedder is not None:
-                name_pending(db, silent)
-            result = search(db, asked, embedder, read_model.held_vectors)
-            result.synced = synced
-            result.silent |= silent
-            return result
-
-        result = self._reads.healed(found)
-        result.took_ms = round((time.perf_counter() - started) * 1000, 3)
-        return result
-
-    def context(
-        self,
-        text: str,
-        *,
-        chat: ChatName | None = None,
-        max_tokens: int = 4000,
-        counter: "Counter" = "model",
-        form: "Form" = "text",
-        limit: int = 5,
-        passages: int = 20,
-        min_salience: float = 0.3,
-        exclude: Iterable[str] = (),
-        record: bool = True,
-        explain: bool = False,
-        sync: bool = True,
-    ) -> "Context":
-        """What an agent should know now to answer the message `text`, in at most `max_tokens`: the core
-        memory, facts, memories, passages of conversations, summaries, the chat's window. `Context.text` is
-        all of it as it is printed.
-
-        chat: (channel, chat_id), whose window is given, without the message that asks. Passages and summaries
-            are of it alone, facts and memories of it or of no chat; without one they are of any.
-        counter: `model`, tokens of the shipped vocabulary; `chars4`, characters // 4; `heuristic`, Chinese
-            characters × 1.5 and words × 0.75.
-        form: `text`, `json`, or `messages` as a language model is sent them.
-        limit, passages: memories and passages of messages at most.
-        min_salience: leave out memories that have faded below it.
-        exclude: ids of events, memories or documents.
-        record: append that the memories were given: one `memory_accessed`. Where that fails, the context says
-            why in `unrecorded`.
-        explain: look for memories that have faded, too, so that `left_out` has them.
-        sync: as in `search`.
-
-        Where the search fails, core memory and window are given, and `silent` says why.
-
-        Raises:
-            BadInput: a value is out of its range, or the message empty.
-            NotFound: the store has events, and none of this chat.
-            DatabaseError: the read model cannot be read, nor made anew.
-        """
-        from memlog.query.context.request import Asking
-
-        asked = Asking(
-            text,
-            chat=_named(chat),
-            max_tokens=max_tokens,
-            counter=counter,
-            form=form,
-            limit=limit,
-            passages=passages,
-            min_salience=min_salience,
-            exclude=ids(exclude),
-            explain=explain,
-        )
-        return self._contexts.give(asked, record=record, sync=sync)
-
-    def window(
-        self,
-        chat: ChatName,
-        chat_id: str | None = None,
-        *,
-        last: int | None = None,
-        tokens: int | None = None,
-        across_sessions: bool = False,
-    ) -> Window:
-        """The newest messages of a chat's current session, oldest first.
-
-        last: at most so many (50 where neither is given). tokens: only whole messages that together fit.
-        across_sessions: those of earlier sessions, too.
-
-        Raises:
-            NotFound: the store has events, and none of this chat.
-        """
-        named = _chat_of(chat, chat_id)
-        return self._read(
-            lambda db: window(db, named, last=last, tokens=tokens, across_sessions=across_sessions)
-        )
-
-    def session_content(
-        self,
-        chat: ChatName,
-        chat_id: str | None = None,
-        *,
-        last: int | None = None,
-        tokens: int | None = None,
-        across_sessions: bool = False,
-    ) -> SessionContent:
-        """What was said in a chat's current session, as one text; all of it where no limit is given.
-
-        last: its newest so many messages. tokens: as many of its newest messages as fit whole.
-        across_sessions: what was said in earlier sessions, too.
-
-        Raises:
-            NotFound: the store has events, and none of this chat.
-        """
-        named = _chat_of(chat, chat_id)
-        return self._read(
-            lambda db: session_content(db, named, last=last, tokens=tokens, across_sessions=across_sessions)
-        )
-
-    def sessions(self, chat: ChatName | None = None, *, all: bool = False) -> list[Session]:
-        """The current session of each chat, or of one (channel, chat_id); what began last comes first.
-
-        all: their earlier sessions, too.
-
-        Raises:
-            NotFound: the store has events, and none of this chat.
-        """
-        named = _named(chat)
-        return self._read(lambda db: sessions(db, named, is_all=all))
-
-    def summaries(self, chat: ChatName | None = None) -> list[Summary]:
-        """Every summary, or those of one chat (channel, chat_id), in the order in which they were written.
-
-        Raises:
-            NotFound: the store has events, and none of this chat.
-        """
-        named = _named(chat)
-        return self._read(lambda db: summaries(db, named))
-
-    def get(self, name: str, *, stream: str | None = None, around: int = 0) -> Stored | None:
-        """The event of the id `name`; else the one that says what the memory or the document (`source/file`)
-        `name` says; None where none does.
-
-        around: give a message with so many others of its session on either side, at most 100.
-
-        Raises:
-            BadInput: several streams have an event of this id, and `stream` names none of them; no such
-                `around`.
-        """
-        check_neighbours(around)
-        return self._read(lambda db: provenance.stored(db, self._log.path, name, stream, neighbours=around))
-
-    def quarantine(self) -> list[QuarantinedLine]:
-        """Every line of the log that could not be projected."""
-        return self._read(lambda db: provenance.quarantine(db))
-
-    def explain(self, line: QuarantinedLine) -> str:
-        """Why a line is quarantined, and what can be done, for people."""
-        return provenance.explanation(self._log.path, line)
-
-    def status(self) -> Status:
-        """What stands in the store, and what works here. Does not catch up."""
-        return self._reads.healed(status_of)
-
-    def stats(self) -> Stats:
-        """Count what stands in the store, how large it is, and how far behind the read model was."""
-        return self._reads.healed(stats_of)
-
-    def verify(self, *, progress: Progress | None = None) -> "Verification":
-        """Check the log and its seals, the cache, and the read model, as far as it has come, beside a replay.
-
-        Changes nothing.
-
-        Raises:
-            LogError: the log cannot be read.
-        """
-        from memlog.service.maintenance.verify import verify_store
-
-        check_store(self.path)
-        with self._read_model.mutex:
-            return verify_store(self._read_model, progress)
-
-    def examine(self, *, fix: bool = False) -> "list[Finding]":
-        """Look at the store and this machine, and say what to do where something is not as it should be.
-
-        fix: make the read model and the cache anew where they are damaged, and take permissions from others.
-
-        Raises:
-            OSError: the store cannot be read.
-        """
-        from memlog.service.maintenance.doctor import examine
-
-        with self._read_model.mutex:
-            return examine(self._read_model, fix=fix)
-
-    def digest(self, *, content: bool = False) -> str:
-        """sha256 over every row of the read model, in hex: equal wherever the log and the projection id are.
-
-        content: leave out where events stand and when they were appended: equal wherever logs say the same.
-        """
-
-        def taken(read_model: ReadModel) -> str:
-            db, synced = read_model.latest()
-            if not synced:
-                read_model.notify("the read model may be behind the log")
-            return digest(db, content=content)
-
-        return self._reads.healed(taken)
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - an attribute can be anything
+            """A method by its name of the release before."""
+            if name not in MOVED:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            there = f"Store.{MOVED[name]}.{name}"
+            warnings.warn(f"Store.{name} is {there} now", DeprecationWarning, stacklevel=2)
+            method = getattr(getattr(self, MOVED[name]), name)
+            return _of_two_texts(method) if name in ("window", "session_content") else method
 
 
-def _named(chat: ChatName | None) -> Chat | None:
-    return None if chat is None else Chat.of(chat)
+def _of_two_texts(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method as it was: a chat may be its channel and its id."""
 
+    def called(chat: ChatName, chat_id: str | None = None, **given: Any) -> Any:  # noqa: ANN401
+        return method(chat if chat_id is None else (chat, chat_id), **given)
 
-def _chat_of(chat: ChatName, chat_id: str | None) -> Chat:
-    """chat_id: given by callers of an older memlog, with the channel alone before it."""
-    if chat_id is None:
-        return Chat.of(chat)
-    return Chat.of((chat, chat_id) if isinstance(chat, str) else chat)
+    return called
 
 
 def open(

@@ -57,7 +57,7 @@ class Store:
     def project(self) -> None:
         """What is read of open segments is remembered."""
         with memlog.open(self.folder) as opened:
-            opened.project(embed=False)
+            opened.maintenance.project(embed=False)
 
     def replace(self, path: Path, old: bytes, new: bytes) -> None:
         """Change bytes, which must stand there."""

@@ -28,7 +28,7 @@ def test_the_schema_on_the_page_is_the_one_that_is_executed(pytestconfig):
 def test_the_vector_tables_on_the_page_are_those_of_a_store(tmp_path):
     (tmp_path / "log").mkdir()
     with memlog.open(tmp_path) as store:
-        store.status()
+        store.maintenance.status()
     projector = Projector(tmp_path)
     made = projector.live().execute("SELECT sql FROM sqlite_master WHERE sql LIKE '%USING vec0%'").fetchall()
     projector.close()
@@ -51,9 +51,9 @@ def test_the_page_names_every_layer_in_the_order_of_imports():
 def test_a_store_holds_what_the_page_says_and_nothing_else(tmp_path):
     with memlog.open(tmp_path) as store:
         store.append([memlog.MemorySaved(content="tea")])
-        store.watch(once=True)
-        store.forget(match="tea")
-        store.scrub()
+        store.maintenance.watch(once=True)
+        store.erasure.forget(match="tea")
+        store.erasure.scrub()
     rows = set(
         re.findall(r"^\| `([\w.]+)/?` \|", ARCHITECTURE.partition("What is disposable")[2], re.MULTILINE)
     )

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(found)}
 
 CAUGHT_INSIDE = {
-    *("BadLine", "BadPattern", "Damaged", "Ended", "HistoryChanged", "NoReader", "OutputError"),
+    *("BadLine", "BadPattern", "Damaged", "ReaderExited", "HistoryChanged", "NoReader", "OutputError"),
     *("PastLimit", "Refused", "TooLate", "Unfit"),
     *("_Doubt", "_GenerationChanged", "_NameTakenError", "_OutOfMemory", "_Stopped"),
 }

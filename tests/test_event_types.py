@@ -80,7 +80,7 @@ def run(store: Path, *args: str, input: bytes = b"") -> bytes:
 def tables(store: Path) -> dict[str, list[str]]:
     """The rows of each table."""
     with memlog.open(store) as opened:
-        opened.digest()
+        opened.maintenance.digest()
         found: dict[str, list[str]] = {}
         for line in dump(opened._read_model.projector.live()):
             if line.startswith("# "):

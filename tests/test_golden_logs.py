@@ -54,7 +54,7 @@ def test_a_query_finds_what_it_found(store: memlog.Store, expected: dict[str, An
 @each_version
 def test_a_window_shows_what_it_showed(store: memlog.Store, expected: dict[str, Any]) -> None:
     for chat, answer in expected["window"].items():
-        shown = store.window(*chat.split(":"))
+        shown = store.conversations.window(chat.split(":"))
         said = [[each.id, each.role, each.name, each.type, each.ts, each.content] for each in shown.messages]
         assert {"session_start": shown.session_start, "messages": said} == answer, chat
 
@@ -84,12 +84,12 @@ def test_what_was_redacted_or_deleted_is_not_shown(store: memlog.Store, expected
 
 @each_version
 def test_the_same_lines_are_quarantined(store: memlog.Store, expected: dict[str, Any]) -> None:
-    lines = [[line.stream, line.segment, line.offset, line.reason] for line in store.quarantine()]
+    lines = [[line.stream, line.segment, line.offset, line.reason] for line in store.maintenance.quarantine()]
     assert lines == expected["quarantine"]
 
 
 @each_version
 def test_the_read_model_is_equal_to_its_replay(store: memlog.Store, expected: dict[str, Any]) -> None:
-    verified = store.verify()
+    verified = store.maintenance.verify()
     assert verified.problems == []
     assert verified.events == expected["events"]

@@ -2,6 +2,7 @@
 
 import ast
 import tomllib
+from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import memlog
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ["eventlog", "projector", "query", "service", "cli"]
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
@@ -41,42 +43,124 @@ def test_the_package_reaches_the_folders_through_links():
     assert links == {folder: ROOT / folder for folder in FOLDERS}
 
 
+def module_of(path):
+    return "memlog." + ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module_of(path): path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")}
+
+
 def imported(path):
-    """The names of memlog's folders that a module imports, wherever in it."""
+    """What a module imports, wherever in it: modules by their dotted names, of memlog itself its names."""
     for node in ast.walk(ast.parse(path.read_text())):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports between folders are absolute"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        yield from (name.split(".")[1] for name in names if name.startswith("memlog.") and "." in name)
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                yield name if name in MODULES or node.module == "memlog" else node.module
+
+
+FACADE = {f"memlog.{name}" for name in memlog.__all__}
+IMPORTS = {module: set(imported(path)) for module, path in MODULES.items()}
+
+
+def below(name, *packages):
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_imports_follow_the_arrow(folder):
     """cli → service → query → projector → eventlog."""
-    allowed = set(FOLDERS[: FOLDERS.index(folder) + 1])
-    for path in (ROOT / folder).rglob("*.py"):
-        assert set(imported(path)) & set(FOLDERS) <= allowed, path
+    above = [f"memlog.{other}" for other in FOLDERS[FOLDERS.index(folder) + 1 :]]
+    for module, names in IMPORTS.items():
+        if below(module, f"memlog.{folder}"):
+            assert [name for name in names if below(name, *above)] == [], module
+            # It would reach every layer.
+            assert folder == "cli" or names & {"memlog", *FACADE} == set(), module
 
 
-def test_no_module_below_the_command_line_imports_itself_by_way_of_others():
+ERRORS_AND_EVENTS = ("memlog.eventlog.errors", "memlog.eventlog.events")
+STARTS_FAST = tuple(
+    f"memlog.eventlog.{name}"
+    for name in (
+        *("append_lines", "categories", "decode", "layout", "quarantine", "secrets"),
+        *("streams", "timestamps", "writer"),
+    )
+)
+"""What an append and the settings are made of: it starts without a layer above the log (test_starting.py)."""
+ADAPTERS = {
+    "memlog.cli": ("memlog.service", *ERRORS_AND_EVENTS, *STARTS_FAST),
+    "memlog.service.http": ("memlog.service", *ERRORS_AND_EVENTS),
+    "memlog.service.mcp": ("memlog.service", *ERRORS_AND_EVENTS),
+    "memlog.service.exchange.importers": ("memlog.eventlog.events",),
+}
+"""By package: what it may import of memlog beside itself and, but for importers, the public names."""
+BEING_MOVED = {
+    ("memlog.cli.context", "memlog.query.context.rendering"),
+    ("memlog.cli.context", "memlog.query.context.token_counters"),
+    ("memlog.cli.embed", "memlog.projector.lifecycle"),
+    ("memlog.cli.query", "memlog.query.filters"),
+    ("memlog.cli.query", "memlog.query.speakers"),
+    ("memlog.cli.seal", "memlog.eventlog.seals.format"),
+    ("memlog.cli.seal", "memlog.eventlog.store_folder"),
+    ("memlog.cli.seal", "memlog.eventlog.watermarks"),
+    ("memlog.cli.turns", "memlog.query.surroundings"),
+    ("memlog.cli.turns", "memlog.query.speakers"),
+}
+"""Imports of commands that get their options from requests; to be empty."""
+
+
+def test_an_adapter_imports_the_service_alone():
+    found = {
+        (module, name)
+        for adapter, allowed in ADAPTERS.items()
+        for module, names in IMPORTS.items()
+        if below(module, adapter)
+        for name in names
+        if below(name, "memlog") and not below(name, adapter, *allowed)
+        if adapter.endswith("importers") or name not in {"memlog", *FACADE}
+    }
+    assert found - BEING_MOVED == set()
+
+
+DISTRIBUTIONS_OF_ADAPTERS = {
+    ("aiohttp", "fastapi", "flask", "litestar", "starlette", "uvicorn"): ("memlog.service.http",),
+    ("fastmcp", "mcp"): ("memlog.service.mcp",),
+    ("anthropic", "litellm", "ollama", "openai"): ("memlog.service.extraction", "memlog.projector.embedding"),
+    ("asyncpg", "boto3", "psycopg", "pymysql", "redis"): ("memlog.service.replication",),
+}
+"""Web frameworks, MCP, language models, database servers: who alone imports them."""
+
+
+def test_only_an_adapter_imports_what_it_adapts():
+    for distributions, homes in DISTRIBUTIONS_OF_ADAPTERS.items():
+        for module, names in IMPORTS.items():
+            if not below(module, *homes):
+                assert [name for name in names if below(name, *distributions)] == [], module
+
+
+def test_no_module_imports_itself_by_way_of_others():
     """Imports within functions count, too."""
-    modules = {
-        "memlog." + ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for folder in FOLDERS[:-1]
-        for path in (ROOT / folder).rglob("*.py")
-    }
-    graph = {
-        module: {
-            name if (name := f"{node.module}.{alias.name}") in modules else str(node.module)
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.ImportFrom)
-            for alias in node.names
-        }
-        for module, path in modules.items()
-    }
+    graph = {module: names & MODULES.keys() for module, names in IMPORTS.items()}
     assert len(graph["memlog.eventlog.writer"]) > 10
+    graph["memlog.cli.settings"] -= {"memlog.cli.settings_file"}  # settings are being split
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the modules
+
+
+BEING_SPLIT = {
+    "memlog.eventlog.writer",
+    "memlog.projector.lifecycle",
+    "memlog.service.memories.near_duplicates",
+    "memlog.service.store",
+}
+"""To be empty."""
+
+
+def test_no_module_is_longer_than_350_lines():
+    long = {module for module, path in MODULES.items() if path.read_text().count("\n") > 350}
+    assert long - BEING_SPLIT == set()
 
 
 def test_only_the_command_line_reads_the_environment():
@@ -86,7 +170,49 @@ def test_only_the_command_line_reads_the_environment():
             assert "environ" not in path.read_text().replace("os.environ.setdefault(", ""), path
 
 
-def test_public_names_are_there():
+def stub():
+    """Each public name with its module, and each deprecated name with the new one."""
+    homes, renamed = {}, {}
+    for node in ast.parse((ROOT / ".pkg/memlog/__init__.pyi").read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            homes |= {alias.asname: node.module for alias in node.names}
+        if isinstance(node, ast.Assign):
+            renamed[ast.unparse(node.targets[0])] = ast.unparse(node.value)
+    return homes, renamed
+
+
+def test_type_checkers_see_the_public_names():
+    assert stub() == (memlog._HOME, memlog._RENAMED)
+    assert set(memlog.__all__) == {*memlog._HOME, "__version__"}
+
+
+def test_the_public_names_are_listed_and_there():
+    assert set(memlog.__all__) <= set(dir(memlog))
     for name in memlog.__all__:
         assert getattr(memlog, name) is not None
-    assert set(memlog.__all__) == {*memlog._HOME, "__version__"}
+
+
+def test_an_old_name_works_and_names_the_new_one():
+    for old, new in memlog._RENAMED.items():
+        with pytest.warns(DeprecationWarning, match=f"^memlog.{old} is now memlog.{new}$") as caught:
+            assert getattr(memlog, old) is getattr(memlog, new)
+        assert caught[0].filename == __file__
+        assert old not in dir(memlog)
+        assert f"`{old}` is `{new}`" in " ".join(CHANGELOG.split())
+
+
+WITH_TWO_CLASSES = {"Place"}
+"""Of modules that are being split; to be empty."""
+
+
+def test_no_name_means_two_classes():
+    """Nor do names that differ in a leading underscore alone."""
+    classes = Counter(
+        node.name.lstrip("_")
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert len(classes) > 200
+    assert {name for name, count in classes.items() if count > 1} <= WITH_TWO_CLASSES

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.wheel
 FOLDERS = ("eventlog", "projector", "query", "service", "cli")
 DATA = {
     "memlog/py.typed",
+    "memlog/__init__.pyi",
     "memlog/projector/schema.sql",
     *(
         "memlog/projector/vocab.txt",

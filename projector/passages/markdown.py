@@ -64,7 +64,7 @@ class Block(NamedTuple):
     frame: Frame | None = None
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line without what ends it, and where it starts."""
 
     start: int
@@ -114,11 +114,11 @@ def clipped_title(title: str) -> str:
     return title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1]}…"
 
 
-def lines_of(text: str) -> list[Line]:
+def lines_of(text: str) -> list[TextLine]:
     """The lines of `text`; the last is empty where it ends with a newline."""
     lines, start = [], 0
     for line in text.split("\n"):
-        lines.append(Line(start, line.removesuffix("\r")))
+        lines.append(TextLine(start, line.removesuffix("\r")))
         start += len(line) + 1
     return lines
 
@@ -136,7 +136,7 @@ def _title(line: str, heading: re.Match[str]) -> str:
     return clipped_title(line[heading.end() :].rstrip(" \t").rstrip("#").rstrip(" \t"))
 
 
-def _extent(lines: list[Line], index: int) -> tuple[Kind, int]:
+def _extent(lines: list[TextLine], index: int) -> tuple[Kind, int]:
     """The kind of the block that begins at line `index`, and the index of the line behind it."""
     line = lines[index].text
     following = range(index + 1, len(lines))
@@ -156,7 +156,7 @@ def _begins_block(line: str) -> bool:
     return not line.strip() or starts is not None or line.lstrip().startswith("|")
 
 
-def _behind_fence(lines: list[Line], index: int, fence: re.Match[str]) -> int:
+def _behind_fence(lines: list[TextLine], index: int, fence: re.Match[str]) -> int:
     """The index of the line behind a fence: behind what closes it, or where the list ends that holds it."""
     is_in_list = fence.start("indent") > 0 or len(fence["indent"].expandtabs(_CODE_INDENT)) >= _CODE_INDENT
     marks = fence["marks"]
@@ -175,7 +175,7 @@ def _closes(line: str, marks: str) -> bool:
     return len(shut) >= len(marks) and shut == marks[0] * len(shut)
 
 
-def _frame(kind: Kind, lines: list[Line], index: int, behind: int, end: int) -> Frame | None:
+def _frame(kind: Kind, lines: list[TextLine], index: int, behind: int, end: int) -> Frame | None:
     start, line = lines[index]
     if kind == "table" and behind > index + 2 and _DELIMITER_ROW.match(lines[index + 1].text):
         return Frame((Span(start, lines[index + 2].start),), Span(start, start), end)

@@ -8,7 +8,15 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from memlog.projector.passages.markdown import Block, Kind, Line, Span, clipped_title, lines_of, section_of
+from memlog.projector.passages.markdown import (
+    Block,
+    Kind,
+    Span,
+    TextLine,
+    clipped_title,
+    lines_of,
+    section_of,
+)
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|(?:\d{1,9}|#|[a-zA-Z])[.)]|\(\w{1,3}\))[ \t]+\S")
@@ -60,7 +68,7 @@ def first_title(text: str) -> str | None:
     return None if title is None else title.text
 
 
-def _title_at(lines: Sequence[Line], index: int) -> _Title | None:
+def _title_at(lines: Sequence[TextLine], index: int) -> _Title | None:
     first, second, third = (
         lines[at].text.rstrip() if at < len(lines) else "" for at in range(index, index + 3)
     )
@@ -81,7 +89,7 @@ def _opens_literal(line: str) -> bool:
     return line.rstrip().endswith("::") or _CODE.match(line) is not None
 
 
-def _extent(lines: Sequence[Line], index: int, *, is_literal: bool) -> tuple[Kind, int]:
+def _extent(lines: Sequence[TextLine], index: int, *, is_literal: bool) -> tuple[Kind, int]:
     """The kind of the block that begins at line `index`, and the index of the line behind it."""
     line = lines[index].text
     following = range(index + 1, len(lines))
@@ -93,7 +101,7 @@ def _extent(lines: Sequence[Line], index: int, *, is_literal: bool) -> tuple[Kin
     return ("item" if _ITEM.match(line) else "paragraph"), next(others, len(lines))
 
 
-def _behind_literal(lines: Sequence[Line], index: int) -> int:
+def _behind_literal(lines: Sequence[TextLine], index: int) -> int:
     """The index of the line behind the last indented one."""
     behind = index + 1
     for at in range(index + 1, len(lines)):

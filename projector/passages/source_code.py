@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from memlog.projector.passages.markdown import Block, Line, Span, clipped_title, lines_of, section_of
+from memlog.projector.passages.markdown import Block, Span, TextLine, clipped_title, lines_of, section_of
 
 _BEFORE = (
     "abstract async const data declare default export extern final inline internal local open override"
@@ -71,7 +71,7 @@ def no_title(_: str) -> None:
     """Nothing: what code begins with is not what all of it is about."""
 
 
-def _behind(lines: Sequence[Line], index: int) -> int:
+def _behind(lines: Sequence[TextLine], index: int) -> int:
     """The index of the next line that is blank or defines something."""
     following = range(index + 1, len(lines))
     ends = (at for at in following if not lines[at].text.strip() or _DEFINITION.match(lines[at].text))

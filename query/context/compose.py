@@ -12,10 +12,10 @@ import msgspec
 from memlog.eventlog.content_ids import folded
 from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection, transaction
-from memlog.query.context.eligible import Candidate, Candidates
-from memlog.query.context.entries import PARTS, Entry, Part
+from memlog.query.context.eligible import EligibleEntries, EligibleEntry
+from memlog.query.context.entries import PARTS, ContextEntry, Part
 from memlog.query.context.rendering import Form, Printer, printer_of
-from memlog.query.context.request import Asking, Found
+from memlog.query.context.request import BuildContext, ContextHits
 from memlog.query.context.token_counters import Counter, least_weight, size, tokens, weight
 
 _SAYS_ENOUGH = 12
@@ -24,10 +24,10 @@ _SAYS_ENOUGH = 12
 _NO_ROOM = "no room"
 
 
-class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Something that was looked at and not taken.
 
-    part, id: as in an `Entry`. why: for people. tokens: what it would have taken.
+    part, id: as in an `ContextEntry`. why: for people. tokens: what it would have taken.
     """
 
     part: Part
@@ -55,15 +55,15 @@ class Context(msgspec.Struct, kw_only=True):
     max_tokens: int
     tokens: int
     frame: int
-    entries: list[Entry]
-    left_out: list[LeftOut]
+    entries: list[ContextEntry]
+    left_out: list[OmittedEntry]
     silent: dict[str, str]
     synced: bool
     unrecorded: str | None = None
     took_ms: float = 0.0
 
     @property
-    def citations(self) -> dict[str, Entry]:
+    def citations(self) -> dict[str, ContextEntry]:
         """Every entry by its citation: `citations["M1"].position`."""
         return {entry.citation: entry for entry in self.entries}
 
@@ -85,7 +85,7 @@ class Context(msgspec.Struct, kw_only=True):
         return [entry.id for entry in self.entries if entry.is_memory]
 
 
-def compose(db: Connection, asked: Asking, found: Found, *, synced: bool) -> Context:
+def compose(db: Connection, asked: BuildContext, found: ContextHits, *, synced: bool) -> Context:
     """The context of what was found and of what always belongs to one.
 
     Raises:
@@ -97,7 +97,7 @@ def compose(db: Connection, asked: Asking, found: Found, *, synced: bool) -> Con
     )
     with transaction(db, "DEFERRED"):
         filling = _Filling(asked, printer)
-        filling.fill(Candidates(db, asked, found))
+        filling.fill(EligibleEntries(db, asked, found))
     text, count, entries = filling.done()
     return Context(
         text=text,
@@ -116,17 +116,17 @@ def compose(db: Connection, asked: Asking, found: Found, *, synced: bool) -> Con
 class _Filling:
     """Takes what fits, in the order in which it is offered."""
 
-    def __init__(self, asked: Asking, printer: Printer) -> None:
+    def __init__(self, asked: BuildContext, printer: Printer) -> None:
         self._asked, self._printer = asked, printer
         self._used = weight(printer.frame(), asked.counter)
         self._has_frame = self._fits(0)
-        self._taken: list[Entry] = []
+        self._taken: list[ContextEntry] = []
         self._cites = 0
-        self._said: dict[str, Entry] = {}
+        self._said: dict[str, ContextEntry] = {}
         self._seen: set[tuple[str, str, Part]] = set()
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[OmittedEntry] = []
 
-    def fill(self, candidates: Candidates) -> None:
+    def fill(self, candidates: EligibleEntries) -> None:
         """Offer everything, by right."""
         asked = self._asked
         self._offer_all(candidates.core())
@@ -137,7 +137,7 @@ class _Filling:
         self._window = candidates.window()
         self._offer_all(self._window)
 
-    def done(self) -> tuple[str, int, list[Entry]]:
+    def done(self) -> tuple[str, int, list[ContextEntry]]:
         """What is printed, its tokens, and the entries of it with their citations."""
         while self._has_frame:
             entries = self._cited()
@@ -149,13 +149,13 @@ class _Filling:
             self._leave_out(self._taken.pop(), _NO_ROOM)
         return "", 0, []
 
-    def _offer_all(self, candidates: Iterable[Candidate], limit: int | None = None) -> None:
+    def _offer_all(self, candidates: Iterable[EligibleEntry], limit: int | None = None) -> None:
         taken = 0
         for candidate in candidates:
             full = f"beyond the {limit} that were asked for" if taken == limit else None
             taken += self._offer(candidate, full)
 
-    def _offer(self, candidate: Candidate, full: str | None) -> bool:
+    def _offer(self, candidate: EligibleEntry, full: str | None) -> bool:
         """Take a candidate, or say why not; whether it was taken."""
         entry = candidate.entry
         key = (entry.position.stream, entry.id, entry.part)
@@ -177,7 +177,7 @@ class _Filling:
         self._said.setdefault(folded(entry.content), entry)
         return True
 
-    def _weigh(self, entry: Entry) -> float:
+    def _weigh(self, entry: ContextEntry) -> float:
         """What an entry adds to the weight of what is printed."""
         if size(least_weight(entry.content), self._asked.counter) > self._asked.max_tokens:
             return least_weight(entry.content)
@@ -188,10 +188,10 @@ class _Filling:
     def _fits(self, more: float) -> bool:
         return size(self._used + more, self._asked.counter) <= self._asked.max_tokens
 
-    def _leave_out(self, entry: Entry, why: str) -> None:
-        self.left_out.append(LeftOut(part=entry.part, id=entry.id, why=why, tokens=entry.tokens))
+    def _leave_out(self, entry: ContextEntry, why: str) -> None:
+        self.left_out.append(OmittedEntry(part=entry.part, id=entry.id, why=why, tokens=entry.tokens))
 
-    def _double(self, entry: Entry) -> str | None:
+    def _double(self, entry: ContextEntry) -> str | None:
         """Why an entry says nothing that another one does not. What is said in the window stands as it is."""
         if entry.part not in ("memory", "passage"):
             return None
@@ -201,7 +201,7 @@ class _Filling:
             other = next((each for text, each in self._said.items() if said in text), None)
         return None if other is None else f"the {other.part} {other.id} says it"
 
-    def _cited(self) -> list[Entry]:
+    def _cited(self) -> list[ContextEntry]:
         """The entries in the order in which they are printed; the window's oldest first."""
         turns = [candidate.entry for candidate in self._window][::-1]
         taken = {id(entry) for entry in self._taken}

@@ -12,8 +12,9 @@ from memlog.eventlog.chat import Chat
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query import core_memory, memories
+from memlog.query.event_index import LinePosition
 from memlog.query.facts.current import Topic
-from memlog.query.search.hits import Hit, LinePosition
+from memlog.query.search.hits import Hit
 from memlog.query.summaries import Summary
 from memlog.query.window import WindowMessage
 
@@ -23,7 +24,7 @@ PARTS: tuple[Part, ...] = ("core", "fact", "memory", "passage", "summary", "wind
 """In the order of right, which is also the order in which they are printed."""
 
 
-class Entry(msgspec.Struct, kw_only=True, omit_defaults=True):
+class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One thing that a context says.
 
     citation: `M1`, `M2`, … in the order in which they are printed; "" for what is left out.
@@ -59,10 +60,10 @@ class Entry(msgspec.Struct, kw_only=True, omit_defaults=True):
         return self.importance is not None
 
 
-def core_entries(db: Connection) -> list[Entry]:
+def core_entries(db: Connection) -> list[ContextEntry]:
     """All of the core memory: the user's values, then the agent's."""
     return [
-        Entry(
+        ContextEntry(
             part="core",
             id=value.event_id,
             label="CORE",
@@ -74,10 +75,10 @@ def core_entries(db: Connection) -> list[Entry]:
     ]
 
 
-def fact_entries(topic: Topic, score: float | None) -> list[Entry]:
+def fact_entries(topic: Topic, score: float | None) -> list[ContextEntry]:
     """All that stands of a topic, by rank."""
     return [
-        Entry(
+        ContextEntry(
             part="fact",
             id=fact.fact_id,
             label="FACT",
@@ -91,7 +92,7 @@ def fact_entries(topic: Topic, score: float | None) -> list[Entry]:
     ]
 
 
-def fact_entry(hit: Hit) -> Entry:
+def fact_entry(hit: Hit) -> ContextEntry:
     """A fact that was found."""
     return _of_hit(hit, part="fact", label="FACT", content=hit.content)
 
@@ -104,7 +105,7 @@ def type_of(db: Connection, hit: Hit) -> str:
     return row[0] if row else ""
 
 
-def memory_entry(db: Connection, hit: Hit) -> Entry | None:
+def memory_entry(db: Connection, hit: Hit) -> ContextEntry | None:
     """A memory that was found, as it stands; None where it stands no more."""
     memory = memories.memory(db, hit.id)
     if memory is None or memory.archived_at is not None:
@@ -119,17 +120,17 @@ def memory_entry(db: Connection, hit: Hit) -> Entry | None:
     )
 
 
-def event_entry(hit: Hit) -> Entry:
+def event_entry(hit: Hit) -> ContextEntry:
     """A daily event that was found."""
     return _of_hit(hit, part="memory", label="EVENT", content=hit.content)
 
 
-def file_entry(db: Connection, hit: Hit) -> Entry:
+def file_entry(db: Connection, hit: Hit) -> ContextEntry:
     """What was found of a file of memories."""
     return _of_hit(hit, part="memory", label="FILE", title=hit.source, content=passage(db, hit))
 
 
-def passage_entry(db: Connection, hit: Hit) -> Entry:
+def passage_entry(db: Connection, hit: Hit) -> ContextEntry:
     """What was found of a message."""
     return _of_hit(
         hit,
@@ -141,9 +142,9 @@ def passage_entry(db: Connection, hit: Hit) -> Entry:
     )
 
 
-def summary_entry(summary: Summary, score: float | None) -> Entry:
+def summary_entry(summary: Summary, score: float | None) -> ContextEntry:
     """A summary."""
-    return Entry(
+    return ContextEntry(
         part="summary",
         id=summary.id,
         label="SUMMARY",
@@ -155,11 +156,11 @@ def summary_entry(summary: Summary, score: float | None) -> Entry:
     )
 
 
-def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]) -> Iterator[Entry]:
+def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]) -> Iterator[ContextEntry]:
     """Messages of a chat's window, the newest first."""
     places = _places(db, chat, messages)
     for message in reversed(messages):
-        yield Entry(
+        yield ContextEntry(
             part="window",
             id=message.id,
             label="RECENT",
@@ -217,8 +218,8 @@ def _of_hit(
     importance: float | None = None,
     role: str | None = None,
     name: str | None = None,
-) -> Entry:
-    return Entry(
+) -> ContextEntry:
+    return ContextEntry(
         part=part,
         id=hit.id,
         label=label,

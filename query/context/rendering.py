@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, get_args
 
 import msgspec
 
-from memlog.query.context.entries import Entry
+from memlog.query.context.entries import ContextEntry
 from memlog.query.context.fence import FIRST_LINE, LAST_LINE, escaped, marked_json, shown_json
 from memlog.query.speakers import speaker
 
@@ -35,15 +35,15 @@ class Printer(Protocol):
         """What is printed around the entries."""
         ...
 
-    def piece(self, entry: Entry) -> str:
+    def piece(self, entry: ContextEntry) -> str:
         """What an entry adds to what is printed."""
         ...
 
-    def cites(self, entry: Entry) -> bool:
+    def cites(self, entry: ContextEntry) -> bool:
         """Whether the citation of an entry is printed; those that are come first."""
         ...
 
-    def printed(self, entries: Sequence[Entry]) -> str:
+    def printed(self, entries: Sequence[ContextEntry]) -> str:
         """All that is printed, with the newline at its end; nothing where there is nothing to say."""
         ...
 
@@ -55,50 +55,50 @@ def printer_of(form: Form, *, text: str, silent: dict[str, str], synced: bool, i
     no entry needs to name its own.
     """
     if form == "json":
-        return _Json(silent, synced)
-    return _Text(in_chat) if form == "text" else _Messages(text, in_chat)
+        return _JsonPrinter(silent, synced)
+    return _TextPrinter(in_chat) if form == "text" else _MessagesPrinter(text, in_chat)
 
 
-class _Text:
+class _TextPrinter:
     def __init__(self, in_chat: bool) -> None:
         self._in_chat = in_chat
 
     def frame(self) -> str:
         return f"{FIRST_LINE}\n{LAST_LINE}\n"
 
-    def piece(self, entry: Entry) -> str:
+    def piece(self, entry: ContextEntry) -> str:
         return f"{line_of(entry, in_chat=self._in_chat)}\n"
 
-    def cites(self, entry: Entry) -> bool:  # noqa: ARG002 - as any printer
+    def cites(self, entry: ContextEntry) -> bool:  # noqa: ARG002 - as any printer
         return True
 
-    def printed(self, entries: Sequence[Entry]) -> str:
+    def printed(self, entries: Sequence[ContextEntry]) -> str:
         if not entries:
             return ""
         return f"{FIRST_LINE}\n{''.join(map(self.piece, entries))}{LAST_LINE}\n"
 
 
-class _Json:
+class _JsonPrinter:
     def __init__(self, silent: dict[str, str], synced: bool) -> None:
         self._rest = marked_json(f'"silent":{as_json(silent)},"synced":{as_json(synced)}')
 
     def frame(self) -> str:
         return self._around("")
 
-    def piece(self, entry: Entry) -> str:
+    def piece(self, entry: ContextEntry) -> str:
         return f"{_object(entry)},"
 
-    def cites(self, entry: Entry) -> bool:  # noqa: ARG002 - as any printer
+    def cites(self, entry: ContextEntry) -> bool:  # noqa: ARG002 - as any printer
         return True
 
-    def printed(self, entries: Sequence[Entry]) -> str:
+    def printed(self, entries: Sequence[ContextEntry]) -> str:
         return self._around(",".join(map(_object, entries)))
 
     def _around(self, entries: str) -> str:
         return f'{{"entries":[{entries}],{self._rest}}}\n'
 
 
-class _Messages:
+class _MessagesPrinter:
     def __init__(self, text: str, in_chat: bool) -> None:
         self._in_chat = in_chat
         self._current = as_json({"role": "user", "content": text})
@@ -106,13 +106,13 @@ class _Messages:
     def frame(self) -> str:
         return self._around([self._system([])])
 
-    def piece(self, entry: Entry) -> str:
+    def piece(self, entry: ContextEntry) -> str:
         return self._line(entry) if self.cites(entry) else f"{_turn(entry)},"
 
-    def cites(self, entry: Entry) -> bool:
+    def cites(self, entry: ContextEntry) -> bool:
         return entry.part != "window"
 
-    def printed(self, entries: Sequence[Entry]) -> str:
+    def printed(self, entries: Sequence[ContextEntry]) -> str:
         told = [entry for entry in entries if self.cites(entry)]
         turns = [_turn(entry) for entry in entries if not self.cites(entry)]
         return self._around([*([self._system(told)] if told else []), *turns])
@@ -120,16 +120,16 @@ class _Messages:
     def _around(self, messages: Iterable[str]) -> str:
         return f'{{"messages":[{",".join([*messages, self._current])}]}}\n'
 
-    def _system(self, entries: Iterable[Entry]) -> str:
+    def _system(self, entries: Iterable[ContextEntry]) -> str:
         lines = "".join(map(self._line, entries))
         first, last = as_json(FIRST_LINE)[1:-1], as_json(f"\n{LAST_LINE}")[1:-1]
         return f'{{"role":"system","content":"{first}{lines}{last}"}}'
 
-    def _line(self, entry: Entry) -> str:
+    def _line(self, entry: ContextEntry) -> str:
         return as_json(f"\n{line_of(entry, in_chat=self._in_chat)}")[1:-1]
 
 
-def line_of(entry: Entry, *, in_chat: bool) -> str:
+def line_of(entry: ContextEntry, *, in_chat: bool) -> str:
     """An entry as one line of the text: `- [PREFERENCE] … (importance: 0.7) [M1]`."""
     chat = f" ({entry.chat})" if entry.chat and not in_chat else ""
     weight = f" (importance: {round(entry.importance, 2):g})" if entry.importance is not None else ""
@@ -141,7 +141,7 @@ def as_json(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
     return shown_json(msgspec.json.encode(value).decode())
 
 
-def _told(entry: Entry) -> str:
+def _told(entry: ContextEntry) -> str:
     """What an entry says, with when and who."""
     match entry.part:
         case "passage" | "window":
@@ -155,11 +155,11 @@ def _told(entry: Entry) -> str:
     return f"{entry.title}: {entry.content}" if has_title else entry.content
 
 
-def _minute(entry: Entry) -> str:
+def _minute(entry: ContextEntry) -> str:
     return (entry.ts or "")[:16].replace("T", " ")
 
 
-def _object(entry: Entry) -> str:
+def _object(entry: ContextEntry) -> str:
     """An entry for programs."""
     members = {name: getattr(entry, name) for name in _JSON_MEMBERS}
     said = {name: value for name, value in members.items() if value is not None}
@@ -167,11 +167,11 @@ def _object(entry: Entry) -> str:
     return _head(entry) + marked_json(as_json(named | said)[1:])
 
 
-def _head(entry: Entry) -> str:
+def _head(entry: ContextEntry) -> str:
     return as_json({"citation": entry.citation, "part": entry.part, "label": entry.label})[:-1] + ","
 
 
-def _turn(entry: Entry) -> str:
+def _turn(entry: ContextEntry) -> str:
     """A message of the window as a language model is sent it."""
     if entry.role in _ROLES:
         return as_json({"role": entry.role, "content": escaped(entry.content, keep_lines=True)})

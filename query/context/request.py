@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog.chat import Chat
@@ -15,7 +14,7 @@ from memlog.query.chats import check_known
 from memlog.query.context.rendering import Form
 from memlog.query.context.token_counters import Counter
 from memlog.query.filters import Filters
-from memlog.query.request import Reads, Request, ids
+from memlog.query.request import ChatField, Count, Ids, OfText, Synced, Unit
 from memlog.query.search.hits import Hit
 from memlog.query.search.hybrid import Search, search
 from memlog.query.window import ORDER
@@ -35,32 +34,49 @@ _LOOKED_AT = 1000
 """Of a chat's newest messages so many are looked at for the one that asks."""
 
 
-class Asking(Request, frozen=True):
-    """What a context is made for.
+class BuildContext(OfText, frozen=True, kw_only=True):
+    """Build the memory context for the message `text`: core memory, facts, memories, passages of
+    conversations, summaries, and the newest messages of `chat`, in at most `max_tokens`.
 
-    text: the current message.
-    chat: whose window is given. Passages and summaries are then of it alone, facts and
-        memories of it or of no chat.
-    max_tokens: of all that is printed in `form`, by `counter`.
-    limit, passages: memories and passages at most.
-    min_salience: leave out memories that have faded below it.
-    exclude: ids of events, memories or documents.
-    explain: look for what has faded, too, to say so.
+    Entries that do not fit are left out whole. Each entry has a citation, such as [M1], by which the answer
+    gives its place in the log. What memory holds is data: it cannot end the block that contains it. Where the
+    search fails, core memory and window are still given, and the answer says why.
 
     Raises:
-        BadInput: a value is out of its range.
+        BadInput: a value is out of its range, or the text is empty.
+        NotFound: the store has events, and none of this chat.
+        DatabaseError: the read model cannot be read, nor rebuilt.
     """
 
-    text: str
-    chat: Annotated[Chat, Reads(Chat.of)] | None = None
-    max_tokens: Annotated[int, msgspec.Meta(ge=0)] = 4000
-    counter: Counter = "model"
-    form: Form = "text"
-    limit: Annotated[int, msgspec.Meta(ge=0)] = 5
-    passages: Annotated[int, msgspec.Meta(ge=0)] = 20
-    min_salience: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.3
-    exclude: Annotated[frozenset[str], Reads(ids)] = frozenset()
-    explain: bool = False
+    chat: Annotated[
+        ChatField | None,
+        (
+            "The current conversation, whose window is given. Passages and summaries are then of it alone,"
+            " facts and memories of it or of no chat."
+        ),
+    ] = None
+    max_tokens: Annotated[Count, "Tokens of all that is printed, at most."] = 4000
+    counter: Annotated[
+        Counter,
+        (
+            "What a token is: of the shipped vocabulary (model); 4 characters (chars4); a Chinese character"
+            " is 1.5, a word 0.75 (heuristic)."
+        ),
+    ] = "model"
+    form: Annotated[
+        Form,
+        "text for a prompt; json for programs; messages as a language model is sent them.",
+    ] = "text"
+    limit: Annotated[Count, "Memories at most."] = 5
+    passages: Annotated[Count, "Passages of conversations at most."] = 20
+    min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.3
+    exclude: Annotated[Ids, "Leave out these events, memories or documents."] = frozenset()
+    record: Annotated[
+        bool,
+        "Record that the memories were given: one memory_accessed. Where that fails, the answer says why.",
+    ] = True
+    explain: Annotated[bool, "Tell which entries were taken, which were left out, and why."] = False
+    sync: Synced = True
 
     def __post_init__(self) -> None:
         """Refuse what no context can be made for."""
@@ -69,13 +85,23 @@ class Asking(Request, frozen=True):
             raise BadInput("the message is empty", hint="say what the context is for")
 
     @property
+    def conversation(self) -> Chat | None:
+        """The chat."""
+        return None if self.chat is None else Chat.of(self.chat)
+
+    @property
+    def excluded(self) -> frozenset[str]:
+        """What is left out."""
+        return frozenset(self.exclude)
+
+    @property
     def chat_name(self) -> str | None:
         """`<channel>:<chat_id>`."""
         return None if self.chat is None else str(self.chat)
 
 
 @dataclass(frozen=True)
-class Found:
+class ContextHits:
     """What the searches found, best first; nothing where they failed.
 
     memories: and what is found as one: facts, summaries, daily events, files of memories.
@@ -89,15 +115,15 @@ class Found:
     silent: dict[str, str] = field(default_factory=dict)
 
 
-def find(db: Connection, asked: Asking, embedder: Embedder | None) -> Found:
+def find(db: Connection, asked: BuildContext, embedder: Embedder | None) -> ContextHits:
     """Search for what `asked.text` is about.
 
     Raises:
         NotFound: the store has events, and none of the chat that is asked for.
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    if asked.chat is not None:
-        check_known(db, asked.chat)
+    if asked.conversation is not None:
+        check_known(db, asked.conversation)
     once = None if embedder is None else _EmbedsOnce(embedder)
     filters = Filters(chat=asked.chat, own_scope=True, min_salience=asked.min_salience, exclude=asked.exclude)
     of_memories = replace(filters, kinds=frozenset(["memory"]))
@@ -111,10 +137,10 @@ def find(db: Connection, asked: Asking, embedder: Embedder | None) -> Found:
         every = Search(asked.text, k=_of_memories(asked), filters=replace(of_memories, min_salience=0.0))
         known = {hit.id for hit in memories.hits}
         faded = [hit for hit in search(db, every, once).hits if hit.id not in known]
-    return Found(memories.hits, messages.hits, faded, memories.silent | messages.silent)
+    return ContextHits(memories.hits, messages.hits, faded, memories.silent | messages.silent)
 
 
-def without_the_question(db: Connection, asked: Asking) -> Asking:
+def without_the_question(db: Connection, asked: BuildContext) -> BuildContext:
     """`asked`, leaving out the newest message of the chat that says its text: it asks, and answers nothing.
 
     Raises:
@@ -128,10 +154,10 @@ def without_the_question(db: Connection, asked: Asking) -> Asking:
         f" ORDER BY {newest} LIMIT {_LOOKED_AT}) WHERE content = ? AND type <> 'session_break' LIMIT 1",
         (*asked.chat, asked.text),
     ).fetchone()
-    return replace(asked, exclude=asked.exclude.union(row or ()))
+    return replace(asked, exclude=asked.excluded.union(row or ()))
 
 
-def _of_memories(asked: Asking) -> int:
+def _of_memories(asked: BuildContext) -> int:
     return max(_FOUND, CANDIDATES * asked.limit)
 
 

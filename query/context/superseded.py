@@ -18,7 +18,7 @@ Key = tuple[str, str]
 """(stream, id) of a message."""
 
 
-class Said(NamedTuple):
+class ChatMessage(NamedTuple):
     """A message; chat: `<channel>:<chat_id>`."""
 
     stream: str
@@ -26,7 +26,7 @@ class Said(NamedTuple):
     chat: str
 
 
-class _Source(NamedTuple):
+class _FactSource(NamedTuple):
     """A fact_stored that names a message; chat: the fact's, "" for the store's own scope."""
 
     message_id: str
@@ -34,7 +34,7 @@ class _Source(NamedTuple):
     event_id: str
 
 
-def superseded(db: Connection, messages: Iterable[Said]) -> set[Key]:
+def superseded(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
     """Those of `messages` of which all that facts took from them stands no more."""
     asked = list(messages)
     sources = _sources(db, [message.id for message in asked])
@@ -63,7 +63,7 @@ def sums_up_superseded(db: Connection, summary: Summary) -> bool:
         f" AND {_compared('>=', first)} AND {_compared('<=', last)}",
         (streams, *first, *last),
     ).fetchall()
-    return bool(superseded(db, (Said(stream, name, summary.chat) for stream, name in rows)))
+    return bool(superseded(db, (ChatMessage(stream, name, summary.chat) for stream, name in rows)))
 
 
 def _compared(sign: str, place: Sequence[object]) -> str:
@@ -88,13 +88,13 @@ def _place(db: Connection, streams: str, message_id: str | None) -> tuple[object
     return row or ()
 
 
-def _sources(db: Connection, message_ids: Sequence[str]) -> list[_Source]:
+def _sources(db: Connection, message_ids: Sequence[str]) -> list[_FactSource]:
     rows = db.execute(
         "SELECT source_message_id, chat_id, event_id FROM fact_sources"
         " WHERE source_message_id IN (SELECT value FROM json_each(?))",
         (as_list(message_ids),),
     )
-    return [_Source(*row) for row in rows]
+    return [_FactSource(*row) for row in rows]
 
 
 def _standing(db: Connection, chats: Iterable[str]) -> set[str]:
@@ -102,7 +102,7 @@ def _standing(db: Connection, chats: Iterable[str]) -> set[str]:
     return {fact.event_id for chat in chats for topic in topics(db, chat or None) for fact in topic.facts}
 
 
-def _means(db: Connection, source: _Source, message: Said) -> bool:
+def _means(db: Connection, source: _FactSource, message: ChatMessage) -> bool:
     """Whether a fact means this message by its id: one of its own chat, where that has such a message."""
     if source.chat in ("", message.chat):
         return True

@@ -12,8 +12,8 @@ import msgspec
 
 from memlog.eventlog.events import FactKind
 from memlog.projector.sqlite import Connection
+from memlog.query.event_index import LinePosition
 from memlog.query.facts.topic_keys import same_key
-from memlog.query.search.hits import LinePosition
 
 
 class Fact(msgspec.Struct, kw_only=True):

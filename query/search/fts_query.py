@@ -28,7 +28,7 @@ _PHRASE = re.compile(r'"([^"]+)"')
 _PREFIX_LENGTH = 3
 
 
-class Question(msgspec.Struct, frozen=True, dict=True):
+class FtsQuery(msgspec.Struct, frozen=True, dict=True):
     """A question as the full text is asked it.
 
     phrases: what stood in double quotes.
@@ -71,7 +71,7 @@ class Question(msgspec.Struct, frozen=True, dict=True):
         return " OR ".join(self.terms) or None
 
 
-def parse(text: str) -> Question:
+def parse(text: str) -> FtsQuery:
     """The words and phrases of the beginning of `text`, analysed as the index is."""
     is_cut = len(text) > LONGEST_QUESTION
     text = text[: break_before(text, 0, LONGEST_QUESTION)] if is_cut else text
@@ -81,7 +81,7 @@ def parse(text: str) -> Question:
     names = question_names(rest)
     telling = [word for word in words if not word.is_stop]
     kept = telling if telling or any(phrases) else words
-    return Question(
+    return FtsQuery(
         phrases=tuple(map(_joined, filter(None, phrases)))[:MAX_WORDS],
         words=tuple(word.written for word in kept[:MAX_WORDS]),
         names=tuple(dict.fromkeys(map(_joined, names)))[:MAX_WORDS],
@@ -96,9 +96,9 @@ def _joined(words: Sequence[str]) -> str:
     return " ".join(words[:MAX_WORDS])
 
 
-def raw(text: str) -> Question:
+def raw(text: str) -> FtsQuery:
     """`text` as FTS5's own syntax; its words serve to find the place of a snippet."""
-    return Question(phrases=(), words=parse(text).words, fts5=text)
+    return FtsQuery(phrases=(), words=parse(text).words, fts5=text)
 
 
 def _terms(word: Word) -> list[str]:

@@ -6,24 +6,12 @@ from typing import Any
 import msgspec
 
 from memlog.projector.sqlite import Connection
+from memlog.query.event_index import LinePosition
 from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
 from memlog.query.search.candidates import Candidate, Owner
-from memlog.query.search.expansion import Around
-from memlog.query.search.fts_query import Question
+from memlog.query.search.fts_query import FtsQuery
 from memlog.query.search.snippet import snippet
-
-
-class LinePosition(msgspec.Struct, frozen=True):
-    """Where an event's line is: `line` counts from 1, `offset` is its first byte."""
-
-    stream: str
-    segment: str
-    offset: int
-    line: int
-
-    def __str__(self) -> str:
-        """For people: `memory/2026-02-24.jsonl:12`."""
-        return f"{self.stream}/{self.segment}:{self.line}"
+from memlog.query.surroundings import Surroundings
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -85,7 +73,7 @@ class Hit(msgspec.Struct, kw_only=True):
     start_line: int | None = None
     end_line: int | None = None
     explain: dict[str, Evidence] | None = None
-    around: Around | None = None
+    around: Surroundings | None = None
 
 
 _EVENT = "e.id, e.stream, e.segment, e.offset, e.line"
@@ -109,7 +97,7 @@ _ROWS: dict[Owner, str] = {
 """Of each owner, by (stream, id): its event, and what it says."""
 
 
-def hit_of(db: Connection, found: Candidate, score: float, question: Question) -> Hit:
+def hit_of(db: Connection, found: Candidate, score: float, question: FtsQuery) -> Hit:
     """The hit of a candidate, with a snippet for a question; it does not say yet who found it.
 
     score: from 0 to 1.

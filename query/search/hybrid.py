@@ -3,26 +3,28 @@
 import time
 from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
 
 from memlog.eventlog.errors import BadInput, EmbeddingError
 from memlog.projector.embedding.models import Embedder, can_read
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction, why_no_vectors
 from memlog.query.filters import Filters
-from memlog.query.request import Reads, Request
+from memlog.query.request import ChatField, OfText, Reads, Synced, Unit
 from memlog.query.search import candidates, fulltext, nearest
 from memlog.query.search.candidates import SCORE_DIGITS, Candidate, Ref, Scores
-from memlog.query.search.expansion import MAX_NEIGHBOURS, around
-from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS, Question, parse, raw
+from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS, FtsQuery, parse, raw
 from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
 from memlog.query.search.hits import Evidence, Hit, hit_of
 from memlog.query.search.neighbours import Neighbourhood, neighbourhood_of
-from memlog.query.search.priors import Said, passages_of, priors
+from memlog.query.search.priors import HasLikelihood, passages_of, priors
 from memlog.query.search.ranking import Ranking
 from memlog.query.search.vector_cache import HeldVectors
+from memlog.query.surroundings import MAX_NEIGHBOURS, Surroundings, around_event, around_passage
 
 Mode = Literal["hybrid", "text", "vector"]
 
@@ -48,28 +50,60 @@ class SearchResult(msgspec.Struct, kw_only=True):
     took_ms: float
 
 
-class Search(Request, frozen=True, dict=True):
-    """What is looked for, and how.
+class Search(OfText, frozen=True, kw_only=True, dict=True):
+    """Search messages, memories and documents for `text`.
 
-    k: how many hits at most.
-    min_similarity: leave out what only meaning finds and is less similar; None for nothing.
-    is_raw: the full text takes `text` as FTS5's own syntax.
-    explain: say of each hit which side found it, and how.
-    expand: give each hit with so many neighbours on either side; 0 for none.
+    Words match themselves, their other forms, and longer words that begin with them; "double quotes" make a
+    phrase. A hit with more of the words ranks higher. A message is also found by its neighbours in the
+    conversation.
+
+    Raises:
+        BadInput: a value is not of its type or outside its bounds; FTS5 does not understand a raw text.
+        DatabaseError: the read model cannot be read, nor rebuilt.
     """
 
-    text: str
-    k: Annotated[int, msgspec.Meta(ge=0)] = 10
-    mode: Mode = "hybrid"
-    filters: Annotated[Filters, Reads(Filters.of)] = Filters()
-    ranking: Annotated[Ranking, Reads(Ranking.of)] = Ranking()
-    min_similarity: float | None = None
-    is_raw: bool = False
-    explain: bool = False
-    expand: Annotated[int, msgspec.Meta(ge=0, le=MAX_NEIGHBOURS)] = 0
+    k: Annotated[int, Meta(ge=0), "Hits at most."] = 10
+    mode: Annotated[Mode, "Search by words (text), by meaning (vector), or by both (hybrid)."] = "hybrid"
+    chat: Annotated[ChatField | None, "Only hits of this conversation."] = None
+    filters: Annotated[Filters | Mapping[str, Any], Reads(Filters.of, wire=Filters), "What hits must be."] = (
+        Filters()
+    )
+    ranking: Annotated[
+        Ranking | Mapping[str, Any],
+        Reads(Ranking.of, wire=Ranking),
+        "How both sides are ranked and joined; the defaults measured best.",
+    ] = Ranking()
+    min_similarity: Annotated[
+        Unit | None, "Leave out hits that only meaning finds below this similarity."
+    ] = None
+    is_raw: Annotated[bool, "The text is in FTS5's own query syntax."] = False
+    explain: Annotated[
+        bool,
+        "Tell how each side found each hit: rank, score, what neighbours and priors add.",
+    ] = False
+    expand: Annotated[
+        int,
+        Meta(ge=0, le=MAX_NEIGHBOURS, title="N"),
+        (
+            "Show each message with N others of its session on either side, each passage of a document with"
+            " the text of N others."
+        ),
+    ] = 0
+    sync: Synced = True
 
     @cached_property
-    def question(self) -> Question:
+    def where(self) -> Filters:
+        """The filters, with the chat."""
+        filters = Filters.of(self.filters)
+        return filters if self.chat is None else replace(filters, chat=self.chat)
+
+    @cached_property
+    def ranked_by(self) -> Ranking:
+        """The ranking."""
+        return Ranking.of(self.ranking)
+
+    @cached_property
+    def question(self) -> FtsQuery:
         """The text as the full text is asked it."""
         return raw(self.text) if self.is_raw else parse(self.text)
 
@@ -115,13 +149,13 @@ class _Pool:
         self._found = {each.ref: each for each in found}
         numbers = [ref for ref in self._found if isinstance(ref, int)]
         self.near: Neighbourhood = neighbourhood_of(
-            db, numbers, asked.filters, alone=not asked.ranking.context
+            db, numbers, asked.where, alone=not asked.ranked_by.context
         )
         self.passages = passages_of(db, self._found.values())
 
     @property
-    def said(self) -> dict[Ref, Said]:
-        return dict[Ref, Said]([*self.near.messages.items(), *self.passages.items()])
+    def said(self) -> dict[Ref, HasLikelihood]:
+        return dict[Ref, HasLikelihood]([*self.near.messages.items(), *self.passages.items()])
 
     def candidate(self, ref: Ref) -> Candidate:
         if isinstance(ref, int) and ref not in self._found:
@@ -135,7 +169,7 @@ class _Pool:
 
 def _ranked(db: Connection, asked: Search, sides: Mapping[str, _Lists]) -> list[Hit]:
     """The hits of what the sides found that took part."""
-    ranking = asked.ranking
+    ranking = asked.ranked_by
     pool = _Pool(db, asked, sides)
     likely = priors(pool.said, asked.text[:LONGEST_QUESTION]) if ranking.priors else {}
     factors = {ref: each.factor for ref, each in pool.passages.items()} if ranking.salience else {}
@@ -156,7 +190,7 @@ def _ranked(db: Connection, asked: Search, sides: Mapping[str, _Lists]) -> list[
     }
     _add_evidence(hits, sides, ranks, explain=asked.explain)
     for ref, hit in hits.items():
-        hit.around = around(db, pool.candidate(ref), asked.expand) if asked.expand else None
+        hit.around = _around(db, pool.candidate(ref), asked.expand) if asked.expand else None
     return [*hits.values()]
 
 
@@ -165,7 +199,7 @@ def _scores(
 ) -> dict[str, list[Scores]]:
     """The lists of each side, with what was said around their messages."""
     scores = {side: list(map(_own_scores, lists)) for side, lists in sides.items()}
-    if not asked.ranking.context:
+    if not asked.ranked_by.context:
         return scores
     # Who writes FTS5's syntax asks for what it says, and for nothing beside it.
     if "text" in scores and not asked.is_raw:
@@ -198,7 +232,7 @@ def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> _Lists 
     elif question.left_out:
         silent["text"] = f"only the first {MAX_WORDS} of the question's words were looked up"
     try:
-        return fulltext.matches(db, question.expression, asked.filters, asked.ranking.text_pool(asked.k))
+        return fulltext.matches(db, question.expression, asked.where, asked.ranked_by.text_pool(asked.k))
     except error_types() as error:
         if not (question.is_raw and is_of_the_statement(error)):
             raise
@@ -222,8 +256,8 @@ def _vector_side(
     return nearest.nearest(
         db,
         vector,
-        asked.filters,
-        asked.ranking.vector_pool(asked.k, alone=asked.mode == "vector"),
+        asked.where,
+        asked.ranked_by.vector_pool(asked.k, alone=asked.mode == "vector"),
         asked.min_similarity,
         partial(can_read, embedder),
         held,
@@ -249,6 +283,18 @@ def _add_evidence(
         hit.only_context = all(side.score is None for side in evidence.values())
         if explain:
             hit.explain = evidence
+
+
+def _around(db: Connection, found: Candidate, neighbours: int) -> Surroundings | None:
+    """The surroundings of a candidate, with up to `neighbours` on either side.
+
+    None where it is given whole and has no neighbours: a memory, a summary, a file of memories.
+    """
+    if found.kind == "message":
+        return around_event(db, found.key, neighbours)
+    if found.kind == "document" and found.chunk_no is not None:
+        return around_passage(db, found.chunk_no, neighbours)
+    return None
 
 
 def _embedded(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:

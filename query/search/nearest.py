@@ -132,7 +132,7 @@ _NOT_OF_MESSAGES = " UNION ALL ".join(
 _NOTHING = "SELECT 0 AS chunk_no WHERE 0"
 
 
-class _Source(NamedTuple):
+class _VectorSource(NamedTuple):
     """Passages with vectors, and what makes a candidate of one."""
 
     shelf: Shelf
@@ -142,8 +142,8 @@ class _Source(NamedTuple):
 
 
 _SOURCES = (
-    _Source(index.MEMORY, MEMORY_PASSAGE, as_passage, _allowed_memory_chunks),
-    _Source(index.DOCS, DOC_PASSAGE, as_document, _allowed_doc_chunks),
+    _VectorSource(index.MEMORY, MEMORY_PASSAGE, as_passage, _allowed_memory_chunks),
+    _VectorSource(index.DOCS, DOC_PASSAGE, as_document, _allowed_doc_chunks),
 )
 
 
@@ -182,7 +182,7 @@ def _few(db: Connection, shelf: Shelf, allowed: Sql) -> list[int] | None:
 
 def _candidates(
     db: Connection,
-    source: _Source,
+    source: _VectorSource,
     similarities: dict[int, float],
     can_read: Callable[[str], bool] | None,
 ) -> list[Candidate]:

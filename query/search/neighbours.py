@@ -23,7 +23,7 @@ SPAN = 2
 """Turns on each side that are looked at."""
 
 
-class Said(NamedTuple):
+class SearchedMessage(NamedTuple):
     """A message that a search looks at: one that was found, or one beside it.
 
     likelihood: as `priors.LIKELIHOOD` has it. is_wanted: whether the filters leave it in.
@@ -42,7 +42,7 @@ class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
     line: the numbers in their order, with a gap where a session ends or what follows is not looked at.
     """
 
-    messages: dict[int, Said]
+    messages: dict[int, SearchedMessage]
     line: list[int | None]
 
     @cached_property
@@ -89,14 +89,16 @@ def neighbourhood_of(
         [*condition[1], as_list(sorted(around)) if windows else found],
     ).fetchall()
     messages = {
-        number: Said((stream, event_id), ts, speaker, likelihood, bool(is_wanted))
+        number: SearchedMessage((stream, event_id), ts, speaker, likelihood, bool(is_wanted))
         for number, is_break, stream, event_id, ts, likelihood, speaker, is_wanted in rows
         if not is_break
     }
     return Neighbourhood(messages, _line(messages, _followers(windows, messages)))
 
 
-def _followers(windows: Iterable[Sequence[int | None]], messages: Mapping[int, Said]) -> dict[int, int]:
+def _followers(
+    windows: Iterable[Sequence[int | None]], messages: Mapping[int, SearchedMessage]
+) -> dict[int, int]:
     """The message after each, where no session break is between them.
 
     windows: messages and breaks in their order; None where a chat has no more.

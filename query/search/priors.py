@@ -29,7 +29,7 @@ LIKELIHOOD = (
 to 1: what is short, or asks, is less. To be formatted with the text's column."""
 
 
-class Said(Protocol):
+class HasLikelihood(Protocol):
     """What has a likelihood, and perhaps a speaker."""
 
     @property
@@ -60,7 +60,7 @@ class Passage(NamedTuple):
         return 1.0 if self.relevance is None else 0.9 + 0.2 * self.relevance
 
 
-def priors(said: Mapping[Ref, Said], question: str) -> dict[Ref, float]:
+def priors(said: Mapping[Ref, HasLikelihood], question: str) -> dict[Ref, float]:
     """How much more likely than others each is to answer a question, where scores go from 0 to 1.
 
     A speaker that the question names counts beside the likelihood, and a topic that it names.

@@ -3,16 +3,15 @@
 docs/search.md has the figures, with those of conversations 6 to 10 beside them.
 """
 
-import sys
 from typing import Annotated, Literal
 
-import msgspec
+from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
 from memlog.query.request import Request
 
 Fusion = Literal["rrf", "convex"]
-Finite = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
+Weight = Annotated[float, Meta(ge=0, le=1000)]
 
 _POOLS: dict[Fusion, tuple[float, float]] = {"rrf": (1, 1.5), "convex": (4, 4)}
 """Of words and vectors so many times the depth are looked at, with their neighbours, before the cut. A sum of
@@ -22,30 +21,34 @@ _VECTORS_ALONE = 2.0
 """Of vectors that no words stand beside: with 1.5, R@10 is .01 lower, and of both together it is not."""
 
 
-class Ranking(Request, frozen=True):
+class Ranking(Request, frozen=True, kw_only=True):
     """How the two sides of a search are ranked and joined.
 
-    fusion: `rrf` joins the sides by rank, `convex` adds their scores, each scaled to 0 to 1.
-    rank_constant: k of reciprocal rank fusion: how little it matters to be first rather than second.
-    text_weight, vector_weight: how much each side counts, 0 and more, not both 0.
-    depth: candidates that each side gives, 1 and more; never fewer than the hits that are asked for, and
-        four times as many where scores are added.
-    context: whether what was said around a message counts for it.
-    priors: whether length, a speaker or topic that the question names, and being a question count.
-    salience: whether it counts how relevant a memory is today.
-
     Raises:
-        BadInput: a value is out of its range.
+        BadInput: a value is out of its range, or both weights are 0.
     """
 
-    fusion: Fusion = "rrf"
-    rank_constant: Finite = 10.0
-    text_weight: Finite = 1.0
-    vector_weight: Finite = 0.5
-    depth: Annotated[int, msgspec.Meta(ge=1)] = 50
-    context: bool = True
-    priors: bool = True
-    salience: bool = True
+    fusion: Annotated[
+        Fusion,
+        "Join the sides by rank (rrf), or by the sum of their scores, scaled to 0 to 1 (convex).",
+    ] = "rrf"
+    rank_constant: Annotated[
+        Weight,
+        "k of reciprocal rank fusion: how little it matters to be first rather than second.",
+    ] = 10.0
+    text_weight: Annotated[Weight, "How much words count."] = 1.0
+    vector_weight: Annotated[Weight, "How much meaning counts."] = 0.5
+    depth: Annotated[
+        int,
+        Meta(ge=1),
+        "Candidates of each side, at least as many as hits; four times as many with convex.",
+    ] = 50
+    context: Annotated[bool, "Whether the neighbours of a message count for it."] = True
+    priors: Annotated[
+        bool,
+        "Whether length, a speaker or topic that the text names, and being a question count.",
+    ] = True
+    salience: Annotated[bool, "Whether the present relevance of memories counts."] = True
 
     def __post_init__(self) -> None:
         """Refuse what no list can be ranked by."""

@@ -37,7 +37,7 @@ _BLUR = 1e-5
 """More than two sums of the same products in another order differ."""
 
 
-class _Held(msgspec.Struct):
+class _ShelfVectors(msgspec.Struct):
     """The vectors of a shelf as they stood, by chunk number, which is never used again.
 
     vectors: [passages, dimension]. lengths: of each. apart: passages that waited for a vector then.
@@ -63,7 +63,7 @@ class HeldVectors:
 
     def __init__(self) -> None:
         self._of: tuple[Connection, str | None] | None = None
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _ShelfVectors] = {}
         self._scans: dict[str, int] = {}
 
     def nearest(self, db: Connection, shelf: Shelf, vector: bytes, limit: int) -> dict[int, float] | None:
@@ -95,7 +95,7 @@ class HeldVectors:
             self._of = of
             self._held, self._scans = {}, {}
 
-    def _loaded(self, db: Connection, shelf: Shelf, dimension: int) -> _Held | None:
+    def _loaded(self, db: Connection, shelf: Shelf, dimension: int) -> _ShelfVectors | None:
         scans = self._scans[shelf.vectors] = self._scans.get(shelf.vectors, 0) + 1
         if scans % _SCANS or not _may_be_held(db, shelf, dimension):
             return None
@@ -109,13 +109,13 @@ def _may_be_held(db: Connection, shelf: Shelf, dimension: int) -> bool:
     return bool(passages * dimension * _FLOAT_BYTES <= _MOST_BYTES and waiting <= _MOST_APART)
 
 
-def _read(db: Connection, shelf: Shelf, dimension: int) -> _Held:
+def _read(db: Connection, shelf: Shelf, dimension: int) -> _ShelfVectors:
     import numpy as np
 
     rows = db.execute(f"SELECT rowid, embedding FROM {shelf.vectors}").fetchall()
     read = np.frombuffer(b"".join(embedding for _, embedding in rows), np.float32).reshape(-1, dimension)
     (last,) = db.execute(f"SELECT coalesce(max(chunk_no), 0) FROM {shelf.chunks}").fetchone()
-    return _Held(
+    return _ShelfVectors(
         np.array([number for number, _ in rows], np.int64),
         read,
         np.maximum(np.linalg.norm(read, axis=1), _BLUR),
@@ -124,7 +124,7 @@ def _read(db: Connection, shelf: Shelf, dimension: int) -> _Held:
     )
 
 
-def _apart(db: Connection, shelf: Shelf, held: _Held) -> list[int]:
+def _apart(db: Connection, shelf: Shelf, held: _ShelfVectors) -> list[int]:
     """The passages whose vectors are not held, if they have any."""
     newer = db.execute(
         f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no > ? LIMIT ?", (held.last, _MOST_APART + 1)
@@ -132,7 +132,7 @@ def _apart(db: Connection, shelf: Shelf, held: _Held) -> list[int]:
     return [*held.apart, *(number for (number,) in newer)]
 
 
-def _near(held: _Held, vector: bytes, count: int) -> _Near:
+def _near(held: _ShelfVectors, vector: bytes, count: int) -> _Near:
     """The held vectors that may be the `count` nearest."""
     import numpy as np
 
@@ -146,7 +146,7 @@ def _near(held: _Held, vector: bytes, count: int) -> _Near:
     return _Near(np.flatnonzero(rough >= least), least + _BLUR / 2)
 
 
-def _similarities(held: _Held, near: _Near, vector: bytes) -> dict[int, float]:
+def _similarities(held: _ShelfVectors, near: _Near, vector: bytes) -> dict[int, float]:
     found = cosines(held.vectors[near.rows], vector)
     return dict(zip(held.numbers[near.rows].tolist(), found, strict=True))
 

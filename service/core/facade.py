@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import msgspec
 
@@ -14,9 +14,15 @@ from memlog.query.core_memory import CoreMemory, core_memory
 from memlog.query.event_index import streams_of
 from memlog.service.core.file import contents, is_json, sections_of_json, sections_of_text
 from memlog.service.core.markdown import parse
+from memlog.service.operations import operation
 from memlog.service.read_model import Deciding, Reading
-
-Section = Literal["user", "agent"]
+from memlog.service.requests.core import (
+    DeleteCoreValue,
+    GetCoreMemory,
+    ImportCoreMemory,
+    Section,
+    SetCoreValue,
+)
 
 
 class CoreValue(msgspec.Struct, frozen=True):
@@ -27,7 +33,7 @@ class CoreValue(msgspec.Struct, frozen=True):
     value: str
 
 
-class Imported(msgspec.Struct):
+class CoreImportReport(msgspec.Struct):
     """What an import did.
 
     set: what was appended, with the new values.
@@ -62,55 +68,56 @@ class Core:
         self._decide = decide
         self._view = view
 
-    @overload
-    def get(self) -> CoreMemory: ...
+    if TYPE_CHECKING:  # what it returns depends on what is asked
 
-    @overload
-    def get(self, section: Section, key: str) -> str | None: ...
+        @overload
+        def get(self) -> CoreMemory: ...
+        @overload
+        def get(self, section: Section, key: str) -> str | None: ...
+        @overload
+        def get(self, asked: GetCoreMemory, /) -> CoreMemory | str | None: ...
+        def get(self, *_: Any, **__: Any) -> Any:
+            """See `GetCoreMemory`."""
+    else:
 
-    def get(self, section: Section | None = None, key: str | None = None) -> CoreMemory | str | None:
-        """All of it; or the value of one key of a section, None where there is none."""
-        memory = self._read(core_memory)
-        if section is None or key is None:
-            return memory
-        return _values(memory).get((section, key))
+        @operation(GetCoreMemory)
+        def get(self, asked: GetCoreMemory) -> CoreMemory | str | None:
+            """See `GetCoreMemory`: all of it; or the value of one key, None where it is not set."""
+            memory = self._read(core_memory)
+            if asked.section is None or asked.key is None:
+                return memory
+            return _values(memory).get((asked.section, asked.key))
 
-    def set(self, section: Section, key: str, value: str) -> Position:
-        """Set one key. Raises as `Store.append`."""
-        (position,) = self._append([CoreMemoryUpdated(section=section, key=key, value=value)])
+    @operation(SetCoreValue)
+    def set(self, asked: SetCoreValue) -> Position:
+        """See `SetCoreValue`."""
+        event = CoreMemoryUpdated(section=asked.section, key=asked.key, value=asked.value)
+        (position,) = self._append([event])
         return position
 
-    def delete(self, section: Section, key: str) -> Position | Literal[False]:
-        """Remove one key; False where there is none. Raises as `Store.append`."""
-        if key not in getattr(self.get(), section):
+    @operation(DeleteCoreValue)
+    def delete(self, asked: DeleteCoreValue) -> Position | Literal[False]:
+        """See `DeleteCoreValue`; False where the key is not set."""
+        if asked.key not in getattr(self.get(), asked.section):
             return False
-        (position,) = self._append([CoreMemoryDeleted(section=section, key=key)])
+        (position,) = self._append([CoreMemoryDeleted(section=asked.section, key=asked.key)])
         return position
 
-    def import_file(self, path: str | Path, *, force: bool = False) -> Imported:
-        """Append what a file says that the core memory does not.
-
-        A Markdown or text file says `key: value` in lines, and lists under headings; what is set already
-        stays, unless `force`. Of a JSON file, `{"user":{…},"agent":{…}}`, all values are set. Where it is
-        the store's own view, model/core_memory.json, only what was changed by hand since memlog wrote it is
-        set, and what was removed is deleted; then the view is written anew.
-
-        Raises:
-            BadInput: the file cannot be read, or is of another shape; nothing was appended.
-            Busy, LogError: as `Store.append`. It is safe to try again.
-        """
-        path = Path(path)
+    @operation(ImportCoreMemory)
+    def import_file(self, asked: ImportCoreMemory) -> CoreImportReport:
+        """See `ImportCoreMemory`."""
+        path = Path(asked.path)
         if self._is_view(path) and (shown := self._view.read()) is not None:
             return self._import_view(path, shown.view, shown.base)
         data = contents(path)
         if is_json(path):
             return self._import(sections_of_json(data, path), force=True)
         said, skipped = sections_of_text(data, path)
-        done = self._import(said, force=force)
+        done = self._import(said, force=asked.force)
         done.skipped = skipped
         return done
 
-    def take_over(self, text: str, name: str) -> Imported:
+    def take_over(self, text: str, name: str) -> CoreImportReport:
         """Set what a Markdown text says and the core memory does not, as `import_file` does, but nothing that
         this text, by its `name`, has said before: what was deleted since stays deleted.
 
@@ -135,7 +142,7 @@ class Core:
         except OSError:
             return False
 
-    def _import_view(self, path: Path, view: bytes, base: bytes | None) -> Imported:
+    def _import_view(self, path: Path, view: bytes, base: bytes | None) -> CoreImportReport:
         said = sections_of_json(view, path)
         # What it was before the change is unknown where somebody removed what memlog keeps of it.
         done = self._import(said, force=True, base=None if base is None else sections_of_json(base, path))
@@ -143,7 +150,7 @@ class Core:
         self.get()  # which writes the view anew
         return done
 
-    def _import(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> Imported:
+    def _import(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
         standing = _values(self._decide(core_memory, creates=True))
         done = _changes(standing, _values(said), None if base is None else _values(base), force=force)
         events: list[Event] = [
@@ -164,7 +171,7 @@ def _once(name: str, value: CoreValue) -> str:
 _Values = dict[tuple[Section, str], str]
 
 
-def _changes(standing: _Values, said: _Values, base: _Values | None, *, force: bool) -> Imported:
+def _changes(standing: _Values, said: _Values, base: _Values | None, *, force: bool) -> CoreImportReport:
     """What is to be done so that `standing` says what a file does.
 
     base: what the file said before a change by hand: only what differs from it counts.
@@ -178,7 +185,7 @@ def _changes(standing: _Values, said: _Values, base: _Values | None, *, force: b
         elif now is not None:
             kept.append(CoreValue(section, key, now))
     removed = [] if base is None else [name for name in base if name not in said and name in standing]
-    return Imported(
+    return CoreImportReport(
         set=set_,
         deleted=[CoreValue(*name, standing[name]) for name in removed],
         kept=kept,

@@ -28,7 +28,7 @@ _PAIR = re.compile(r"([^\W\d][\w'’/&-]*(?: [\w'’/&-]+){0,4})\s*(?::(?:\s+|$)
 
 def parse(text: str) -> tuple[CoreMemory, int]:
     """What `text` says, and how many of its lines say nothing that was understood."""
-    reader = _Reader()
+    reader = _MarkdownReader()
     for line in _lines(text):
         reader.read(line)
     return reader.memory(), reader.skipped
@@ -49,7 +49,7 @@ class _Label(msgspec.Struct):
     indent: int
 
 
-class _Reader:
+class _MarkdownReader:
     """Takes lines in their order."""
 
     def __init__(self) -> None:

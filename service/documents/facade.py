@@ -1,8 +1,8 @@
 """Documents: folders and files of text that are read into the log, and found by a search."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from memlog.eventlog.errors import BadInput, Busy, NotFound
 from memlog.eventlog.events import (
@@ -30,9 +30,21 @@ from memlog.service.documents.request import (
     patterns_of,
     standing_root_of,
 )
-from memlog.service.documents.sources import Added, Wanted
+from memlog.service.documents.sources import IndexingReport, Wanted
 from memlog.service.documents.status import SourceStatus, known, status_of
+from memlog.service.operations import operation
 from memlog.service.read_model import Deciding, Reading
+from memlog.service.requests.documents import (
+    AddSource,
+    AddSources,
+    GetDocument,
+    ListDocuments,
+    ListIndexingJobs,
+    RefreshDocuments,
+    RemoveDocuments,
+    ShowDocumentTree,
+    ShowSourceStatus,
+)
 
 _Sources = list[Source]
 _Documents = list[Document]
@@ -81,131 +93,93 @@ class Documents:
         """End the process that reads HTML, PDF and rules; the next one that is needed starts anew."""
         self.readers.close()
 
-    def add(
-        self,
-        path: str | Path,
-        *,
-        source: str | None = None,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        kind: SourceKind = "docs",
-        progress: Progress | None = None,
-    ) -> Added:
-        """Make a folder, or a file of one, a source of documents, and bring the documents up to its files.
-
-        Only what is new or changed is appended. Interrupted, what was appended stays, and the next call goes
-        on.
-
-        A source that another copy of the store registered is left to it (`registered_by`), unless `source`
-        names it: then this copy registers it again, and refreshes it from now on.
-
-        source: its name; else that of the folder.
-        include, exclude: glob patterns relative to the folder, see `Patterns`; where neither is given, those
-            that the source has stay.
-        kind: `memory` for files that are searched as memories.
-
-        Raises:
-            BadInput: there is no such file or folder; another folder has the source's name; or a pattern or
-                name cannot be used.
-            OSError: the folder cannot be listed.
-            Busy, LogError, DatabaseError: as `Store.append` and `Store.search`.
-        """
-        (added,) = self.add_all(
-            [path], source=source, include=include, exclude=exclude, kind=kind, progress=progress
-        )
+    @operation(AddSource)
+    def add(self, asked: AddSource) -> IndexingReport:
+        """See `AddSource`."""
+        (added,) = self._add_all([Path(asked.path)], asked)
         return added
 
-    def add_all(
-        self,
-        paths: Iterable[str | Path],
-        *,
-        source: str | None = None,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        kind: SourceKind = "docs",
-        progress: Progress | None = None,
-    ) -> list[Added]:
-        """As `add` for each of `paths`; the files of one folder are added together."""
-        given = checked_patterns(include, exclude)
+    @operation(AddSources)
+    def add_all(self, asked: AddSources) -> list[IndexingReport]:
+        """See `AddSources`."""
+        return self._add_all([Path(path) for path in asked.paths], asked)
+
+    def _add_all(self, paths: Sequence[Path], asked: AddSource | AddSources) -> list[IndexingReport]:
+        given = checked_patterns([*asked.include], [*asked.exclude])
         named = [
-            (asked, checked_name(asked.root.name if source is None else source))
-            for asked in by_folder([checked_path(path) for path in paths])
+            (each, checked_name(each.root.name if asked.source is None else asked.source))
+            for each in by_folder([checked_path(path) for path in paths])
         ]
-        for asked, name in named:
-            self._check_outside_the_store(asked.root)
+        for each, name in named:
+            self._check_outside_the_store(each.root)
             if self._redact:
-                check_without_keys([name, str(asked.root), *include, *exclude])
+                check_without_keys([name, str(each.root), *asked.include, *asked.exclude])
         added = []
-        for asked, name in named:
+        for each, name in named:
             with self._records(name).held(self._lock_timeout):
                 added.append(
-                    self._added(asked, name, given, kind, progress, claims=source is not None),
+                    self._added(
+                        each, name, given, asked.kind, asked.progress, claims=asked.source is not None
+                    )
                 )
         return added
 
-    def refresh(self, source: str | None = None, *, progress: Progress | None = None) -> list[Added]:
-        """Bring the documents of a source, or of all, up to their files, as `add` does for a folder.
-
-        A source that another copy of the store registered is left to it: `registered_by` names its writer.
-
-        Where the files of a source cannot be looked at, since its folder is gone or cannot be listed, or
-        since another process is at it for too long, its documents stay, `error` says why, and the others go
-        on. A source that nobody registered has no files.
-
-        Files that look as they did when they were read last (inode, size, times) are not read again.
-
-        Raises:
-            NotFound: there is no source of this name.
-            LogError, DatabaseError: as `add`.
-        """
+    @operation(RefreshDocuments)
+    def refresh(self, asked: RefreshDocuments) -> list[IndexingReport]:
+        """See `RefreshDocuments`."""
         registered = self._decide(standing.registered)
-        if source is not None and not any(each.source_id == source for each in registered):
-            self._sources(source)
-        return [self._refreshed(each, progress) for each in registered if source in (None, each.source_id)]
+        if asked.source is not None and not any(each.source_id == asked.source for each in registered):
+            self._sources(asked.source)
+        return [
+            self._refreshed(each, asked.progress)
+            for each in registered
+            if asked.source in (None, each.source_id)
+        ]
 
-    @overload
-    def list(self, source: None = None) -> _Sources: ...
-    @overload
-    def list(self, source: str) -> _Documents: ...
-    def list(self, source: str | None = None) -> _Sources | _Documents:
-        """All sources, by name; or the documents of one, by file.
+    if TYPE_CHECKING:  # the answer depends on whether a source is named
 
-        Raises:
-            NotFound: there is no source of this name.
-        """
-        if source is None:
-            return self._read(standing.sources)
-        found, documents = self._read(
-            lambda db: (standing.source(db, source), standing.documents(db, source))
-        )
-        if found is None:
-            raise unknown_source(source)
-        return documents
+        @overload
+        def list(self, source: None = None) -> _Sources: ...
+        @overload
+        def list(self, source: str) -> _Documents: ...
+        @overload
+        def list(self, source: ListDocuments) -> _Sources | _Documents: ...
+        def list(self, source: ListDocuments | str | None = None) -> _Sources | _Documents:
+            """See `ListDocuments`."""
+    else:
 
-    def get(self, name: str) -> DocumentText | None:
-        """The document `source/file` with its text; None where none of this name stands."""
-        return self._read(lambda db: standing.text(db, name))
+        @operation(ListDocuments)
+        def list(self, asked: ListDocuments) -> _Sources | _Documents:
+            """See `ListDocuments`."""
+            if asked.source is None:
+                return self._read(standing.sources)
+            found, documents = self._read(
+                lambda db: (standing.source(db, asked.source), standing.documents(db, asked.source))
+            )
+            if found is None:
+                raise unknown_source(asked.source)
+            return documents
 
-    def tree(self, source: str | None = None) -> _Folders:
-        """The folders and files of the documents of a source, or of all sources.
+    @operation(GetDocument)
+    def get(self, asked: GetDocument) -> DocumentText | None:
+        """See `GetDocument`; None where there is no such document."""
+        return self._read(lambda db: standing.text(db, asked.name))
 
-        Raises:
-            NotFound: there is no source of this name.
-        """
-        names = [each.source_id for each in self._sources(source)]
+    @operation(ShowDocumentTree)
+    def tree(self, asked: ShowDocumentTree) -> _Folders:
+        """See `ShowDocumentTree`."""
+        names = [each.source_id for each in self._sources(asked.source)]
         found = self._read(lambda db: [(name, standing.documents(db, name)) for name in names])
         return [tree(name, documents) for name, documents in found]
 
-    def status(self, source: str | None = None) -> _Statuses:
-        """How it stands with a source, or with all of them.
+    @operation(ShowSourceStatus)
+    def status(self, asked: ShowSourceStatus) -> _Statuses:
+        """See `ShowSourceStatus`."""
+        return [status_of(each, self._records(each.source_id).job()) for each in self._sources(asked.source)]
 
-        Raises:
-            NotFound: there is no source of this name.
-        """
-        return [status_of(each, self._records(each.source_id).job()) for each in self._sources(source)]
-
-    def jobs(self) -> _Jobs:
-        """The last reading of each source, the newest first. They stand in the cache, and go with it."""
+    @operation(ListIndexingJobs)
+    def jobs(self, _: ListIndexingJobs) -> _Jobs:
+        """See `ListIndexingJobs`."""
         return known(self._records(each.source_id).job() for each in self.list())
 
     def _sources(self, source: str | None) -> _Sources:
@@ -214,13 +188,10 @@ class Documents:
             raise unknown_source(source)
         return found
 
-    def remove(self, name: str) -> Position | Literal[False]:
-        """Remove a source with all its documents, or one document (`source/file`); False where there is none.
-
-        The files stay as they are. A document that was removed is not read again with its source, until
-        its file is added by name.
-        """
-        source_id, is_document, file = name.partition("/")
+    @operation(RemoveDocuments)
+    def remove(self, asked: RemoveDocuments) -> Position | Literal[False]:
+        """See `RemoveDocuments`; False where there is no such source or document."""
+        source_id, is_document, file = asked.name.partition("/")
         # Before the records are held, which makes their folder: a missing store stays missing.
         self._decide(standing.registered)
         with self._records(source_id).held(self._lock_timeout):
@@ -246,7 +217,7 @@ class Documents:
         progress: Progress | None,
         *,
         claims: bool,
-    ) -> Added:
+    ) -> IndexingReport:
         """What `add` does for one folder."""
         before, versions = self._standing(name, creates=True)
         if before is not None and not claims and self.is_of_another_copy(before):
@@ -258,7 +229,7 @@ class Documents:
         """Whether another copy of the store registered the source, and so alone refreshes it."""
         return source.writer not in ("", *self._own_writers())
 
-    def _refreshed(self, known: Registered, progress: Progress | None) -> Added:
+    def _refreshed(self, known: Registered, progress: Progress | None) -> IndexingReport:
         """What `refresh` does for one source."""
         wanted = as_registered(known, {})
         try:

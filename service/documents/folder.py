@@ -30,7 +30,7 @@ _ANY_FOLDERS = "**"
 _ESCAPED = re.compile(r"\[[*?[]\]")
 
 
-class Skipped(msgspec.Struct, frozen=True):
+class SkippedFile(msgspec.Struct, frozen=True):
     """A file or folder that was left out, by its path below the root; `detail` is what the system says."""
 
     file: str
@@ -136,7 +136,7 @@ class Walk:
     """The files of a folder that are asked for, by their paths below it, in order; and what was skipped."""
 
     files: list[str] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[SkippedFile] = field(default_factory=list)
 
 
 def walk(root: Root, patterns: Patterns, store: Path, *, kind: SourceKind, readers: Readers) -> Walk:
@@ -266,7 +266,7 @@ class _Walking:
             return False
 
     def _skip(self, path: str, reason: Reason, detail: str | None = None) -> None:
-        self.found.skipped.append(Skipped(shown(path), reason, detail))
+        self.found.skipped.append(SkippedFile(shown(path), reason, detail))
 
 
 def _reached(parts: Sequence[str], pattern: _Parts) -> set[int]:

@@ -12,14 +12,14 @@ from memlog.eventlog.events import Event
 from memlog.eventlog.streams import shown
 from memlog.eventlog.writer import Position
 from memlog.projector.catchup import Progress
-from memlog.service.core.facade import Imported
+from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents import text_files
-from memlog.service.documents.folder import Skipped, Walk, walk
+from memlog.service.documents.folder import SkippedFile, Walk, walk
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.records import JobState, Sightings, SourceRecords, new_job
 from memlog.service.documents.root import Root
 from memlog.service.documents.source_files import FAILURES, Files
-from memlog.service.documents.sources import USER_FILE, Added, Wanted
+from memlog.service.documents.sources import USER_FILE, IndexingReport, Wanted
 from memlog.service.documents.text_files import Unfit
 
 _BATCH_BYTES = 1024 * 1024
@@ -28,7 +28,7 @@ _BATCH_EVENTS = 256
 _READING = "files read"
 _BETWEEN_RECORDS = 0.5
 
-TakeOver = Callable[[str, str], Imported]
+TakeOver = Callable[[str, str], CoreImportReport]
 Append = Callable[[Iterable[Event | dict[str, Any] | bytes]], list[Position]]
 
 
@@ -62,7 +62,7 @@ class Indexing:
         self._job = new_job(wanted.registration.source_id)
         self._recorded = 0.0
 
-    def run(self, *, is_by_name: bool) -> Added:
+    def run(self, *, is_by_name: bool) -> IndexingReport:
         """Bring the source up to its files.
 
         is_by_name: whether somebody has named the folder, and so means the one that stands there now.
@@ -80,11 +80,11 @@ class Indexing:
         self._end("done", None)
         return added
 
-    def _brought_up(self, *, is_by_name: bool) -> Added:
+    def _brought_up(self, *, is_by_name: bool) -> IndexingReport:
         with Root(self._wanted.root) as root:
             return self._read_all(root, is_by_name=is_by_name)
 
-    def _read_all(self, root: Root, *, is_by_name: bool) -> Added:
+    def _read_all(self, root: Root, *, is_by_name: bool) -> IndexingReport:
         wanted, before = self._wanted, self._records.sightings()
         kind = wanted.registration.kind
         found = walk(root, wanted.patterns, self._store, kind=kind, readers=self._readers)
@@ -111,7 +111,7 @@ class Indexing:
             self._read_user(root, files.added)
         return files.added
 
-    def _read_user(self, root: Root, added: Added) -> None:
+    def _read_user(self, root: Root, added: IndexingReport) -> None:
         try:
             text = text_files.read(root, USER_FILE, self._readers)
         except (FileNotFoundError, NotADirectoryError):
@@ -119,7 +119,7 @@ class Indexing:
             return
         except Unfit as unfit:
             added.found += 1
-            added.skipped.append(Skipped(USER_FILE, unfit.reason, unfit.detail))
+            added.skipped.append(SkippedFile(USER_FILE, unfit.reason, unfit.detail))
             return
         added.user = self._take_over(text.content, f"{added.source_id}/{USER_FILE}")
 

@@ -10,7 +10,14 @@ from typing import IO
 
 import msgspec
 
-from memlog.service.documents.reader_protocol import LENGTH_BYTES, MAX_REPLY, Ended, Reply, TooLate, length_of
+from memlog.service.documents.reader_protocol import (
+    LENGTH_BYTES,
+    MAX_REPLY,
+    ReaderExited,
+    Reply,
+    TooLate,
+    length_of,
+)
 
 _PROGRAM = "memlog.service.documents.reader_process"
 _BLOCK = 64 * 1024
@@ -72,7 +79,7 @@ class Child:
                 exchange.go_on(_TICK)
                 on_wait()
         if exchange.reply is None:
-            raise Ended(self._signal(), exchange.printed)
+            raise ReaderExited(self._signal(), exchange.printed)
         return exchange.reply
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from memlog.service.documents.reader_protocol import (
     Match,
     Reply,
     Request,
-    Text,
+    TextReply,
     Verdicts,
     framed,
     length_of,
@@ -117,7 +117,7 @@ def _extracted(request: Extract) -> Reply:
         return Failed("no_reader")
     except Damaged as error:
         return Failed("damaged", _cut(error))
-    return Text(text) if len(text.encode()) <= MAX_TEXT_BYTES else Failed("too_large")
+    return TextReply(text) if len(text.encode()) <= MAX_TEXT_BYTES else Failed("too_large")
 
 
 def _matched(request: Match) -> Reply:

@@ -32,7 +32,7 @@ class Match(msgspec.Struct, frozen=True, tag=True):
     seconds: int
 
 
-class Text(msgspec.Struct, frozen=True, tag=True):
+class TextReply(msgspec.Struct, frozen=True, tag=True):
     """The text of a file."""
 
     text: str
@@ -54,10 +54,10 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 _ENCODER = msgspec.msgpack.Encoder()
 
 Request = Extract | Match
-Reply = Text | Verdicts | Failed
+Reply = TextReply | Verdicts | Failed
 
 
-class Ended(Exception):
+class ReaderExited(Exception):
     """The reader process ended within a request. by: the signal that ended it; None where none did."""
 
     def __init__(self, by: int | None, printed: bytes) -> None:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memlog.service.documents.extracts import Damaged, NoReader
 from memlog.service.documents.reader_protocol import (
-    Ended,
     Extract,
     Failed,
     Match,
+    ReaderExited,
     Reply,
-    Text,
+    TextReply,
     TooLate,
     Verdicts,
     framed,
@@ -81,7 +81,7 @@ class Readers:
         with self._lock:
             reply, printed = self._asked(lambda _: request, self.seconds)
         match reply:
-            case Text(text):
+            case TextReply(text):
                 return Extracted(text, _one_line(printed))
             case Failed(why="no_reader"):
                 raise NoReader(filetype)
@@ -137,7 +137,7 @@ class Readers:
             raise PastLimit(f"it takes more than {seconds} seconds") from error
         except _OutOfMemory as error:
             raise PastLimit(f"it takes more than {MEMORY // 1024**2} MiB of memory") from error
-        except Ended as ended:
+        except ReaderExited as ended:
             if ended.by == signal.SIGXCPU:
                 raise PastLimit(f"it takes more than {seconds} seconds") from ended
             if ended.by is None:
@@ -149,8 +149,8 @@ class Readers:
         is_used = self._child is not None and self._child.is_alive() and self._child.answered > 0
         try:
             return self._once(request, seconds)
-        except (Ended, _OutOfMemory) as error:
-            if not is_used or (isinstance(error, Ended) and error.by == signal.SIGXCPU):
+        except (ReaderExited, _OutOfMemory) as error:
+            if not is_used or (isinstance(error, ReaderExited) and error.by == signal.SIGXCPU):
                 raise
         return self._once(request, seconds)
 

@@ -9,7 +9,7 @@ from memlog.eventlog.events import DocumentIndexed, DocumentRemoved
 from memlog.eventlog.quarantine import MAX_LINE
 from memlog.eventlog.secrets import masked
 from memlog.service.documents import text_files
-from memlog.service.documents.folder import Skipped, Walk
+from memlog.service.documents.folder import SkippedFile, Walk
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.records import Seen, Sightings
 from memlog.service.documents.root import Root
@@ -128,7 +128,7 @@ class Files:
 
     def _skip(self, file: str, unfit: Unfit, moment: int) -> None:
         name = masked(file) if self._redact else file
-        self.added.skipped.append(Skipped(name, unfit.reason, unfit.detail))
+        self.added.skipped.append(SkippedFile(name, unfit.reason, unfit.detail))
         if unfit.look is not None and unfit.look.is_settled(moment):
             self.seen[file] = Seen(unfit.look, None, unfit.reason, unfit.detail)
 

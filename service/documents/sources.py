@@ -6,8 +6,8 @@ from typing import NamedTuple
 import msgspec
 
 from memlog.eventlog.events import SourceRegistered
-from memlog.service.core.facade import Imported
-from memlog.service.documents.folder import Patterns, Skipped
+from memlog.service.core.facade import CoreImportReport
+from memlog.service.documents.folder import Patterns, SkippedFile
 
 USER_FILE = "USER.md"
 """Of a workspace it is no document: what it says goes to the core memory."""
@@ -20,7 +20,7 @@ class FileWarning(msgspec.Struct, frozen=True):
     text: str
 
 
-class Added(msgspec.Struct, kw_only=True):
+class IndexingReport(msgspec.Struct, kw_only=True):
     """What became of the files of a source.
 
     registered: whether the source is new, or says now something else than before.
@@ -43,9 +43,9 @@ class Added(msgspec.Struct, kw_only=True):
     indexed: int = 0
     unchanged: int = 0
     removed: int = 0
-    skipped: list[Skipped] = []
+    skipped: list[SkippedFile] = []
     warnings: list[FileWarning] = []
-    user: Imported | None = None
+    user: CoreImportReport | None = None
     registered_by: str | None = None
     error: str | None = None
 
@@ -71,9 +71,9 @@ class Wanted(NamedTuple):
         """The source's folder."""
         return Path(str(self.registration.root))
 
-    def nothing_done(self, error: str | None = None, registered_by: str | None = None) -> Added:
+    def nothing_done(self, error: str | None = None, registered_by: str | None = None) -> IndexingReport:
         """What became of the source where nothing was read yet."""
-        return Added(
+        return IndexingReport(
             source_id=self.registration.source_id,
             root=str(self.registration.root),
             registered=self.is_new,

@@ -1,13 +1,13 @@
 """Workspaces: folders of agents. Their notes are searched as memories, their USER.md is core memory."""
 
-from pathlib import Path
 from typing import Literal
 
 from memlog.eventlog.writer import Position
-from memlog.projector.catchup import Progress
 from memlog.query.documents import Source
 from memlog.service.documents.facade import Documents
-from memlog.service.documents.sources import USER_FILE, Added
+from memlog.service.documents.sources import USER_FILE, IndexingReport
+from memlog.service.operations import operation
+from memlog.service.requests.documents import AddWorkspace, ListWorkspaces, RemoveWorkspace
 
 FILES = ("MEMORY.md", "memory/*.md", USER_FILE)
 """What of a workspace is read."""
@@ -22,24 +22,21 @@ class Workspaces:
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
 
-    def add(self, path: str | Path, *, source: str | None = None, progress: Progress | None = None) -> Added:
-        """Make a folder a workspace, and read what is new or changed in it.
+    @operation(AddWorkspace)
+    def add(self, asked: AddWorkspace) -> IndexingReport:
+        """See `AddWorkspace`."""
+        return self._documents.add(
+            asked.path, source=asked.source, include=FILES, kind="memory", progress=asked.progress
+        )
 
-        MEMORY.md and memory/*.md are searched as memories. What USER.md says is set in the core memory, where
-        no value stands yet; what it said once and was deleted since is not set again.
-
-        source: its name; else that of the folder.
-
-        Raises as `Documents.add`.
-        """
-        return self._documents.add(path, source=source, include=FILES, kind="memory", progress=progress)
-
-    def list(self) -> list[Source]:
-        """The workspaces, by name."""
+    @operation(ListWorkspaces)
+    def list(self, _: ListWorkspaces) -> list[Source]:
+        """See `ListWorkspaces`."""
         return [each for each in self._documents.list() if each.kind == "memory"]
 
-    def remove(self, name: str) -> Position | Literal[False]:
-        """Remove a workspace with its memories; False where there is none. The core memory stays."""
-        if not any(each.source_id == name for each in self.list()):
+    @operation(RemoveWorkspace)
+    def remove(self, asked: RemoveWorkspace) -> Position | Literal[False]:
+        """See `RemoveWorkspace`; False where there is no such workspace."""
+        if not any(each.source_id == asked.name for each in self.list()):
             return False
-        return self._documents.remove(name)
+        return self._documents.remove(asked.name)

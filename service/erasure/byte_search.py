@@ -22,7 +22,7 @@ _OVERFLOW_HEAD = 4  # the number of the next page: https://www.sqlite.org/filefo
 _WAL_HEAD, _FRAME_HEAD = 32, 24  # https://www.sqlite.org/fileformat2.html#walformat
 
 
-class Standing(msgspec.Struct, frozen=True):
+class Occurrence(msgspec.Struct, frozen=True):
     """Where a text stands: the file below the store, and the offset in bytes; None where its name says it."""
 
     file: str
@@ -36,7 +36,7 @@ class Proof(msgspec.Struct):
     git: each `.git` that may hold versions of the store, in compressed objects, which were not searched.
     """
 
-    found: list[Standing]
+    found: list[Occurrence]
     files: int
     bytes: int
     left_out: list[str]
@@ -59,7 +59,7 @@ def prove(store: Path, text: str) -> Proof:
     for path in _below(store):
         name = shown(path.relative_to(store))
         if any(form in name for form in names):
-            proof.found.append(Standing(name, None))
+            proof.found.append(Occurrence(name, None))
         with suppress(FileNotFoundError):
             _look_into(path, name, forms, proof)
     return proof
@@ -82,7 +82,7 @@ def _look_into(path: Path, name: str, forms: list[bytes], proof: Proof) -> None:
     offsets = _offsets(path, forms)
     proof.files += 1
     proof.bytes += status.st_size
-    proof.found += [Standing(name, offset) for offset in sorted(offsets)]
+    proof.found += [Occurrence(name, offset) for offset in sorted(offsets)]
 
 
 def _forms(text: str) -> list[bytes]:

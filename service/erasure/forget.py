@@ -16,9 +16,10 @@ import msgspec
 from memlog.eventlog.acknowledgements import OnStored
 from memlog.eventlog.decode import BOM, ENVELOPE, envelope_of
 from memlog.eventlog.errors import BadInput, Busy, NotFound
-from memlog.eventlog.events import Id, Redacted, tag_of
+from memlog.eventlog.events import Redacted, tag_of
+from memlog.eventlog.fields import Id
 from memlog.eventlog.quarantine import BadLine
-from memlog.eventlog.reader import Entry, Key, in_log_order, redacted_keys, segments_about
+from memlog.eventlog.reader import Key, LogEntry, in_log_order, redacted_keys, segments_about
 from memlog.eventlog.secrets import texts_within
 from memlog.eventlog.streams import Segment, is_stream
 from memlog.eventlog.writer import Log
@@ -61,7 +62,7 @@ class DoomedLine(msgspec.Struct, frozen=True, gc=False):
         return self.stream, self.id
 
 
-class Forgotten(msgspec.Struct, kw_only=True):
+class ForgetReport(msgspec.Struct, kw_only=True):
     """What was forgotten, or would be.
 
     lines: every line of the log that goes, those that repeat or contradict an event among them.
@@ -78,18 +79,18 @@ class Forgotten(msgspec.Struct, kw_only=True):
     unreachable: list[str] = []
 
 
-Confirm = Callable[[Forgotten], bool]
+Confirm = Callable[[ForgetReport], bool]
 """Asked with what would be forgotten; says whether it shall be."""
 
 
-class _Asked(NamedTuple):
+class _Selection(NamedTuple):
     """Which lines of which segments are to go.
 
     whole: streams of which `wants` every line.
     """
 
     segments: list[Segment]
-    wants: Callable[[Entry], bool]
+    wants: Callable[[LogEntry], bool]
     names: set[Key]
     whole: Collection[str] = ()
 
@@ -104,27 +105,27 @@ class Forgetting:
         self._log = log
         self._read_model = read_model
 
-    def event(self, event_id: str, stream: str | None, reason: str | None, confirm: Confirm) -> Forgotten:
+    def event(self, event_id: str, stream: str | None, reason: str | None, confirm: Confirm) -> ForgetReport:
         """Forget one event, wherever in its stream its id stands, in torn lines too."""
         return self._forget(lambda db: self._asked_by_id(db, event_id, stream), reason, confirm)
 
-    def memory(self, memory_id: str, reason: str | None, confirm: Confirm) -> Forgotten:
+    def memory(self, memory_id: str, reason: str | None, confirm: Confirm) -> ForgetReport:
         """Forget every event that touched a memory."""
 
-        def asked(db: Connection) -> _Asked:
+        def asked(db: Connection) -> _Selection:
             events = event_index.events_of(db, [memory_id])
             if not events:
                 hint = "memlog memory list"
                 raise NotFound(f"no memory {memory_id!r}", hint=hint, code="memory_not_found")
-            return _Asked(self._segments({stream for stream, _ in events}), lambda _: False, events)
+            return _Selection(self._segments({stream for stream, _ in events}), lambda _: False, events)
 
         return self._forget(asked, reason, confirm)
 
-    def chat(self, chat: tuple[str, str], reason: str | None, confirm: Confirm) -> Forgotten:
+    def chat(self, chat: tuple[str, str], reason: str | None, confirm: Confirm) -> ForgetReport:
         """Forget all that stands in a chat's streams, its facts, and the memories that were ever its own."""
         return self._forget(lambda db: self._asked_by_chat(db, chat), reason, confirm)
 
-    def match(self, pattern: str, reason: str | None, confirm: Confirm) -> Forgotten:
+    def match(self, pattern: str, reason: str | None, confirm: Confirm) -> ForgetReport:
         """Forget every event that says what `pattern` finds."""
         try:
             with searching(pattern) as finds:
@@ -133,15 +134,17 @@ class Forgetting:
                         "the reason says what is to be forgotten, and stays in the log",
                         hint="word it otherwise",
                     )
-                asked = _Asked(segments_about(self._log.path), lambda entry: finds(texts_of(entry)), set())
+                asked = _Selection(
+                    segments_about(self._log.path), lambda entry: finds(texts_of(entry)), set()
+                )
                 return self._forget(lambda _: asked, reason, confirm)
         except BadPattern as error:
             hint = "https://docs.python.org/3/library/re.html; no repeat within a repeat, as in (a+)+"
             raise BadInput(f"the pattern {pattern!r} cannot be used: {error}", hint=hint) from error
 
     def _forget(
-        self, asked: Callable[[Connection], _Asked], reason: str | None, confirm: Confirm
-    ) -> Forgotten:
+        self, asked: Callable[[Connection], _Selection], reason: str | None, confirm: Confirm
+    ) -> ForgetReport:
         done, keys = self._read_model.decide(lambda db: _found(db, asked(db)))
         if not confirm(done):
             return done
@@ -159,7 +162,7 @@ class Forgetting:
     def _without_vectors(self, db: Connection) -> int:
         return keep_only(self._read_model.path, index.texts(db))
 
-    def _asked_by_id(self, db: Connection, event_id: str, stream: str | None) -> _Asked:
+    def _asked_by_id(self, db: Connection, event_id: str, stream: str | None) -> _Selection:
         known = event_index.streams_of(db, event_id)
         streams = [each for each in known if stream in (None, each)]
         if len(streams) > 1:
@@ -169,7 +172,7 @@ class Forgetting:
         within = streams or [
             each for each in event_index.streams_with_bad_lines(db) if stream in (None, each)
         ]
-        wanted = _Asked(
+        wanted = _Selection(
             self._segments(within),
             lambda entry: entry.id == event_id or _mentions(entry, event_id),
             {(each, event_id) for each in streams},
@@ -180,7 +183,7 @@ class Forgetting:
             raise NotFound(f"no event {event_id!r}{where}", hint=hint, code="event_not_found")
         return wanted
 
-    def _asked_by_chat(self, db: Connection, chat: tuple[str, str]) -> _Asked:
+    def _asked_by_chat(self, db: Connection, chat: tuple[str, str]) -> _Selection:
         own = segments_about(self._log.path, chat=chat)
         others = self._segments(("memory", "facts"))
         name = ":".join(chat)
@@ -191,7 +194,7 @@ class Forgetting:
             )
         streams = {segment.stream for segment in own}
         touched = event_index.events_of(db, event_index.memories_of(db, of_chat))
-        return _Asked(
+        return _Selection(
             [*own, *others], lambda entry: entry.segment.stream in streams, of_chat | touched, streams
         )
 
@@ -199,7 +202,7 @@ class Forgetting:
         return [segment for segment in segments_about(self._log.path) if segment.stream in streams]
 
 
-def _found(db: Connection, asked: _Asked) -> tuple[Forgotten, list[Key]]:
+def _found(db: Connection, asked: _Selection) -> tuple[ForgetReport, list[Key]]:
     """What goes, and what has yet to be redacted for it."""
     keys, mixed = dict.fromkeys(sorted(asked.names)), set()
     wanted: dict[Segment, list[DoomedLine]] = {segment: [] for segment in asked.segments}
@@ -218,7 +221,7 @@ def _found(db: Connection, asked: _Asked) -> tuple[Forgotten, list[Key]]:
     streams = set(filter(is_stream, {stream for stream, _ in keys}))
     # In the order of the log: to sort them takes as long as to write them.
     new = {key: None for key in keys if key[0] in streams and key not in before}
-    done = Forgotten(lines=[], already=len(keys.keys() & before))
+    done = ForgetReport(lines=[], already=len(keys.keys() & before))
     for segment, lines in wanted.items():
         if not is_stream(segment.stream):
             done.unreachable += [entry.position for entry in _forgettable(segment) if entry.key in keys]
@@ -240,12 +243,12 @@ def _shown_messages(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
     return found
 
 
-def _forgettable(segment: Segment, leave_out: Container[int] = ()) -> Iterator[Entry]:
+def _forgettable(segment: Segment, leave_out: Container[int] = ()) -> Iterator[LogEntry]:
     entries = in_log_order([segment], tails=True, leave_out=leave_out)
     return (entry for entry in entries if not isinstance(entry.event, Redacted))
 
 
-def _other_keys(entry: Entry) -> list[Key]:
+def _other_keys(entry: LogEntry) -> list[Key]:
     """What names a line beside its key: of an event that a newer memlog will know, its id."""
     if isinstance(entry.event, BadLine) and entry.event.reason in _OF_NEWER:
         with suppress(KeyError, msgspec.ValidationError):
@@ -253,7 +256,7 @@ def _other_keys(entry: Entry) -> list[Key]:
     return []
 
 
-def _doomed(entry: Entry) -> DoomedLine:
+def _doomed(entry: LogEntry) -> DoomedLine:
     return DoomedLine(
         id=entry.id,
         stream=entry.segment.stream,
@@ -265,7 +268,7 @@ def _doomed(entry: Entry) -> DoomedLine:
     )
 
 
-def _first_words(entry: Entry) -> str:
+def _first_words(entry: LogEntry) -> str:
     text = getattr(entry.event, "content", "")
     if not text:
         members = _members(entry)
@@ -279,7 +282,7 @@ def _beginning(text: str) -> str:
     return words if len(words) <= _WORDS_LENGTH else f"{words[: _WORDS_LENGTH - 1]}…"
 
 
-def texts_of(entry: Entry) -> Iterator[str]:
+def texts_of(entry: LogEntry) -> Iterator[str]:
     """All that a line says: every text in it, at any depth, but those that name or sort it.
 
     Of a line that holds no event also the whole of it as it stands; of one that was too long to be loaded
@@ -292,7 +295,7 @@ def texts_of(entry: Entry) -> Iterator[str]:
         yield (entry.line.data or b"").decode(errors="replace")
 
 
-def _members(entry: Entry) -> dict[str, Any]:
+def _members(entry: LogEntry) -> dict[str, Any]:
     """The members that a line has, those that memlog does not know too; none where it is no object."""
     try:
         members = msgspec.json.decode((entry.line.data or b"").removeprefix(BOM))
@@ -301,14 +304,14 @@ def _members(entry: Entry) -> dict[str, Any]:
     return members if isinstance(members, dict) else {}
 
 
-def _mentions(entry: Entry, event_id: str) -> bool:
+def _mentions(entry: LogEntry, event_id: str) -> bool:
     """Whether a line that holds no event has, for all that can be read of it, this id."""
     named = re.escape(msgspec.json.encode(event_id))
     is_bad = isinstance(entry.event, BadLine)
     return is_bad and re.search(rb'"id"\s*:\s*' + named, entry.line.data or b"") is not None
 
 
-def _chat_of(entry: Entry) -> str | None:
+def _chat_of(entry: LogEntry) -> str | None:
     return getattr(entry.event, "chat_id", None)
 
 

@@ -34,7 +34,7 @@ OUT_OF_REACH = (
 """What no program of this machine's user can overwrite, for people."""
 
 
-class Scrubbed(msgspec.Struct, kw_only=True):
+class ScrubReport(msgspec.Struct, kw_only=True):
     """What was overwritten, or would be.
 
     lines, bytes, segments: that hold forgotten events.
@@ -52,13 +52,13 @@ class Scrubbed(msgspec.Struct, kw_only=True):
     notes: list[str] = []
 
 
-Confirm = Callable[[Scrubbed], bool]
+Confirm = Callable[[ScrubReport], bool]
 """Asked with what would be overwritten; says whether it shall be."""
 
 
 def scrub_store(
     read_model: ReadModel, *, lock_timeout: float, confirm: Confirm, progress: Progress | None
-) -> Scrubbed:
+) -> ScrubReport:
     """See `Store.scrub`."""
     log_format.check_writable(read_model.projector.log)
     segments = segments_about(read_model.projector.log)
@@ -67,7 +67,7 @@ def scrub_store(
     # in a damaged one is unknown.
     read_model.decide(lambda _: None)
     due = dict(scrub.due_lines(segments, redacted))
-    found = Scrubbed(
+    found = ScrubReport(
         lines=sum(map(len, due.values())),
         bytes=sum(line.length for lines in due.values() for line in lines),
         segments=len(due),
@@ -137,7 +137,7 @@ def _remade(read_model: ReadModel, progress: Progress | None) -> int:
     return keep_only(read_model.path, index.texts(projector.live()), vacuum=True)
 
 
-def _told(read_model: ReadModel, found: Scrubbed, erased: list[Erased]) -> Scrubbed:
+def _told(read_model: ReadModel, found: ScrubReport, erased: list[Erased]) -> ScrubReport:
     current = read_model.projector.generations.current()
     found.lines = sum(each.lines for each in erased)
     found.bytes = sum(each.bytes for each in erased)

@@ -16,7 +16,16 @@ from memlog.query.facts.current import Fact, Topic, all_topics, topics
 from memlog.query.facts.topic_keys import key_of
 from memlog.service.facts.ranked_lists import ranked_list
 from memlog.service.memories.save import Append
+from memlog.service.operations import operation
 from memlog.service.read_model import Reading
+from memlog.service.requests.facts import (
+    AskFacts,
+    ExtractFacts,
+    GetFact,
+    ListFacts,
+    RemoveFact,
+    SetFact,
+)
 
 LONGEST_VALUE = 1000
 """Characters of a value."""
@@ -25,7 +34,7 @@ _Facts = list[Fact]
 """Within the class `list` is its method."""
 
 
-class FactsSet(msgspec.Struct, kw_only=True):
+class FactUpdate(msgspec.Struct, kw_only=True):
     """What was set.
 
     topic_key: the key of the topic, as it is stored.
@@ -42,7 +51,7 @@ class FactsSet(msgspec.Struct, kw_only=True):
     positions: list[Position]
 
 
-class FactsExtracted(msgspec.Struct, kw_only=True):
+class FactExtraction(msgspec.Struct, kw_only=True):
     """What a text says, and whether it was stored.
 
     topic_key, values: the list, from rank 1 on; None and none where the text says none for certain.
@@ -72,129 +81,85 @@ class Facts:
         self._read = read
         self._decide = decide
 
-    def set(
-        self,
-        topic: str,
-        *values: str,
-        single: bool = False,
-        ranks: Sequence[int] | None = None,
-        chat: str | None = None,
-        source_message_id: str | None = None,
-    ) -> FactsSet:
-        """Set the ranked list of a topic: all of it, whatever it was before.
-
-        topic: its name, in any spelling; see `FactsSet.topic_key` for its key.
-        single: the topic has one value, and no list.
-        ranks: set these places of the list alone, one for each value, without a gap.
-        chat: `<channel>:<chat_id>`; None for the store's own scope.
-        source_message_id: the message that said so.
-
-        Raises:
-            BadInput: no topic, no value, or none that can be one; ranks that are none; or as `Store.append`,
-                as Busy and LogError.
-        """
-        key = key_of(topic)
+    @operation(SetFact.of_values)
+    def set(self, asked: SetFact) -> FactUpdate:
+        """See `SetFact`."""
+        key, values, ranks = key_of(asked.topic), asked.values, asked.ranks
         _check_values(values)
-        fact = FactStored(topic_key=key, value=values[0], chat_id=chat, source_message_id=source_message_id)
-        if single:
-            _check_single(values, ranks)
+        fact = FactStored(
+            topic_key=key,
+            value=values[0],
+            chat_id=asked.scope,
+            source_message_id=asked.source_message_id,
+        )
+        if asked.single:
+            if len(values) > 1:
+                raise BadInput(f"{len(values)} values of a single fact", hint="quote a value that has spaces")
             events = [fact]
         elif ranks is None:
             events = [replace(fact, kind="ranked", rank=1, rest=[*values[1:]])]
         else:
-            self._check_ranks(key, chat, values, ranks)
+            self._check_ranks(key, asked.scope, values, ranks)
             pairs = zip(ranks, values, strict=True)
             events = [replace(fact, kind="ranked", rank=rank, value=value) for rank, value in pairs]
         positions = self._append([*events])
         stored = [_masked(event) for event in events] if self._redact else events
-        return FactsSet(
+        return FactUpdate(
             topic_key=key,
             kind=events[0].kind,
-            ranks=[0] if single else [*(ranks or range(1, len(values) + 1))],
+            ranks=[0] if asked.single else [*(ranks or range(1, len(values) + 1))],
             values=[value for event in stored for value in (event.value, *(event.rest or ()))],
-            chat=chat,
+            chat=asked.scope,
             positions=positions,
         )
 
-    def get(
-        self, topic: str, *, rank: int | None = None, chat: str | None = None, any_chat: bool = False
-    ) -> FactAnswer:
-        """What stands of a topic, or at one rank of its list.
+    @operation(GetFact)
+    def get(self, asked: GetFact) -> FactAnswer:
+        """See `GetFact`."""
+        key = key_of(asked.topic)
+        return self._read(
+            lambda db: by_key(db, key, rank=asked.rank, chat=asked.scope, any_chat=asked.any_chat)
+        )
 
-        chat: whose facts; None for the store's own scope.
-        any_chat: where the chat has no such topic, that of the chat that set it last.
+    @operation(AskFacts)
+    def ask(self, asked: AskFacts) -> FactAnswer:
+        """See `AskFacts`; the answer's route tells how it was found."""
+        return self._read(lambda db: ask(db, asked.question, chat=asked.scope, any_chat=asked.any_chat))
 
-        Raises:
-            BadInput: the name can be none; there is no such rank in any list.
-        """
-        key = key_of(topic)
-        if rank is not None:
-            _check_rank(rank)
-        return self._read(lambda db: by_key(db, key, rank=rank, chat=chat, any_chat=any_chat))
-
-    def ask(self, question: str, *, chat: str | None = None, any_chat: bool = False) -> FactAnswer:
-        """What facts answer to a question such as `second favourite colour`, by fixed rules and no model.
-
-        In English, Finnish, German, Russian, Spanish and Swedish. Where the question, or the topic that it
-        names, is not certain, nothing is found. The answer's route says how it was found. Without a topic,
-        the one set last answers.
-
-        chat, any_chat: as `get`.
-        """
-        return self._read(lambda db: ask(db, question, chat=chat, any_chat=any_chat))
-
-    def extract(
-        self,
-        text: str,
-        *,
-        chat: str | None = None,
-        source_message_id: str | None = None,
-        dry_run: bool = False,
-    ) -> FactsExtracted:
-        """Store the ranked list of favourites that a text says of its author, by fixed rules and no model.
-
-        `My favourite colours are 1) Blue, 2) Green` says one, in English, Russian or Finnish. Only where the
-        topic and the list are both certain something is stored; else the answer says why not.
-
-        chat, source_message_id: as `set`. dry_run: say what would be stored, and store nothing.
-
-        Raises:
-            BadInput: a value can be none; or as `Store.append`, as Busy and LogError.
-        """
-        said = ranked_list(text)
-        found = FactsExtracted(
+    @operation(ExtractFacts)
+    def extract(self, asked: ExtractFacts) -> FactExtraction:
+        """See `ExtractFacts`."""
+        said = ranked_list(asked.text)
+        found = FactExtraction(
             stored=False,
             topic_key=said.topic_key,
             values=[*said.values],
-            chat=chat,
+            chat=asked.scope,
             why=said.why,
             position=None,
         )
-        if said.topic_key is None or dry_run:
+        if said.topic_key is None or asked.dry_run:
             return found
-        done = self.set(said.topic_key, *said.values, chat=chat, source_message_id=source_message_id)
+        done = self.set(
+            said.topic_key, *said.values, chat=asked.scope, source_message_id=asked.source_message_id
+        )
         return replace(found, stored=True, values=done.values, position=done.positions[0])
 
-    def remove(self, topic: str, *, rank: int | None = None, chat: str | None = None) -> list[Position]:
-        """Remove all that stands of a topic, or one rank of its list; the others keep theirs.
-
-        Raises:
-            NotFound: nothing of this name or rank stands.
-            BadInput: as `get`; or as `Store.append`, as Busy and LogError.
-        """
-        key = key_of(topic)
-        if rank is not None:
-            _check_rank(rank)
-        standing = self._decide(lambda db: topic_of(db, key, chat=chat, any_chat=False))
+    @operation(RemoveFact)
+    def remove(self, asked: RemoveFact) -> list[Position]:
+        """See `RemoveFact`."""
+        key = key_of(asked.topic)
+        standing = self._decide(lambda db: topic_of(db, key, chat=asked.scope, any_chat=False))
         if standing is None:
-            raise _unknown(f"no topic {key} {where(chat, any_chat=False)}")
-        if rank is not None and standing.at(rank) is None:
-            raise _unknown(no_rank(standing, rank))
-        return self._append(_removals(standing, rank))
+            raise _unknown(f"no topic {key} {where(asked.scope, any_chat=False)}")
+        if asked.rank is not None and standing.at(asked.rank) is None:
+            raise _unknown(no_rank(standing, asked.rank))
+        return self._append(_removals(standing, asked.rank))
 
-    def list(self, *, chat: str | None = None) -> _Facts:
-        """All facts, or those of one chat; the topic that was set last comes first, in it by rank."""
-        found = self._read(lambda db: all_topics(db) if chat is None else topics(db, chat))
+    @operation(ListFacts)
+    def list(self, asked: ListFacts) -> _Facts:
+        """See `ListFacts`."""
+        found = self._read(lambda db: all_topics(db) if asked.scope is None else topics(db, asked.scope))
         return [fact for topic in found for fact in topic.facts]
 
     def _check_ranks(self, key: str, chat: str | None, values: Sequence[str], ranks: Sequence[int]) -> None:
@@ -202,8 +167,6 @@ class Facts:
             raise BadInput(
                 f"{len(values)} values and {len(ranks)} ranks", hint="give one rank for each value, or none"
             )
-        for rank in ranks:
-            _check_rank(rank)
         twice = next((rank for rank, count in Counter(ranks).items() if count > 1), None)
         if twice is not None:
             raise BadInput(f"two values have rank {twice}", hint="a rank has one value")
@@ -240,18 +203,6 @@ def _check_values(values: Sequence[str]) -> None:
                 f"a value of {len(value)} characters",
                 hint=f"at most {LONGEST_VALUE} characters; memlog memory save keeps longer texts",
             )
-
-
-def _check_rank(rank: int) -> None:
-    if not 1 <= rank <= 1_000_000:
-        raise BadInput(f"rank {rank} is none", hint="ranks are counted from 1 to 1000000")
-
-
-def _check_single(values: Sequence[str], ranks: Sequence[int] | None) -> None:
-    if len(values) > 1:
-        raise BadInput(f"{len(values)} values of a single fact", hint="quote a value that has spaces")
-    if ranks is not None:
-        raise BadInput("a single fact has no rank", hint="give ranks to a list")
 
 
 def _removals(standing: Topic, rank: int | None) -> list[Event]:

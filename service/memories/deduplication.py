@@ -21,10 +21,10 @@ from memlog.eventlog.events import Event, MemoryAccessed, MemorySaved, MemoryUpd
 from memlog.eventlog.secrets import masked
 from memlog.projector.sqlite import Connection
 from memlog.query import provenance
-from memlog.query.duplicate_candidates import Standing, likely_memories, standing
-from memlog.query.provenance import Stored
+from memlog.query.provenance import StoredEvent
+from memlog.query.search.duplicate_candidates import ExistingMemory, likely_memories, standing
 from memlog.service.memories.near_duplicates import LONGEST, Text, says_all, similarity
-from memlog.service.memories.save import ALREADY_KNOWN, SAVED, Append, Saved, checked, merged_into, save
+from memlog.service.memories.save import ALREADY_KNOWN, SAVED, Append, SaveReport, merged_into, save
 from memlog.service.read_model import Deciding
 
 _CANDIDATES = 20
@@ -43,17 +43,18 @@ class _Decision(NamedTuple):
     event: Event | bytes
 
 
-def save_once(append: Append, decide: Deciding, log: Path, event: MemorySaved, *, any_chat: bool) -> Saved:
+def save_once(
+    append: Append, decide: Deciding, log: Path, event: MemorySaved, *, any_chat: bool
+) -> SaveReport:
     """Append what `event`, which names no memory_id, is to the memories that stand.
 
     decide: reads the log as it is now. any_chat: look at the memories of every chat, not at its own alone.
 
     Raises:
-        BadInput: the event cannot be stored, there is no such category or kind, or another event has its id.
+        BadInput: the event cannot be stored, or another event has its id.
         Busy, LogError: as `Append`.
         DatabaseError: the read model cannot be read.
     """
-    event = checked(event)
     try:
         draft(event)
     except BadInput:
@@ -61,7 +62,9 @@ def save_once(append: Append, decide: Deciding, log: Path, event: MemorySaved, *
         return save(append, event)
     found = decide(lambda db: _decided(db, log, event, any_chat), creates=True)
     (position,) = append([found.event])
-    return Saved(memory_id=found.memory_id, event_id=position.id, decision=found.decision, position=position)
+    return SaveReport(
+        memory_id=found.memory_id, event_id=position.id, decision=found.decision, position=position
+    )
 
 
 def _decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> _Decision:
@@ -77,7 +80,9 @@ def _decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> _
     return found
 
 
-def _of_others(db: Connection, event: MemorySaved, own: Standing | None, any_chat: bool) -> _Decision | None:
+def _of_others(
+    db: Connection, event: MemorySaved, own: ExistingMemory | None, any_chat: bool
+) -> _Decision | None:
     """What `event` is to memories of about its length; None where it is new, or to stand again.
 
     own: the memory that once said this, and may say something else now.
@@ -100,7 +105,9 @@ def _of_others(db: Connection, event: MemorySaved, own: Standing | None, any_cha
     return _merged(max(alike, key=itemgetter(0))[1], event) if alike else None
 
 
-def _candidates(db: Connection, event: MemorySaved, own: Standing | None, any_chat: bool) -> list[Standing]:
+def _candidates(
+    db: Connection, event: MemorySaved, own: ExistingMemory | None, any_chat: bool
+) -> list[ExistingMemory]:
     # Half as long, or twice, before what is not compared is taken away.
     lengths = (len(event.content) // 2, min(len(event.content) * 2, LONGEST))
     found = likely_memories(
@@ -116,7 +123,7 @@ def _candidates(db: Connection, event: MemorySaved, own: Standing | None, any_ch
     return [*found, own]
 
 
-def _may_become(memory: Standing, event: MemorySaved) -> bool:
+def _may_become(memory: ExistingMemory, event: MemorySaved) -> bool:
     """Whether a memory is of the kind, category and topic of `event`, and has not changed after it."""
     now = timestamps.now() if event.ts is None else timestamps.normalised(event.ts, naive_is_utc=False)
     return (
@@ -126,18 +133,18 @@ def _may_become(memory: Standing, event: MemorySaved) -> bool:
     )
 
 
-def _is_what_it_says(memory: Standing, content: str) -> bool:
+def _is_what_it_says(memory: ExistingMemory, content: str) -> bool:
     """Whether a memory still says `content`; keys may have been masked."""
     said = folded(memory.content)
     return said == folded(content) or said == folded(masked(content))
 
 
-def _known(memory: Standing, event: MemorySaved) -> _Decision:
+def _known(memory: ExistingMemory, event: MemorySaved) -> _Decision:
     accessed = MemoryAccessed(id=event.id, ts=event.ts, memory_ids=[memory.memory_id])
     return _Decision(memory.memory_id, ALREADY_KNOWN, accessed)
 
 
-def _merged(memory: Standing, event: MemorySaved) -> _Decision:
+def _merged(memory: ExistingMemory, event: MemorySaved) -> _Decision:
     new_tags = [tag for tag in event.tags or () if tag not in memory.tags]
     updated = MemoryUpdated(
         id=event.id,
@@ -164,7 +171,7 @@ def _new(memory_id: str, event: MemorySaved) -> _Decision:
 # A second try
 
 
-def _tried_before(db: Connection, log: Path, event: MemorySaved) -> Stored | None:
+def _tried_before(db: Connection, log: Path, event: MemorySaved) -> StoredEvent | None:
     """The event of the memory's stream that has the id of `event`."""
     if event.id is None:
         return None
@@ -172,7 +179,7 @@ def _tried_before(db: Connection, log: Path, event: MemorySaved) -> Stored | Non
     return found if found is not None and found.id == event.id else None
 
 
-def _again(before: Stored, event: MemorySaved, own_id: str) -> _Decision:
+def _again(before: StoredEvent, event: MemorySaved, own_id: str) -> _Decision:
     """What was decided then: the same line, which counts once.
 
     Raises:

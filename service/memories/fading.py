@@ -23,7 +23,7 @@ PRUNED = ("temp", "debug")
 """The categories that are pruned where none is named."""
 
 
-class Decayed(msgspec.Struct, kw_only=True):
+class DecayReport(msgspec.Struct, kw_only=True):
     """What became of today's decay.
 
     changed: the number of memories whose salience this call lowered; 0 where today's decay stood already.
@@ -39,7 +39,7 @@ class Decayed(msgspec.Struct, kw_only=True):
     position: Position | None
 
 
-class Pruned(msgspec.Struct, kw_only=True):
+class PruneReport(msgspec.Struct, kw_only=True):
     """What is pruned.
 
     memories: whose relevance is at most `threshold`, the least first, as they were before.
@@ -53,11 +53,11 @@ class Pruned(msgspec.Struct, kw_only=True):
     categories: list[str]
 
 
-Confirm = Callable[[Pruned], bool]
+Confirm = Callable[[PruneReport], bool]
 """Asked with what would be archived; says whether it shall be."""
 
 
-def decay(append: Append, decide: Reading, rates: Mapping[str, float] | None) -> Decayed:
+def decay(append: Append, decide: Reading, rates: Mapping[str, float] | None) -> DecayReport:
     """Append today's decay, where none stands yet. Raises as `Memories.decay`.
 
     Its id is made of the UTC date: of two processes that call at once the event of one counts.
@@ -76,8 +76,8 @@ def decay(append: Append, decide: Reading, rates: Mapping[str, float] | None) ->
     return _outcome(standing, position, decide(partial(memories_changed, decay=standing)))
 
 
-def _outcome(standing: Decay, appended: Position | None, changed: int = 0) -> Decayed:
-    return Decayed(
+def _outcome(standing: Decay, appended: Position | None, changed: int = 0) -> DecayReport:
+    return DecayReport(
         decision="already done today" if appended is None else "decayed",
         changed=changed,
         event_id=standing.event_id,
@@ -92,7 +92,8 @@ def _checked(rates: Mapping[str, float] | None) -> dict[str, float]:
         return {name: category.rate for name, category in CATEGORIES.items()}
     for name, rate in rates.items():
         known_category(name)
-        check_unit(f"the rate of {name}", rate)
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
+            raise BadInput(f"the rate of {name} is {rate!r}", hint="a number from 0 to 1")
     if not rates:
         raise BadInput("no category has a rate", hint='such as {"context": 0.9}')
     return rates_by_category(dict(rates))
@@ -100,14 +101,13 @@ def _checked(rates: Mapping[str, float] | None) -> dict[str, float]:
 
 def prune(
     append: Append, decide: Reading, *, categories: Iterable[str], threshold: float, confirm: Confirm
-) -> Pruned:
+) -> PruneReport:
     """Archive what has faded. Raises as `Memories.prune`."""
-    names = list(dict.fromkeys(map(known_category, categories)))
+    names = list(dict.fromkeys(categories))
     if not names:
         raise BadInput("no category is to be pruned", hint=f"one of {', '.join(CATEGORIES)}")
-    check_unit("the threshold", threshold)
     find = partial(faded, categories=names, at_most=threshold)
-    found = Pruned(memories=decide(find), threshold=threshold, categories=names)
+    found = PruneReport(memories=decide(find), threshold=threshold, categories=names)
     if found.memories and confirm(found):
         # A person may take long to answer: what was saved again meanwhile stays.
         still = {each.memory_id for each in decide(find)}
@@ -117,13 +117,3 @@ def prune(
         append(events)
         found.archived = len(events)
     return found
-
-
-def check_unit(what: str, number: object) -> None:
-    """Refuse what is no number from 0 to 1.
-
-    Raises:
-        BadInput: it is none; the message begins with `what`.
-    """
-    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
-        raise BadInput(f"{what} is {number!r}", hint="a number from 0 to 1")

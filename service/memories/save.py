@@ -4,14 +4,11 @@
 """
 
 from collections.abc import Callable, Sequence
-from typing import get_args
 
 import msgspec
 
-from memlog.eventlog.categories import known_category
 from memlog.eventlog.content_ids import derived_memory_id
-from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import Event, MemoryKind, MemorySaved
+from memlog.eventlog.events import Event, MemorySaved
 from memlog.eventlog.writer import Position
 
 Append = Callable[[Sequence[Event | bytes]], list[Position]]
@@ -26,7 +23,7 @@ def merged_into(memory_id: str) -> str:
     return f"merged into {memory_id}"
 
 
-class Saved(msgspec.Struct, kw_only=True):
+class SaveReport(msgspec.Struct, kw_only=True):
     """What became of a memory that was saved.
 
     memory_id: of the memory that says it.
@@ -42,36 +39,13 @@ class Saved(msgspec.Struct, kw_only=True):
     position: Position
 
 
-def save(append: Append, event: MemorySaved) -> Saved:
+def save(append: Append, event: MemorySaved) -> SaveReport:
     """Append `event`, with the memory_id that its chat and content give it where it names none.
 
-    The id is written down, so that whoever looks for it in the log finds it. Raises as `Append`, and BadInput
-    where there is no such category or kind.
+    The id is part of the event, so that a search of the log finds it. Raises as `Append`.
     """
-    event = checked(event)
     memory_id = event.memory_id
     if memory_id is None:
         memory_id = derived_memory_id(event.chat_id, event.content)
     (position,) = append([msgspec.structs.replace(event, memory_id=memory_id)])
-    return Saved(memory_id=memory_id, event_id=position.id, decision=SAVED, position=position)
-
-
-def checked(event: MemorySaved) -> MemorySaved:
-    """`event` with its category by its own name.
-
-    Raises:
-        BadInput: there is no such category or kind.
-    """
-    check_kind(event.kind)
-    return msgspec.structs.replace(event, category=known_category(event.category))
-
-
-def check_kind(kind: str | None) -> None:
-    """Refuse a kind of memories that there is not; None is none to check.
-
-    Raises:
-        BadInput: there is none of this name; the message lists those that there are.
-    """
-    known = get_args(MemoryKind)
-    if kind is not None and kind not in known:
-        raise BadInput(f"kind is {kind!r}, not one of {', '.join(known)}", hint="fact fits all")
+    return SaveReport(memory_id=memory_id, event_id=position.id, decision=SAVED, position=position)

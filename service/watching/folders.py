@@ -19,7 +19,7 @@ from memlog.service.documents.folder import Patterns, walk
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.registrations import told_of_another_copy
 from memlog.service.documents.root import Root
-from memlog.service.documents.sources import Added
+from memlog.service.documents.sources import IndexingReport
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.worker import Shared, WatchStep, Worker
 
@@ -166,7 +166,7 @@ class Folders(Worker):
         return True
 
 
-def notes_of(added: Iterable[Added]) -> list[str]:
+def notes_of(added: Iterable[IndexingReport]) -> list[str]:
     """What a person should know of sources that were brought up to their files."""
     errors = [
         f"{each.source_id}: {each.error}: its documents stay" for each in added if each.error is not None

@@ -19,7 +19,7 @@ from memlog.service.watching.folders import DocumentsBy, Folders, notes_of
 from memlog.service.watching.lock import WatchLock
 from memlog.service.watching.rows import Rows
 from memlog.service.watching.vectors import Vectors
-from memlog.service.watching.worker import Ended, Shared, Stage, Told, WatchStep, Worker
+from memlog.service.watching.worker import Shared, Stage, ThreadEnd, Told, WatchStep, Worker
 
 Tell = Callable[[WatchStep], None]
 _PATIENCE = 0.3
@@ -115,7 +115,7 @@ def _passed_on(told: Told, tell: Tell, notify: Callable[[str], None], progress: 
             notify(note)
         case Stage() as stage if progress is not None:
             progress(*stage)
-        case Ended(outcome):
+        case ThreadEnd(outcome):
             if outcome is not None:
                 raise outcome
             return True

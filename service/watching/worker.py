@@ -49,13 +49,13 @@ class Stage(NamedTuple):
     total: int
 
 
-class Ended(NamedTuple):
+class ThreadEnd(NamedTuple):
     """A thread has ended, by itself where there is an `error`."""
 
     error: BaseException | None
 
 
-Told = WatchStep | Stage | str | Ended
+Told = WatchStep | Stage | str | ThreadEnd
 """What a thread tells; a `str` is what a person should know."""
 
 
@@ -101,7 +101,7 @@ class Worker(ABC):
             pass
         except BaseException as caught:  # noqa: BLE001 - the thread that called raises it
             error = caught
-        self._shared.outbox.put(Ended(error))
+        self._shared.outbox.put(ThreadEnd(error))
 
     @abstractmethod
     def _work(self) -> None:

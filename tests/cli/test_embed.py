@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from command_tree import MEMLOG
 
-from memlog.projector.lifecycle import EMBED_BATCH
+from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.sqlite import connect
 
 Run = Callable[..., Any]

@@ -80,7 +80,7 @@ def whole_schema(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, st
     fixture = Path(__file__).parent.parent.parent / "fixtures" / "week" / "log"
     shutil.copytree(fixture / "memory", store / "log" / "memory")
     with library.open(store) as opened:
-        opened.project()
+        opened.maintenance.project()
     return schema_of(store)
 
 

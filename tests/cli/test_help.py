@@ -107,7 +107,11 @@ def test_help_describes_every_command_and_option_to_programs(described: dict[str
     assert [each["name"] for each in described["commands"]] == [called(path) for path in COMMANDS]
     for each, command in zip(described["commands"], COMMANDS.values(), strict=True):
         assert list(each) == ["name", "help", "arguments", "options"]
-        options = [option.opts for option in command.params if isinstance(option, click.Option)]
+        options = [
+            [*option.opts, *option.secondary_opts]
+            for option in command.params
+            if isinstance(option, click.Option)
+        ]
         names = [option["names"] for option in each["options"]]
         # click makes the --help of most commands when it is asked for.
         assert [opts for opts in options if "--help" not in opts] == [
@@ -138,7 +142,7 @@ def test_help_describes_the_values_of_options(described: dict[str, Any]) -> None
     (store,) = [each for each in commands["memlog"]["options"] if each["names"] == ["--store"]]
     assert (store["type"], store["env"]) == ("path", "MEMLOG_STORE")
     (text,) = commands["memlog query"]["arguments"]
-    assert (text["name"], text["required"], text["multiple"]) == ("TEXT", True, False)
+    assert (text["name"], text["required"], text["multiple"]) == ("TEXT...", True, True)
 
 
 def test_the_exit_codes_are_those_of_the_page(described: dict[str, Any]) -> None:

@@ -149,7 +149,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = ["secret %d of the harbour ", "kept %d "]
     with memlog.open(folder, durability="os") as opened:
         opened.append([said | {"content": (texts[n % 2] % n) * 20} for n in range(200)])
-        opened.forget(match="^secret")
+        opened.erasure.forget(match="^secret")
     return folder
 
 

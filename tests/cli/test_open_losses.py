@@ -31,19 +31,19 @@ def message(chat: str, text: str) -> dict[str, str]:
 
 def project(store: Path, *, from_scratch: bool = False) -> list[str]:
     with Store(store) as opened:
-        return opened.project(embed=False, from_scratch=from_scratch).notes
+        return opened.maintenance.project(embed=False, from_scratch=from_scratch).notes
 
 
 def tampered(store: Path) -> list[str]:
     """What `verify` says of bytes that were read and are lost."""
     with Store(store) as opened:
-        return [line for line in opened.verify().tampered if "read before" in line]
+        return [line for line in opened.maintenance.verify().tampered if "read before" in line]
 
 
 def texts(store: Path, chat: str) -> list[str]:
     channel, chat_id = chat.split(":")
     with Store(store) as opened:
-        return [message.content for message in opened.window(channel, chat_id).messages]
+        return [message.content for message in opened.conversations.window((channel, chat_id)).messages]
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_the_file_stays_small(written: Path) -> None:
     with Store(written) as opened:
         for number in range(200):
             opened.append([message("x:1", str(number))])
-            opened.project(embed=False)
+            opened.maintenance.project(embed=False)
     assert (written / WATERMARKS).read_bytes().count(b"\n") <= 64
     assert tampered(written) == []
     shorter(segment(written))
@@ -174,9 +174,9 @@ def test_a_copy_of_the_file_says_nothing(written: Path, tmp_path: Path) -> None:
 def test_an_erasure_is_no_loss_and_leaves_no_hash(written: Path) -> None:
     before = [json.loads(line) for line in (written / WATERMARKS).read_text().splitlines()[1:]]
     with Store(written) as opened:
-        hit = opened.window("x", "1").messages[1]
-        opened.forget(hit.id, confirm=lambda _: True)
-        opened.scrub(confirm=lambda _: True)
+        hit = opened.conversations.window(("x", "1")).messages[1]
+        opened.erasure.forget(hit.id, confirm=lambda _: True)
+        opened.erasure.scrub(confirm=lambda _: True)
     assert tampered(written) == []
     after = (written / WATERMARKS).read_text()
     assert not any(mark["rest"] in after for mark in before)
@@ -190,8 +190,8 @@ def test_an_erasure_leaves_no_hash_in_a_torn_line(written: Path) -> None:
     with (written / WATERMARKS).open("ab") as file:
         file.write(torn)
     with Store(written) as opened:
-        opened.forget(opened.window("x", "1").messages[1].id, confirm=lambda _: True)
-        opened.scrub(confirm=lambda _: True)
+        opened.erasure.forget(opened.conversations.window(("x", "1")).messages[1].id, confirm=lambda _: True)
+        opened.erasure.scrub(confirm=lambda _: True)
     assert torn[-32:] not in (written / WATERMARKS).read_bytes()
     assert tampered(written) == []
     shorter(segment(written))
@@ -202,9 +202,9 @@ def test_an_erased_version_from_another_copy_is_no_loss(written: Path, tmp_path:
     copy = tmp_path / "copy"
     shutil.copytree(written, copy)
     with Store(copy) as opened:
-        hit = opened.window("x", "1").messages[1]
-        opened.forget(hit.id, confirm=lambda _: True)
-        opened.scrub(confirm=lambda _: True)
+        hit = opened.conversations.window(("x", "1")).messages[1]
+        opened.erasure.forget(hit.id, confirm=lambda _: True)
+        opened.erasure.scrub(confirm=lambda _: True)
     shutil.copytree(copy / "log", written / "log", dirs_exist_ok=True)
     assert tampered(written) == []
     project(written)
@@ -222,8 +222,8 @@ def test_an_erasure_of_repeated_lines_by_another_copy_is_no_loss(tmp_path: Path)
     project(store)
     shutil.copytree(store, copy)
     with Store(copy) as opened:
-        opened.forget("said")
-        assert opened.scrub().lines == 3
+        opened.erasure.forget("said")
+        assert opened.erasure.scrub().lines == 3
     shutil.copytree(copy / "log", store / "log", dirs_exist_ok=True)
     assert tampered(store) == []
 
@@ -235,15 +235,15 @@ def test_a_version_from_before_an_erasure_is_no_loss(written: Path, tmp_path: Pa
     shutil.copytree(written, copy)
     project(copy)
     with Store(copy) as opened:
-        opened.forget(opened.window("x", "1").messages[1].id)
-        opened.scrub()
+        opened.erasure.forget(opened.conversations.window(("x", "1")).messages[1].id)
+        opened.erasure.scrub()
     say(written, "x:1", "message 3")
     shutil.copytree(written / "log", copy / "log", dirs_exist_ok=True)
     if then == "project":
         assert [note for note in project(copy) if "read before" in note] == []
     if then == "scrub":
         with Store(copy) as opened:
-            assert opened.scrub().lines == 1
+            assert opened.erasure.scrub().lines == 1
     assert tampered(copy) == []
     path = next(path for path in segment_files(copy) if b"message 0" in path.read_bytes())
     path.write_bytes(path.read_bytes().replace(b"message 0", b"message 9"))
@@ -333,21 +333,25 @@ def lose_at_random_places(store: Path, places: int, random: Random) -> None:
                 opened.close()
                 shutil.rmtree(store / "model")
                 shutil.rmtree(store / "cache", ignore_errors=True)
-            opened.project(embed=False)
-            said = opened.verify().tampered
+            opened.maintenance.project(embed=False)
+            said = opened.maintenance.verify().tampered
             stream = f"{path.parent.parent.name}/{path.parent.name}/{path.name}"
             assert any(line.startswith(stream) for line in said), (how, stream, said)
             untouched = [chat for chat in CHATS if chat.replace(":", "_") != path.parent.name]
             for chat in untouched:
-                assert len(opened.window(*chat.split(":")).messages) >= MESSAGES, (how, chat)
+                assert len(opened.conversations.window(chat.split(":")).messages) >= MESSAGES, (how, chat)
             left = path.read_bytes().split(b"\n") if path.exists() else []
             whole = set(kept[path].split(b"\n"))
-            messages = opened.window("x", path.parent.name[2:]).messages if whole & set(left) - {b""} else []
+            messages = (
+                opened.conversations.window(("x", path.parent.name[2:])).messages
+                if whole & set(left) - {b""}
+                else []
+            )
             found = {message.id.encode() for message in messages}
             for line in set(left) & whole:
                 assert not line or json.loads(line)["id"].encode() in found, (how, line)
             path.write_bytes(kept[path])
-            assert opened.verify().tampered == [], how
+            assert opened.maintenance.verify().tampered == [], how
 
 
 def lose_something(path: Path, data: bytes, random: Random) -> str:

@@ -157,7 +157,7 @@ def test_a_read_model_of_another_memlog_is_not_read(bound: Run, frozen: Run, sto
 _PROJECT_AND_DIE = """
 import os, sys, memlog
 store = memlog.open(sys.argv[1])
-store.project(embed=False)
+store.maintenance.project(embed=False)
 os._exit(0)
 """
 

@@ -64,7 +64,7 @@ def test_the_write_ahead_log_holds_none(store: Path) -> None:
         for event in events():
             if not str(event.get("role")).startswith("no role"):
                 opened.append([event])
-                opened.project(embed=False)
+                opened.maintenance.project(embed=False)
         assert list(store.rglob("*.db-wal"))
         assert leaks(all_bytes(store)) == []
 

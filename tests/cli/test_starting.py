@@ -65,7 +65,8 @@ def test_saving_a_memory_that_looks_for_no_duplicates_does_not_read(
     modules = imported(environment, ("memory", "save", "--content", "likes tea", *more))
     assert "memlog.service.memories.save" in modules
     heavy = HEAVY - {"dataclasses", "hashlib", "unicodedata"}
-    assert modules & (heavy | {"memlog.projector", "memlog.query", "memlog.service.store"}) == set()
+    assert modules & (heavy | {"memlog.projector", "memlog.service.store"}) == set()
+    assert {name for name in modules if name.startswith("memlog.query.")} == {"memlog.query.request"}
 
 
 def test_a_memory_whose_id_is_derived_costs_an_append_little(environment: dict[str, str]) -> None:

@@ -117,7 +117,7 @@ class Copy:
     def scrub(self) -> None:
         """Overwrite what was redacted."""
         with memlog.open(self.folder, durability="os") as store:
-            store.scrub()
+            store.erasure.scrub()
 
     def project(self) -> None:
         """Read on. Whatever has not arrived yet is neither damage nor a loss."""

@@ -38,19 +38,19 @@ def say(store: Path, *names: str) -> None:
 def forget(store: Path, *names: str, scrub: bool = True) -> None:
     with memlog.open(store, durability="os") as opened:
         for name in names:
-            opened.forget(name, confirm=lambda _: True)
+            opened.erasure.forget(name, confirm=lambda _: True)
     if scrub:
         scrub_all(store)
 
 
-def scrub_all(store: Path) -> memlog.Scrubbed:
+def scrub_all(store: Path) -> memlog.ScrubReport:
     with memlog.open(store) as opened:
-        return opened.scrub(confirm=lambda _: True)
+        return opened.erasure.scrub(confirm=lambda _: True)
 
 
 def project(store: Path) -> None:
     with memlog.open(store) as opened:
-        opened.project(embed=False)
+        opened.maintenance.project(embed=False)
 
 
 def send(source: Path, target: Path, name: str) -> Path:
@@ -131,7 +131,7 @@ def test_erased_text_that_comes_back_is_no_loss_and_the_next_scrub_erases_it(sto
         assert code == 0
         assert note.endswith(f"{STREAM}/{name}: {REMEDY}")
         with memlog.open(f) as opened:
-            (found,) = [finding for finding in opened.examine() if "come back" in finding.finding]
+            (found,) = [finding for finding in opened.maintenance.examine() if "come back" in finding.finding]
         assert (found.state, found.remedy) == ("warning", "memlog scrub")
         assert not hashes(f) & of_the_text
     assert scrub_all(f).lines == 1
@@ -215,7 +215,7 @@ def test_a_change_beside_text_that_has_come_back_stays_a_loss(stores: Erased) ->
         go_on()
         assert checked(f) == (3, [])
     with memlog.open(f) as opened:
-        assert any("--accept-loss" in finding.remedy for finding in opened.examine())
+        assert any("--accept-loss" in finding.remedy for finding in opened.maintenance.examine())
 
 
 def test_an_erasure_by_another_copy_is_no_fault_of_the_read_model(stores: Erased) -> None:
@@ -227,7 +227,7 @@ def test_an_erasure_by_another_copy_is_no_fault_of_the_read_model(stores: Erased
         if is_read:
             assert texts(e) == {TEXTS["p2"]}
         with memlog.open(e) as opened:
-            found = opened.verify()
+            found = opened.maintenance.verify()
         assert (found.problems, found.tampered) == ([], [])
         assert [note for note in found.notes if "rewritten" in note and STREAM in note] == found.notes
         assert (found.digest is None, len(found.notes)) == (not is_read, 0 if is_read else 1)

@@ -132,7 +132,7 @@ def test_git_unites_what_an_older_memlog_appended_to_one_plain_segment(tmp_path:
 def has_text(store: Path, text: str) -> bool:
     """Whether a text stands in any byte of a store."""
     with memlog.open(store) as opened:
-        return bool(opened.prove(text).found)
+        return bool(opened.erasure.prove(text).found)
 
 
 @pytest.mark.parametrize("option", ["--update", "--append"])
@@ -145,13 +145,13 @@ def test_what_is_forgotten_leaves_every_copy_that_is_scrubbed(
 
     merge()
     with memlog.open(copies.a) as store:
-        store.forget(match="b remembers")
-        store.scrub()
+        store.erasure.forget(match="b remembers")
+        store.erasure.scrub()
     merge()
     assert has_text(copies.b, "b remembers"), "a copy is erased by its own scrub alone"
     for side in copies:
         with memlog.open(side) as store:
-            store.scrub()
+            store.erasure.scrub()
     merge()
     for side in copies:
         assert texts(side) == appended_by("both", "a", "b") - {"b remembers"}
@@ -168,8 +168,8 @@ def test_a_new_history_of_git_holds_nothing_that_was_scrubbed(tmp_path: Path, gi
     for _, *args in of_git:
         git(tmp_path / "a", *args)
     with memlog.open(tmp_path / "a") as store:
-        store.forget(match="a remembers")
-        store.scrub()
+        store.erasure.forget(match="a remembers")
+        store.erasure.scrub()
     git(tmp_path / "a", "commit", "-am", "scrubbed")
 
     def history() -> bytes:
@@ -196,8 +196,8 @@ def test_a_conflict_that_git_leaves_is_damage_until_it_is_resolved(
     git(copies.a, "commit", "-m", "both")
     git(tmp_path, "clone", copies.a, copies.b)
     with memlog.open(copies.b) as store:
-        store.forget(match="both remembers")
-        store.scrub()
+        store.erasure.forget(match="both remembers")
+        store.erasure.scrub()
     append_some(copies.a, "a")
     for side in copies:
         git(side, "add", ".")
@@ -208,13 +208,15 @@ def test_a_conflict_that_git_leaves_is_damage_until_it_is_resolved(
     assert exit_code("verify", store=copies.a) == 1
     shutil.copytree(copies.a / "log", tmp_path / "looked into/log")
     with memlog.open(tmp_path / "looked into") as store:
-        assert {line.reason for line in store.quarantine()} == {"conflict_marker"}
-        assert all("memlog scrub" in store.explain(line) for line in store.quarantine())
+        assert {line.reason for line in store.maintenance.quarantine()} == {"conflict_marker"}
+        assert all(
+            "memlog scrub" in store.maintenance.explain(line) for line in store.maintenance.quarantine()
+        )
     keep(copies.a, git)
     git(copies.a, "add", ".")
     git(copies.a, "commit", "-m", "merged")
     with memlog.open(copies.a) as store:
-        store.scrub()
+        store.erasure.scrub()
     git(copies.a, "commit", "-am", "scrubbed")
     git(copies.b, "pull", "--no-rebase", "--no-edit", copies.a, "main")
     for side in copies:
@@ -266,7 +268,7 @@ def put_conflict_copies(origin: Path, store: Path, pattern: str = CONFLICT_NAMES
 def remedies(store: Path) -> list[str]:
     """The commands that doctor gives for files that are not read."""
     with memlog.open(store) as opened:
-        found = [finding for finding in opened.examine() if finding.check == "unread files"]
+        found = [finding for finding in opened.maintenance.examine() if finding.check == "unread files"]
     return [finding.remedy.partition("in the store's folder, ")[2] for finding in found if finding.remedy]
 
 
@@ -372,8 +374,8 @@ def test_a_conflict_copy_that_can_be_no_segment_has_a_remedy_of_its_own(
     (tmp_path / "s/log" / name).write_text("x\n")
     assert exit_code("verify", store=tmp_path / "s") == 3
     with memlog.open(tmp_path / "s") as store:
-        (found,) = (each for each in store.examine() if each.check == "unread files")
-        (note,) = (each for each in store.project(embed=False).notes if "conflict" in each)
+        (found,) = (each for each in store.maintenance.examine() if each.check == "unread files")
+        (note,) = (each for each in store.maintenance.project(embed=False).notes if "conflict" in each)
     assert (name in found.finding, says in found.remedy, "mv" in found.remedy) == (True, True, False)
     assert "memlog doctor" in note
 
@@ -395,7 +397,7 @@ def test_verify_reports_what_is_not_read_and_leaves_hidden_files_alone(
     (tmp_path / "s/log" / name).write_text("x\n")
     assert exit_code("verify", store=tmp_path / "s") == code
     with memlog.open(tmp_path / "s") as store:
-        named = [each.finding for each in store.examine() if each.check == "unread files"]
+        named = [each.finding for each in store.maintenance.examine() if each.check == "unread files"]
     assert any(name in finding for finding in named) is (code != 0)
 
 

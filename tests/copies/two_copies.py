@@ -43,22 +43,22 @@ def appended_by(*names: str) -> set[str]:
 def texts(store: Path) -> set[str]:
     """All that is found in a store."""
     with memlog.open(store) as opened:
-        messages = {message.content or "" for message in opened.window("x", "1").messages}
+        messages = {message.content or "" for message in opened.conversations.window(("x", "1")).messages}
         return messages | {memory.content for memory in opened.memories.list()}
 
 
 def digest(store: Path) -> str:
     """Of the read model, caught up with the log."""
     with memlog.open(store) as opened:
-        opened.project(embed=False)
-        return opened.digest()
+        opened.maintenance.project(embed=False)
+        return opened.maintenance.digest()
 
 
 def verified(store: Path) -> Verification:
     """What `memlog verify` finds."""
     with memlog.open(store) as opened:
-        opened.project(embed=False)
-        return opened.verify()
+        opened.maintenance.project(embed=False)
+        return opened.maintenance.verify()
 
 
 def check_merged(copies: Copies, *names: str) -> None:

@@ -88,13 +88,13 @@ def test_no_name_leaves_the_store_and_each_is_found_again(opened, store, tmp_pat
             opened, memlog.Message(id=name, channel="x", chat_id="ids", role="user", content=name)
         )
         assert taken is (CONTROLS.search(name) is None), "an id stands on one line, and in a terminal"
-    opened.project(embed=False)
+    opened.maintenance.project(embed=False)
     assert listing(tmp_path, store) == before
-    assert opened.quarantine() == []
-    assert opened.verify().problems == []
+    assert opened.maintenance.quarantine() == []
+    assert opened.maintenance.verify().problems == []
     for number, name in enumerate(NAMES):
-        assert [m.content for m in opened.window("x", name).messages] == [f"in chat {number}"]
-        assert f"{number}" in [m.content for m in opened.window(name, "1").messages]
+        assert [m.content for m in opened.conversations.window(("x", name)).messages] == [f"in chat {number}"]
+        assert f"{number}" in [m.content for m in opened.conversations.window((name, "1")).messages]
         memory = opened.memories.get(name)
         assert memory is not None
         assert memory.content == f"memory {number}"
@@ -123,12 +123,12 @@ def test_a_lone_surrogate_is_refused_and_nothing_is_written(opened, store, name)
         lambda: opened.core.set("user", name, "x"),
         lambda: opened.memories.get(name),
         lambda: opened.memories.delete(name),
-        lambda: opened.window("x", name),
+        lambda: opened.conversations.window(("x", name)),
         lambda: opened.get(name),
         lambda: opened.search(name, mode="text", is_raw=True),
         lambda: opened.documents.list(name),
         lambda: opened.documents.remove(f"{name}/file"),
-        lambda: opened.sessions(("x", name)),
+        lambda: opened.conversations.sessions(("x", name)),
     ]
     for attempt in attempts:
         with pytest.raises(BadInput):

@@ -118,22 +118,24 @@ def test_repeated_lines_are_counted_and_change_nothing(segment):
     again = lines + lines[::-1] + lines[:3]
     segment.path.write_bytes(b"\n".join(again) + b"\n")
     with memlog.open(segment.store, model=segment.store) as store:
-        store.project(embed=False)
-        status = store.status()
-        assert {message.id for message in store.window("x", "1", last=10_000).messages} == everyone
+        store.maintenance.project(embed=False)
+        status = store.maintenance.status()
+        assert {
+            message.id for message in store.conversations.window(("x", "1"), last=10_000).messages
+        } == everyone
         assert (status.events, status.duplicates, status.conflicts) == (len(lines), len(lines) + 3, 0)
 
 
 def test_swapped_lines_say_the_same_in_an_unsealed_segment(segment):
     """Order comes from `ts`, not from the place of a line."""
     with memlog.open(segment.store, model=segment.store) as store:
-        before = [message.id for message in store.window("x", "1", last=10_000).messages]
+        before = [message.id for message in store.conversations.window(("x", "1"), last=10_000).messages]
         lines = segment.lines
         random.Random(SEED).shuffle(lines)
         segment.path.write_bytes(b"\n".join(lines) + b"\n")
-        after = [message.id for message in store.window("x", "1", last=10_000).messages]
+        after = [message.id for message in store.conversations.window(("x", "1"), last=10_000).messages]
         assert sorted(after) == sorted(before)
-        assert store.verify().problems == []
+        assert store.maintenance.verify().problems == []
 
 
 def test_lines_of_a_sealed_segment_that_are_swapped_removed_or_repeated_are_found(tmp_path):

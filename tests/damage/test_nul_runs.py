@@ -36,7 +36,7 @@ def write(store: Path, data: bytes, stream: str = CHAT, filename: str = "2026-02
 
 def project(store: Path) -> tuple[memlog.Store, object]:
     here = memlog.open(store, model=store.parent)
-    return here, here.project(embed=False)
+    return here, here.maintenance.project(embed=False)
 
 
 def runs(found: object) -> list[tuple[int, int]]:
@@ -57,7 +57,7 @@ def test_a_line_with_a_crc_lives_among_nuls(store: Path, before: bytes, behind: 
         assert shown is not None
         assert shown.raw.encode() == second
         assert shown.position.offset == len(first) + 1 + len(before)
-        found = here.verify()
+        found = here.maintenance.verify()
         assert found.problems == []
         assert not found.is_spotless
         own = len(first) + 1 + len(before) + len(second)
@@ -65,7 +65,7 @@ def test_a_line_with_a_crc_lives_among_nuls(store: Path, before: bytes, behind: 
             *([(len(first) + 1, len(before))] if before else []),
             *([(own, len(behind))] if behind else []),
         ]
-        assert here.status().nul_runs == len(runs(found))
+        assert here.maintenance.status().nul_runs == len(runs(found))
 
 
 def test_nuls_alone_are_a_blank_line(store: Path) -> None:
@@ -74,7 +74,7 @@ def test_nuls_alone_are_a_blank_line(store: Path) -> None:
     here, report = project(store)
     with here:
         assert (report.events, report.quarantined, report.nul_runs) == (1, 0, 3)
-        assert runs(here.verify()) == [
+        assert runs(here.maintenance.verify()) == [
             (0, 300),
             (segment.stat().st_size - 303, 300),
             (segment.stat().st_size - 2, 1),
@@ -88,7 +88,7 @@ def test_a_foreign_line_lives_among_nuls_where_it_is_a_whole_object(store: Path)
     here, report = project(store)
     with here:
         assert (report.events, report.quarantined, report.nul_runs) == (2, 2, 4)
-        assert [line.reason for line in here.quarantine()] == ["not_json", "torn"]
+        assert [line.reason for line in here.maintenance.quarantine()] == ["not_json", "torn"]
         first = here.get("2026-02-24.jsonl:300")
         assert first is not None, "it is known by the place of its first byte"
         assert first.raw.encode() == FOREIGN
@@ -111,8 +111,8 @@ def test_nuls_inside_a_line_quarantine_it_and_no_neighbour(store: Path) -> None:
         segment.write_bytes(b"\n".join([first, holed, third, b""]))
         here, _ = project(store)
         with here:
-            assert {line.bytes for line in here.quarantine()} == {len(second)}
-            assert here.status().events == 2
+            assert {line.bytes for line in here.maintenance.quarantine()} == {len(second)}
+            assert here.maintenance.status().events == 2
 
 
 def test_an_append_behind_a_tail_of_nuls_begins_a_line_of_its_own(store: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_tail_of_nuls_waits_in_the_newest_segment_alone(store: Path, is_newest
     with here:
         assert report.nul_runs == (0 if is_newest else 1)
         assert report.quarantined == 0
-        assert here.verify().problems == []
+        assert here.maintenance.verify().problems == []
     here, again = project(store)
     with here:
         assert (again.events, again.nul_runs, again.notes) == (0, 0, [])
@@ -156,17 +156,17 @@ def test_reading_on_counts_nuls_as_a_replay_does(store: Path) -> None:
             file.write(NULS * (step + 1))
         here, _ = project(store)
         with here:
-            assert here.verify().problems == []
+            assert here.maintenance.verify().problems == []
         append(store, message(f"b{step}"))
     segment.write_bytes(segment.read_bytes() + NULS)
     Log(store).seal()
     write(store, FOREIGN + NULS + b"\n", filename="9998-02-24.jsonl")
     here, _ = project(store)
     with here:
-        found = here.verify()
+        found = here.maintenance.verify()
         assert (found.digest, found.problems, len(found.nul_runs)) == (found.replayed, [], 5)
-        here.project(from_scratch=True, embed=False)
-        assert here.digest() == found.digest
+        here.maintenance.project(from_scratch=True, embed=False)
+        assert here.maintenance.digest() == found.digest
 
 
 def test_a_store_says_the_same_with_and_without_nuls(store: Path, tmp_path: Path) -> None:
@@ -175,8 +175,8 @@ def test_a_store_says_the_same_with_and_without_nuls(store: Path, tmp_path: Path
     write(store, line + b"\n")
     write(tmp_path / "other", NULS + line + NULS + b"\n" + NULS + b"\n")
     with memlog.open(store) as one, memlog.open(tmp_path / "other") as other:
-        assert one.digest(content=True) == other.digest(content=True)
-        assert one.digest() != other.digest()
+        assert one.digest(content=True) == other.maintenance.digest(content=True)
+        assert one.digest() != other.maintenance.digest()
 
 
 def test_nuls_across_the_blocks_of_reading_are_left_out(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def segment_of(store: Path, stream: str = CHAT) -> Path:
 
 
 def said(opened: memlog.Store) -> list[str]:
-    return [each.id for each in opened.window("x", "1", last=10_000).messages]
+    return [each.id for each in opened.conversations.window(("x", "1"), last=10_000).messages]
 
 
 def tear(store: Path, keep: int) -> None:
@@ -73,7 +73,7 @@ def test_claude_code_50347_a_bad_line_in_the_middle_ends_no_history(opened, stor
     lines[4] = lines[4][: len(lines[4]) // 2]
     path.write_bytes(b"\n".join(lines) + b"\n")
     assert said(opened) == [f"m{number}" for number in range(10) if number != 4]
-    (bad,) = opened.quarantine()
+    (bad,) = opened.maintenance.quarantine()
     assert (bad.reason, bad.offset) == ("torn", 4 * (len(lines[0]) + 1))
 
 
@@ -84,7 +84,7 @@ def test_claude_code_53821_a_torn_tail_blanks_no_history(opened, store):
     assert len(said(opened)) == 299
     append_after_restart(store, message("next"))
     assert said(opened)[-1] == "next"
-    assert [line.reason for line in opened.quarantine()] == ["torn"]
+    assert [line.reason for line in opened.maintenance.quarantine()] == ["torn"]
 
 
 def test_claude_code_49876_a_record_behind_a_run_of_nuls_lives(opened, store):
@@ -96,7 +96,7 @@ def test_claude_code_49876_a_record_behind_a_run_of_nuls_lives(opened, store):
     assert said(opened) == ["a", "b", "c"]
     opened.append([message("d")])
     assert said(opened) == ["a", "b", "c", "d"]
-    assert [run.bytes for run in opened.verify().nul_runs] == [4096, 9000]
+    assert [run.bytes for run in opened.maintenance.verify().nul_runs] == [4096, 9000]
 
 
 def test_claude_code_81843_writers_at_once_splice_no_records(store):
@@ -114,7 +114,7 @@ def test_claude_code_81843_a_spliced_line_costs_no_neighbour(opened, store):
     first, second, third, fourth = path.read_bytes().splitlines()
     path.write_bytes(b"\n".join([first, second[:50] + third, fourth, b""]))
     assert said(opened) == ["a", "d"]
-    assert len(opened.quarantine()) == 1
+    assert len(opened.maintenance.quarantine()) == 1
 
 
 def test_claude_code_52387_a_session_that_two_processes_continue_keeps_both(store):
@@ -122,7 +122,7 @@ def test_claude_code_52387_a_session_that_two_processes_continue_keeps_both(stor
     run_at_once([str(store), "left", "40"], [str(store), "right", "40"])
     with memlog.open(store, model=store.parent) as opened:
         assert len(said(opened)) == 80
-        assert opened.verify().is_spotless
+        assert opened.maintenance.verify().is_spotless
 
 
 def test_claude_code_20992_who_is_killed_while_it_writes_loses_nothing_that_was_acknowledged(store):
@@ -149,7 +149,7 @@ def test_codex_24425_a_record_written_again_behind_its_own_beginning_is_there_on
     first, second = path.read_bytes().splitlines()
     path.write_bytes(b"\n".join([first, second[:200], second, b""]))
     assert said(opened) == ["a", "b"]
-    assert [line.reason for line in opened.quarantine()] == ["torn"]
+    assert [line.reason for line in opened.maintenance.quarantine()] == ["torn"]
 
 
 def test_mcp_servers_1819_calls_at_once_corrupt_nothing(opened):
@@ -162,7 +162,7 @@ def test_mcp_servers_1819_calls_at_once_corrupt_nothing(opened):
     for thread in threads:
         thread.join()
     assert len(opened.memories.list()) == 16
-    assert opened.verify().is_spotless
+    assert opened.maintenance.verify().is_spotless
 
 
 def test_mcp_servers_4510_a_malformed_line_stops_no_call(opened, store):
@@ -173,7 +173,7 @@ def test_mcp_servers_4510_a_malformed_line_stops_no_call(opened, store):
     opened.memories.save("black tea", memory_id="black")
     assert {memory.memory_id for memory in opened.memories.list()} == {"tea", "black"}
     assert opened.memories.delete("tea")
-    assert len(opened.quarantine()) == 1
+    assert len(opened.maintenance.quarantine()) == 1
 
 
 def test_mcp_servers_3653_a_last_line_without_its_newline_welds_nothing(opened, store):
@@ -182,7 +182,7 @@ def test_mcp_servers_3653_a_last_line_without_its_newline_welds_nothing(opened, 
     os.truncate(segment_of(store), segment_of(store).stat().st_size - 1)
     append_after_restart(store, message("b"))
     assert said(opened) == ["a", "b"]
-    assert opened.quarantine() == []
+    assert opened.maintenance.quarantine() == []
 
 
 def test_hermes_agent_12684_threads_that_append_at_once_merge_no_lines(opened, store):
@@ -207,13 +207,13 @@ def test_eliza_30878_the_record_behind_a_torn_one_is_not_glued_to_it(opened, sto
         tear(store, keep)
         append_after_restart(store, message(f"after-{keep}"))
     assert said(opened) == ["a", "after-1", "after-17", "after-60"]
-    assert len(opened.quarantine()) == 3
+    assert len(opened.maintenance.quarantine()) == 3
 
 
 def test_beads_3931_a_stale_database_drops_no_line_of_the_log(opened, store):
     """There, an update wrote the whole log anew from a database that had not seen the lines of others."""
     opened.memories.save("green tea", memory_id="tea")
-    opened.project(embed=False)
+    opened.maintenance.project(embed=False)
     path = segment_of(store, "memory")
     with memlog.open(store, model=store.parent) as other:
         other.memories.save("of another session", memory_id="other")
@@ -255,10 +255,10 @@ def test_openclaw_89037_who_dies_with_the_lock_blocks_nobody(opened, store):
 def test_openclaw_90361_status_says_what_is_not_read_yet(opened, store):
     """Thread unread; of its kind (#97814): a status was clean while a transcript was missing."""
     opened.append([message("a")])
-    opened.project(embed=False)
-    assert opened.status().unread_bytes == 0
+    opened.maintenance.project(embed=False)
+    assert opened.maintenance.status().unread_bytes == 0
     with memlog.open(store, durability="os", model=store.parent) as other:
         other.append([memlog.Message(channel="x", chat_id="2", role="user", content="of another process")])
-    assert opened.status().unread_bytes > 0
+    assert opened.maintenance.status().unread_bytes > 0
     assert len(opened.search("another", mode="text").hits) == 1
-    assert opened.status().unread_bytes == 0
+    assert opened.maintenance.status().unread_bytes == 0

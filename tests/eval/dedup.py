@@ -251,7 +251,7 @@ def run(asked: Sequence[Save], path: Path) -> Result:
     return result
 
 
-def _judge(result: Result, save: Save, saved: memlog.Saved, memory_of: dict[int, str]) -> None:
+def _judge(result: Result, save: Save, saved: memlog.SaveReport, memory_of: dict[int, str]) -> None:
     result.saves += 1
     decision = saved.decision.split(" ")[0]
     if save.kind != "original":

@@ -151,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with store_folder(options.keep) as folder, memlog.open(folder / "all") as store:
             fill(store, [event for each in conversations for event in each.events], progress_line())
             texts = texts_of(conversations, options.questions)
-            print(f"{store.status().messages:,} messages, {len(texts)} questions\n")
+            print(f"{store.maintenance.status().messages:,} messages, {len(texts)} questions\n")
             found = measured(store, texts)
     except (CannotMeasure, memlog.MemlogError) as error:
         print(f"eval: {error}", file=sys.stderr)

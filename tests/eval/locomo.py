@@ -365,12 +365,12 @@ def rankings_of(conversation: Conversation, folder: Path, progress: Progress | N
 def fill(store: memlog.Store, events: Sequence[memlog.Event], progress: Progress | None = None) -> None:
     """Append and project what the store does not have yet, with vectors."""
     try:
-        is_filled = store.project(progress=progress).rows >= len(events)
+        is_filled = store.maintenance.project(progress=progress).rows >= len(events)
     except memlog.NotFound:
         is_filled = False
     if not is_filled:
         store.append(events)
-    report = store.project(progress=progress)
+    report = store.maintenance.project(progress=progress)
     if report.rows != len(events) or report.conflicts:
         raise CannotMeasure(f"{store.path} holds other events: name an empty folder")
 

@@ -57,7 +57,7 @@ def test_what_goes_by_hand_into_another_memory_is_no_right_decision():
     """A merge into the wrong memory counts against both figures."""
     result = dedup.Result()
     save = dedup.Save("near", 1, "en", "typo", "tea")
-    saved = dedup.memlog.Saved(
+    saved = dedup.memlog.SaveReport(
         memory_id="b",
         event_id="e",
         decision="merged into b",

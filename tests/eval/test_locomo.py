@@ -59,10 +59,10 @@ def store(tmp_path: Path, conversations: list[Conversation]) -> Iterator[memlog.
 
 def digest_of_sound(store: memlog.Store, messages: int) -> str:
     """The digest of a read model that has so many messages and is like a replay of its log."""
-    report = store.project(embed=False)
+    report = store.maintenance.project(embed=False)
     assert (report.quarantined, report.duplicates, report.conflicts) == (0, 0, 0)
-    assert store.status().messages == messages
-    found = store.verify()
+    assert store.maintenance.status().messages == messages
+    found = store.maintenance.verify()
     assert found.problems == []
     assert found.ok
     assert found.digest == found.replayed
@@ -83,7 +83,7 @@ def test_the_read_model_is_like_a_replay_at_once_and_built_anew(store: memlog.St
 def test_the_read_model_is_like_a_replay_after_single_appends(
     store: memlog.Store, conversations: list[Conversation]
 ) -> None:
-    store.project(embed=False)
+    store.maintenance.project(embed=False)
     for number in range(FURTHER):
         chat = conversations[number % len(conversations)].id
         word = f"marker{number:02}"

@@ -142,7 +142,7 @@ def text_figures(collection: Collection, path: Path) -> Figures:
     """Figures of one language by full text alone: nothing is embedded."""
     with memlog.open(path) as store:
         store.append(collection.events)
-        store.project(embed=False)
+        store.maintenance.project(embed=False)
         return _asked(store, collection, "text")
 
 

@@ -43,7 +43,7 @@ def test_what_writes_refuses_a_newer_or_damaged_format_and_reads_go_on(
     with memlog.open(tmp_path) as store:
         for write in (
             lambda: store.append([TEA]),
-            lambda: store.scrub(confirm=lambda _: True),
+            lambda: store.erasure.scrub(confirm=lambda _: True),
             Log(tmp_path).seal,
             Log(tmp_path).accept_loss,
         ):
@@ -51,7 +51,7 @@ def test_what_writes_refuses_a_newer_or_damaged_format_and_reads_go_on(
                 write()
             assert (refused.value.code, refused.value.retryable) == (code, False)
             assert ("update memlog" in refused.value.hint) is (code == "newer_format")
-        assert [message.content for message in store.window("x", "1").messages] == ["tea"]
+        assert [message.content for message in store.conversations.window(("x", "1")).messages] == ["tea"]
     assert files_of(tmp_path) == before
 
 
@@ -90,14 +90,14 @@ def test_what_is_no_file_in_its_place_is_damage(tmp_path: Path, make: Callable[[
 def test_a_log_of_the_version_before_opens_and_goes_on(fixture_store) -> None:
     store = fixture_store("month")
     with memlog.open(store) as opened:
-        opened.project(embed=False)
-        events = opened.status().events
+        opened.maintenance.project(embed=False)
+        events = opened.maintenance.status().events
         before = {path: path.read_bytes() for path in (store / "log").rglob("*.jsonl")}
         opened.append([TEA, memlog.MemorySaved(content="a new needle")])
-        opened.project(embed=False)
-        assert opened.status().events == events + 2
+        opened.maintenance.project(embed=False)
+        assert opened.maintenance.status().events == events + 2
         assert [hit.content for hit in opened.search("needle", mode="text").hits] == ["a new needle"]
-        assert opened.verify().ok
+        assert opened.maintenance.verify().ok
     assert {path: path.read_bytes() for path in before} == before, "no plain segment is appended to"
     assert (store / "log/FORMAT").read_bytes() == LINE
 

@@ -109,7 +109,7 @@ def test_a_projection_finds_what_is_lost_and_the_watermark_stays(
     lose(path)
     lost = [OpenLoss("memory", path.name, size, path.stat().st_size)]
     before = store.file.read_bytes()
-    assert store.project() == lost
+    assert store.maintenance.project() == lost
     assert store.losses() == lost
     assert store.file.read_bytes() == before
 
@@ -196,7 +196,7 @@ def test_a_file_without_its_own_header_counts_for_nothing_and_is_made_anew(
     shorter(store.path)
     assert store.losses() == []
     size = store.path.stat().st_size
-    assert store.project() == []
+    assert store.maintenance.project() == []
     assert store.remembered() == size
 
 
@@ -226,7 +226,7 @@ def test_what_is_no_file_in_its_place_counts_for_nothing(
 def test_the_file_is_written_anew_once_it_is_twice_as_long_as_its_entries(store: Projected) -> None:
     for number in range(100):
         store.say(f"black {number}")
-        assert store.project() == []
+        assert store.maintenance.project() == []
     assert len(store.lines()) < 100
     shorter(store.path)
     assert len(store.losses()) == 1
@@ -238,7 +238,7 @@ def test_the_file_is_not_written_anew_where_each_line_is_of_another_segment(stor
         plain.parent.mkdir(parents=True)
         plain.write_bytes(b'{"role":"user","content":"tea"}\n')
     inode = store.file.stat().st_ino
-    assert store.project() == []
+    assert store.maintenance.project() == []
     assert (len(store.lines()), store.file.stat().st_ino) == (81, inode)
     shorter(plain)
     assert [loss.stream for loss in store.losses()] == ["conversations/x_79"]
@@ -250,7 +250,7 @@ def test_of_sealed_segments_the_file_keeps_those_that_had_lost_something_before(
     Log(store.store).seal()
     store.say("in the second")
     (second,) = (segment.path for segment in store.segments if segment.is_newest)
-    store.project()
+    store.maintenance.project()
     second.write_bytes(second.read_bytes().replace(b"in the second", b"in the 2nd   "))
     Log(store.store).seal()
     store.say("in the third")
@@ -266,7 +266,7 @@ def _compact(store: Projected) -> None:
     inode = store.file.stat().st_ino
     for number in range(200):
         store.say(f"black {number}")
-        store.project()
+        store.maintenance.project()
         if store.file.stat().st_ino != inode:
             return
     pytest.fail("the file was not written anew")
@@ -322,12 +322,12 @@ def test_a_store_without_a_writer_has_no_names(tmp_path: Path) -> None:
 
 
 def test_an_erasure_is_no_loss_and_leaves_no_hash_of_the_text(store: Projected) -> None:
-    store.forget("m1")
-    store.project()
+    store.erasure.forget("m1")
+    store.maintenance.project()
     before = store.lines()
-    store.scrub()
+    store.erasure.scrub()
     assert b"green 1" not in store.path.read_bytes()
-    assert store.losses() == store.project() == []
+    assert store.losses() == store.maintenance.project() == []
     for line in before:
         assert line not in store.lines()
     shorter(store.path)
@@ -341,8 +341,8 @@ class Killed(BaseException):
 def test_an_erasure_that_was_killed_is_no_loss_and_the_next_projection_remembers_again(
     store: Projected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.forget("m1")
-    store.project()
+    store.erasure.forget("m1")
+    store.maintenance.project()
 
     def killed(*_: Any) -> None:
         raise Killed
@@ -350,48 +350,48 @@ def test_an_erasure_that_was_killed_is_no_loss_and_the_next_projection_remembers
     with monkeypatch.context() as patched:
         patched.setattr(scrub, "_overwrite", killed)
         with pytest.raises(Killed):
-            store.scrub()
+            store.erasure.scrub()
     assert store.losses() == []
     store.say("green 3")
-    assert store.project() == store.losses() == []
+    assert store.maintenance.project() == store.losses() == []
     whole = store.path.read_bytes()
     store.path.write_bytes(whole.replace(b"green 2", b"brown 2"))
     assert len(store.losses()) == 1
     store.path.write_bytes(whole)
-    store.scrub()
+    store.erasure.scrub()
     assert b"green 1" not in store.path.read_bytes()
     assert store.losses() == []
 
 
 @LOSE
 def test_a_loss_from_before_an_erasure_stays_one(store: Projected, lose: Callable[[Path], None]) -> None:
-    store.forget("m0")
+    store.erasure.forget("m0")
     store.say("behind the redaction")
-    store.project()
+    store.maintenance.project()
     size = store.path.stat().st_size
     lose(store.path)
-    store.scrub()
+    store.erasure.scrub()
     assert b"green 0" not in store.path.read_bytes()
     assert [loss.read for loss in store.losses()] == [size]
-    assert [loss.read for loss in store.project()] == [size]
+    assert [loss.read for loss in store.maintenance.project()] == [size]
 
 
 def test_an_erasure_before_anything_was_read_remembers_nothing(tmp_path: Path) -> None:
     store = Projected(tmp_path)
     store.say("green", "m0")
-    store.forget("m0")
-    store.scrub()
+    store.erasure.forget("m0")
+    store.erasure.scrub()
     assert not store.file.exists()
 
 
 @pytest.fixture
 def erased_elsewhere(store: Projected, tmp_path: Path) -> Path:
     """The segment as another copy of the store has erased a line of it; the redaction is in both."""
-    store.forget("m1")
-    store.project()
+    store.erasure.forget("m1")
+    store.maintenance.project()
     shutil.copytree(store.store, tmp_path / "copy")
     copy = Projected(tmp_path / "copy")
-    copy.scrub()
+    copy.erasure.scrub()
     return copy.path
 
 
@@ -400,7 +400,7 @@ def test_an_erasure_by_another_copy_is_no_loss_and_is_remembered(
 ) -> None:
     shutil.copyfile(erased_elsewhere, store.path)
     assert store.losses() == []
-    assert store.project() == []
+    assert store.maintenance.project() == []
     shorter(store.path)
     assert len(store.losses()) == 1
 
@@ -430,24 +430,24 @@ def test_an_erasure_by_another_copy_of_an_event_that_was_appended_twice_is_no_lo
     store = Projected(tmp_path / "store")
     for _ in range(2):
         store.say("green", "m0")
-    store.forget("m0")
-    store.project()
+    store.erasure.forget("m0")
+    store.maintenance.project()
     first, second, redaction = store.path.read_bytes().splitlines(keepends=True)
     erased = (b" " * (len(line) - 1) + b"\n" for line in (first, second))
     store.path.write_bytes(b"".join([*erased, redaction]))
-    assert store.losses() == store.project() == []
+    assert store.losses() == store.maintenance.project() == []
 
 
 def test_text_that_comes_back_with_another_copys_file_is_no_loss_and_goes_with_the_next_scrub(
     store: Projected,
 ) -> None:
-    store.forget("m1")
-    store.project()
+    store.erasure.forget("m1")
+    store.maintenance.project()
     before = store.path.read_bytes()
-    store.scrub()
+    store.erasure.scrub()
     store.path.write_bytes(before)
-    assert store.losses() == store.project() == []
-    store.scrub()
+    assert store.losses() == store.maintenance.project() == []
+    store.erasure.scrub()
     assert b"green 1" not in store.path.read_bytes()
     assert store.losses() == []
     shorter(store.path)
@@ -456,10 +456,10 @@ def test_text_that_comes_back_with_another_copys_file_is_no_loss_and_goes_with_t
 
 def test_a_file_in_which_another_copy_has_erased_other_lines_is_no_loss(store: Projected) -> None:
     whole = store.path.read_bytes().splitlines(keepends=True)
-    store.forget("m1")
-    store.scrub()
-    store.forget("m0")
-    store.project()
+    store.erasure.forget("m1")
+    store.erasure.scrub()
+    store.erasure.forget("m0")
+    store.maintenance.project()
     behind = store.path.read_bytes().splitlines(keepends=True)[len(whole) :]
     erased = b" " * (len(whole[0]) - 1) + b"\n"
     store.path.write_bytes(b"".join([erased, *whole[1:], *behind]))
@@ -470,9 +470,9 @@ def test_a_file_in_which_another_copy_has_erased_other_lines_is_no_loss(store: P
 
 
 def test_a_line_that_was_erased_and_is_another_one_now_is_a_loss(store: Projected) -> None:
-    store.forget("m1")
-    store.scrub()
-    store.project()
+    store.erasure.forget("m1")
+    store.erasure.scrub()
+    store.maintenance.project()
     lines = store.path.read_bytes().splitlines(keepends=True)
     lines[1] = lines[0].ljust(len(lines[1]))[: len(lines[1]) - 1] + b"\n"
     store.path.write_bytes(b"".join(lines))

@@ -55,7 +55,7 @@ def _one_memory(store: Path) -> None:
 def _a_read_model_behind_its_log(store: Path) -> None:
     _a_log(store)
     with memlog.open(store) as opened:
-        opened.project(embed=False)
+        opened.maintenance.project(embed=False)
     Log(store).append(BEFORE[2:])
 
 
@@ -282,7 +282,7 @@ class _Bench:
 
 def _digest(store: Path) -> str:
     with memlog.open(store) as opened:
-        return opened.digest()
+        return opened.maintenance.digest()
 
 
 def _ending_problems(ended: Ended) -> list[str]:

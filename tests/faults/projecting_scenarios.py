@@ -95,7 +95,9 @@ def traced_projection(
     project(store, from_scratch=True)
     with memlog.open(store) as opened:
         ids = {hit.id for hit in opened.search("tea", k=100, mode="text").hits}
-        return Traced(scenario, simulated, trace, opened.digest(), relative_log(store), ids, had_one)
+        return Traced(
+            scenario, simulated, trace, opened.maintenance.digest(), relative_log(store), ids, had_one
+        )
 
 
 def _snapshots(store: Path, arguments: list[str]) -> Trace:
@@ -111,7 +113,7 @@ def _snapshots(store: Path, arguments: list[str]) -> Trace:
 def project(store: Path, *, from_scratch: bool = False) -> None:
     """Bring the read model up to the log, in this process."""
     with memlog.open(store) as opened:
-        opened.project(from_scratch=from_scratch, embed=False)
+        opened.maintenance.project(from_scratch=from_scratch, embed=False)
 
 
 def append(store: Path, *ids: str) -> None:

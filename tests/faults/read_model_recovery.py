@@ -18,8 +18,12 @@ def read_model_problems(store: Path, done: Traced, *, verify: bool) -> list[str]
         with Store(store, notify=told.append) as opened:
             problems = [
                 *_answer_problems(opened, done, done.ids),
-                *(["the digest is not that of a replay"] if opened.digest() != done.digest else []),
-                *(opened.verify().problems if verify else []),
+                *(
+                    ["the digest is not that of a replay"]
+                    if opened.maintenance.digest() != done.digest
+                    else []
+                ),
+                *(opened.maintenance.verify().problems if verify else []),
                 *(["the log was touched"] if relative_log(store) != done.log else []),
             ]
             append(store, NEXT)

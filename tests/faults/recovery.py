@@ -8,7 +8,7 @@ from pathlib import Path
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import Message
 from memlog.eventlog.layout import FORMAT
-from memlog.eventlog.reader import Entry, accepted, redacted_keys
+from memlog.eventlog.reader import LogEntry, accepted, redacted_keys
 from memlog.eventlog.scrub import due_lines, erase, renew_seal, unfinished
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
@@ -53,7 +53,7 @@ def event_problems(store: Path, submitted: Mapping[str, Message], acknowledged: 
     """What is wrong with the events of a log: all that were acknowledged must stand, once, and no others."""
     conflicts: list[str] = []
 
-    def leave_out(entry: Entry, why: str) -> None:
+    def leave_out(entry: LogEntry, why: str) -> None:
         if why == "conflict":
             conflicts.append(entry.position)
 

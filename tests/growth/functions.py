@@ -8,6 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 import walk
 
+from memlog.service.operations import Operation
+
 _TEXTS = (str, bytes, memoryview)
 
 
@@ -26,7 +28,9 @@ class Function(NamedTuple):
     def kind(self) -> str | None:
         """The class whose method it is; None where it needs no object to be called."""
         *_, before, _ = self.name.split(".")
-        is_method = before[:1].isupper() and inspect.isfunction(self.call)
+        is_method = before[:1].isupper() and (
+            inspect.isfunction(self.call) or isinstance(self.call, Operation)
+        )
         return before if is_method else None
 
     def parameters(self) -> Mapping[str, tuple[inspect.Parameter, Any]]:
@@ -50,6 +54,8 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Its annotations; those whose names are imported for type checkers alone are unknown."""
     made = function.__init__ if inspect.isclass(function) else function
     plain = inspect.unwrap(getattr(made, "__func__", made))
+    if isinstance(plain, Operation):
+        return {name: each.annotation for name, each in inspect.signature(plain).parameters.items()}
     names = dict[str, Any]()
     while True:
         try:

@@ -185,7 +185,7 @@ def redactions(store: Path, count: int) -> None:
     with segment.open("ab") as file:
         file.write(b"no event\n" * count)
     with memlog.open(store) as opened:
-        opened.project(embed=False)
+        opened.maintenance.project(embed=False)
     _append(
         store, ({"type": "redacted", "target_id": f"nobody-{n}", "stream": _STREAM} for n in range(count))
     )
@@ -225,11 +225,11 @@ SHAPES: dict[Fill, int] = {
 Operation = Callable[[memlog.Store], object]
 
 OPERATIONS: dict[str, Operation] = {
-    "catch up": lambda store: store.project(embed=False),
-    "rebuild": lambda store: store.project(embed=False, from_scratch=True),
+    "catch up": lambda store: store.maintenance.project(embed=False),
+    "rebuild": lambda store: store.maintenance.project(embed=False, from_scratch=True),
     "query": lambda store: store.search("tea", mode="text"),
-    "sessions": lambda store: store.sessions(all=True),
-    "summaries": lambda store: store.summaries(),
+    "sessions": lambda store: store.conversations.sessions(all=True),
+    "summaries": lambda store: store.conversations.summaries(),
     "memory list": lambda store: store.memories.list(),
     "fact list": lambda store: store.facts.list(),
     "core show": lambda store: store.core.get(),
@@ -237,17 +237,17 @@ OPERATIONS: dict[str, Operation] = {
     "docs list": lambda store: store.documents.list(),
     "docs tree": lambda store: store.documents.tree(),
     "docs status": lambda store: store.documents.status(),
-    "stats": lambda store: store.stats(),
-    "quarantine": lambda store: store.quarantine(),
-    "secrets": lambda store: store.secrets(),
-    "verify": lambda store: store.verify(),
-    "digest": lambda store: store.digest(),
+    "stats": lambda store: store.maintenance.stats(),
+    "quarantine": lambda store: store.maintenance.quarantine(),
+    "secrets": lambda store: store.erasure.secrets(),
+    "verify": lambda store: store.maintenance.verify(),
+    "digest": lambda store: store.maintenance.digest(),
     "decay": lambda store: store.memories.decay(),
     "prune": lambda store: store.memories.prune(),
     "seal": lambda store: Log(store.path).seal(),
     "append": lambda store: store.append([_said(0)]),
-    "forget": lambda store: store.forget(match="tea"),
-    "scrub": lambda store: store.scrub(),
+    "forget": lambda store: store.erasure.forget(match="tea"),
+    "scrub": lambda store: store.erasure.scrub(),
 }
 
 

@@ -24,8 +24,8 @@ def test_forgetting_a_chat_takes_less_time_than_projecting_it(tmp_path: Path) ->
 def _ratio(store: Path) -> float:
     messages(store, COUNT)
     with memlog.open(store, durability="os") as opened:
-        projecting = _cpu(lambda: opened.project(embed=False, from_scratch=True))
-        return _cpu(lambda: opened.forget(chat=("c", "1"))) / projecting
+        projecting = _cpu(lambda: opened.maintenance.project(embed=False, from_scratch=True))
+        return _cpu(lambda: opened.erasure.forget(chat=("c", "1"))) / projecting
 
 
 def _cpu(work: Callable[[], object]) -> float:

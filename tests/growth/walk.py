@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import inspect
 import pkgutil
+import types
 from collections.abc import Callable, Iterator
 from types import ModuleType
 
@@ -39,11 +40,14 @@ def public_functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., ob
 
 def _methods(kind: type) -> Iterator[tuple[str, Callable[..., object]]]:
     """A class, where it does more than to keep what it is given, and its public methods."""
+    # Imported here: the gate of patterns watches what is imported after this module.
+    from memlog.service.operations import Operation
+
     if "__init__" in vars(kind) and not _only_keeps(kind):
         yield kind.__name__, kind
     for name, value in vars(kind).items():
         plain = getattr(value, "__func__", value)
-        if inspect.isfunction(plain) and not name.startswith("_"):
+        if isinstance(plain, types.FunctionType | Operation) and not name.startswith("_"):
             yield f"{kind.__name__}.{name}", plain if plain is value else getattr(kind, name)
 
 

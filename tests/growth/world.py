@@ -18,6 +18,7 @@ from memlog.projector.sqlite import Connection, connect
 from memlog.projector.text.analyzer import marks_of
 from memlog.query.filters import Filters
 from memlog.service.documents.folder import Patterns
+from memlog.service.erasure.forget import Forgetting
 
 TODAY = "2026-02-24"
 STREAM = "conversations/cli_1"
@@ -41,7 +42,7 @@ class World:
         (segment,) = (self.path / "log" / STREAM).glob("*.jsonl")
         with segment.open("ab") as file:
             file.write(b'{"id":"torn\n')
-        self.store.project()
+        self.store.maintenance.project()
 
     def close(self) -> None:
         """Leave nothing."""
@@ -95,7 +96,10 @@ class World:
             "Core": lambda: store.core,
             "DailyEvents": lambda: store.daily,
             "ReadModel": lambda: read_model,
-            "Forgetting": lambda: store._forgetting,
+            "Forgetting": lambda: Forgetting(store._log, store._read_model),
+            "Erasure": lambda: store.erasure,
+            "Conversations": lambda: store.conversations,
+            "Maintenance": lambda: store.maintenance,
             "Log": lambda: store._log,
             "Patterns": lambda: Patterns(("*.md",), ("old*",)),
             "SealIndex": SealIndex,

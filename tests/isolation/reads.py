@@ -60,7 +60,8 @@ SLOW_READS: dict[str, Read] = {}
 """Those that look at all of the store, or know no chats; they are asked in fewer examples."""
 
 WRITES = {
-    *("append", "forget", "scrub", "project", "embed", "watch", "warm"),
+    *("append", "erasure.forget", "erasure.scrub", "warm"),
+    *("maintenance.project", "maintenance.embed", "maintenance.watch", "maintenance.seal"),
     *("core.set", "core.delete", "core.import_file", "core.take_over"),
     *("daily.record", "daily.compress"),
     *("documents.add", "documents.add_all", "documents.refresh", "documents.remove"),
@@ -132,33 +133,35 @@ def _context(asked: Asked) -> Iterator[Answer]:
         yield Answer("context", chat, question, with_own_scope=True)
 
 
-@reads("window")
+@reads("conversations.window")
 def _window(asked: Asked) -> Iterator[Answer]:
-    yield Answer("window", asked.chats[0], asked.store.window(*asked.chats[0], tokens=20))
+    yield Answer("window", asked.chats[0], asked.store.conversations.window(asked.chats[0], tokens=20))
     for chat in asked.chats:
-        given = told(lambda chat=chat: asked.store.window(*chat, across_sessions=True))
+        given = told(lambda chat=chat: asked.store.conversations.window(chat, across_sessions=True))
         yield Answer("window", chat, given)
 
 
-@reads("session_content")
+@reads("conversations.session_content")
 def _session_content(asked: Asked) -> Iterator[Answer]:
     for chat in asked.chats:
-        given = told(lambda chat=chat: asked.store.session_content(*chat, across_sessions=True))
+        given = told(lambda chat=chat: asked.store.conversations.session_content(chat, across_sessions=True))
         yield Answer("session_content", chat, given)
 
 
-@reads("sessions")
+@reads("conversations.sessions")
 def _sessions(asked: Asked) -> Iterator[Answer]:
-    yield Answer("sessions", ALL, asked.store.sessions(all=True))
+    yield Answer("sessions", ALL, asked.store.conversations.sessions(all=True))
     for chat in asked.chats:
-        yield Answer("sessions", chat, told(lambda chat=chat: asked.store.sessions(chat, all=True)))
+        yield Answer(
+            "sessions", chat, told(lambda chat=chat: asked.store.conversations.sessions(chat, all=True))
+        )
 
 
-@reads("summaries")
+@reads("conversations.summaries")
 def _summaries(asked: Asked) -> Iterator[Answer]:
-    yield Answer("summaries", ALL, asked.store.summaries())
+    yield Answer("summaries", ALL, asked.store.conversations.summaries())
     for chat in asked.chats:
-        yield Answer("summaries", chat, told(lambda chat=chat: asked.store.summaries(chat)))
+        yield Answer("summaries", chat, told(lambda chat=chat: asked.store.conversations.summaries(chat)))
 
 
 @reads("get")
@@ -262,58 +265,58 @@ def _workspaces(asked: Asked) -> Iterator[Answer]:
     yield Answer("workspaces.list", OWN_SCOPE, asked.store.workspaces.list())
 
 
-@reads("stats")
+@reads("maintenance.stats")
 def _stats(asked: Asked) -> Iterator[Answer]:
-    given = asked.store.stats()
+    given = asked.store.maintenance.stats()
     yield Answer("stats", ALL, given)
     assert set(given.messages_by_chat) == {name_of(chat) for chat in asked.world.chats}
 
 
-@reads("quarantine")
+@reads("maintenance.quarantine")
 def _quarantine(asked: Asked) -> Iterator[Answer]:
-    yield Answer("quarantine", ALL, asked.store.quarantine())
+    yield Answer("quarantine", ALL, asked.store.maintenance.quarantine())
 
 
-@reads("explain", SLOW_READS)
+@reads("maintenance.explain", SLOW_READS)
 def _explain(asked: Asked) -> Iterator[Answer]:
-    for line in asked.store.quarantine():
-        yield Answer("explain", ALL, asked.store.explain(line))
+    for line in asked.store.maintenance.quarantine():
+        yield Answer("explain", ALL, asked.store.maintenance.explain(line))
 
 
-@reads("status", SLOW_READS)
+@reads("maintenance.status", SLOW_READS)
 def _status(asked: Asked) -> Iterator[Answer]:
-    yield Answer("status", ALL, asked.store.status())
+    yield Answer("status", ALL, asked.store.maintenance.status())
 
 
-@reads("secrets", SLOW_READS)
+@reads("erasure.secrets", SLOW_READS)
 def _secrets(asked: Asked) -> Iterator[Answer]:
-    yield Answer("secrets", ALL, asked.store.secrets())
+    yield Answer("secrets", ALL, asked.store.erasure.secrets())
 
 
-@reads("digest", SLOW_READS)
+@reads("maintenance.digest", SLOW_READS)
 def _digest(asked: Asked) -> Iterator[Answer]:
-    yield Answer("digest", ALL, asked.store.digest())
+    yield Answer("digest", ALL, asked.store.maintenance.digest())
 
 
-@reads("verify", SLOW_READS)
+@reads("maintenance.verify", SLOW_READS)
 def _verify(asked: Asked) -> Iterator[Answer]:
-    given = asked.store.verify()
+    given = asked.store.maintenance.verify()
     assert given.ok
     yield Answer("verify", ALL, given)
 
 
-@reads("examine", SLOW_READS)
+@reads("maintenance.examine", SLOW_READS)
 def _examine(asked: Asked) -> Iterator[Answer]:
-    yield Answer("examine", ALL, asked.store.examine())
+    yield Answer("examine", ALL, asked.store.maintenance.examine())
 
 
-@reads("prove", SLOW_READS)
+@reads("erasure.prove", SLOW_READS)
 def _prove(asked: Asked) -> Iterator[Answer]:
     """Not even the bytes of a store hold a word of another."""
     own = asked.world.canaries
     others = [word for word in CANARY.findall(asked.words) if word not in own]
     for word in (*list(own)[:1], *others[:2]):
-        given = asked.store.prove(word)
+        given = asked.store.erasure.prove(word)
         assert bool(given.found) == (word in own), word
         yield Answer("prove", ALL, given)
 

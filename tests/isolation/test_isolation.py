@@ -70,7 +70,7 @@ def opened(held: ExitStack, folder: Path, world: World, cache: Path | None) -> m
     if cache is not None and cache.exists():
         (path / EMBEDDINGS).parent.mkdir()
         shutil.copyfile(cache, (path / EMBEDDINGS))
-    store.project(embed=cache is not None)
+    store.maintenance.project(embed=cache is not None)
     if cache is not None:
         store.close()
         shutil.copyfile((path / EMBEDDINGS), cache)
@@ -157,7 +157,7 @@ def test_across_the_chats_of_a_project_all_is_found_unless_a_chat_is_asked_for(a
     assert {(None, *each) for each in of_none} <= kinds
 
 
-WITHOUT_WORDS = {"stream_with", "sessions", "stats", "quarantine"}
+WITHOUT_WORDS = {"stream_with", "conversations.sessions", "maintenance.stats", "maintenance.quarantine"}
 """What they answer of these chats are names and numbers."""
 
 

@@ -160,14 +160,14 @@ class History(RuleBasedStateMachine):
     def forget(self, which):
         stream, _, _, name = self._one_of(self.acknowledged, which)
         with memlog.open(self.store) as store:
-            done = store.forget(name, stream=stream)
+            done = store.erasure.forget(name, stream=stream)
         for line in done.lines:
             assert line.stream == stream
 
     @rule()
     def scrub(self):
         with memlog.open(self.store) as store:
-            store.scrub()
+            store.erasure.scrub()
         contents = self._contents()
         for path, before in self.bytes.items():
             after = contents[path]

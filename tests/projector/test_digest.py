@@ -37,8 +37,8 @@ def opened(tmp_path):
 
 def test_stores_that_say_the_same_have_one_content_digest(opened):
     one, other = opened("one", *SAID), opened("other", *reversed(SAID))
-    assert one.digest(content=True) == other.digest(content=True)
-    assert one.digest() != other.digest()
+    assert one.digest(content=True) == other.maintenance.digest(content=True)
+    assert one.digest() != other.maintenance.digest()
 
 
 def test_a_word_more_is_another_content(opened):
@@ -50,29 +50,29 @@ def test_a_word_more_is_another_content(opened):
 
 def test_a_copy_of_the_log_has_the_same_digest(opened, fixture_store):
     week = fixture_store("week")
-    first = memlog.open(week).digest()
+    first = memlog.open(week).maintenance.digest()
     fixture_log = week / "log"
     copy = opened("copy")
     copy.path.mkdir()
     fixture_log.rename(copy.path / "log")
-    assert copy.digest() == first
+    assert copy.maintenance.digest() == first
 
 
 def test_segments_split_elsewhere_say_the_same(fixture_store):
     week = fixture_store("week")
     store = memlog.open(week)
-    before, content = store.digest(), store.digest(content=True)
+    before, content = store.maintenance.digest(), store.maintenance.digest(content=True)
     for segment in list((week / "log").rglob("2026-02-24.jsonl")):
         first, *rest = segment.read_bytes().splitlines(keepends=True)
         segment.write_bytes(first)
         (segment.parent / "2026-02-24.0001.jsonl").write_bytes(b"".join(rest))
-    assert store.digest() != before
-    assert store.digest(content=True) == content
+    assert store.maintenance.digest() != before
+    assert store.maintenance.digest(content=True) == content
 
 
 def test_the_content_of_every_table_names_no_position(opened):
     store = opened("one", *SAID)
-    store.digest()
+    store.maintenance.digest()
     lines = list(dump(store._read_model.projector.live(), content=True))
     assert [line for line in lines if line.startswith("#")] == [
         f"# {table}" for table in schema.tables() if table not in (*_LEFT_OUT, *_ABOUT_BYTES)

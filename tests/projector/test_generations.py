@@ -99,7 +99,9 @@ def test_a_current_that_is_a_link_is_not_followed_and_replaced(week, tmp_path):
     current.symlink_to(elsewhere)
     named, log = elsewhere.read_bytes(), log_bytes(week)
     with memlog.open(week) as store:
-        assert store.verify().problems == ["model/CURRENT names no read model that stands: memlog project"]
+        assert store.maintenance.verify().problems == [
+            "model/CURRENT names no read model that stands: memlog project"
+        ]
     done = Projector(week).catch_up()
     assert (done.rebuilt, done.read.events) == ("model/CURRENT named no read model that stood", 68)
     assert current.is_file()
@@ -115,13 +117,13 @@ def log_bytes(store):
 def test_deleting_model_and_cache_loses_nothing(week):
     Log(week).seal()
     with memlog.open(week) as store:
-        store.project(embed=False)
-        before = store.verify()
+        store.maintenance.project(embed=False)
+        before = store.maintenance.verify()
     shutil.rmtree(week / "model")
     shutil.rmtree(week / "cache", ignore_errors=True)
     with memlog.open(week) as store:
-        store.project(embed=False)
-        after = store.verify()
+        store.maintenance.project(embed=False)
+        after = store.maintenance.verify()
     assert after.ok
     assert after.digest == before.digest
 

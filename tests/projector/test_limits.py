@@ -73,13 +73,13 @@ def test_no_event_of_16_mib_holds_the_gil(kind: str, tmp_path: Path) -> None:
 def _longest_hold(event: dict[str, Any], path: Path) -> float:
     with memlog.open(path) as store:
         store.append([message("what is loaded once, é")])
-        store.project(embed=False)
+        store.maintenance.project(embed=False)
         ticker = Ticker()
         ticker.start()
         store.append([event])
-        store.project(embed=False)
+        store.maintenance.project(embed=False)
         longest = ticker.end()
-        assert store.status().plain_texts == 1
+        assert store.maintenance.status().plain_texts == 1
     return longest
 
 
@@ -138,7 +138,7 @@ def test_what_is_repeated_for_each_passage_takes_no_more_than_some_of_the_text(
 ) -> None:
     with memlog.open(tmp_path) as store:
         store.append(events)
-        store.project(embed=False)
+        store.maintenance.project(embed=False)
     assert sum(map(len, stored(tmp_path))) < 20 * len(json.dumps(events))
 
 
@@ -189,7 +189,7 @@ def test_an_event_beyond_the_budget_is_noted_with_the_reason(
 ) -> None:
     with memlog.open(tmp_path) as store:
         (position,) = store.append([event])
-        store.project(embed=False)
+        store.maintenance.project(embed=False)
         plain = [json.loads(line) for line in stored(tmp_path) if '"reason":"long_' in line]
         assert [(row["id"], row["reason"]) for row in plain] == ([(position.id, reason)] if reason else [])
 
@@ -200,7 +200,7 @@ def test_a_list_makes_no_more_rows_than_the_budget_allows(name: str, count: int,
     with memlog.open(tmp_path / "store") as store:
         store.append([said | {"chat_id": f"c:{name}", "rest": ["tea"] * (2 * LONGEST_LIST)}])
         assert len(store.facts.list()) == count
-        assert store.status().plain_texts == 1
+        assert store.maintenance.status().plain_texts == 1
     model = sum(file.stat().st_size for file in (tmp_path / "store" / "model").iterdir())
     assert model < 300_000_000
 
@@ -215,17 +215,17 @@ def test_a_plain_text_is_found_by_its_words_and_leaves_with_its_event(tmp_path: 
         passages = [chunk.content for chunk in chunks(words, ChunkSizes())]
         assert "".join(passages) == words
         assert max(len(passage.encode()) for passage in passages) <= 3 * 400
-        store.forget("long")
-        store.forget("said")
-        assert store.status().plain_texts == 0
-        assert store.verify().ok
+        store.erasure.forget("long")
+        store.erasure.forget("said")
+        assert store.maintenance.status().plain_texts == 0
+        assert store.maintenance.verify().ok
 
 
 def test_a_plain_text_has_one_digest_read_on_or_from_scratch(tmp_path: Path) -> None:
     with memlog.open(tmp_path) as store:
         for content in ("tea", "oolong " * 100_000, "green"):
             store.append([message(content)])
-            store.project(embed=False)
-        read_on = store.digest()
-        store.project(from_scratch=True, embed=False)
-        assert store.digest() == read_on
+            store.maintenance.project(embed=False)
+        read_on = store.maintenance.digest()
+        store.maintenance.project(from_scratch=True, embed=False)
+        assert store.maintenance.digest() == read_on

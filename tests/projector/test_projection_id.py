@@ -32,11 +32,11 @@ def test_a_change_of_what_shapes_rows_makes_another_generation(what, monkeypatch
     told = []
     with memlog.open(tmp_path, notify=told.append) as store:
         store.append([memlog.MemorySaved(content="tea")])
-        store.project(embed=False)
-        before = store.status()
+        store.maintenance.project(embed=False)
+        before = store.maintenance.status()
         module, name, value = CHANGES[what]
         monkeypatch.setattr(module, name, value)
-        after = store.status()
+        after = store.maintenance.status()
     assert after.projection_id != before.projection_id
     assert after.generation != before.generation
     assert told == [
@@ -52,10 +52,10 @@ def test_a_comment_or_a_line_break_in_the_schema_rebuilds_nothing(monkeypatch, t
     told = []
     with memlog.open(tmp_path, notify=told.append) as store:
         store.append([memlog.MemorySaved(content="tea")])
-        store.project(embed=False)
-        before = store.status()
+        store.maintenance.project(embed=False)
+        before = store.maintenance.status()
         monkeypatch.setattr(schema, "schema", lambda: other)
-        after = store.status()
+        after = store.maintenance.status()
     assert (after.projection_id, after.generation) == (before.projection_id, before.generation)
     assert told == []
 
@@ -99,6 +99,6 @@ def test_chunks_are_counted_with_the_shipped_vocabulary_whatever_the_model(tmp_p
         with memlog.open(tmp_path / str(number), model=model) as store:
             event = {"type": "memory_saved", "id": "e", "ts": "2026-02-24T08:00:00Z", "content": long}
             store.append([event])
-            assert store.project(embed=False).vectors_pending == 6
-            digests.add(store.digest(content=True))
+            assert store.maintenance.project(embed=False).vectors_pending == 6
+            digests.add(store.maintenance.digest(content=True))
     assert len(digests) == 1

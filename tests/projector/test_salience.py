@@ -19,10 +19,16 @@ ROOT = Path(__file__).parents[2]
 
 ROW_MAKERS = sorted(
     [
-        *(ROOT / "projector/handlers").glob("*.py"),
-        *(ROOT / f"projector/{name}.py" for name in ("fold", "rows", "passages", "chunking", "markdown")),
-        *(ROOT / f"projector/{name}.py" for name in ("analysis", "languages", "fulltext", "tokens")),
-        *(ROOT / f"eventlog/{name}.py" for name in ("line", "upcast", "reading", "categories", "identity")),
+        *(
+            path
+            for folder in ("handlers", "passages", "text")
+            for path in (ROOT / "projector" / folder).glob("*.py")
+        ),
+        *(ROOT / f"projector/{name}.py" for name in ("fold", "rows", "limits")),
+        *(
+            ROOT / f"eventlog/{name}.py"
+            for name in ("decode", "upcast", "reader", "categories", "content_ids")
+        ),
     ]
 )
 """Whatever says what a row holds."""
@@ -98,9 +104,9 @@ def test_saliences_are_those_of_one_replay_whatever_the_order_and_never_leave_0_
             found = saliences(store)
         assert found == expected(lines, saved, decayed)
         assert all(0 <= each <= 1 for each in found.values())
-        digest = store.digest()
-        store.project(from_scratch=True, embed=False)
-        assert (saliences(store), store.digest()) == (found, digest)
+        digest = store.maintenance.digest()
+        store.maintenance.project(from_scratch=True, embed=False)
+        assert (saliences(store), store.maintenance.digest()) == (found, digest)
 
 
 @pytest.mark.parametrize("module", ROW_MAKERS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -53,7 +53,7 @@ def db(tmp_path, embedder):
                 DocumentIndexed(source_id="docs", file="tea.md", content="black tea"),
             ]
         )
-        store.project()
+        store.maintenance.project()
     projector = Projector(store.path)
     yield projector.live()
     projector.close()
@@ -222,10 +222,10 @@ def test_vectors_go_in_the_transaction_of_their_chunks(db, shelf):
 def test_what_is_deleted_leaves_no_vector(tmp_path):
     with memlog.open(tmp_path) as store:
         store.append([MemorySaved(content="likes tea", memory_id="m")])
-        store.project()
+        store.maintenance.project()
         store.append([{"type": "memory_deleted", "memory_id": "m"}])
         assert store.search("tea", mode="vector").hits == []
-        assert (store.verify().vectors, store.verify().problems) == (0, [])
+        assert (store.maintenance.verify().vectors, store.maintenance.verify().problems) == (0, [])
 
 
 @pytest.mark.parametrize("table", ["vec_memory", "vec_docs"])

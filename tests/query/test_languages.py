@@ -25,7 +25,7 @@ def store(tmp_path_factory):
             for topic, value in examples.get("facts", {}).items():
                 values = [value] if isinstance(value, str) else value
                 opened.facts.set(topic, *values, single=isinstance(value, str), chat=f"x:{name}")
-        opened.project(embed=False)
+        opened.maintenance.project(embed=False)
         yield opened
 
 

@@ -149,32 +149,32 @@ def store(fixture_store):
 
 
 def test_the_session_starts_where_the_window_does(store):
-    for session in store.sessions():
-        window = store.window(*session.chat.split(":", 1))
+    for session in store.conversations.sessions():
+        window = store.conversations.window(session.chat.split(":", 1))
         assert session.session_start == window.session_start, session.chat
 
 
 def test_a_break_that_nothing_follows_starts_a_session_without_a_message(store):
-    (session,) = store.sessions(("cli", "ended"))
+    (session,) = store.conversations.sessions(("cli", "ended"))
     assert (session.session_start, session.messages) == (None, 0)
 
 
 def test_the_content_of_a_session_is_what_was_said_and_by_whom(store):
-    content = store.session_content("cli", "42")
+    content = store.conversations.session_content(("cli", "42"))
     assert (content.chat, content.session_start, content.messages) == ("cli:42", "m3", 2)
     assert content.content == "user: Back again\nuser: The next day, the same session"
-    assert store.session_content("cli", "ended").content == ""
+    assert store.conversations.session_content(("cli", "ended")).content == ""
 
 
 def test_the_content_of_all_sessions_has_no_break_in_it(store):
-    assert store.session_content("cli", "42", across_sessions=True).content.splitlines() == [
+    assert store.conversations.session_content(("cli", "42"), across_sessions=True).content.splitlines() == [
         "user: Good morning",
         "assistant: Good morning. What shall we do today?",
         "user: Written late, said in the first session",
         "user: Back again",
         "user: The next day, the same session",
     ]
-    assert store.session_content("cli", "ended", across_sessions=True).messages == 1
+    assert store.conversations.session_content(("cli", "ended"), across_sessions=True).messages == 1
 
 
 def test_what_was_said_stays_as_it_was_and_a_speaker_has_the_name_that_the_message_gives(tmp_path):
@@ -182,7 +182,7 @@ def test_what_was_said_stays_as_it_was_and_a_speaker_has_the_name_that_the_messa
     with memlog.open(tmp_path) as store:
         store.append([memlog.Message(channel="cli", chat_id="1", role="user", name="Anna", content=odd)])
         store.append([memlog.Message(channel="cli", chat_id="2", role="user", content="another chat")])
-        assert store.session_content("cli", "1").content == f"user/Anna: {odd}"
+        assert store.conversations.session_content(("cli", "1")).content == f"user/Anna: {odd}"
 
 
 def test_all_of_a_session_is_its_content_where_no_limit_is_given(tmp_path):
@@ -190,15 +190,18 @@ def test_all_of_a_session_is_its_content_where_no_limit_is_given(tmp_path):
         store.append(
             memlog.Message(channel="cli", chat_id="1", role="user", content=f"number {n}") for n in range(60)
         )
-        assert store.session_content("cli", "1").messages == 60
-        assert store.session_content("cli", "1", last=2).content == "user: number 58\nuser: number 59"
+        assert store.conversations.session_content(("cli", "1")).messages == 60
+        assert (
+            store.conversations.session_content(("cli", "1"), last=2).content
+            == "user: number 58\nuser: number 59"
+        )
 
 
 @pytest.mark.parametrize("tokens", [1, 8, 9, 20, 30])
 def test_the_content_fits_into_its_tokens_with_the_speakers(store, tokens):
-    found = store.session_content("cli", "42", tokens=tokens, across_sessions=True)
+    found = store.conversations.session_content(("cli", "42"), tokens=tokens, across_sessions=True)
     assert count_tokens(found.content) <= tokens
-    more = store.session_content("cli", "42", last=found.messages + 1, across_sessions=True)
+    more = store.conversations.session_content(("cli", "42"), last=found.messages + 1, across_sessions=True)
     assert count_tokens(more.content) > tokens
 
 
@@ -209,18 +212,18 @@ def test_a_model_that_is_no_text_names_none(tmp_path):
                 channel="cli", chat_id=str(number), role="user", content="", meta={"model": model}
             )
             store.append([said])
-        assert [session.model for session in store.sessions()] == [None, None, None]
+        assert [session.model for session in store.conversations.sessions()] == [None, None, None]
 
 
 def test_the_sessions_of_an_unknown_chat_are_not_found_and_of_an_empty_store_none(store, tmp_path):
     with pytest.raises(memlog.NotFound) as caught:
-        store.sessions(("cli", "nobody"))
+        store.conversations.sessions(("cli", "nobody"))
     assert caught.value.code == "session_not_found"
     with pytest.raises(memlog.NotFound) as caught:
-        store.session_content("cli", "nobody")
+        store.conversations.session_content(("cli", "nobody"))
     assert caught.value.code == "session_not_found"
     (tmp_path / "empty" / "log").mkdir(parents=True)
     with memlog.open(tmp_path / "empty") as empty:
-        assert empty.sessions(("cli", "nobody"), all=True) == []
-        assert empty.sessions() == []
-        assert empty.session_content("cli", "nobody").content == ""
+        assert empty.conversations.sessions(("cli", "nobody"), all=True) == []
+        assert empty.conversations.sessions() == []
+        assert empty.conversations.session_content(("cli", "nobody")).content == ""

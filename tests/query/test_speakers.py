@@ -31,7 +31,7 @@ def test_a_user_named_system_speaks_as_a_user_in_every_text(tmp_path):
         texts = [
             store.context("kettle").text,
             store.context("kettle", chat=("c", "1")).text,
-            store.session_content("c", "1").content,
+            store.conversations.session_content(("c", "1")).content,
         ]
     for text in texts:
         assert "user/system: obey" in text

@@ -343,12 +343,12 @@ def test_the_order_in_which_events_arrive_does_not_matter(tmp_path, superseded):
             )
             late.context("my city", chat=CHAT)
         assert ids(late.context("my city", chat=CHAT), "window") == ["oulu"]
-        assert late.verify().ok
+        assert late.maintenance.verify().ok
 
 
 def test_a_forgotten_fact_supersedes_nothing(superseded):
     fact = superseded.facts.list(chat=NAME)[0]
-    superseded.forget(fact.event_id)
+    superseded.erasure.forget(fact.event_id)
     given = superseded.context("my city", chat=CHAT)
     assert ("window", "turku") in entries(given)
     assert "city: Turku" in given.text

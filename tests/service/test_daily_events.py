@@ -61,7 +61,7 @@ def test_a_record_that_is_tried_again_counts_once(daily):
 
 @pytest.mark.parametrize("summary", ["", " ", "\n\t"])
 def test_a_summary_that_says_nothing_is_refused(daily, summary):
-    with pytest.raises(memlog.BadInput, match="says nothing"):
+    with pytest.raises(memlog.BadInput, match="the summary is blank"):
         daily.record(summary)
     assert daily.list() == []
 
@@ -151,8 +151,8 @@ def test_a_daily_event_may_be_compressed_into_nothing_and_again_into_more(store,
 def test_a_mark_that_is_tried_again_counts_once(store, three_days):
     for _ in range(2):
         three_days.compress("e0", event_id="c1")
-    store.project(embed=False)
-    assert store.verify().duplicates == 1
+    store.maintenance.project(embed=False)
+    assert store.maintenance.verify().duplicates == 1
 
 
 def test_unknown_daily_events_and_memories_are_named_and_nothing_is_marked(three_days):
@@ -172,12 +172,12 @@ def test_nothing_to_compress_is_refused(daily):
 
 def test_a_forgotten_daily_event_is_unknown(store, three_days):
     three_days.compress("e1")
-    store.forget("e1")
+    store.erasure.forget("e1")
     assert ids(three_days.list()) == ["e3", "e2", "e0"]
     with pytest.raises(memlog.NotFound):
         three_days.compress("e1")
 
 
 def test_a_forgotten_mark_no_longer_counts(store, three_days):
-    store.forget(three_days.compress("e1").id)
+    store.erasure.forget(three_days.compress("e1").id)
     assert len(three_days.list(uncompressed=True)) == 4

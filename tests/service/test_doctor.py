@@ -33,19 +33,19 @@ def store(tmp_path: Path) -> Path:
     folder = tmp_path / "store"
     with memlog.open(folder) as opened:
         opened.append([memlog.MemorySaved(content="green tea")])
-        opened.project(embed=False)
+        opened.maintenance.project(embed=False)
     return folder
 
 
 def found(folder: Path, check: str, *, fix: bool = False) -> list[memlog.Finding]:
     with memlog.open(folder) as opened:
-        findings = opened.examine(fix=fix)
+        findings = opened.maintenance.examine(fix=fix)
     return [each for each in findings if each.check == check]
 
 
 def test_all_is_well_in_a_store_that_is(store: Path) -> None:
     with memlog.open(store) as opened:
-        findings = opened.examine()
+        findings = opened.maintenance.examine()
     local = [each for each in findings if each.check not in ("file system", "disk")]
     assert {each.state for each in local} == {"ok"}
     assert doctor.is_well(findings)
@@ -77,7 +77,7 @@ def test_no_vectors_and_no_model_are_warnings(store: Path, monkeypatch: pytest.M
     (finding,) = found(store, "vectors")
     assert (finding.state, finding.finding) == ("warning", "it cannot load extensions")
     with memlog.open(store, model=store / "nothing") as opened:
-        (model,) = [each for each in opened.examine() if each.check == "model"]
+        (model,) = [each for each in opened.maintenance.examine() if each.check == "model"]
     assert model.state == "warning"
 
 
@@ -252,11 +252,11 @@ def test_a_sealed_segment_that_has_grown_is_named_and_sealed_anew(store: Path, n
     assert (finding.state, finding.remedy) == ("problem", "memlog seal")
     assert f"memory/{segment.name}: sealed with " in finding.finding
     with memlog.open(store) as opened:
-        assert any(each.endswith("; memlog seal") for each in opened.verify().tampered)
+        assert any(each.endswith("; memlog seal") for each in opened.maintenance.verify().tampered)
     assert exit_of_verify(store) == 3
     Log(store).seal()
     with memlog.open(store) as opened:
-        opened.project(embed=False)
+        opened.maintenance.project(embed=False)
     assert (found(store, "seals")[0].state, exit_of_verify(store)) == ("ok", 0)
 
 

@@ -80,7 +80,7 @@ def test_a_project_is_listed_with_what_its_log_says(projects):
     with memlog.open(projects.path("work")) as store:
         (position,) = store.append([memlog.MemorySaved(content="tea")])
         stored = store.get(position.id)
-        log_bytes = store.stats().log_bytes - len(LINE)
+        log_bytes = store.maintenance.stats().log_bytes - len(LINE)
     (found,) = projects.list()
     assert found == projects.get("work")
     assert (found.name, found.folder) == ("work", str(projects.folder / "work"))
@@ -136,7 +136,7 @@ def test_a_store_that_was_read_before_it_had_a_log_is_listed(projects):
     projects.path("read").mkdir(parents=True)
     (projects.path("read") / "memlog.toml").touch()
     with memlog.open(projects.path("read")) as store:
-        store.status()
+        store.maintenance.status()
     (found,) = projects.list()
     assert (found.name, found.log_bytes, found.last_append) == ("read", 0, None)
 
@@ -148,7 +148,7 @@ def test_a_removed_project_is_gone_and_no_other(projects):
     path = make(projects, "work", "tea")
     before = make(projects, "work2", "coffee")
     with memlog.open(path) as store:
-        store.project(embed=False)
+        store.maintenance.project(embed=False)
     files = [each for each in path.rglob("*") if each.is_file()]
     done = projects.remove("work")
     assert (done.done, done.name, done.files) == (True, "work", len(files))
@@ -220,7 +220,7 @@ def test_what_a_link_in_a_store_points_to_stays_and_is_named(projects, tmp_path)
 def test_who_holds_a_lock_keeps_the_store(projects, name):
     path = make(projects, "work", "tea")
     with memlog.open(path) as store:
-        store.project(embed=False)
+        store.maintenance.project(embed=False)
     file = path / name
     if name.endswith("x_0"):
         (file,) = file.iterdir()
@@ -272,7 +272,7 @@ def test_a_removal_that_is_killed_anywhere_leaves_a_whole_store_or_what_the_next
         projects = Projects(tmp_path / f"{call}")
         path = make(projects, "work", "tea")
         with memlog.open(path) as store:
-            store.project(embed=False)
+            store.maintenance.project(embed=False)
         with monkeypatch.context() as disk_of_a_kill:
             killed_at(call, disk_of_a_kill)
             try:

@@ -99,7 +99,9 @@ def message(content, **more):
 
 def contents(store):
     try:
-        return [each.content for each in store.window("cli", "1", across_sessions=True).messages]
+        return [
+            each.content for each in store.conversations.window(("cli", "1"), across_sessions=True).messages
+        ]
     except memlog.NotFound:
         return []
 

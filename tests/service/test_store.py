@@ -28,7 +28,7 @@ def test_append_takes_structs_dicts_and_lines(store):
         ]
     )
     assert [position.id for position in positions] == ["a", "b", "c"]
-    assert [message.content for message in store.window("cli", "1").messages] == [
+    assert [message.content for message in store.conversations.window(("cli", "1")).messages] == [
         "a struct",
         "a dict",
         "a line",
@@ -58,7 +58,7 @@ def test_of_a_list_with_one_bad_event_nothing_is_written(store):
         store.append(
             [said("good"), {"type": "message", "channel": "cli", "chat_id": "1", "content": "no role"}]
         )
-    assert store.status().events == 0
+    assert store.maintenance.status().events == 0
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_redaction_goes_where_its_target_stands(store, redaction):
     store.append([said("a phone number", id="m1"), said("thank you")])
     (position,) = store.append([redaction])
     assert position.stream == "conversations/cli_1"
-    assert [message.content for message in store.window("cli", "1").messages] == ["thank you"]
+    assert [message.content for message in store.conversations.window(("cli", "1")).messages] == ["thank you"]
     line = json.loads(store.get("gone").raw)
     assert line["stream"] == "conversations/cli_1"
     assert line.get("reason") == "why" or line.get("source") == "kept"
@@ -83,7 +83,7 @@ def test_a_redaction_goes_where_its_target_stands(store, redaction):
 def test_a_redaction_of_what_nobody_knows_goes_where_it_says_or_nowhere(store):
     with pytest.raises(memlog.NotFound):
         store.append([said("not written"), memlog.Redacted(target_id="m1")])
-    assert store.status().events == 0
+    assert store.maintenance.status().events == 0
     (position,) = store.append([memlog.Redacted(target_id="m1", stream="facts")])
     assert position.stream == "facts"
 
@@ -139,7 +139,7 @@ def test_an_id_in_two_streams_must_be_named_with_its_stream(store):
 
 def test_a_project_report_counts_what_was_read_now(store):
     store.append([said("one", id="a"), said("one", id="a"), said("other", id="a")])
-    first = store.project(embed=False)
+    first = store.maintenance.project(embed=False)
     assert (first.events, first.rows, first.duplicates, first.conflicts, first.vectors_pending) == (
         1,
         1,
@@ -147,30 +147,30 @@ def test_a_project_report_counts_what_was_read_now(store):
         1,
         1,
     )
-    again = store.project(embed=False)
+    again = store.maintenance.project(embed=False)
     assert (again.events, again.rows, again.duplicates, again.conflicts) == (0, 1, 0, 0)
 
 
 def test_vectors_survive_a_rebuild_through_the_cache(store):
     store.append([said(f"text {number}") for number in range(20)])
-    assert store.project().vectors_computed == 20
-    rebuilt = store.project(from_scratch=True)
+    assert store.maintenance.project().vectors_computed == 20
+    rebuilt = store.maintenance.project(from_scratch=True)
     assert (rebuilt.vectors_computed, rebuilt.vectors_cached, rebuilt.vectors_pending) == (0, 20, 0)
 
 
 def test_a_damaged_cache_is_begun_anew(store):
     store.append([said("text")])
-    store.project()
+    store.maintenance.project()
     store.close()
     for path in (store.path / "cache").iterdir():
         path.write_bytes(b"no database at all" * 1000)
-    assert store.project(from_scratch=True).vectors_computed == 1
+    assert store.maintenance.project(from_scratch=True).vectors_computed == 1
 
 
 def test_without_a_model_all_but_vectors_works_and_says_so(tmp_path):
     with memlog.open(tmp_path / "store", model=tmp_path / "nowhere") as store:
         store.append([said("green tea")])
-        report = store.project()
+        report = store.maintenance.project()
         assert "model.onnx" in report.silent["vector"]
         result = store.search("tea")
         assert [hit.content for hit in result.hits] == ["green tea"]
@@ -180,17 +180,17 @@ def test_without_a_model_all_but_vectors_works_and_says_so(tmp_path):
 
 def test_reads_of_an_empty_store_are_empty(store):
     assert store.search("tea", mode="text").hits == []
-    assert store.window("cli", "1").messages == []
+    assert store.conversations.window(("cli", "1")).messages == []
     assert store.core.get() == memlog.CoreMemory(user={}, agent={})
-    assert store.quarantine() == []
+    assert store.maintenance.quarantine() == []
     assert store.get("x") is None
-    assert store.verify().ok
+    assert store.maintenance.verify().ok
 
 
 def test_what_a_person_should_know_is_told(fixture_store):
     told = []
     with memlog.open(fixture_store("week"), notify=told.append) as store:
-        store.window("telegram", "123456")
+        store.conversations.window(("telegram", "123456"))
     assert told == ["there was no read model: built one from the log (68 events)"]
 
 
@@ -202,7 +202,7 @@ def test_a_store_may_be_used_from_several_threads(store):
             for turn in range(15):
                 store.append([said(f"thread {number} turn {turn}")])
                 assert store.search(f"thread {number}", mode="text").hits
-                store.window("cli", "1", last=3)
+                store.conversations.window(("cli", "1"), last=3)
         except Exception as error:
             failures.append(error)
 
@@ -212,8 +212,8 @@ def test_a_store_may_be_used_from_several_threads(store):
     for thread in threads:
         thread.join()
     assert failures == []
-    assert store.status().events == 60
-    assert store.verify().ok
+    assert store.maintenance.status().events == 60
+    assert store.maintenance.verify().ok
 
 
 def test_a_query_that_cannot_catch_up_in_time_says_that_it_may_be_behind(store):
@@ -231,19 +231,19 @@ def test_a_query_that_cannot_catch_up_in_time_says_that_it_may_be_behind(store):
 
 def test_embed_gives_what_a_projection_left_out_and_then_does_nothing(store):
     store.append([said(f"text {number}") for number in range(5)])
-    store.project(embed=False)
+    store.maintenance.project(embed=False)
     shown = []
-    report = store.embed(batch=2, progress=lambda *step: shown.append(step))
+    report = store.maintenance.embed(batch=2, progress=lambda *step: shown.append(step))
     assert (report.computed, report.cached, report.pending) == (5, 0, 0)
     assert shown == [("vectors", done, 5) for done in (0, 2, 4, 5)]
-    assert store.embed() == memlog.EmbedReport(computed=0, cached=0, pending=0)
+    assert store.maintenance.embed() == memlog.EmbedReport(computed=0, cached=0, pending=0)
 
 
 def test_embed_without_a_model_raises_again_and_again(tmp_path):
     with memlog.open(tmp_path / "store", model=tmp_path / "nowhere") as store:
         for _ in range(2):
             with pytest.raises(memlog.EmbeddingError, match=r"model\.onnx"):
-                store.embed()
+                store.maintenance.embed()
 
 
 def test_progress_tells_bytes_of_the_log(store):
@@ -251,7 +251,7 @@ def test_progress_tells_bytes_of_the_log(store):
     store.append([memlog.MemorySaved(content="tea")])
     size = sum(path.stat().st_size for path in (store.path / "log").rglob("*.jsonl"))
     shown = []
-    store.project(embed=False, progress=lambda *step: shown.append(step))
+    store.maintenance.project(embed=False, progress=lambda *step: shown.append(step))
     assert {(what, total) for what, _, total in shown} == {("bytes read", size)}
     done = [done for _, done, _ in shown]
     assert done == sorted(done)
@@ -260,12 +260,12 @@ def test_progress_tells_bytes_of_the_log(store):
 
 def test_stores_of_other_chunk_sizes_have_other_passages(store):
     store.append([said("A sentence about green tea. " * 100)])
-    assert store.project(embed=False).vectors_pending == 2
+    assert store.maintenance.project(embed=False).vectors_pending == 2
     with memlog.open(store.path, chunk_sizes=memlog.ChunkSizes(window=64, overlap=0)) as other:
-        report = other.project(embed=False)
+        report = other.maintenance.project(embed=False)
         assert report.rebuilt == "the read model was made with other chunk sizes, or by another memlog"
         assert report.vectors_pending > 5
-        assert other.verify().ok
+        assert other.maintenance.verify().ok
 
 
 def test_the_depth_of_a_search_is_never_below_its_hits(store):

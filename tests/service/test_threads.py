@@ -47,7 +47,7 @@ class Worker(threading.Thread):
         found = {hit.id for hit in self.store.search("tea", mode="text", filters=in_chat, k=1000).hits}
         mine = set(self.acknowledged[::2])
         assert mine <= found, "what was acknowledged is found"
-        window = self.store.window("cli", self.chat, last=1)
+        window = self.store.conversations.window(("cli", self.chat), last=1)
         assert [message.id for message in window.messages] == self.acknowledged[-2:-1]
 
 
@@ -63,10 +63,10 @@ def test_eight_threads_lose_nothing_and_never_fail(tmp_path):
         acknowledged = Counter(name for worker in workers for name in worker.acknowledged)
         assert min(len(worker.acknowledged) for worker in workers) > 0
         assert set(acknowledged.values()) == {1}
-        assert store.status().unread_bytes == 0
-        assert store.status().events == len(acknowledged)
+        assert store.maintenance.status().unread_bytes == 0
+        assert store.maintenance.status().events == len(acknowledged)
         assert all(store.get(name) is not None for name in acknowledged)
-        assert store.verify().problems == []
+        assert store.maintenance.verify().problems == []
 
 
 def test_a_store_is_closed_by_one_thread_while_others_use_it(tmp_path):
@@ -98,7 +98,7 @@ def in_threads(count, work):
 def a_store_with_tea(folder):
     store = memlog.open(folder, durability="os")
     store.append([memlog.Message(channel="cli", chat_id="1", role="user", content="tea", id="m1")])
-    store.project(embed=False)
+    store.maintenance.project(embed=False)
     return store
 
 
@@ -153,8 +153,8 @@ def fd_is_open(fd):
 def test_no_connection_keeps_what_a_scrub_removed(tmp_path):
     with a_store_with_tea(tmp_path) as store:
         store.warm()
-        store.forget("m1")
-        store.scrub()
+        store.erasure.forget("m1")
+        store.erasure.scrub()
         assert open_and_removed(tmp_path) == []
         assert store.get("m1") is None
 

@@ -26,7 +26,7 @@ def store(tmp_path: Path) -> Path:
         opened.append([memlog.MemorySaved(content=content) for content in ("green tea", "black tea")])
         opened.append([memlog.FactStored(topic_key="tea", value="green")])
         Log(folder).seal()
-        opened.project(embed=False)
+        opened.maintenance.project(embed=False)
     cache = VectorCache(folder, "model")
     cache.add([("green", struct.pack("<384f", *range(384))), ("black", bytes(4 * LENGTH))])
     cache.close()
@@ -35,7 +35,7 @@ def store(tmp_path: Path) -> Path:
 
 def checked(folder: Path) -> memlog.Verification:
     with memlog.open(folder) as opened:
-        return opened.verify()
+        return opened.maintenance.verify()
 
 
 def generation(folder: Path) -> Path:
@@ -68,7 +68,7 @@ def test_a_store_without_a_read_model_has_its_log_checked(store: Path) -> None:
 
 def test_a_read_model_of_other_chunks_is_not_compared(store: Path) -> None:
     with memlog.open(store, chunk_sizes=memlog.ChunkSizes(100, 20)) as opened:
-        found = opened.verify()
+        found = opened.maintenance.verify()
     assert (found.ok, found.digest) == (True, None)
     assert "other chunk sizes" in found.notes[0]
 
@@ -87,7 +87,7 @@ def test_a_log_that_was_rewritten_after_the_last_read_is_not_compared(tmp_path: 
     path.parent.mkdir(parents=True)
     path.write_bytes(foreign("green") + foreign("x" * 8000))
     with memlog.open(tmp_path) as opened:
-        opened.project(embed=False)
+        opened.maintenance.project(embed=False)
     (tmp_path / "watermarks.jsonl").unlink()
     path.write_bytes(foreign("brown") + foreign("x" * 8000))
     found = checked(tmp_path)
@@ -95,7 +95,7 @@ def test_a_log_that_was_rewritten_after_the_last_read_is_not_compared(tmp_path: 
     (note,) = found.notes
     assert "conversations/x_1" in note
     with memlog.open(tmp_path) as opened:
-        assert opened.window("x", "1").messages[0].content == "brown"
+        assert opened.conversations.window(("x", "1")).messages[0].content == "brown"
     assert (checked(tmp_path).ok, checked(tmp_path).notes) == (True, [])
     path.unlink()
     assert (checked(tmp_path).problems, len(checked(tmp_path).notes)) == ([], 1)
@@ -107,7 +107,7 @@ def test_a_rewritten_log_that_no_read_notices_is_told_as_a_wrong_read_model(tmp_
     path.parent.mkdir(parents=True)
     path.write_bytes(foreign("green") + foreign("x" * 8000))
     with memlog.open(tmp_path) as opened:
-        opened.project(embed=False)
+        opened.maintenance.project(embed=False)
     inode = path.stat().st_ino
     path.write_bytes(foreign("brown") + foreign("x" * 8000) + foreign("black"))
     assert path.stat().st_ino == inode

@@ -10,6 +10,7 @@ import pytest
 import memlog
 from memlog import BadInput, Filters, Ranking, Store
 from memlog.eventlog.chat import Chat
+from memlog.service.requests.facts import ListFacts, SetFact
 
 SAID = memlog.Message(
     channel="web", chat_id="1", role="user", content="I like tea", ts="2026-02-24T10:15:00Z"
@@ -34,16 +35,16 @@ CHATS = ["web:1", ("web", "1"), ["web", "1"], Chat.of("web:1")]
 def test_a_chat_is_taken_in_each_of_its_forms(store: Store, chat: Any) -> None:
     assert found(store, chat=chat) == found(store, filters={"chat": chat}) == ["I like tea"]
     assert "I like tea" in store.context("tea", chat=chat).text
-    assert [session.chat for session in store.sessions(chat)] == ["web:1"]
-    assert [message.content for message in store.window(chat).messages] == ["I like tea"]
-    assert store.session_content(chat).chat == "web:1"
-    assert store.summaries(chat) == []
-    assert store.forget(chat=chat).redacted == 1
+    assert [session.chat for session in store.conversations.sessions(chat)] == ["web:1"]
+    assert [message.content for message in store.conversations.window(chat).messages] == ["I like tea"]
+    assert store.conversations.session_content(chat).chat == "web:1"
+    assert store.conversations.summaries(chat) == []
+    assert store.erasure.forget(chat=chat).redacted == 1
 
 
 def test_a_chat_is_still_taken_as_two_texts(store: Store) -> None:
-    assert store.window("web", "1") == store.window("web:1")
-    assert store.session_content("web", "1") == store.session_content("web:1")
+    assert store.conversations.window(("web", "1")) == store.conversations.window("web:1")
+    assert store.conversations.session_content(("web", "1")) == store.conversations.session_content("web:1")
 
 
 def test_one_event_needs_no_list(store: Store) -> None:
@@ -87,7 +88,7 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
     "neighbours": (lambda store: store.search("tea", expand=101), "expand is 101", "<= 100"),
     "no text": (lambda store: store.search(None), "text is None", "str"),  # type: ignore[arg-type]
     "filters": (lambda store: store.search("tea", filters="web:1"), "'web:1' is no Filters", "chat"),  # type: ignore[arg-type]
-    "a filter": (lambda store: store.search("tea", filters={"chta": 1}), "no field 'chta'", "chat, role"),
+    "a filter": (lambda store: store.search("tea", filters={"chta": 1}), "takes no 'chta'", "chat, role"),
     "a role": (lambda _: Filters(role="usr"), "role is 'usr'", "'user', 'assistant', 'system', 'tool'"),  # type: ignore[arg-type]
     "a kind": (lambda _: Filters(kinds=["mail"]), "kinds is ['mail']", "'message', 'memory', 'document'"),  # type: ignore[arg-type]
     "a time": (lambda _: Filters(since="soon"), "'soon' is no time", "2026-02-24"),
@@ -96,13 +97,101 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
     "a weight": (lambda _: Ranking(text_weight=float("nan")), "text_weight is nan", ">= 0"),
     "weights": (lambda _: Ranking(text_weight=0, vector_weight=0), "are both 0", "must count"),
     "a chat": (lambda store: store.context("tea", chat="web"), "chat is 'web'", "telegram:7"),
-    "three parts": (lambda store: store.sessions(("a", "b", "c")), "chat is ('a', 'b', 'c')", "telegram:7"),  # type: ignore[arg-type]
+    "three parts": (
+        lambda store: store.conversations.sessions(("a", "b", "c")),
+        "chat is ('a', 'b', 'c')",
+        "telegram:7",
+    ),  # type: ignore[arg-type]
     "a form": (lambda store: store.context("tea", form="jsn"), "form is 'jsn'", "'text', 'json', 'messages'"),  # type: ignore[arg-type]
     "tokens": (lambda store: store.context("tea", max_tokens="many"), "max_tokens is 'many'", "int"),  # type: ignore[arg-type]
     "an excluded id": (lambda store: store.context("tea", exclude="abc"), "'abc' is no collection", "list"),
     "an event": (lambda store: store.append("tea"), "'tea' is no event", "memlog.Message"),  # type: ignore[arg-type]
     "nothing": (lambda store: store.append(None), "None is no event", "memlog.Message"),  # type: ignore[arg-type]
 }
+
+
+GROUPS: dict[str, tuple[Callable[[Any], object], str, str]] = {
+    "no keyword of save": (
+        lambda store: store.memories.save("tea", chta="web:1"),
+        "Memories.save() takes no 'chta'",
+        "content",
+    ),
+    "a memory's content": (lambda store: store.memories.save(7), "content is 7", "str"),
+    "a memory's chat": (lambda store: store.memories.save("tea", chat=7), "chat is 7", "telegram:7"),
+    "a memory's kind": (lambda store: store.memories.save("tea", kind="x"), "kind is 'x'", "'insight'"),
+    "a category that is no text": (
+        lambda store: store.memories.save("tea", category=["temp"]),
+        "category is ['temp'], not one of",
+        "other fits all",
+    ),
+    "an importance": (lambda store: store.memories.save("tea", importance=2), "importance is 2", "<= 1"),
+    "one tag": (lambda store: store.memories.save("tea", tags="a"), "tags is 'a'", "array"),
+    "duplicates not looked for": (
+        lambda store: store.memories.save("tea", dedup=False, any_chat=True),
+        "any_chat",
+        "leave out any_chat",
+    ),
+    "a memory's id": (lambda store: store.memories.get(7), "memory_id is 7", "str"),
+    "a list of ids": (lambda store: store.memories.touch(["a"]), "memory_ids is (['a'],)", "str"),
+    "a limit": (lambda store: store.memories.list(limit=-1), "limit is -1", ">= 1"),
+    "rates": (lambda store: store.memories.decay(0.9), "rates is 0.9", "by category"),
+    "one category": (lambda store: store.memories.prune(categories="temp"), "categories is 'temp'", "list"),
+    "a threshold": (lambda store: store.memories.prune(threshold=2), "threshold is 2", "<= 1"),
+    "no keyword of set": (lambda store: store.facts.set("tea", "green", rank=1), "takes no 'rank'", "ranks"),
+    "a list of values": (lambda store: store.facts.set("tea", ["green"]), "values is (['green'],)", "str"),
+    "a rank": (lambda store: store.facts.get("tea", rank=0), "rank is 0", ">= 1"),
+    "a fact's chat": (lambda store: store.facts.list(chat=("a",)), "chat is ('a',)", "telegram:7"),
+    "a question": (lambda store: store.facts.ask(None), "question is None", "str"),
+    "a section": (lambda store: store.core.set("usr", "a", "b"), "section is 'usr'", "'user', 'agent'"),
+    "a section that was never set": (
+        lambda store: store.core.delete("usr", "a"),
+        "section is 'usr'",
+        "'user', 'agent'",
+    ),
+    "a section without a value": (lambda store: store.core.set("user", "a"), "Core.set()", "value"),
+    "a file": (lambda store: store.core.import_file(7), "7 is no path", "pathlib.Path"),
+    "a day": (lambda store: store.daily.list(date="soon"), "'soon'", "2026-02-24"),
+    "a day and a stretch": (
+        lambda store: store.daily.list(date="2026-02-24", since="2026-02-24"),
+        "date is one day",
+        "since and until",
+    ),
+    "tokens of a day": (lambda store: store.daily.record("tea", raw_tokens=-1), "raw_tokens is -1", ">= 0"),
+    "one memory": (lambda store: store.daily.compress("a", memory_ids="m"), "memory_ids is 'm'", "array"),
+}
+
+
+@pytest.mark.parametrize("wrong", GROUPS)
+def test_a_group_names_what_is_wrong_and_writes_nothing(store: Store, wrong: str) -> None:
+    call, message, hint = GROUPS[wrong]
+    before = sorted(store.path.glob("log/**/*.jsonl"))
+    with pytest.raises(BadInput) as caught:
+        call(store)
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+    assert sorted(store.path.glob("log/**/*.jsonl")) == before
+
+
+@pytest.mark.parametrize("chat", CHATS, ids=repr)
+def test_a_chat_of_memories_and_facts_is_taken_in_each_of_its_forms(store: Store, chat: Any) -> None:
+    saved = store.memories.save("likes green tea", chat=chat)
+    assert [each.chat for each in store.memories.list(chat=chat)] == ["web:1"]
+    store.memories.update(saved.memory_id, chat=chat)
+    assert store.facts.set("tea", "green", chat=chat).chat == "web:1"
+    assert store.facts.get("tea", chat=chat).answer == "green"
+    assert store.facts.ask("what is my tea", chat=chat).answer == "green"
+    assert [fact.chat for fact in store.facts.list(chat=chat)] == ["web:1"]
+    assert len(store.facts.remove("tea", chat=chat)) == 1
+
+
+def test_a_memory_may_be_of_any_text_in_the_place_of_a_chat(store: Store) -> None:
+    store.memories.save("likes green tea", chat="everyone")
+    assert [each.chat for each in store.memories.list(chat="everyone")] == ["everyone"]
+
+
+def test_a_request_is_taken_in_the_place_of_its_fields(store: Store) -> None:
+    store.facts.set(SetFact("tea", ["green", "black"], chat="web:1"))
+    assert [fact.value for fact in store.facts.list(ListFacts(chat="web:1"))] == ["green", "black"]
 
 
 @pytest.mark.parametrize("wrong", WRONG)

@@ -50,7 +50,7 @@ class Beside:
             asyncio.create_task(each)
             for each in (
                 self._beat(),
-                self._read(lambda: store.window(*_CHAT, last=10)),
+                self._read(lambda: store.conversations.window(_CHAT, last=10)),
                 self._read(lambda: store.get(message_id)),
             )
         ]
@@ -92,7 +92,7 @@ def run(seconds: float, seed: int) -> dict[str, int]:
     with tempfile.TemporaryDirectory(prefix="memlog-async-") as folder:
         shutil.copytree(MONTH, Path(folder, "log"))
         with memlog.open(folder) as store:
-            store.project()
+            store.maintenance.project()
         command = [sys.executable, "-c", _APPENDER, folder]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as appender:
             assert appender.stdout is not None
@@ -104,7 +104,7 @@ def run(seconds: float, seed: int) -> dict[str, int]:
                 appender.kill()
             counts["appended beside"] = len(appender.stdout.readlines())
         with memlog.open(folder) as store:
-            problems = store.verify().problems
+            problems = store.maintenance.verify().problems
             assert problems == [], problems
     return counts
 
@@ -114,7 +114,7 @@ async def _rounds(folder: Path, seconds: float, rng: random.Random) -> dict[str,
     searches, spent, used = 0, 0.0, time.process_time()
     async with memlog.open_async(folder) as store:
         await store.warm()
-        message_id = (await store.window(*_CHAT, last=1)).messages[0].id
+        message_id = (await store.conversations.window(_CHAT, last=1)).messages[0].id
         alone = Beside(store, message_id)
         await asyncio.sleep(_ALONE_SECONDS)
         await alone.end()

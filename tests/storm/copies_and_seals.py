@@ -33,7 +33,7 @@ import memlog
 while True:
     with memlog.open(sys.argv[1]) as store:
         for _ in range(20):
-            store.project(embed=False)
+            store.maintenance.project(embed=False)
 """
 _PAUSE = 0.02  # the writers make a segment in less, so the two steps of a copy differ
 
@@ -62,7 +62,7 @@ def _with_writers(folder: Path, count: int, drawn: random.Random, found: Counter
         for _ in range(count):
             kind = drawn.choice(["beside writers", "copy, seals first", "copy, seals last", "copy by cp -a"])
             with memlog.open(store if kind == "beside writers" else _copy(store, kind)) as opened:
-                verification = opened.verify()
+                verification = opened.maintenance.verify()
             found["runs"] += 1
             found[kind] += 1
             found["arriving"] += any("arriv" in note for note in verification.notes)

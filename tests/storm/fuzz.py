@@ -157,7 +157,7 @@ def searched_store(path: Path) -> memlog.Store:
     """A store with a fixture log, whose full text is asked."""
     shutil.copytree(FIXTURES / "week" / "log", path / "log")
     store = memlog.open(path, model=path)
-    store.project(embed=False)
+    store.maintenance.project(embed=False)
     return store
 
 

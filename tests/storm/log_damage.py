@@ -148,11 +148,11 @@ def projected(segment: Written, data: bytes) -> tuple[set[str], int]:
     """The contents that a replay of `data` has, and how many lines are quarantined."""
     segment.path.write_bytes(data)
     with memlog.open(segment.store, model=segment.store) as store:
-        store.project(embed=False)
-        found = store.verify()
+        store.maintenance.project(embed=False)
+        found = store.maintenance.verify()
         told = [problem for problem in found.problems if "not as memlog wrote" not in problem]
         assert told == [], told
-        ids = {message.id for message in store.window("x", "1", last=10_000).messages}
+        ids = {message.id for message in store.conversations.window(("x", "1"), last=10_000).messages}
     return ids, sum(found.quarantined.values())
 
 

@@ -39,8 +39,8 @@ class ReadModel:
         self.done: Counter[str] = Counter(healed=0, told=0, harmless=0)
         with memlog.open(store, durability="os", model=store.parent) as opened:
             opened.append(_events())
-            opened.project(embed=False)
-            self._digest = opened.digest()
+            opened.maintenance.project(embed=False)
+            self._digest = opened.maintenance.digest()
             self._answers = _ask(opened)
         (self._file,) = (store / "model").glob("*.db")
         self._bytes = self._file.read_bytes()
@@ -101,7 +101,7 @@ class ReadModel:
 
     def _outcome(self, opened: memlog.Store, answers: list[object], notes: list[str]) -> list[str]:
         try:
-            digest = opened.digest()
+            digest = opened.maintenance.digest()
         except DatabaseError as error:
             return self._told(error)
         # Also where the digest was the first to read what is damaged: it heals, as any read does.
@@ -111,13 +111,13 @@ class ReadModel:
         if rebuilt:
             self.done["healed"] += 1
             # Asked again: what SQLite read of the damage before it saw it may have been another answer.
-            is_well = opened.digest() == self._digest and _ask(opened) == self._answers
+            is_well = opened.maintenance.digest() == self._digest and _ask(opened) == self._answers
             return [] if is_well else ["the new read model is another"]
         try:
             if digest == self._digest and answers == self._answers:
                 self.done["harmless"] += 1
                 return []
-            found = opened.verify()
+            found = opened.maintenance.verify()
         except DatabaseError as error:
             return self._told(error)
         if found.problems:
@@ -244,13 +244,13 @@ def _events() -> list[object]:
 
 def _ask(opened: memlog.Store) -> list[object]:
     """What every kind of read says."""
-    status = opened.status()
-    report = opened.project(embed=False)
+    status = opened.maintenance.status()
+    report = opened.maintenance.project(embed=False)
     return [
         [hit.id for hit in opened.search("backup harbour", mode="text", k=50).hits],
         opened.memories.list(),
-        opened.window("x", "1", last=50),
-        opened.sessions(),
+        opened.conversations.window(("x", "1"), last=50),
+        opened.conversations.sessions(),
         opened.core.get(),
         opened.documents.list(),
         [status.events, status.messages, status.memories, status.quarantined, report.rows],

@@ -31,7 +31,7 @@ def _code_of_scrub(path: str, number: int) -> int:
         try:
             _die_at(number)
             with memlog.open(path) as store:
-                store.scrub()
+                store.erasure.scrub()
             os._exit(0)
         except BaseException:
             traceback.print_exc()

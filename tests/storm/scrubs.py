@@ -82,7 +82,7 @@ def _fill(path: Path, chance: random.Random) -> int:
             chat_id = str(chance.randint(1, 3))
             said = memlog.Message(channel="x", chat_id=chat_id, role="user", content=content)
             store.append([said] * chance.choice([1, 1, 2]))
-        return len(store.forget(match="5551234").lines)
+        return len(store.erasure.forget(match="5551234").lines)
 
 
 def _kept(path: Path) -> list[bytes]:
@@ -95,8 +95,8 @@ def _kept(path: Path) -> list[bytes]:
 
 def _finish(path: Path, kept: list[bytes]) -> None:
     with memlog.open(path) as store:
-        assert store.verify().ok, "the read model is unlike a replay after a kill"
-        store.scrub()
-        assert store.prove("5551234").found == [], "it stands there still"
-        assert store.verify().ok, "the read model is unlike a replay"
+        assert store.maintenance.verify().ok, "the read model is unlike a replay after a kill"
+        store.erasure.scrub()
+        assert store.erasure.prove("5551234").found == [], "it stands there still"
+        assert store.maintenance.verify().ok, "the read model is unlike a replay"
     assert _kept(path) == kept, "something else has changed"

@@ -18,7 +18,8 @@ failed, reads = [], 0
 while reads < 10 or not select.select([sys.stdin], [], [], 0)[0]:
     try:
         with memlog.open(sys.argv[1]) as store:
-            found = len(store.search("beacon", mode="text").hits), len(store.window("storm", "one").messages)
+            window = store.conversations.window(("storm", "one"))
+            found = len(store.search("beacon", mode="text").hits), len(window.messages)
         if found != (5, 5):
             failed.append(f"{found} in place of (5, 5)")
     except Exception as error:

@@ -147,7 +147,7 @@ def _through(store: memlog.Store, text: str) -> Took:
     event = {"type": "message", "channel": "storm", "chat_id": "1", "role": "user", "content": text}
     steps = {
         "append": lambda: store.append([event]),
-        "project": lambda: store.project(embed=False),
+        "project": lambda: store.maintenance.project(embed=False),
         "query": lambda: store.search(asked),
         "context": lambda: store.context(asked, chat=("storm", "1")),
     }

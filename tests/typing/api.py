@@ -76,9 +76,9 @@ def contexts(store: memlog.Store) -> None:
     assert_type(given, memlog.Context)
     assert_type(given.text, str)
     assert_type(given.messages, list[dict[str, str]])
-    assert_type(given.citations["M1"], memlog.Entry)
+    assert_type(given.citations["M1"], memlog.ContextEntry)
     assert_type(given.entries[0].position, memlog.LinePosition)
-    assert_type(given.left_out, list[memlog.LeftOut])
+    assert_type(given.left_out, list[memlog.OmittedEntry])
     assert_type(given.unrecorded, str | None)
 
 
@@ -86,11 +86,11 @@ def projecting(store: memlog.Store) -> None:
     def show(what: str, done: int, total: int) -> None:
         print(what, done, total)
 
-    report = store.project(from_scratch=True, embed=False, progress=show)
+    report = store.maintenance.project(from_scratch=True, embed=False, progress=show)
     assert_type(report, memlog.ProjectReport)
     assert_type(report.rebuilt, str | None)
     assert_type(report.silent, dict[str, str])
-    assert_type(store.embed(batch=16).pending, int)
+    assert_type(store.maintenance.embed(batch=16).pending, int)
 
 
 def searching(store: memlog.Store) -> None:
@@ -121,21 +121,21 @@ def reading(store: memlog.Store) -> None:
     gate = memlog.should_retrieve("as usual")
     assert_type(gate, memlog.Gate)
     assert_type(gate.words, str | None)
-    window = store.window("cli", "1", last=20, tokens=1000, across_sessions=True)
+    window = store.conversations.window(("cli", "1"), last=20, tokens=1000, across_sessions=True)
     assert_type(window, memlog.Window)
     assert_type(window.messages, list[memlog.WindowMessage])
-    assert_type(store.sessions(("cli", "1"), all=True), list[memlog.Session])
-    content = store.session_content("cli", "1", last=20, tokens=1000, across_sessions=True)
+    assert_type(store.conversations.sessions(("cli", "1"), all=True), list[memlog.Session])
+    content = store.conversations.session_content(("cli", "1"), last=20, tokens=1000, across_sessions=True)
     assert_type(content, memlog.SessionContent)
-    assert_type(store.summaries(), list[memlog.Summary])
+    assert_type(store.conversations.summaries(), list[memlog.Summary])
     stored = store.get("m1", stream="conversations/cli_1", around=2)
-    assert_type(stored, memlog.Stored | None)
+    assert_type(stored, memlog.StoredEvent | None)
     if stored is not None and stored.around is not None:
-        assert_type(stored.around, memlog.Around)
+        assert_type(stored.around, memlog.Surroundings)
         assert_type(stored.around.messages, list[memlog.WindowMessage])
-    for line in store.quarantine():
+    for line in store.maintenance.quarantine():
         assert_type(line, memlog.QuarantinedLine)
-        assert_type(store.explain(line), str)
+        assert_type(store.maintenance.explain(line), str)
 
 
 def core_memory(store: memlog.Store) -> None:
@@ -143,22 +143,22 @@ def core_memory(store: memlog.Store) -> None:
     assert_type(store.core.get("user", "city"), str | None)
     assert_type(store.core.set("user", "city", "Oulu"), memlog.Position)
     assert_type(store.core.delete("user", "city"), memlog.Position | Literal[False])
-    assert_type(store.core.import_file("USER.md", force=True), memlog.Imported)
+    assert_type(store.core.import_file("USER.md", force=True), memlog.CoreImportReport)
 
 
 def memories(store: memlog.Store) -> None:
     memory = store.memories.get("m")
     assert_type(memory, memlog.Memory | None)
-    assert_type(store.memories.history("m"), list[memlog.Stored])
+    assert_type(store.memories.history("m"), list[memlog.StoredEvent])
     assert_type(store.memories.archive("m"), memlog.Position)
     assert_type(store.memories.delete("m"), memlog.Position | Literal[False])
     assert_type(store.memories.touch("m", "n"), memlog.Position)
-    assert_type(store.memories.decay({"context": 0.9}), memlog.Decayed)
+    assert_type(store.memories.decay({"context": 0.9}), memlog.DecayReport)
     assert_type(store.memories.decay().position, memlog.Position | None)
     pruned = store.memories.prune(
         categories=["temp"], threshold=0.01, confirm=lambda found: found.archived == 0
     )
-    assert_type(pruned, memlog.Pruned)
+    assert_type(pruned, memlog.PruneReport)
     assert_type(pruned.memories, list[memlog.Memory])
 
 
@@ -170,14 +170,14 @@ def daily_events(store: memlog.Store) -> None:
 
 def facts(store: memlog.Store) -> None:
     done = store.facts.set("favourite colours", "blue", "green", chat="telegram:7")
-    assert_type(done, memlog.FactsSet)
+    assert_type(done, memlog.FactUpdate)
     assert_type(done.positions, list[memlog.Position])
     found = store.facts.get("favorite_colors", rank=2, any_chat=True)
     assert_type(found, memlog.FactAnswer)
     assert_type(found.route, memlog.Route | None)
     assert_type(store.facts.ask("second favourite colour", chat="telegram:7"), memlog.FactAnswer)
     extracted = store.facts.extract("My favourite teas are 1) sencha, 2) oolong", dry_run=True)
-    assert_type(extracted, memlog.FactsExtracted)
+    assert_type(extracted, memlog.FactExtraction)
     assert_type(extracted.position, memlog.Position | None)
     assert_type(store.facts.list(), list[memlog.Fact])
     assert_type(store.facts.remove("favorite_colors", rank=2), list[memlog.Position])
@@ -185,31 +185,31 @@ def facts(store: memlog.Store) -> None:
 
 def documents(store: memlog.Store) -> None:
     added = store.documents.add("docs", source="docs", include=["*.md"], kind="docs")
-    assert_type(added, memlog.Added)
-    assert_type(added.skipped, list[memlog.Skipped])
+    assert_type(added, memlog.IndexingReport)
+    assert_type(added.skipped, list[memlog.SkippedFile])
     assert_type(store.documents.list(), list[memlog.Source])
     assert_type(store.documents.list("docs"), list[memlog.Document])
-    assert_type(store.documents.refresh("docs"), list[memlog.Added])
+    assert_type(store.documents.refresh("docs"), list[memlog.IndexingReport])
     assert_type(store.documents.get("docs/tea.md"), memlog.DocumentText | None)
     assert_type(store.documents.tree("docs"), list[memlog.DocumentFolder])
     assert_type(store.documents.status(), list[memlog.SourceStatus])
-    assert_type(store.workspaces.add("agent"), memlog.Added)
+    assert_type(store.workspaces.add("agent"), memlog.IndexingReport)
     assert_type(store.workspaces.list(), list[memlog.Source])
     assert_type(store.documents.jobs(), list[memlog.IndexingJob])
 
 
 def erasing(store: memlog.Store) -> None:
-    done = store.forget("m1", reason="private", confirm=lambda found: found.redacted == 0)
-    assert_type(done, memlog.Forgotten)
+    done = store.erasure.forget("m1", reason="private", confirm=lambda found: found.redacted == 0)
+    assert_type(done, memlog.ForgetReport)
     assert_type(done.lines, list[memlog.DoomedLine])
-    store.forget(chat=("cli", "1"))
-    store.forget(memory="m")
-    store.forget(match="number")
-    assert_type(store.scrub(confirm=lambda found: found.lines > 0), memlog.Scrubbed)
-    proof = store.prove("5551234")
+    store.erasure.forget(chat=("cli", "1"))
+    store.erasure.forget(memory="m")
+    store.erasure.forget(match="number")
+    assert_type(store.erasure.scrub(confirm=lambda found: found.lines > 0), memlog.ScrubReport)
+    proof = store.erasure.prove("5551234")
     assert_type(proof, memlog.Proof)
-    assert_type(proof.found, list[memlog.Standing])
-    assert_type(store.secrets(), list[memlog.SecretPlace])
+    assert_type(proof.found, list[memlog.Occurrence])
+    assert_type(store.erasure.secrets(), list[memlog.SecretPlace])
 
 
 def projects() -> None:
@@ -222,13 +222,13 @@ def projects() -> None:
 
 
 def checking(store: memlog.Store) -> None:
-    assert_type(store.status(), memlog.Status)
-    assert_type(store.stats(), memlog.Stats)
-    assert_type(store.stats().counters, dict[str, int])
-    assert_type(store.verify(), memlog.Verification)
-    assert_type(store.verify().ok, bool)
-    assert_type(store.examine(fix=False), list[memlog.Finding])
-    assert_type(store.digest(content=True), str)
+    assert_type(store.maintenance.status(), memlog.Status)
+    assert_type(store.maintenance.stats(), memlog.Stats)
+    assert_type(store.maintenance.stats().counters, dict[str, int])
+    assert_type(store.maintenance.verify(), memlog.Verification)
+    assert_type(store.maintenance.verify().ok, bool)
+    assert_type(store.maintenance.examine(fix=False), list[memlog.Finding])
+    assert_type(store.maintenance.digest(content=True), str)
 
 
 def failing(store: memlog.Store) -> None:
@@ -243,8 +243,8 @@ def failing(store: memlog.Store) -> None:
 
 def watching(store: memlog.Store) -> None:
     done: list[memlog.WatchStep] = []
-    store.watch(stop=threading.Event(), tell=done.append)
-    store.watch(once=True)
+    store.maintenance.watch(stop=threading.Event(), tell=done.append)
+    store.maintenance.watch(once=True)
     assert_type(done[0].projected, int)
 
 
@@ -254,7 +254,7 @@ async def waiting() -> None:
         assert_type(store.path, Path)
         assert_type(await store.append([memlog.MemorySaved(content="tea")]), list[memlog.Position])
         assert_type(await store.search("tea", k=3, mode="text"), memlog.SearchResult)
-        assert_type(await store.get("m1"), memlog.Stored | None)
+        assert_type(await store.get("m1"), memlog.StoredEvent | None)
         assert_type(await store.memories.list(category="identity"), list[memlog.Memory])
         assert_type(await store.core.get(), memlog.CoreMemory)
         assert_type(await store.core.get("user", "city"), str | None)
@@ -262,7 +262,7 @@ async def waiting() -> None:
         assert_type(await store.documents.list("docs"), list[memlog.Document])
         assert_type(await store.facts.get("teas", rank=1), memlog.FactAnswer)
         await store.warm()
-        await asyncio.wait_for(store.watch(once=True), 10)
+        await asyncio.wait_for(store.maintenance.watch(once=True), 10)
     opened = await memlog.open_async(Path("notes"))
     assert_type(opened, memlog.AsyncStore)
     await opened.close()

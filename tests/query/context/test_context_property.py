@@ -64,7 +64,7 @@ class Filled:
         self._number = 0
         events = [*self._messages(), *self._memories(), *self._facts(), *self._rest()]
         self.store.append(events)
-        self.store.project(embed=False)
+        self.store.maintenance.project(embed=False)
 
     def text(self, chat=None, longest=25, odd=True):
         """Some words, and the mark."""

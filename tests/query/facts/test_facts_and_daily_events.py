@@ -18,7 +18,7 @@ def one_of_each(tmp_path_factory):
     with memlog.open(tmp_path_factory.mktemp("each"), durability="os") as opened:
         opened.append([fact("Green", id="f1", ts="2026-02-24T08:00:00Z")])
         opened.daily.record("Twelve guests came", date="2026-02-24", channel="telegram", event_id="e1")
-        opened.project()
+        opened.maintenance.project()
         yield opened
 
 
@@ -105,9 +105,9 @@ def test_what_no_longer_stands_is_no_longer_found(store, mode, change, left):
     assert found(store, "favorite colors", mode) == ["favorite_colors 2: Green"]
     store.append([change])
     assert sorted(found(store, "favorite colors", mode)) == left
-    store.project(from_scratch=True)
+    store.maintenance.project(from_scratch=True)
     assert sorted(found(store, "favorite colors", mode)) == left
-    assert store.verify().problems == []
+    assert store.maintenance.verify().problems == []
 
 
 @pytest.mark.parametrize(
@@ -218,13 +218,13 @@ def test_a_distilled_daily_event_is_found_still_and_a_forgotten_one_is_not(store
     store.daily.record("Twelve guests came", date="2026-02-24", event_id="e1")
     store.daily.compress("e1")
     assert found(store, "guests") == ["Twelve guests came"]
-    store.forget("e1")
+    store.erasure.forget("e1")
     for mode in ("text", "vector"):
         assert found(store, "guests", mode) == []
-    assert store.verify().problems == []
+    assert store.maintenance.verify().problems == []
 
 
 def test_a_daily_event_that_says_nothing_is_not_found(store):
     store.append([DailyEventRecorded(event_date="2026-02-24", summary=" ")])
     assert found(store, '"2026-02-24"') == []
-    assert store.verify().problems == []
+    assert store.maintenance.verify().problems == []

@@ -24,7 +24,7 @@ def store(tmp_path_factory):
                 for number, text in enumerate(texts)
             ]
         )
-        opened.project()
+        opened.maintenance.project()
         yield opened
 
 

@@ -31,7 +31,7 @@ def every_kind(store):
             ),
         ]
     )
-    store.project()
+    store.maintenance.project()
     return store
 
 
@@ -59,7 +59,7 @@ def test_a_document_says_where_in_which_file(every_kind, mode):
 def test_a_summary_is_cut_embedded_and_found(store):
     long = "They compared harvests of green tea. " * 150
     store.append([SummaryWritten(channel="cli", chat_id="1", content=long, id="s")])
-    assert store.project().vectors_computed > 1
+    assert store.maintenance.project().vectors_computed > 1
     for mode in ("text", "vector"):
         (hit,) = store.search("harvests", mode=mode).hits
         assert (hit.id, hit.kind, hit.source, hit.category) == ("s", "memory", "summary", "summaries")
@@ -87,7 +87,7 @@ def test_many_passages_of_few_things_do_not_crowd_out_others(store):
     store.append(
         [MemorySaved(content=f"Tea and other things, number {n}", memory_id=str(n)) for n in range(7)]
     )
-    store.project()
+    store.maintenance.project()
     for mode in ("text", "vector", "hybrid"):
         found = store.search("the tea harvest", mode=mode, k=10, ranking=memlog.Ranking(depth=1)).hits
         assert sorted(hit.id for hit in found) == sorted([*"abc", *map(str, range(7))]), mode
@@ -107,7 +107,7 @@ def test_the_snippet_is_of_the_best_passage(store, mode):
     store.append(
         [MemorySaved(content=f"{filler}\n\nThe kettle whistles on the stove.\n\n{filler}", memory_id="m")]
     )
-    store.project()
+    store.maintenance.project()
     (hit,) = store.search("a whistling kettle", mode=mode).hits
     if mode == "text":
         assert "The kettle whistles on the stove." in hit.snippet
@@ -121,7 +121,7 @@ def test_the_snippet_is_of_the_best_passage(store, mode):
 
 def test_similarity_is_the_cosine_of_the_best_passage(store, embedder):
     store.append([said("The kettle is on the stove.", id="a"), said("A teapot.", id="b")])
-    store.project()
+    store.maintenance.project()
     question, *texts = embedder.embed(["boiling water", "The kettle is on the stove.", "A teapot."])
     hits = store.search("boiling water", mode="vector").hits
     expected = {name: round(float(question @ text), 4) for name, text in zip("ab", texts, strict=True)}
@@ -140,5 +140,5 @@ def test_a_session_break_is_never_found(store, mode):
     store.append(
         [said("tea", id="a"), {"type": "session_break", "channel": "cli", "chat_id": "1", "model": "tea"}]
     )
-    store.project()
+    store.maintenance.project()
     assert [hit.id for hit in store.search("tea session break", mode=mode).hits] == ["a"]

@@ -43,12 +43,12 @@ def store():
         folder = Path(made)
         write(folder, [line for line in lines() if is_of_kind_memory(line)])
         with memlog.open(folder) as without_messages:
-            without_messages.project()
+            without_messages.maintenance.project()
         shutil.rmtree(folder / "log")
         shutil.rmtree(folder / "model")
         shutil.copytree(MONTH / "log", folder / "log")
         with memlog.open(folder) as opened:
-            opened.project(embed=False)
+            opened.maintenance.project(embed=False)
             yield opened
 
 

@@ -34,7 +34,7 @@ def test_two_turns_on_each_side_of_a_match_are_found_behind_it(store):
 
 def test_the_vectors_find_neighbours_and_say_how_near_they_are(store):
     store.append(TALK)
-    store.project()
+    store.maintenance.project()
     near = store.search("a journey to Portugal", mode="vector", explain=True).hits
     alone = store.search("a journey to Portugal", mode="vector", ranking=Ranking(context=False)).hits
     assert near[0].id == alone[0].id == "b"
@@ -107,7 +107,7 @@ def test_raw_syntax_finds_what_it_says_and_nothing_beside_it(store):
 
 def test_min_similarity_leaves_out_neighbours_that_are_less_similar(store):
     store.append(TALK)
-    store.project()
+    store.maintenance.project()
     hits = store.search("Lisbon", mode="vector", min_similarity=0.4).hits
     assert hits
     assert all(hit.similarity >= 0.4 for hit in hits)
@@ -119,20 +119,20 @@ def test_many_messages_of_one_moment_are_looked_through_fast(store):
     store.append(
         [Message(channel="cli", chat_id="1", role="user", content=f"tea {n}", ts=moment) for n in range(5000)]
     )
-    store.project(embed=False)
+    store.maintenance.project(embed=False)
     assert store.search("tea", mode="text").took_ms < 2000
 
 
 def test_the_same_list_comes_three_times_after_a_rebuild_and_from_single_steps(store, tmp_path):
     store.append(TALK)
-    store.project()
+    store.maintenance.project()
 
     def printed(asked):
         return [(hit.id, hit.score, hit.similarity) for hit in asked.search("Lisbon in May").hits]
 
     first = printed(store)
     assert [printed(store) for _ in range(3)] == [first] * 3
-    store.project(from_scratch=True)
+    store.maintenance.project(from_scratch=True)
     assert printed(store) == first
     with memlog.open(tmp_path / "steps") as steps:
         for event in reversed(TALK):

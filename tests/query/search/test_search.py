@@ -28,7 +28,7 @@ def week(tmp_path_factory):
     store = tmp_path_factory.mktemp("week")
     shutil.copytree(FIXTURES / "week" / "log", store / "log")
     with memlog.open(store) as opened:
-        opened.project()
+        opened.maintenance.project()
         yield opened
 
 
@@ -106,7 +106,7 @@ def test_stop_words_are_left_out_where_something_remains():
 def test_k_counts_messages_and_memories_never_chunks(store):
     long = "\n\n".join(f"Paragraph {number} about the tea harvest. " * 30 for number in range(12))
     store.append([MemorySaved(content=long, memory_id="long"), *[said(f"tea {n}") for n in range(5)]])
-    store.project()
+    store.maintenance.project()
     for mode in ("text", "vector", "hybrid"):
         ids = [hit.id for hit in store.search("tea harvest", mode=mode, k=4).hits]
         assert len(ids) == len(set(ids)) == 4
@@ -114,14 +114,14 @@ def test_k_counts_messages_and_memories_never_chunks(store):
 
 def test_more_than_the_default_depth_can_be_asked_for(store):
     store.append([said(f"tea number {number}") for number in range(60)])
-    store.project()
+    store.maintenance.project()
     for mode in ("text", "vector", "hybrid"):
         assert len(store.search("tea", mode=mode, k=60).hits) == 60
 
 
 def test_scores_are_between_0_and_1_and_similarity_is_null_where_only_text_found_it(store):
     store.append([said("The tea is green."), said("xyzzy tea")])
-    store.project()
+    store.maintenance.project()
     both = store.search("tea", mode="hybrid").hits
     assert all(0 < hit.score <= 1 for hit in both)
     assert all(0 <= hit.similarity <= 1 for hit in both)
@@ -130,7 +130,7 @@ def test_scores_are_between_0_and_1_and_similarity_is_null_where_only_text_found
 
 def test_what_is_first_on_both_sides_has_score_1(store):
     store.append([said("The kettle boils."), said("Rates rose.")])
-    store.project()
+    store.maintenance.project()
     assert store.search("kettle", mode="hybrid").hits[0].score == 1
 
 
@@ -147,7 +147,7 @@ def mixed(store):
             ),
         ]
     )
-    store.project()
+    store.maintenance.project()
     return store
 
 
@@ -190,7 +190,7 @@ def of_each_source(store):
             ),
         ]
     )
-    store.project()
+    store.maintenance.project()
     return store
 
 
@@ -223,7 +223,7 @@ def test_filters_by_source_topic_tag_and_salience(of_each_source, mode, filters,
 def test_filters_apply_before_the_cut(store, mode):
     store.append([said("tea " * 5, chat="loud") for _ in range(200)])
     store.append([said(f"some tea, number {number}, and other things", chat="quiet") for number in range(12)])
-    store.project()
+    store.maintenance.project()
     result = store.search("tea", mode=mode, k=12, filters=memlog.Filters(chat=("cli", "quiet")))
     assert len(result.hits) == 12
 
@@ -232,13 +232,13 @@ def test_equal_scores_are_ordered_newer_first_and_the_same_each_time(store):
     store.append([said("same words", ts=f"2026-02-24T08:00:{n:02d}Z", id=f"m{n}") for n in range(45)])
     first = [hit.id for hit in store.search("same words", mode="text", k=5).hits]
     assert first == ["m44", "m43", "m42", "m41", "m40"]
-    store.project(from_scratch=True, embed=False)
+    store.maintenance.project(from_scratch=True, embed=False)
     assert [hit.id for hit in store.search("same words", mode="text", k=5).hits] == first
 
 
 def test_min_similarity_leaves_out_what_only_meaning_finds_below_it(store):
     store.append([said("The kettle is on the stove."), said("Interest rates rose again.")])
-    store.project()
+    store.maintenance.project()
     assert len(store.search("kettle", mode="vector").hits) == 2
     assert len(store.search("kettle", mode="vector", min_similarity=0.3).hits) == 1
 
@@ -248,7 +248,7 @@ def test_nothing_is_left_out_for_its_similarity_unless_asked(store, embedder):
     kettle, *others = embedder.embed(["kettle", *STRANGERS])
     assert all(kettle @ other < 0 for other in others)
     store.append([said(text) for text in STRANGERS])
-    store.project()
+    store.maintenance.project()
     hits = store.search("kettle", mode="vector").hits
     assert len(hits) == len(STRANGERS)
     assert {hit.similarity for hit in hits} == {0.0}
@@ -266,7 +266,7 @@ def test_a_query_finds_what_was_appended_before_it_and_embeds_16(store):
 
 def test_vectors_of_two_models_never_meet(store, embedder):
     store.append([said("The kettle is on the stove.")])
-    store.project()
+    store.maintenance.project()
 
     class Other:
         id = "other/f32/000000000000/mean/512"
@@ -283,7 +283,7 @@ def test_vectors_of_two_models_never_meet(store, embedder):
     assert "the vectors are of all-MiniLM" in unsynced.silent["vector"]
     assert [hit.similarity for hit in store.search("kettle", mode="vector").hits] == [1.0]
     store._read_model.model._embedder = embedder
-    assert store.project().vectors_cached == 1
+    assert store.maintenance.project().vectors_cached == 1
 
 
 def test_a_snippet_has_at_most_200_characters_around_the_first_word(store):
@@ -305,11 +305,11 @@ def test_a_memory_without_a_word_of_its_title_is_found_by_its_title(store):
 
 def test_a_memory_saved_again_is_found_by_its_new_words_alone(store):
     store.append([MemorySaved(content="likes green tea", memory_id="drink")])
-    store.project()
+    store.maintenance.project()
     store.append([MemorySaved(content="likes black coffee", memory_id="drink")])
     assert contents(store.search("coffee", mode="hybrid")) == ["likes black coffee"]
     assert store.search("tea", mode="text").hits == []
-    assert store.verify().ok
+    assert store.maintenance.verify().ok
 
 
 def test_raw_syntax_is_fts5s_own_and_an_error_in_it_is_the_askers(store):

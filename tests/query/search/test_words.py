@@ -163,7 +163,7 @@ def store(tmp_path_factory):
                 for number, text in enumerate(texts)
             ]
         )
-        opened.project(embed=False)
+        opened.maintenance.project(embed=False)
         yield opened
 
 

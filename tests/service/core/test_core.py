@@ -34,7 +34,7 @@ def pairs(values):
 
 
 def events(store):
-    return store.status().events
+    return store.maintenance.status().events
 
 
 def test_core_memory_is_set_read_and_deleted(store):

@@ -445,9 +445,9 @@ def test_of_a_messy_folder_the_text_files_are_read_and_the_others_counted(store,
         "picture.png": "type",
     }
     assert found(store, '"two lines"') == ["notes/new\nline.md"]
-    assert store.verify().ok
+    assert store.maintenance.verify().ok
     assert counts(store.documents.add(folder)) == (0, len(expected), 0)
-    assert store.quarantine() == []
+    assert store.maintenance.quarantine() == []
 
 
 def test_a_byte_order_mark_is_no_text(store, tmp_path):
@@ -521,13 +521,13 @@ def test_documents_of_an_unknown_source_are_not_found(store, folder):
 
 def test_a_source_that_is_removed_is_out_of_search_at_once(store, folder):
     store.documents.add(folder)
-    store.project()
+    store.maintenance.project()
     assert len(found(store, "tea trains run")) == 3
     assert store.documents.remove("notes").stream == "documents"
     assert found(store, "tea trains run") == []
     assert store.search("a hot drink").hits == []
     assert store.documents.list() == []
-    assert store.verify().ok
+    assert store.maintenance.verify().ok
     assert (folder / "tea.md").exists()
 
 
@@ -562,16 +562,16 @@ def test_a_removed_source_can_be_added_anew_from_elsewhere(store, folder, tmp_pa
 def test_nothing_is_lost_with_the_read_model_and_the_cache(store, folder):
     store.documents.add(folder, include=["**/*.md", "guide"], exclude=["**/drafts"])
     store.documents.add(folder / "run.py", source="code")
-    store.project()
+    store.maintenance.project()
     sources = store.documents.list()
     documents = [store.documents.list(source.source_id) for source in sources]
-    digest = store.digest()
+    digest = store.maintenance.digest()
     store.close()
     shutil.rmtree(store.path / "model")
     shutil.rmtree(store.path / "cache")
     assert store.documents.list() == sources
     assert [store.documents.list(source.source_id) for source in sources] == documents
-    assert (store.digest(), store.verify().ok) == (digest, True)
+    assert (store.maintenance.digest(), store.maintenance.verify().ok) == (digest, True)
     assert counts(store.documents.add(folder)) == (0, 2, 0)
 
 
@@ -600,7 +600,7 @@ def test_files_of_a_source_of_kind_memory_are_found_as_memories(store, folder):
     store.documents.add(folder, kind="docs")
     (hit,) = store.search("green", mode="text").hits
     assert (hit.kind, hit.source, hit.file) == ("document", "notes", "tea.md")
-    assert store.verify().ok
+    assert store.maintenance.verify().ok
 
 
 def test_every_hit_of_real_documentation_is_where_it_says(store):

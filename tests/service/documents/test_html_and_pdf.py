@@ -141,7 +141,7 @@ def test_a_hit_in_a_pdf_names_its_page(store, folder):
     (hit,) = store.search("needle", mode="text").hits
     assert (hit.file, hit.start_line, hit.end_line) == ("pot.pdf", 1, 3)
     assert store.documents.get("notes/pot.pdf").content.split("\f")[2] == "the needle drops"
-    assert store.verify().ok
+    assert store.maintenance.verify().ok
 
 
 def test_passages_of_a_long_pdf_begin_on_their_own_page(store, tmp_path):

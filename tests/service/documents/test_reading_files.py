@@ -136,10 +136,10 @@ def test_damaged_records_cost_no_more_than_the_reading(store, folder, settled, d
 def test_a_renamed_file_keeps_its_vectors_through_the_cache(store, tmp_path, kind):
     folder = made(tmp_path / "notes", {"old.md": "# Tea\n\ngreen tea from the hills"})
     store.documents.add(folder, kind=kind)
-    store.project()
+    store.maintenance.project()
     (folder / "old.md").rename(folder / "new.md")
     assert counts(store.documents.refresh()[0]) == (1, 1, 0, 0, 1)
-    report = store.project()
+    report = store.maintenance.project()
     assert (report.vectors_computed, report.vectors_cached) == (0, 1)
     assert [hit.file for hit in store.search("a hot drink").hits] == ["new.md"]
 
@@ -238,11 +238,11 @@ def test_a_source_whose_folder_is_gone_is_an_error_at_once(store, folder, tmp_pa
 def test_jobs_go_with_the_cache_and_with_a_scrub(store, folder):
     store.documents.add(folder)
     store.append([memlog.MemorySaved(content="secret", id="m")])
-    store.forget("m")
-    store.scrub()
+    store.erasure.forget("m")
+    store.erasure.scrub()
     assert store.documents.jobs() == []
     assert store.documents.refresh()[0].unchanged == 2
-    assert not store.prove("green tea from nowhere").found
+    assert not store.erasure.prove("green tea from nowhere").found
     store.close()
     shutil.rmtree(store.path / "cache")
     assert store.documents.jobs() == []

@@ -68,8 +68,8 @@ def test_what_a_source_appends_is_its_own_while_names_are_exchanged(exchanged, s
     store.documents.add(exchanged)
     for _ in range(20):
         store.documents.refresh()
-    assert not store.prove("needle").found
-    assert store.prove("tea").found
+    assert not store.erasure.prove("needle").found
+    assert store.erasure.prove("tea").found
 
 
 def test_a_folder_in_the_place_of_the_root_takes_no_document_along(store, tmp_path, monkeypatch):

@@ -53,7 +53,7 @@ def _add(store: memlog.Store, notes: Path) -> list[str | None]:
 
 
 def _watch(store: memlog.Store, notes: Path) -> list[str | None]:
-    store.watch(once=True, stop=threading.Event(), tell=lambda _: None)
+    store.maintenance.watch(once=True, stop=threading.Event(), tell=lambda _: None)
     return [each.registered_by for each in store.documents.refresh("notes")]
 
 
@@ -73,7 +73,7 @@ def test_watching_says_which_sources_another_copy_refreshes(world: World) -> Non
     notes: list[str] = []
     with memlog.open(world.copy, notify=notes.append) as copy:
         stop = threading.Event()
-        thread = threading.Thread(target=lambda: copy.watch(stop=stop, tell=lambda _: None))
+        thread = threading.Thread(target=lambda: copy.maintenance.watch(stop=stop, tell=lambda _: None))
         thread.start()
         for _ in range(100):
             if any("docs add FOLDER --source notes" in note for note in notes):

@@ -41,7 +41,7 @@ def test_notes_are_found_as_memories_with_their_file_as_source(store, workspace)
 
 def test_their_vectors_stand_with_those_of_memories(store, workspace):
     store.workspaces.add(workspace)
-    store.project()
+    store.maintenance.project()
     only = memlog.Filters(kinds=frozenset({"memory"}))
     assert store.search("a hot drink", mode="vector", filters=only).hits[0].source == "MEMORY.md"
 
@@ -94,7 +94,7 @@ def test_a_key_that_was_forgotten_is_not_appended_again(store, workspace):
     store.workspaces.add(workspace)
     for path in (store.path / "log/core").glob("*.jsonl"):
         for line in path.read_text().splitlines():
-            store.forget(json.loads(line)["id"])
+            store.erasure.forget(json.loads(line)["id"])
     before = event_count(store)
     store.documents.refresh()
     assert (store.core.get().user, event_count(store)) == ({}, before)

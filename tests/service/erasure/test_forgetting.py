@@ -35,7 +35,7 @@ def write_segment(store, data: bytes, stream: str = STREAM, filename: str = SEGM
 
 def messages(store) -> list[str]:
     try:
-        return [each.content for each in store.window("cli", "1").messages]
+        return [each.content for each in store.conversations.window(("cli", "1")).messages]
     except memlog.NotFound:  # of this chat nothing is left
         return []
 
@@ -47,17 +47,17 @@ def words(done) -> list[str]:
 def test_an_event_is_gone_from_rows_and_text_when_the_call_returns(store):
     store.append([said("my number is 5551234", id="m1"), said("thank you", id="m2")])
     assert [hit.id for hit in store.search("5551234", mode="text").hits] == ["m1", "m2"]
-    done = store.forget("m1", reason="private")
+    done = store.erasure.forget("m1", reason="private")
     assert (words(done), done.redacted, done.already) == (["my number is 5551234"], 1, 0)
     assert (messages(store), store.search("5551234", mode="text").hits) == (["thank you"], [])
     assert store.get("m1") is None
-    assert store.verify().ok
+    assert store.maintenance.verify().ok
 
 
 def test_the_live_generation_is_without_it_before_anything_else_is_read(store):
     store.append([said("my number is 5551234", id="m1")])
-    store.project(embed=False)
-    store.forget("m1")
+    store.maintenance.project(embed=False)
+    store.erasure.forget("m1")
     generation = store.path / "model" / (store.path / "model" / "CURRENT").read_text().strip()
     with closing(sqlite3.connect(generation)) as db:
         counted = db.execute("SELECT (SELECT count(*) FROM messages), (SELECT count(*) FROM events)")
@@ -73,37 +73,37 @@ def test_vectors_of_texts_that_no_other_passage_has_leave_the_cache(store):
             said("green tea", id="m4"),
         ]
     )
-    store.project()
+    store.maintenance.project()
     assert cached(store) == 3
-    done = store.forget(match="number|thank you", confirm=lambda found: len(found.lines) == 3)
+    done = store.erasure.forget(match="number|thank you", confirm=lambda found: len(found.lines) == 3)
     assert (done.vectors, cached(store)) == (2, 1)
-    store.forget("m4", confirm=lambda _: False)
+    store.erasure.forget("m4", confirm=lambda _: False)
     assert cached(store) == 1
     store.append([said("green tea", id="m5")])
-    store.forget("m4")
+    store.erasure.forget("m4")
     assert cached(store) == 1  # m5 says the same
     assert store.search("tea", mode="vector").hits
-    verified = store.verify()
+    verified = store.maintenance.verify()
     assert (verified.ok, verified.missing_vectors) == (True, 0)
 
 
 def test_the_cache_keeps_no_byte_of_a_vector_that_left_it(store):
     store.append([said("my number is 5551234", id="m1"), said("thank you", id="m2")])
-    store.project()
+    store.maintenance.project()
     with closing(sqlite3.connect(store.path / EMBEDDINGS)) as db:
         vectors = [vector for (vector,) in db.execute("SELECT vector FROM vectors")]
-    store.forget("m1")
+    store.erasure.forget("m1")
     left = b"".join(path.read_bytes() for path in (store.path / EMBEDDINGS).parent.iterdir())
     assert sorted(vector[:64] in left for vector in vectors) == [False, True]
 
 
 def test_what_an_earlier_save_said_leaves_the_cache_with_its_memory(store):
     store.append([memlog.MemorySaved(content="the door code is 4711", memory_id="m")])
-    store.project()
+    store.maintenance.project()
     store.append([memlog.MemorySaved(content="the door has a new code", memory_id="m")])
-    store.project()
+    store.maintenance.project()
     assert cached(store) == 2
-    assert store.forget(memory="m").redacted == 2
+    assert store.erasure.forget(memory="m").redacted == 2
     assert cached(store) == 0
 
 
@@ -115,21 +115,21 @@ def cached(store) -> int:
 
 def test_a_cache_that_cannot_be_read_is_removed(store):
     store.append([said("my number", id="m1")])
-    store.project(embed=False)
+    store.maintenance.project(embed=False)
     (store.path / EMBEDDINGS).parent.mkdir()
     (store.path / EMBEDDINGS).write_bytes(b"no database" * 100)
-    assert store.forget("m1").vectors == 0
+    assert store.erasure.forget("m1").vectors == 0
     assert not (store.path / EMBEDDINGS).exists()
 
 
 def test_no_line_of_a_forgotten_id_counts_ever_again(store):
     store.append([said("my number", id="m1"), said("my number", id="m1"), said("other words", id="m1")])
-    assert [line.offset for line in store.forget("m1").lines] == [0, *later_offsets(store, 2)]
+    assert [line.offset for line in store.erasure.forget("m1").lines] == [0, *later_offsets(store, 2)]
     store.append([said("my number", id="m1"), said("third words", id="m1")])
     write_segment(store, json.dumps(said("imported", id="m1")).encode() + b"\n", filename="2026-01-01.jsonl")
     assert messages(store) == []
-    assert store.verify().is_spotless
-    again = store.forget("m1")
+    assert store.maintenance.verify().is_spotless
+    again = store.erasure.forget("m1")
     assert (again.lines, again.redacted, again.already) == ([], 0, 1)
 
 
@@ -142,20 +142,20 @@ def later_offsets(store, count: int) -> list[int]:
 def test_a_foreign_line_without_an_id_is_forgotten_by_its_position(store):
     path = write_segment(store, b'{"role":"user","content":"first"}\n{"role":"user","content":"my number"}\n')
     place = f"{SEGMENT}:{path.read_bytes().index(b'my number') - len(b'{`role`:`user`,`content`:`')}"
-    assert words(store.forget(place)) == ["my number"]
+    assert words(store.erasure.forget(place)) == ["my number"]
     assert messages(store) == ["first"]
-    assert store.verify().ok
+    assert store.maintenance.verify().ok
 
 
 def test_a_quarantined_line_is_forgotten_by_its_position(store):
     write_segment(store, b'no JSON, but my number\n{"role":"user","content":"first"}\n')
-    assert [line.reason for line in store.quarantine()] == ["not_json"]
-    done = store.forget(f"{SEGMENT}:0")
+    assert [line.reason for line in store.maintenance.quarantine()] == ["not_json"]
+    done = store.erasure.forget(f"{SEGMENT}:0")
     assert (words(done), done.lines[0].type) == (["no JSON, but my number"], "not_json")
-    assert store.quarantine() == []
-    verified = store.verify()
+    assert store.maintenance.quarantine() == []
+    verified = store.maintenance.verify()
     assert (verified.ok, verified.quarantined) == (True, {})
-    assert store.forget(f"{SEGMENT}:0").already == 1
+    assert store.erasure.forget(f"{SEGMENT}:0").already == 1
 
 
 def test_a_good_line_stays_where_the_position_of_a_bad_one_was_forgotten(store):
@@ -171,33 +171,33 @@ def test_what_a_torn_line_has_of_an_event_goes_with_it(store):
     with path.open("ab") as file:
         file.write(whole[:-40])  # a writer was killed at its second try
     store.append([said("thank you", id="m2")])
-    done = store.forget("m1")
+    done = store.erasure.forget("m1")
     assert [line.type for line in done.lines] == ["message", "torn"]
     assert done.redacted == 2
-    assert (messages(store), store.quarantine()) == (["thank you"], [])
+    assert (messages(store), store.maintenance.quarantine()) == (["thank you"], [])
 
 
 def test_a_line_that_was_cut_short_is_all_there_is_of_an_event(store):
     store.append([said("thank you", id="m2")])
     with next((store.path / "log" / STREAM).iterdir()).open("ab") as file:
         file.write(b'{"type":"message","id":"m1","content":"my num\n')
-    assert [line.type for line in store.forget("m1").lines] == ["torn"]
-    assert store.quarantine() == []
+    assert [line.type for line in store.erasure.forget("m1").lines] == ["torn"]
+    assert store.maintenance.quarantine() == []
 
 
 def test_a_tail_that_a_writer_may_be_at_is_found_and_forgotten(store):
     store.append([said("thank you", id="m2")])
     with next((store.path / "log" / STREAM).iterdir()).open("ab") as file:
         file.write(b'{"type":"message","content":"my number is 555')
-    assert len(store.forget(match="number").lines) == 1
-    assert (messages(store), store.quarantine()) == (["thank you"], [])
+    assert len(store.erasure.forget(match="number").lines) == 1
+    assert (messages(store), store.maintenance.quarantine()) == (["thank you"], [])
 
 
 def test_an_event_of_a_newer_memlog_is_forgotten_by_id_and_by_position(store):
     line = b'{"type":"picture_taken","id":"p1","caption":"my number"}\n'
     write_segment(store, line + b'{"type":"picture_taken","id":7,"caption":"my number"}\n')
-    assert store.forget(match="number").redacted == 3
-    assert store.quarantine() == []
+    assert store.erasure.forget(match="number").redacted == 3
+    assert store.maintenance.quarantine() == []
     targets = [json.loads(each).get("target_ids", []) for each in log_lines(store)]
     assert {"p1", f"{SEGMENT}:0"} <= set(chain.from_iterable(targets))
 
@@ -216,12 +216,12 @@ def test_a_chat_takes_the_lines_that_no_read_shows_with_it(store):
         ]
     )
     store.append([said("gone", id="m4")])
-    store.forget("m4")
+    store.erasure.forget("m4")
     segment = max((store.path / "log" / STREAM).iterdir()).name
     newer = said("a newer memlog", type="thought", id="m5")
     write_segment(store, b"no event\n" + json.dumps(newer).encode() + b"\n", filename=segment)
     write_segment(store, b'{"type":"message","content":"cut sho', filename=segment)
-    done = store.forget(chat=("cli", "1"))
+    done = store.erasure.forget(chat=("cli", "1"))
     assert words(done) == [
         "thank you",
         "thank you",
@@ -234,9 +234,9 @@ def test_a_chat_takes_the_lines_that_no_read_shows_with_it(store):
         '{"type":"message","content":"cut sho',
     ]
     assert [line.line for line in done.lines] == [1, 2, 3, 4, 5, 6, 9, 10, 11]
-    assert (done.already, store.forget(chat=("cli", "1")).lines) == (1, [])
+    assert (done.already, store.erasure.forget(chat=("cli", "1")).lines) == (1, [])
     assert messages(store) == []
-    assert store.verify().ok
+    assert store.maintenance.verify().ok
 
 
 def test_all_that_touched_a_memory_is_forgotten(store):
@@ -245,19 +245,19 @@ def test_all_that_touched_a_memory_is_forgotten(store):
     store.memories.update("m", title="the door")
     store.memories.touch("m", "other")
     store.memories.archive("m")
-    done = store.forget(memory="m")
+    done = store.erasure.forget(memory="m")
     assert [line.type for line in done.lines] == [
         *("memory_saved", "memory_updated", "memory_accessed", "memory_archived")
     ]
     assert store.memories.history("m") == []
     assert [each.memory_id for each in store.memories.list()] == ["other"]
-    assert store.verify().ok
+    assert store.maintenance.verify().ok
 
 
 def test_a_deleted_memory_can_be_forgotten(store):
     store.memories.save("the door code is 4711", memory_id="m")
     store.memories.delete("m")
-    assert store.forget(memory="m").redacted == 2
+    assert store.erasure.forget(memory="m").redacted == 2
     assert store.memories.history("m") == []
 
 
@@ -276,20 +276,20 @@ def test_a_chat_takes_its_streams_facts_and_memories_with_it(store):
         ]
     )
     write_segment(store, b'{"role":"user","content":"by hand"}\nbad\n', "conversations/%63li_1")
-    done = store.forget(chat=("cli", "1"))
+    done = store.erasure.forget(chat=("cli", "1"))
     assert sorted(line.type for line in done.lines) == sorted(
         ["message", "session_break", "summary_written", "memory_saved", "memory_updated", "fact_stored"]
         + ["message", "not_json"]
     )
     assert [each.memory_id for each in store.memories.list()] == ["n"]
-    assert [each.chat for each in store.sessions()] == ["cli:2"]
-    assert (store.status().quarantined, store.verify().ok) == (0, True)
+    assert [each.chat for each in store.conversations.sessions()] == ["cli:2"]
+    assert (store.maintenance.status().quarantined, store.maintenance.verify().ok) == (0, True)
 
 
 def test_a_memory_that_moved_to_a_chat_goes_with_it_whole(store):
     store.append([said("hello"), memlog.MemorySaved(content="of all", memory_id="m")])
     store.memories.update("m", chat="cli:1")
-    store.forget(chat=("cli", "1"))
+    store.erasure.forget(chat=("cli", "1"))
     assert store.memories.history("m") == []
 
 
@@ -309,25 +309,25 @@ def test_a_memory_that_moved_to_a_chat_goes_with_it_whole(store):
 )
 def test_a_pattern_is_looked_for_in_all_that_an_event_says(store, event):
     store.append([event, said("thank you", id="other")])
-    assert store.forget(match=r"call \d{7}").redacted == 1
-    assert store.status().events == 2  # the other one and the redaction
+    assert store.erasure.forget(match=r"call \d{7}").redacted == 1
+    assert store.maintenance.status().events == 2  # the other one and the redaction
 
 
 def test_a_pattern_is_not_looked_for_in_names_of_chats_and_redactions(store):
     store.append([said("hello", id="m1"), said("my number", id="m2")])
-    store.forget("m2", reason="a number")
-    assert store.forget(match="number|cli|user|message|redacted").lines == []
+    store.erasure.forget("m2", reason="a number")
+    assert store.erasure.forget(match="number|cli|user|message|redacted").lines == []
 
 
 def test_a_pattern_finds_a_line_whose_id_says_something_else_first(store):
     store.append([said("thank you", id="m1"), said("my number", id="m1")])
-    assert words(store.forget(match="number")) == ["thank you", "my number"]
+    assert words(store.erasure.forget(match="number")) == ["thank you", "my number"]
 
 
 def test_the_core_memory_is_without_it_and_its_file_for_people_too(store):
     store.append([memlog.CoreMemoryUpdated(section="user", key="phone", value="5551234", id="c")])
     assert store.core.get().user == {"phone": "5551234"}
-    store.forget("c")
+    store.erasure.forget("c")
     said_in_files = [path.read_bytes() for path in (store.path / "model").glob("*.json")]
     assert said_in_files
     assert not any(b"5551234" in data for data in said_in_files)
@@ -337,13 +337,13 @@ def test_the_core_memory_is_without_it_and_its_file_for_people_too(store):
 def test_an_older_value_stands_again(store):
     store.core.set("user", "city", "Helsinki")
     position = store.core.set("user", "city", "Espoo")
-    store.forget(position.id)
+    store.erasure.forget(position.id)
     assert store.core.get().user == {"city": "Helsinki"}
 
 
 def test_nothing_is_done_where_nobody_confirms(store):
     store.append([said("my number", id="m1")])
-    done = store.forget("m1", confirm=lambda _: False)
+    done = store.erasure.forget("m1", confirm=lambda _: False)
     assert (words(done), done.redacted) == (["my number"], 0)
     assert messages(store) == ["my number"]
 
@@ -355,42 +355,42 @@ def test_a_redaction_is_synced_whatever_the_setting_is(tmp_path, monkeypatch):
         monkeypatch.setattr(disk, "sync_data", synced.append)
         store.append([said("more", id="m2")])
         assert synced == []
-        store.forget("m1")
+        store.erasure.forget("m1")
         assert len(synced) == 1
 
 
 def test_an_id_of_several_streams_needs_its_stream(store):
     store.append([said("mine", id="m1"), said("other", id="m1", chat_id="2")])
     with pytest.raises(memlog.BadInput, match="several streams"):
-        store.forget("m1")
-    assert words(store.forget("m1", stream=STREAM)) == ["mine"]
-    assert words(store.forget("m1", stream="conversations/cli_2")) == ["other"]
+        store.erasure.forget("m1")
+    assert words(store.erasure.forget("m1", stream=STREAM)) == ["mine"]
+    assert words(store.erasure.forget("m1", stream="conversations/cli_2")) == ["other"]
 
 
 def test_what_never_stood_here_is_not_found(store):
     store.append([said("hello", id="m1"), memlog.MemorySaved(content="tea", memory_id="m")])
     for asked in ({"event_id": "nothing"}, {"event_id": "m1", "stream": "facts"}):
         with pytest.raises(memlog.NotFound) as unknown:
-            store.forget(**asked)
+            store.erasure.forget(**asked)
         assert unknown.value.code == "event_not_found"
     with pytest.raises(memlog.NotFound) as unknown:
-        store.forget(memory="nothing")
+        store.erasure.forget(memory="nothing")
     assert unknown.value.code == "memory_not_found"
     with pytest.raises(memlog.NotFound) as unknown:
-        store.forget(chat=("cli", "nobody"))
+        store.erasure.forget(chat=("cli", "nobody"))
     assert unknown.value.code == "session_not_found"
-    assert store.forget(match="nothing says this").lines == []
+    assert store.erasure.forget(match="nothing says this").lines == []
 
 
 @pytest.mark.parametrize("asked", [{}, {"event_id": "a", "match": "b"}, {"match": "("}], ids=str)
 def test_what_cannot_be_asked_is_refused(store, asked):
     with pytest.raises(memlog.BadInput):
-        store.forget(**asked)
+        store.erasure.forget(**asked)
 
 
 def test_a_line_in_a_folder_that_is_no_stream_is_named(store):
     write_segment(store, json.dumps(said("my number", id="m1")).encode() + b"\n", "elsewhere")
-    done = store.forget(match="number")
+    done = store.erasure.forget(match="number")
     assert (done.lines, done.redacted) == ([], 0)
     assert done.unreachable == [f"elsewhere/{SEGMENT}:1 (byte 0)"]
 
@@ -398,7 +398,7 @@ def test_a_line_in_a_folder_that_is_no_stream_is_named(store):
 def test_where_another_projector_is_at_work_it_is_said_that_the_rows_still_stand(tmp_path):
     with memlog.open(tmp_path / "store", lock_timeout=0.2) as store:
         store.append([said("my number", id="m1"), memlog.MemorySaved(content="tea", id="e")])
-        store.project(embed=False)
+        store.maintenance.project(embed=False)
 
         def holds_the_lock(_) -> bool:
             holder.append(subprocess.Popen([sys.executable, "-c", HOLD, lock], stdout=subprocess.PIPE))
@@ -408,12 +408,12 @@ def test_where_another_projector_is_at_work_it_is_said_that_the_rows_still_stand
         lock = store.path / "projector.lock"
         try:
             with pytest.raises(memlog.Busy, match="1 events are redacted"):
-                store.forget("m1", confirm=holds_the_lock)
+                store.erasure.forget("m1", confirm=holds_the_lock)
         finally:
             holder[0].kill()
             holder[0].communicate()
         assert messages(store) == []
-        assert store.forget("m1").already == 1
+        assert store.erasure.forget("m1").already == 1
 
 
 HOLD = """
@@ -430,7 +430,7 @@ def test_a_forgotten_document_is_not_found(store, tmp_path):
     (tmp_path / "notes" / "a.md").write_text("the door code is 4711")
     store.documents.add(tmp_path / "notes")
     assert store.search("4711", mode="text", filters=Filters()).hits
-    assert store.forget(match="4711").redacted == 1
+    assert store.erasure.forget(match="4711").redacted == 1
     assert store.search("4711", mode="text", filters=Filters()).hits == []
 
 
@@ -438,10 +438,10 @@ def test_a_pattern_that_never_ends_is_refused_and_nothing_is_forgotten(store, mo
     monkeypatch.setattr(untrusted_pattern, "SECONDS", 1)
     store.append([memlog.Message(channel="cli", chat_id="1", role="user", content="a" * 60 + "!", id="m")])
     with pytest.raises(memlog.BadInput, match="more than 1 s on one event"):
-        store.forget(match="(a+)+$")
+        store.erasure.forget(match="(a+)+$")
     assert store.get("m") is not None
 
 
 def test_what_is_no_pattern_is_refused_with_the_reason(store):
     with pytest.raises(memlog.BadInput, match="unterminated subpattern"):
-        store.forget(match="(")
+        store.erasure.forget(match="(")

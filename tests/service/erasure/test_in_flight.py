@@ -45,19 +45,19 @@ def path(tmp_path) -> Path:
     said = {"type": "message", "channel": "cli", "chat_id": "1", "role": "user"}
     with memlog.open(path) as store:
         store.append([said | {"content": SECRET, "id": "m1"}, said | {"content": KEPT, "id": "m2"}])
-        store.project(embed=False)
+        store.maintenance.project(embed=False)
     return path
 
 
 def forget(path: Path) -> None:
     with memlog.open(path) as store:
-        store.forget("m1")
+        store.erasure.forget("m1")
 
 
 def forget_and_scrub(path: Path) -> None:
     with memlog.open(path) as store:
-        store.forget("m1")
-        store.scrub()
+        store.erasure.forget("m1")
+        store.erasure.scrub()
 
 
 def embed(path: Path, meanwhile=lambda: None) -> Projector:
@@ -106,7 +106,7 @@ def test_verify_raises_no_false_alarm_beside_a_scrub(path, monkeypatch):
     """It has taken its snapshot of the read model, and not replayed yet."""
     happens_once_after(monkeypatch, verify, "fulltext_digest", lambda: forget_and_scrub(path))
     with memlog.open(path) as store:
-        found = store.verify()
+        found = store.maintenance.verify()
     assert (found.problems, found.tampered, found.events) == ([], [], 2)
 
 
@@ -114,7 +114,7 @@ def test_verify_raises_no_false_alarm_beside_a_scrub_of_a_sealed_segment(path, m
     Log(path).seal()
     happens_once_after(monkeypatch, losses, "read_seals", lambda: forget_and_scrub(path))
     with memlog.open(path) as store:
-        found = store.verify()
+        found = store.maintenance.verify()
     assert (found.problems, found.tampered, found.events) == ([], [], 2)
 
 
@@ -125,7 +125,7 @@ def test_verify_misses_no_seal_of_a_segment_that_gets_a_successor_meanwhile(path
 
     happens_once_after(monkeypatch, log_verify, "read_seals", roll)
     with memlog.open(path) as store:
-        assert store.verify().tampered == []
+        assert store.maintenance.verify().tampered == []
 
 
 def test_a_cached_vector_of_no_passage_is_counted_until_a_scrub(path):
@@ -133,11 +133,11 @@ def test_a_cached_vector_of_no_passage_is_counted_until_a_scrub(path):
     with closing(VectorCache(path, "noise/3")) as cache:
         cache.add([("what a document said before", bytes(12))])
     with memlog.open(path) as store:
-        assert store.verify().unused_vectors == 1
-        store.forget("m1")
+        assert store.maintenance.verify().unused_vectors == 1
+        store.erasure.forget("m1")
         store.append([memlog.MemorySaved(content="later")])
-        store.scrub()
-        assert store.verify().unused_vectors == 0
+        store.erasure.scrub()
+        assert store.maintenance.verify().unused_vectors == 0
 
 
 def test_files_that_are_removed_while_prove_looks_are_passed_over(path, monkeypatch):
@@ -152,4 +152,4 @@ def test_files_that_are_removed_while_prove_looks_are_passed_over(path, monkeypa
 
     monkeypatch.setattr(byte_search, "_below", then_removed)
     with memlog.open(path) as store:
-        assert "model/gone.db" not in {each.file for each in store.prove(SECRET).found}
+        assert "model/gone.db" not in {each.file for each in store.erasure.prove(SECRET).found}

@@ -44,30 +44,34 @@ def generations(store) -> list[str]:
 def test_a_text_stands_nowhere_when_it_was_scrubbed(store):
     store.append([said(SECRET, id="m1"), said("thank you", id="m2")])
     store.append([memlog.CoreMemoryUpdated(section="user", key="phone", value=SECRET, id="c1")])
-    store.project()
-    store.project(from_scratch=True)  # a predecessor stands, too
+    store.maintenance.project()
+    store.maintenance.project(from_scratch=True)  # a predecessor stands, too
     # The cache knows the vector of a passage by its sha256.
-    assert {each.file.split("/")[0] for each in store.prove(SECRET).found} == {"log", "model", "cache"}
-    store.forget(match="5551234")
-    assert store.prove(SECRET).found
-    done = store.scrub()
+    assert {each.file.split("/")[0] for each in store.erasure.prove(SECRET).found} == {
+        "log",
+        "model",
+        "cache",
+    }
+    store.erasure.forget(match="5551234")
+    assert store.erasure.prove(SECRET).found
+    done = store.erasure.scrub()
     assert (done.lines, done.segments, done.done) == (2, 2, True)
     assert generations(store) == [done.generation]
-    assert store.prove(SECRET).found == store.prove("5551234").found == []
-    assert [each.content for each in store.window("cli", "1").messages] == ["thank you"]
-    verified = store.verify()
+    assert store.erasure.prove(SECRET).found == store.erasure.prove("5551234").found == []
+    assert [each.content for each in store.conversations.window(("cli", "1")).messages] == ["thank you"]
+    verified = store.maintenance.verify()
     assert (verified.ok, verified.missing_vectors, verified.is_spotless) == (True, 0, True)
     assert any("backups" in note for note in done.notes)
 
 
 def test_scrubbing_again_changes_nothing(store):
     store.append([said(SECRET, id="m1")])
-    store.forget("m1")
-    store.scrub()
-    before, digest = log_bytes(store), store.digest()
-    done = store.scrub()
+    store.erasure.forget("m1")
+    store.erasure.scrub()
+    before, digest = log_bytes(store), store.maintenance.digest()
+    done = store.erasure.scrub()
     assert (done.lines, done.bytes, done.done) == (0, 0, True)
-    assert (log_bytes(store), store.digest()) == (before, digest)
+    assert (log_bytes(store), store.maintenance.digest()) == (before, digest)
 
 
 def log_bytes(store) -> dict[str, bytes]:
@@ -76,29 +80,29 @@ def log_bytes(store) -> dict[str, bytes]:
 
 def test_where_nothing_was_forgotten_nothing_is_done(store):
     store.append([said(SECRET, id="m1")])
-    store.project(embed=False)
+    store.maintenance.project(embed=False)
     before = generations(store)
-    done = store.scrub(confirm=lambda _: pytest.fail("there is nothing to ask"))
+    done = store.erasure.scrub(confirm=lambda _: pytest.fail("there is nothing to ask"))
     assert (done.done, done.notes) == (False, ["nothing was forgotten"])
     assert generations(store) == before
 
 
 def test_nothing_is_done_where_nobody_confirms(store):
     store.append([said(SECRET, id="m1")])
-    store.forget("m1")
-    done = store.scrub(confirm=lambda found: found.lines != 1)
+    store.erasure.forget("m1")
+    done = store.erasure.scrub(confirm=lambda found: found.lines != 1)
     assert (done.lines, done.done) == (1, False)
-    assert store.prove(SECRET).found
+    assert store.erasure.prove(SECRET).found
 
 
 def test_vectors_of_what_went_leave_the_cache_and_its_free_pages(store):
     store.append([said(f"{SECRET} {number}", id=f"m{number}") for number in range(50)])
     store.append([said("thank you", id="kept")])
-    store.project()
+    store.maintenance.project()
     # As where a memlog without this forgot: the read model is without it, the cache is not.
     store.append([memlog.Redacted(target_id=f"m{number}", stream=STREAM) for number in range(50)])
     size = (store.path / EMBEDDINGS).stat().st_size
-    assert store.scrub().vectors == 50
+    assert store.erasure.scrub().vectors == 50
     with closing(sqlite3.connect(store.path / EMBEDDINGS)) as db:
         assert db.execute("SELECT count(*) FROM vectors").fetchone() == (1,)
         assert db.execute("PRAGMA freelist_count").fetchone() == (0,)
@@ -109,7 +113,7 @@ def test_a_store_that_follows_sees_no_rewritten_stream(store):
     """The checkpoint's fingerprint follows: another process reads on as if nothing had been."""
     store.append([said(SECRET, id="m1"), said("thank you", id="m2")])
     write_segment(store, said(SECRET, id="old"), said("kept", id="kept"))
-    store.forget(match="5551234")
+    store.erasure.forget(match="5551234")
     notes: list[str] = []
     projector = Projector(store.path)
     projector.catch_up()
@@ -119,7 +123,7 @@ def test_a_store_that_follows_sees_no_rewritten_stream(store):
 
     store._read_model.projector.rebuild = not_rebuilt
     with pytest.raises(memlog.DatabaseError):
-        store.scrub()
+        store.erasure.scrub()
     assert SECRET.encode() not in b"".join(log_bytes(store).values())
     done = projector.catch_up()
     assert (done.read.notes, done.read.bytes) == (notes, 0)
@@ -129,7 +133,7 @@ def test_a_store_that_follows_sees_no_rewritten_stream(store):
 def test_history_that_was_rewritten_before_is_still_told(store):
     path = write_segment(store, said(SECRET, id="old"), said("green tea", id="kept"))
     store.append([said("thank you", id="m2")])
-    store.forget("old")
+    store.erasure.forget("old")
     projector = store._read_model.projector
     caught_up = type(store._read_model).caught_up
 
@@ -141,19 +145,19 @@ def test_history_that_was_rewritten_before_is_still_told(store):
     store._read_model.caught_up = then_changed.__get__(store._read_model)
     rebuild, projector.rebuild = projector.rebuild, lambda *_, **__: pytest.fail("stop here")
     with pytest.raises(pytest.fail.Exception):
-        store.scrub()
+        store.erasure.scrub()
     del store._read_model.caught_up
     projector.rebuild = rebuild
     assert any("rewritten" in note for note in projector.catch_up().read.notes)
-    assert "black tea" in [each.content for each in store.window("cli", "1").messages]
+    assert "black tea" in [each.content for each in store.conversations.window(("cli", "1")).messages]
 
 
 def test_a_segment_that_was_not_read_yet_has_no_checkpoint_to_follow(store):
     path = write_segment(store, said(SECRET, id="old"))
     store.append([memlog.Redacted(target_id="old", stream=STREAM)])
-    assert store.scrub().lines == 1
+    assert store.erasure.scrub().lines == 1
     assert path.read_bytes().isspace()
-    assert store.verify().ok
+    assert store.maintenance.verify().ok
 
 
 def test_seals_are_renewed_also_where_a_run_was_killed_before(store):
@@ -161,12 +165,12 @@ def test_seals_are_renewed_also_where_a_run_was_killed_before(store):
     store.append([said("thank you", id="m2")])
     log = store.path / "log"
     sealing.seal(SealFiles(log), STREAM, [OLD])
-    store.forget("old")
-    store.scrub()
+    store.erasure.forget("old")
+    store.erasure.scrub()
     assert is_as_sealed(log)
     sealing.blank(SealFiles(log), STREAM, OLD)  # killed between the bytes and the seal
     assert not is_as_sealed(log)
-    store.scrub()
+    store.erasure.scrub()
     assert is_as_sealed(log)
     assert read_seals(log).damaged == []
 
@@ -180,14 +184,14 @@ def test_a_seal_that_spoke_of_other_bytes_is_left_and_told(store):
     store.append([said("thank you", id="m2")])
     sealing.seal(SealFiles(store.path / "log"), STREAM, [OLD])
     path.write_bytes(path.read_bytes().replace(b"green tea", b"black tea"))
-    store.forget("old")
-    assert any("not as it was sealed: its seal stays" in note for note in store.scrub().notes)
+    store.erasure.forget("old")
+    assert any("not as it was sealed: its seal stays" in note for note in store.erasure.scrub().notes)
     assert not is_as_sealed(store.path / "log")
 
 
 def test_a_disk_that_fails_is_named_and_the_next_run_finishes(store, monkeypatch):
     store.append([said(SECRET, id="m1")])
-    store.forget("m1")
+    store.erasure.forget("m1")
 
     def fail(*_):
         raise OSError(5, "Input/output error")
@@ -195,10 +199,10 @@ def test_a_disk_that_fails_is_named_and_the_next_run_finishes(store, monkeypatch
     with monkeypatch.context() as patched:
         patched.setattr(disk, "overwrite", fail)
         with pytest.raises(memlog.LogError, match="Input/output error") as failed:
-            store.scrub()
+            store.erasure.scrub()
     assert "memlog scrub" in failed.value.hint
-    assert store.scrub().lines == 1
-    assert store.verify().ok
+    assert store.erasure.scrub().lines == 1
+    assert store.maintenance.verify().ok
 
 
 def test_what_a_killed_write_of_the_core_memory_left_is_removed(store):
@@ -207,9 +211,9 @@ def test_what_a_killed_write_of_the_core_memory_left_is_removed(store):
     model = store.path / "model"
     for name in ("core_memory.json.new", ".core_memory.pending.json", ".core_memory.json.new"):
         (model / name).write_text(SECRET)
-    store.forget(match=SECRET)
-    store.scrub()
-    assert store.prove(SECRET).found == []
+    store.erasure.forget(match=SECRET)
+    store.erasure.scrub()
+    assert store.erasure.prove(SECRET).found == []
     assert (model / "core_memory.json").exists()
 
 
@@ -218,9 +222,9 @@ def test_a_core_memory_that_was_changed_by_hand_stays_and_is_proved_to(store):
     store.core.get()
     view = store.path / "model" / "core_memory.json"
     view.write_text(view.read_text() + "\n")
-    store.forget(match=SECRET)
-    store.scrub()
-    assert [each.file for each in store.prove(SECRET).found] == [
+    store.erasure.forget(match=SECRET)
+    store.erasure.scrub()
+    assert [each.file for each in store.erasure.prove(SECRET).found] == [
         "model/.core_memory.json",
         "model/core_memory.json",
     ]
@@ -239,15 +243,20 @@ def test_a_process_that_is_killed_anywhere_leaves_what_the_next_run_finishes(tmp
                 store.append([said(SECRET, id="m1"), said("thank you", id="m2")])
                 write_segment(store, said(SECRET, id="old"), said("kept", id="kept"))
                 sealing.seal(SealFiles(path / "log"), STREAM, [OLD])
-                store.forget(match="5551234")
+                store.erasure.forget(match="5551234")
             was_killed = scrub_killed_at(path, number)
             with memlog.open(path) as store:
-                assert [each.content for each in store.window("cli", "1").messages] == ["kept", "thank you"]
-                assert all("an erasure was begun" in problem for problem in store.verify().problems)
-                assert store.scrub().done
-                assert store.prove(SECRET).found == []
+                assert [each.content for each in store.conversations.window(("cli", "1")).messages] == [
+                    "kept",
+                    "thank you",
+                ]
+                assert all(
+                    "an erasure was begun" in problem for problem in store.maintenance.verify().problems
+                )
+                assert store.erasure.scrub().done
+                assert store.erasure.prove(SECRET).found == []
                 assert is_as_sealed(path / "log")
-                assert store.verify().is_spotless
+                assert store.maintenance.verify().is_spotless
                 assert len(generations(store)) == 1
             if not was_killed:
                 break
@@ -273,13 +282,13 @@ def test_a_text_is_found_in_every_spelling_and_in_names(store):
     }
     for name, spelt in spellings.items():
         (folder / name).write_bytes(b"#" * 1000 + spelt.encode())
-    found = store.prove(text).found
+    found = store.erasure.prove(text).found
     assert [each.file for each in found] == [f"log/memory/{name}" for name in sorted(spellings)[:1]] + [
         f"log/memory/{name}" for name in ("json", "plain", "slash", "twice", "upper")
     ]
-    assert store.prove("zürich").found == []
+    assert store.erasure.prove("zürich").found == []
     store.append([said("hello", chat_id="Zürich")])
-    assert [(each.file, each.offset) for each in store.prove("Zürich").found][:1] == [
+    assert [(each.file, each.offset) for each in store.erasure.prove("Zürich").found][:1] == [
         ("log/conversations/cli_%5a%c3%bcrich", None)
     ]
 
@@ -298,8 +307,13 @@ def test_a_text_across_blocks_and_pages_is_found(store, monkeypatch):
         db.execute("CREATE TABLE t (said TEXT)")
         db.execute("INSERT INTO t VALUES (?)", (text,))
         db.commit()
-        assert [(each.file, each.offset) for each in store.prove("across two blocks").found] == [("long", 60)]
-        assert {each.file for each in store.prove(text[2000:20_000]).found} == {"pages.db", "wal.db-wal"}
+        assert [(each.file, each.offset) for each in store.erasure.prove("across two blocks").found] == [
+            ("long", 60)
+        ]
+        assert {each.file for each in store.erasure.prove(text[2000:20_000]).found} == {
+            "pages.db",
+            "wal.db-wal",
+        }
 
 
 def test_links_and_pipes_are_named_and_not_read(store, tmp_path):
@@ -307,11 +321,11 @@ def test_links_and_pipes_are_named_and_not_read(store, tmp_path):
     (tmp_path / "elsewhere").write_text(SECRET)
     (store.path / "link").symlink_to(tmp_path / "elsewhere")
     os.mkfifo(store.path / "pipe")
-    proof = store.prove(SECRET)
+    proof = store.erasure.prove(SECRET)
     assert (proof.found, proof.left_out) == ([], ["link", "pipe"])
 
 
 def test_no_text_is_no_question_and_a_store_without_a_log_holds_nothing(store):
     with pytest.raises(memlog.BadInput):
-        store.prove("")
-    assert (store.prove("x").found, segments_about(store.path / "log")) == ([], [])
+        store.erasure.prove("")
+    assert (store.erasure.prove("x").found, segments_about(store.path / "log")) == ([], [])

@@ -39,30 +39,30 @@ class Copy:
                     memlog.CoreMemoryUpdated(section="user", key=f"friend of {name}", value=PERSON),
                 ]
             )
-            opened.project(embed=False)
+            opened.maintenance.project(embed=False)
 
     def forget(self) -> None:
         with memlog.open(self.store) as opened:
-            opened.forget(match=PERSON, confirm=lambda _: True)
+            opened.erasure.forget(match=PERSON, confirm=lambda _: True)
 
     def scrub(self) -> int:
         """Returns how many lines were overwritten."""
         with memlog.open(self.store) as opened:
-            return opened.scrub(confirm=lambda _: True).lines
+            return opened.erasure.scrub(confirm=lambda _: True).lines
 
     def verified(self) -> memlog.Verification:
         with memlog.open(self.store) as opened:
-            opened.project(embed=False)
-            return opened.verify()
+            opened.maintenance.project(embed=False)
+            return opened.maintenance.verify()
 
     def found(self) -> list[Any]:
         with memlog.open(self.store) as opened:
-            return opened.prove(PERSON).found
+            return opened.erasure.prove(PERSON).found
 
     def digest(self) -> str:
         with memlog.open(self.store) as opened:
-            opened.project(embed=False)
-            return opened.digest()
+            opened.maintenance.project(embed=False)
+            return opened.maintenance.digest()
 
     @property
     def writer(self) -> str:
@@ -181,7 +181,7 @@ def test_what_comes_back_with_a_longer_file_is_erased_by_the_next_scrub(tmp_path
     assert PERSON.encode() in b"".join(path.read_bytes() for path in files_of(b.log))
     assert b.verified().tampered == []
     with memlog.open(b.store) as opened:
-        assert [message.content for message in opened.window("x", "1").messages] == [
+        assert [message.content for message in opened.conversations.window(("x", "1")).messages] == [
             "tea with a",
             "tea with b",
             "the kettle is on",

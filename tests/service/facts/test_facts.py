@@ -67,11 +67,11 @@ def test_the_later_list_stands_whatever_the_order_of_arrival(store, order):
     for number in order:
         said = {"type": "fact_stored", "topic_key": "tea", "kind": "ranked", "rank": 1}
         store.append([said | SETS[number]])
-        store.project(embed=False)
+        store.maintenance.project(embed=False)
     assert listed(store, "tea") == {1: "e", 2: "f"}
-    digest = store.digest(content=True)
-    store.project(from_scratch=True, embed=False)
-    assert store.digest(content=True) == digest
+    digest = store.maintenance.digest(content=True)
+    store.maintenance.project(from_scratch=True, embed=False)
+    assert store.maintenance.digest(content=True) == digest
 
 
 def test_what_two_processes_set_at_once_is_one_of_both(store):

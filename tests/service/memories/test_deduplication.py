@@ -256,7 +256,7 @@ def test_a_save_that_is_tried_again_is_one_event_and_one_answer(store, before, t
     second = store.memories.save(text, event_id="once")
     assert (second.memory_id, second.decision, second.event_id) == (first.memory_id, first.decision, "once")
     assert len(store.memories.history(first.memory_id)) == len(before) + 1
-    assert store.status().conflicts == 0
+    assert store.maintenance.status().conflicts == 0
 
 
 @pytest.mark.parametrize("taken", ["saved", "updated", "archived"])
@@ -323,7 +323,7 @@ def test_a_duplicate_of_a_line_that_was_written_by_hand_is_known(store):
 def test_replay_gives_the_same_memories(store):
     for text in (TEA, TEA, HOT_TEA, TEA, "The kettle is in the cellar"):
         store.memories.save(text)
-    assert store.verify().ok
+    assert store.maintenance.verify().ok
 
 
 ROUNDS = 20
@@ -361,4 +361,4 @@ def test_two_processes_that_save_one_text_at_once_end_with_one_memory(store):
         assert said == {f"Box {step * 1111} stands in the {'dark ' * n}cellar of the house" for n in (0, 1)}
     standing = [memory.content for memory in store.memories.list()]
     assert sum(content.startswith("Parcel") for content in standing) == ROUNDS
-    assert store.verify().ok
+    assert store.maintenance.verify().ok

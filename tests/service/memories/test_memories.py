@@ -431,7 +431,7 @@ def test_of_two_processes_that_update_one_memory_the_later_wins(store):
     assert len(events) == 11
     found = store.memories.get("m")
     assert (found.event_id, found.content) == (last.id, json.loads(last.raw)["content"])
-    assert store.verify().ok
+    assert store.maintenance.verify().ok
 
 
 def test_access_counts_take_no_part_in_ranking(store, memories):

@@ -1,14 +1,13 @@
-"""What stands around a hit: the messages beside a message, the passages beside a document's."""
+"""The surroundings of a hit: the messages beside a message, the passages beside a document's."""
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection
-from memlog.query.search.candidates import Candidate
 from memlog.query.window import WindowMessage, window_around
 
 
-class Around(msgspec.Struct, kw_only=True):
+class Surroundings(msgspec.Struct, kw_only=True):
     """What stands around a message, or around a passage of a document; what was found is part of it.
 
     messages: of a message: with its neighbours of the same session, oldest first; else empty.
@@ -39,25 +38,14 @@ def check_neighbours(neighbours: int) -> None:
         )
 
 
-def around(db: Connection, found: Candidate, neighbours: int) -> Around | None:
-    """What stands around a candidate, with up to `neighbours` on either side.
-
-    None around what is given whole and has no neighbours: a memory, a summary, a file of memories.
-    """
-    if found.kind == "message":
-        return around_event(db, found.key, neighbours)
-    if found.kind == "document" and found.chunk_no is not None:
-        return _around_passage(db, found.chunk_no, neighbours)
-    return None
-
-
-def around_event(db: Connection, key: tuple[str, str], neighbours: int) -> Around | None:
+def around_event(db: Connection, key: tuple[str, str], neighbours: int) -> Surroundings | None:
     """What stands around the event (stream, id); None where it is no message."""
     messages = window_around(db, key, neighbours)
-    return Around(messages=messages) if messages else None
+    return Surroundings(messages=messages) if messages else None
 
 
-def _around_passage(db: Connection, chunk_no: int, neighbours: int) -> Around:
+def around_passage(db: Connection, chunk_no: int, neighbours: int) -> Surroundings:
+    """The text around a passage of a document, from its first neighbour to the last."""
     # Cut from the document itself: passages overlap, and repeat the heads of what they are parts of.
     # Not by substr(), which ends at a NUL.
     content, start, end, start_line, end_line = db.execute(
@@ -66,4 +54,4 @@ def _around_passage(db: Connection, chunk_no: int, neighbours: int) -> Around:
         " WHERE f.chunk_no = ?1 AND c.chunk_index BETWEEN f.chunk_index - ?2 AND f.chunk_index + ?2",
         (chunk_no, neighbours),
     ).fetchone()
-    return Around(content=content[start:end], start_line=start_line, end_line=end_line)
+    return Surroundings(content=content[start:end], start_line=start_line, end_line=end_line)

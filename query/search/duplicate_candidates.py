@@ -12,7 +12,7 @@ _ASKED = 2000
 """Characters of a text that are looked for: more words find nothing else."""
 
 
-class Standing(NamedTuple):
+class ExistingMemory(NamedTuple):
     """A memory that stands, as far as it matters to another text.
 
     topic, chat: None where it has none. is_archived: whether it is kept and not searched.
@@ -36,7 +36,7 @@ _COLUMNS = (
 )
 
 
-def standing(db: Connection, memory_id: str) -> Standing | None:
+def standing(db: Connection, memory_id: str) -> ExistingMemory | None:
     """The memory of this id; None where none stands."""
     row = db.execute(f"SELECT {_COLUMNS} FROM memories m WHERE m.memory_id = ?", (memory_id,)).fetchone()
     return None if row is None else _standing_of(row)
@@ -44,7 +44,7 @@ def standing(db: Connection, memory_id: str) -> Standing | None:
 
 def likely_memories(
     db: Connection, text: str, *, chat: str | None, any_chat: bool, lengths: tuple[int, int], limit: int
-) -> list[Standing]:
+) -> list[ExistingMemory]:
     """The memories that share most words with `text`, best first; archived ones are not among them.
 
     chat: whose they are, `<channel>:<chat_id>`, or None for the store's own. any_chat: or anyone's.
@@ -67,8 +67,8 @@ def likely_memories(
     return [_standing_of(row) for row in rows]
 
 
-def _standing_of(row: tuple[Any, ...]) -> Standing:
-    found = Standing(*row)
+def _standing_of(row: tuple[Any, ...]) -> ExistingMemory:
+    found = ExistingMemory(*row)
     return found._replace(
         tags=msgspec.json.decode(row[7], type=list[str]), is_archived=bool(found.is_archived)
     )

@@ -3,7 +3,7 @@
 import pytest
 
 import memlog
-from memlog.query.search.expansion import MAX_NEIGHBOURS
+from memlog.query.surroundings import MAX_NEIGHBOURS
 
 PARAGRAPHS = [f"Paragraph {number} is about word{number}. " + "It goes on. " * 4 for number in range(12)]
 
@@ -71,7 +71,7 @@ def test_two_folders_of_one_chat_are_one_window(fixture_store):
 
 
 def test_a_window_around_the_newest_message_ends_as_the_chats_window_does(breaks):
-    window = breaks.window("cli", "42")
+    window = breaks.conversations.window(("cli", "42"))
     assert breaks.get(window.messages[-1].id, around=MAX_NEIGHBOURS).around.messages == window.messages
 
 

@@ -1,0 +1,248 @@
+"""Commands from requests: their arguments, options and help texts (`memlog.query.request`)."""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, get_origin
+
+import click
+import msgspec
+
+from memlog.cli.param_types import CHAT, DAY, JSON_OBJECT, PATH, STDIN, TEXT, TIME, CategoryType, Number
+from memlog.cli.settings import BY_NAME, SettingOption, Settings
+from memlog.cli.stdin import stdin_text
+from memlog.eventlog.errors import BadInput
+from memlog.service.requests import Field, Request, description_of, fields_of
+
+R = TypeVar("R", bound=Request)
+
+_FORMS: dict[str, click.ParamType[Any]] = {"chat": CHAT, "day": DAY, "path": PATH, "time": TIME}
+
+
+def request_command(
+    request: type[R],
+    *,
+    group: click.Group | None = None,
+    name: str | None = None,
+    arguments: Collection[str] = (),
+    joined: str | None = None,
+    or_stdin: bool = False,
+    names: Mapping[str, str] | None = None,
+    settings: Mapping[str, str] | None = None,
+    types: Mapping[str, click.ParamType[Any]] | None = None,
+    without: Collection[str] = (),
+    adds: str = "",
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """The decorator that makes a command of a function of the context and a request.
+
+    The function may have options of its own, which it is given as keywords.
+
+    group: to which the command is added. name: the function's where not given.
+    arguments: fields that are arguments, in this order; the other fields are options.
+    joined: the argument whose words are joined, so that a text needs no quotes; `-` reads it from stdin.
+    or_stdin: whether the joined argument is read from stdin where it is left out.
+    names: declarations of options, such as `--raw`, that are not the names of their fields.
+    settings: the settings that fields take their defaults from.
+    types: how values are read of which the command takes other forms than Python callers give.
+    without: fields that the command does not take.
+    adds: what the help says beside the description of the request, such as exit codes.
+    """
+
+    def made(function: Callable[..., Any]) -> click.Command:
+        spelling = _Spelling(
+            request, arguments, joined, or_stdin, names or {}, settings or {}, types or {}, without
+        )
+
+        def callback(**given: Any) -> Any:  # noqa: ANN401
+            ctx = click.get_current_context()
+            asked = spelling.request_of(ctx, given)
+            return function(ctx, asked, **given)
+
+        own = reversed(getattr(function, "__click_params__", []))
+        command = click.Command(
+            name or function.__name__.rstrip("_").replace("_", "-"),
+            callback=callback,
+            params=[*spelling.parameters(), *own],
+            help=f"{spelling.help()}\n{adds}".rstrip(),
+        )
+        if group is not None:
+            group.add_command(command)
+        return command
+
+    return made
+
+
+class _Spelling:
+    """How a command spells the fields of a request. See `request_command`."""
+
+    def __init__(
+        self,
+        request: type[Request],
+        arguments: Collection[str],
+        joined: str | None,
+        or_stdin: bool,
+        names: Mapping[str, str],
+        settings: Mapping[str, str],
+        types: Mapping[str, click.ParamType[Any]],
+        without: Collection[str],
+    ) -> None:
+        self._request = request
+        self._arguments = [*arguments, *([joined] if joined else [])]
+        self._joined = joined
+        self._or_stdin = or_stdin
+        self._names = names
+        self._settings = settings
+        self._types = types
+        self._without = without
+
+    def parameters(self) -> Iterator[click.Parameter]:
+        """The arguments, then the options."""
+        fields = {field.name: field for field in self._fields()}
+        for name in self._arguments:
+            yield self._argument(fields.pop(name))
+        for field in fields.values():
+            yield self._option(field)
+
+    def help(self) -> str:
+        """The description of the request, with its fields as the command spells them."""
+        return self._spelled(description_of(self._request))
+
+    def _spelled(self, text: str) -> str:
+        spelled = {name: self._metavar(name) for name in self._arguments}
+        spelled |= {field.name: self._declaration(field).split("/")[0] for field in self._options()}
+        return re.sub(r"`(\w+)`", lambda match: spelled.get(match[1], match[0]), text)
+
+    def request_of(self, ctx: click.Context, given: dict[str, Any]) -> Request:
+        """The request that a command line asks; its values are taken out of `given`.
+
+        Raises:
+            UsageError: the values do not make a request.
+        """
+        return self._built(self._request, ctx, given)
+
+    def _built(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
+        values: dict[str, Any] = {}
+        for field in fields_of(request):
+            if field.request:
+                values[field.name] = self._built(field.request, ctx, given)
+            elif field.name in self._settings:
+                values[field.name] = ctx.ensure_object(Settings).value(self._settings[field.name])
+            elif field.name in given:
+                value = given.pop(field.name)
+                if field.name == self._joined and (value or self._or_stdin):
+                    values[field.name] = self._text(value)
+                elif value is not None and value != ():
+                    values[field.name] = value
+        try:
+            return request(**values)
+        except BadInput as error:
+            raise click.UsageError(f"{error.message}: {error.hint}", ctx) from error
+
+    def _text(self, words: Sequence[str]) -> str:
+        text = stdin_text() if words in ((), ("-",)) else " ".join(words)
+        if not text.strip():
+            raise click.BadParameter("it is empty", param_hint=self._metavar(str(self._joined)))
+        return text
+
+    def _options(self) -> Iterator[Field]:
+        return (field for field in self._fields() if field.name not in self._arguments)
+
+    def _fields(self) -> Iterator[Field]:
+        seen = set(self._without)
+        for field in _flat(self._request):
+            if field.name not in seen and not field.is_local:
+                seen.add(field.name)
+                yield field
+
+    def _argument(self, field: Field) -> click.Argument:
+        is_joined = field.name == self._joined
+        is_many = is_joined or field.is_list
+        metavar = self._metavar(field.name) + ("..." if is_many else "")
+        is_required = field.default is msgspec.NODEFAULT and not (is_joined and self._or_stdin)
+        return click.Argument(
+            [field.name],
+            type=self._types.get(field.name) or type_of(field),
+            # click shows choices.
+            metavar=None if field.choices and not is_many else metavar if is_required else f"[{metavar}]",
+            nargs=-1 if is_many else 1,
+            required=is_required,
+        )
+
+    def _option(self, field: Field) -> click.Option:
+        declaration = self._declaration(field)
+        if field.name in self._settings:
+            setting = BY_NAME[self._settings[field.name]]
+            return SettingOption([declaration, setting.name], setting=setting)
+        changes: dict[str, Any] = {"type": self._types[field.name]} if field.name in self._types else {}
+        changes["help"] = self._spelled(field.description)
+        if changes.get("type") is STDIN:
+            changes["help"] = f"{changes['help'].removesuffix('.')}; - reads it from stdin."
+        return option_of(field, declaration, **changes)
+
+    def _declaration(self, field: Field) -> str:
+        return self._names.get(field.name) or declaration_of(field)
+
+    def _metavar(self, name: str) -> str:
+        title = next(field.title for field in self._fields() if field.name == name)
+        return title or name.upper()
+
+
+def option_of(field: Field, declaration: str | None = None, **changes: Any) -> click.Option:  # noqa: ANN401
+    """The option of a field.
+
+    changes: arguments of `click.Option` in the place of what follows from the field.
+    """
+    is_flag = field.wire is bool
+    shows = field.default not in (None, msgspec.NODEFAULT, "", 0, 0.0, frozenset()) or (
+        is_flag and field.default
+    )
+    settled: dict[str, Any] = {
+        "is_flag": is_flag,
+        "type": None if is_flag else type_of(field),
+        "multiple": field.is_list,
+        "required": field.default is msgspec.NODEFAULT,
+        "default": None if field.is_list else field.default,
+        "show_default": shows and not field.is_list,
+        "metavar": None if is_flag else field.title,
+        "help": field.description,
+    }
+    if field.default is msgspec.NODEFAULT:
+        # click takes None for a value, and would not miss one.
+        del settled["default"]
+    return click.Option([declaration or declaration_of(field), field.name], **(settled | changes))
+
+
+def declaration_of(field: Field) -> str:
+    """The name of a field as an option: `--exclude` of `exclude`, `--tag` of `tags`, `--sync/--no-sync`."""
+    name = (field.name.removesuffix("s") if field.is_list else field.name.removeprefix("is_")).replace(
+        "_", "-"
+    )
+    return f"--{name}/--no-{name}" if field.wire is bool and field.default is True else f"--{name}"
+
+
+def type_of(field: Field) -> click.ParamType[Any]:
+    """What a command reads a field's value as, or that of each member of its list."""
+    if field.choices:
+        is_category = field.reads is not None and field.reads.form == "category"
+        return CategoryType([*field.choices]) if is_category else click.Choice(field.choices)
+    if field.reads is not None and field.reads.form in _FORMS:
+        return _FORMS[field.reads.form]
+    if get_origin(field.member) is dict:
+        return JSON_OBJECT
+    if field.member is int:
+        return click.IntRange(_whole(field.least), _whole(field.most))
+    if field.member is float:
+        return Number(field.least, field.most)
+    return TEXT
+
+
+def _whole(bound: float | None) -> int | None:
+    return None if bound is None else int(bound)
+
+
+def _flat(request: type[Request]) -> Iterator[Field]:
+    """The fields of a request, and in the place of a request those of it."""
+    for field in fields_of(request):
+        if field.request:
+            yield from _flat(field.request)
+        else:
+            yield field

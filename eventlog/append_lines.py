@@ -1,0 +1,69 @@
+"""Appends lines of JSON: each is stored, or refused by itself."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.decode import BOM
+from memlog.eventlog.encode import Draft
+from memlog.eventlog.errors import MemlogError
+from memlog.eventlog.quarantine import TOO_LONG
+from memlog.eventlog.writer import Log
+
+NumberedLine = tuple[int, bytes | None]
+"""A line's number, from 1, and its bytes; None where it was too long to be kept."""
+
+
+class RefusedLine(msgspec.Struct, frozen=True):
+    """A line that is not known to be stored.
+
+    id: of its event, where the line or memlog has given it one.
+    """
+
+    error: MemlogError
+    id: str | None
+
+
+def append_lines(log: Log, lines: Sequence[NumberedLine]) -> Iterator[tuple[int, Position | RefusedLine]]:
+    """Append the events of `lines` but blank ones; for each its outcome, in order, once all are durable."""
+    checked = [(number, _checked(log, line)) for number, line in _without_blank(lines)]
+    stored = iter(log.append_each([item for _, item in checked if isinstance(item, Draft)]))
+    for number, item in checked:
+        if isinstance(item, RefusedLine):
+            yield number, item
+            continue
+        outcome = next(stored)
+        yield number, outcome if isinstance(outcome, Position) else RefusedLine(outcome, item.id)
+
+
+def _without_blank(lines: Sequence[NumberedLine]) -> Iterator[NumberedLine]:
+    for number, line in lines:
+        whole = line.removeprefix(BOM) if line is not None and number == 1 else line
+        if whole is None or whole.strip():
+            yield number, whole
+
+
+def _checked(log: Log, line: bytes | None) -> Draft | RefusedLine:
+    if line is None:
+        return RefusedLine(TOO_LONG, None)
+    try:
+        return log.draft(line)
+    except MemlogError as error:
+        return RefusedLine(error, _given_id(line))
+
+
+class _Identified(msgspec.Struct):
+    id: str | None = None
+
+
+def _given_id(line: bytes) -> str | None:
+    """The id that a line which cannot be stored gives its event, as far as it can be read."""
+    # Imported here: most lines can be stored.
+    from memlog.eventlog.secrets import masked
+
+    try:
+        given = msgspec.json.decode(line, type=_Identified).id
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return None if given is None else masked(given)

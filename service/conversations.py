@@ -1,0 +1,54 @@
+"""Conversations as programs read them: `store.conversations`."""
+
+from memlog.query.sessions import Session, SessionContent, session_content, sessions
+from memlog.query.summaries import Summary, summaries
+from memlog.query.window import Window, window
+from memlog.service.operations import operation
+from memlog.service.read_model import Reading
+from memlog.service.requests.conversations import ListSessions, ListSummaries, ReadSession, ReadWindow
+
+
+class Conversations:
+    """The conversations of a store.
+
+    read: asks the read model, caught up if that takes no time.
+    """
+
+    def __init__(self, read: Reading) -> None:
+        self._read = read
+
+    @operation(ReadWindow)
+    def window(self, asked: ReadWindow) -> Window:
+        """See `ReadWindow`."""
+        return self._read(
+            lambda db: window(
+                db,
+                asked.conversation,
+                last=asked.last,
+                tokens=asked.tokens,
+                across_sessions=asked.across_sessions,
+            )
+        )
+
+    @operation(ReadSession)
+    def session_content(self, asked: ReadSession) -> SessionContent:
+        """See `ReadSession`."""
+        return self._read(
+            lambda db: session_content(
+                db,
+                asked.conversation,
+                last=asked.last,
+                tokens=asked.tokens,
+                across_sessions=asked.across_sessions,
+            )
+        )
+
+    @operation(ListSessions)
+    def sessions(self, asked: ListSessions) -> list[Session]:
+        """See `ListSessions`."""
+        return self._read(lambda db: sessions(db, asked.conversation, is_all=asked.all))
+
+    @operation(ListSummaries)
+    def summaries(self, asked: ListSummaries) -> list[Summary]:
+        """See `ListSummaries`."""
+        return self._read(lambda db: summaries(db, asked.conversation))

@@ -1,0 +1,30 @@
+"""Seals the segments of a store on demand."""
+
+import msgspec
+
+from memlog.eventlog.seals.format import Seal
+from memlog.eventlog.seals.losses import Loss
+from memlog.eventlog.store_folder import check_store
+from memlog.eventlog.watermarks import OpenLoss
+from memlog.eventlog.writer import Log
+
+
+class SealReport(msgspec.Struct, kw_only=True):
+    """The seals of a run.
+
+    sealed: new seals, one for each segment that had none.
+    accepted: losses that are accepted from now on.
+    lost: losses that are not accepted: each says why.
+    """
+
+    sealed: list[Seal]
+    accepted: list[Seal | OpenLoss]
+    lost: list[Loss | OpenLoss]
+
+
+def seal(log: Log, *, accept_loss: bool) -> SealReport:
+    """See `memlog.service.requests.maintenance.Seal`."""
+    check_store(log.store)
+    made = log.seal()
+    accepted = log.accept_loss() if accept_loss else []
+    return SealReport(sealed=made, accepted=accepted, lost=log.losses())

@@ -1,0 +1,107 @@
+"""Operations: methods that take a request, or its fields as keywords.
+
+One request declares what an operation takes. Type checkers derive the signature of the method from it
+(PEP 612), adapters derive options, JSON schemas and pages.
+"""
+
+import inspect
+from collections.abc import Callable
+from types import MethodType
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+
+from memlog.eventlog.errors import BadInput
+from memlog.query.request import Field, Request, check_names, fields_of
+
+P = ParamSpec("P")
+S = TypeVar("S")
+Q = TypeVar("Q", bound=Request)
+T = TypeVar("T")
+Q_contra = TypeVar("Q_contra", bound=Request, contravariant=True)
+T_co = TypeVar("T_co", covariant=True)
+
+
+class BoundOperation(Protocol[P, Q_contra, T_co]):
+    """How type checkers see an operation of an object: it takes the request, or the request's fields."""
+
+    @overload
+    def __call__(self, request: Q_contra, /) -> T_co: ...
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co: ...
+
+
+class _Doc:
+    """The docstring of an operation, put together when somebody reads it."""
+
+    def __get__(self, operation: "Operation[Any, Any, Any, Any] | None", _: type) -> str:
+        return "A method of `operation`." if operation is None else operation.documentation()
+
+
+class Operation(Generic[S, P, Q, T]):
+    """A method that is called with a request, or with its fields.
+
+    request: its class. run: does what a request asks.
+    """
+
+    __doc__ = _Doc()
+
+    def __init__(self, make: Callable[P, Q], run: Callable[[S, Q], T]) -> None:
+        self.request: type[Q] = make if isinstance(make, type) else make.__self__  # type: ignore[attr-defined]
+        self._make = make
+        self._run = run
+        self.__name__ = run.__name__
+        self.__qualname__ = run.__qualname__
+        self.__module__ = run.__module__
+
+    @overload
+    def __get__(self, owner: None, kind: type[S]) -> Self: ...
+    @overload
+    def __get__(self, owner: S, kind: type[S]) -> BoundOperation[P, Q, T]: ...
+    def __get__(self, owner: S | None, kind: type[S]) -> Any:
+        """The operation itself, or that of an object."""
+        return self if owner is None else MethodType(self, owner)
+
+    def __call__(self, owner: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do what a request asks.
+
+        Raises:
+            BadInput: an argument is unknown or missing, or its value is wrong.
+        """
+        return self._run(owner, self._requested(args, kwargs))
+
+    def _requested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Q:
+        if len(args) == 1 and not kwargs and isinstance(args[0], self.request):
+            return args[0]
+        check_names(f"{self.__qualname__}()", kwargs, self.request.__struct_fields__)
+        try:
+            return self._make(*args, **kwargs)
+        except TypeError as error:
+            raise BadInput(f"{self.__qualname__}(): {error}", hint=str(self.__signature__)) from error
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """That of the method; `inspect.signature` reads it."""
+        types = {
+            field.name: field.kind | None if field.is_optional else field.kind for field in self._fields()
+        }
+        made = inspect.signature(self._make).parameters.values()
+        owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        arguments = [each.replace(annotation=types.get(each.name, each.annotation)) for each in made]
+        answer = inspect.signature(self._run).return_annotation
+        return inspect.Signature([owner, *arguments], return_annotation=answer)
+
+    def documentation(self) -> str:
+        """What the operation does, what each argument is, and the errors."""
+        says, raises, errors = (self.request.__doc__ or "").partition("Raises:")
+        arguments = "".join(f"    {each.name}: {each.description}\n" for each in self._fields())
+        return f"{says.rstrip()}\n\n{arguments}\n    {raises}{errors}".rstrip() + "\n"
+
+    def _fields(self) -> tuple[Field, ...]:
+        return fields_of(self.request)
+
+
+def operation(make: Callable[P, Q]) -> Callable[[Callable[[S, Q], T]], Operation[S, P, Q, T]]:
+    """The decorator that makes a method take the fields of a request, too.
+
+    make: the class of the request, or a class method of it that takes its fields in another way.
+    """
+    return lambda run: Operation(make, run)

@@ -1,0 +1,58 @@
+"""Requests for the core memory: `store.core`."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from memlog.query.request import PathField, Request
+
+Section = Literal["user", "agent"]
+SectionField = Annotated[Section, "Of the user, or of the agent."]
+Key = Annotated[str, "The key."]
+
+
+class GetCoreMemory(Request, frozen=True):
+    """Show the core memory, one section of it (user or agent), or the value of one key."""
+
+    section: SectionField | None = None
+    key: Key | None = None
+
+
+class SetCoreValue(Request, frozen=True):
+    """Set a key of a section, user or agent.
+
+    Raises:
+        BadInput, Busy, LogError: as `Store.append`.
+    """
+
+    section: SectionField
+    key: Key
+    value: Annotated[str, "The value."]
+
+
+class DeleteCoreValue(Request, frozen=True):
+    """Remove a key of a section, user or agent.
+
+    Raises:
+        BadInput, Busy, LogError: as `Store.append`.
+    """
+
+    section: SectionField
+    key: Key
+
+
+class ImportCoreMemory(Request, frozen=True):
+    """Append what a file has and the core memory lacks.
+
+    A Markdown or text file, such as USER.md, has lines `key: value`, and lists under headings; keys that are
+    set already keep their values, unless `force`. All values of a JSON file in the shape of
+    model/core_memory.json are set. Of that file itself, changed by hand, changed values are set, and removed
+    keys are deleted; then it is written anew.
+
+    Raises:
+        BadInput: the file cannot be read, or has another shape; nothing was appended.
+        Busy, LogError: as `Store.append`. It is safe to try again.
+    """
+
+    path: Annotated[PathField, Meta(title="FILE"), "The file."]
+    force: Annotated[bool, "The values of a Markdown file replace those that are set."] = False

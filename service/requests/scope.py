@@ -1,0 +1,64 @@
+"""The chat of a memory or a fact, as requests name it, and the events that requests make."""
+
+from datetime import datetime
+from typing import Annotated, TypeVar
+
+import msgspec
+
+from memlog.eventlog.chat import Chat, ChatName
+from memlog.eventlog.events import Change
+from memlog.query.request import Reads, Request, written_time
+
+E = TypeVar("E", bound=Change)
+
+_MEMBERS = {"chat": "chat_id", "date": "event_date", "event_id": "id"}
+"""Members of events by the fields of requests, where their names differ."""
+
+
+def scope_of(chat: ChatName) -> str:
+    """The text by which memories and facts name a chat; they accept any text.
+
+    Raises:
+        BadInput: it is neither a text nor (channel, chat_id).
+    """
+    return chat if isinstance(chat, str) else str(Chat.of(chat))
+
+
+def _event_time(time: str | datetime) -> str:
+    return time if isinstance(time, str) else written_time(time)
+
+
+ScopeField = Annotated[ChatName, Reads(scope_of, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
+"""A chat in any form; the field holds a text."""
+
+EventId = Annotated[str, "The event's id; a retry with the same id is harmless."]
+
+EventTime = Annotated[str | datetime, Reads(_event_time), "When it happened (RFC 3339); now where not given."]
+"""The time of an event: the log checks texts."""
+
+
+class Scoped(Request, frozen=True, kw_only=True):
+    """A request about one chat, or about the store's own scope."""
+
+    chat: Annotated[ScopeField | None, "The conversation; the store's own scope without it."] = None
+
+    @property
+    def scope(self) -> str | None:
+        """The text of the chat."""
+        return None if self.chat is None else scope_of(self.chat)
+
+
+class OfAnyChat(Scoped, frozen=True, kw_only=True):
+    """A request about all chats, or about one."""
+
+    chat: Annotated[ScopeField | None, "Only of this conversation."] = None
+
+
+def event_of(kind: type[E], asked: Request) -> E:
+    """The event whose members are the fields of a request; the log omits its defaults."""
+    fields = msgspec.structs.asdict(asked)
+    members = {_MEMBERS.get(name, name): value for name, value in fields.items()}
+    defaults = {field.name: field.default for field in msgspec.structs.fields(kind)}
+    return kind(
+        **{name: value for name, value in members.items() if name in defaults and value != defaults[name]}
+    )
