@@ -9,10 +9,10 @@ RSYNC := $(VENV)/rsync/rsync
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test snapshots test-all-pythons resolve wheel-test lint format eval bench coverage storm docs
+.PHONY: help demo test snapshots test-all-pythons resolve wheel-test aarch64 lint format eval bench coverage storm docs
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 24
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 24
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -46,6 +46,9 @@ resolve: $(INSTALLED)  ## ask the package index for wheels of all dependencies, 
 wheel-test:  ## build sdist and wheel, and try the wheel in an environment of its own
 	PYTHON=$(PYTHON) .ci/wheel-test
 
+aarch64: $(INSTALLED)  ## on Debian: append, replay, query and verify with an aarch64 Python under emulation
+	@BIN=$(BIN) .ci/aarch64-smoke
+
 lint: $(INSTALLED)  ## formatting, lint, strict types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -56,22 +59,22 @@ format: $(INSTALLED)  ## put the formatting right
 	$(BIN)/ruff check --fix .
 
 eval: $(INSTALLED)  ## search quality on LoCoMo and XQuAD in the folder that MEMLOG_EVAL_DATA names, what contexts hold, saving without duplicates, what a query takes, and where hits in real documentation stand
-	$(BIN)/python tests/eval/locomo.py --check
-	$(BIN)/python tests/eval/xquad.py --check
-	$(BIN)/python tests/eval/context.py --check
-	$(BIN)/python tests/eval/dedup.py --check
-	$(BIN)/python tests/eval/latency.py
-	$(BIN)/python tests/eval/documents.py --check
+	$(BIN)/python -m tests.eval.locomo --check
+	$(BIN)/python -m tests.eval.xquad --check
+	$(BIN)/python -m tests.eval.context --check
+	$(BIN)/python -m tests.eval.dedup --check
+	$(BIN)/python -m tests.eval.latency
+	$(BIN)/python -m tests.eval.documents --check
 
 bench: $(INSTALLED)  ## what an append costs, a rebuild of 100,000 messages, and one new line
 	$(BIN)/python tests/bench.py
 
 coverage: $(INSTALLED)  ## every branch of what appends, locks, seals, scrubs and keeps checkpoints is run by its own tests
-	$(BIN)/coverage run -m pytest -q tests/eventlog tests/damage tests/projector/test_reading_on.py \
+	$(BIN)/coverage run -m pytest -q tests/eventlog tests/crash/damage tests/projector/test_reading_on.py \
 		tests/projector/test_sealed.py tests/service/erasure/test_scrubbing.py tests/service/test_project_stores.py \
-		tests/faults/test_failing_calls.py tests/copies/test_erased_copies.py tests/cli/test_open_losses.py \
+		tests/crash/faults/test_failing_calls.py tests/copies/test_erased_copies.py tests/cli/test_open_losses.py \
 		tests/service/test_doctor.py
 	$(BIN)/coverage report
 
 storm: $(INSTALLED)  ## each storm for SECONDS (default 60): kills, power cuts, failing disks, damage, any history
-	PYTHONPATH=tests/storm:tests/projector:tests/copies:tests/faults:tests/growth:tests/isolation:tests $(BIN)/python tests/storm/storm.py --seconds $(or $(SECONDS),60)
+	$(BIN)/python -m tests.crash.storms --seconds $(or $(SECONDS),60)

@@ -1,6 +1,7 @@
 """What all tests share: a store, the fixture logs, and the embedding model, loaded once."""
 
 import ctypes
+import multiprocessing.context
 import os
 import shutil
 import subprocess
@@ -10,13 +11,23 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.support.places import FIXTURES, ROOT
+
 # Without it numpy starts threads in each test process that imports it, and they spin while idle.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import memlog
 from memlog.projector.embedding.models import OnnxEmbedder, load_embedder
+from tests.support.capabilities import give_up_file_capabilities
+from tests.support.damaged_stores import make_older as make_older_stores
+from tests.support.generated import generate_once
+from tests.support.in_memory import memory
+from tests.support.month import make as make_month
+from tests.support.month_log import MonthLog
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
+# A sync to a disk takes 2 ms, and a test makes ten. What memlog syncs, and when, is tested in tests/crash.
+if (folder := memory(room=4 * 1024**3)) is not None:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))
 
 # No example has a deadline: on a busy machine any of them may take a second.
 settings.register_profile("memlog", deadline=None)
@@ -49,16 +60,38 @@ def fixture_store(tmp_path):
     return copy
 
 
+@pytest.fixture
+def spawning(monkeypatch) -> multiprocessing.context.SpawnContext:
+    """Starts Python processes that import the functions of the test module."""
+    monkeypatch.syspath_prepend(ROOT)
+    return multiprocessing.get_context("spawn")
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory) -> Path:
+    """A folder that all processes of a test run share."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+@pytest.fixture(scope="session")
+def month(shared_folder) -> MonthLog:
+    """The log of a month. Tests do not change it."""
+    return MonthLog(generate_once(shared_folder / "month", make_month))
+
+
+@pytest.fixture(scope="session")
+def older_stores(shared_folder) -> Path:
+    """A folder with the damaged and clean stores of an older memlog, by name. Tests do not change them."""
+    return generate_once(shared_folder / "older-stores", make_older_stores)
+
+
 @pytest.fixture(scope="session")
 def embedder() -> OnnxEmbedder:
     return load_embedder()
 
 
-_PR_CAPBSET_DROP = 24
-_FILE_CAPABILITIES = (1, 2)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-
-
-@pytest.fixture
+@pytest.fixture(scope="session")
 def bound_by_modes() -> dict[str, Any]:
     """Options for `memlog` under which file modes count, for root too.
 
@@ -67,17 +100,10 @@ def bound_by_modes() -> dict[str, Any]:
     """
     if os.geteuid() != 0:
         return {}
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if prctl is None:
+    if not hasattr(ctypes.CDLL(None), "prctl"):
         pytest.skip("root is bound by no mode here")
-
-    def give_up() -> None:
-        for capability in _FILE_CAPABILITIES:
-            if prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
-                raise OSError("the capability cannot be given up")
-
     try:
-        subprocess.run(["/bin/true"], preexec_fn=give_up, check=True)
+        subprocess.run(["/bin/true"], preexec_fn=give_up_file_capabilities, check=True)
     except subprocess.SubprocessError:
         pytest.skip("root cannot give up what lets it write everywhere")
-    return {"preexec_fn": give_up}
+    return {"preexec_fn": give_up_file_capabilities}

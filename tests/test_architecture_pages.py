@@ -1,14 +1,13 @@
 """docs/architecture.md and docs/storage/database-schema.md say what the code is."""
 
 import re
-from pathlib import Path
 
 import memlog
 from memlog.projector.embedding.models import bundled_model
 from memlog.projector.lifecycle import Projector
 from memlog.projector.schema import schema
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).parent.parent
 ARCHITECTURE = (ROOT / "docs/architecture.md").read_text()
 SCHEMA_PAGE = ROOT / "docs/storage/database-schema.md"
 SCHEMA = SCHEMA_PAGE.read_text()

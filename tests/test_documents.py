@@ -2,7 +2,6 @@
 
 import re
 import zlib
-from pathlib import Path
 from typing import get_args
 
 import memlog
@@ -16,8 +15,8 @@ from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.format import Damage, link
 from memlog.eventlog.streams import SegmentName, conversation_stream
 from memlog.eventlog.upcast import Place
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).parent.parent
 FORMAT = (ROOT / "docs/storage/jsonl-format.md").read_text()
 SHAPES = (ROOT / "docs/json-output.md").read_text()
 

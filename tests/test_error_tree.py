@@ -13,8 +13,8 @@ import memlog
 from memlog.cli.error_handler import EXIT_CODES, exit_code_of, failure_of
 from memlog.eventlog import errors
 from memlog.projector.sqlite import DAMAGED, NO_ROOM
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).parent.parent
 TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(found)}
 
 CAUGHT_INSIDE = {

@@ -8,14 +8,14 @@ from shutil import copytree
 from typing import Any, NamedTuple
 
 import pytest
-from drawn_events import DRAWN_TYPES
-from forked_memlog import run_memlog
 
 import memlog
 from memlog.eventlog.events import TYPES
 from memlog.projector.digest import dump
+from tests.support.drawn_events import DRAWN_TYPES
+from tests.support.forked_memlog import run_memlog
+from tests.support.places import FIXTURES, ROOT
 
-ROOT = Path(__file__).parents[1]
 TS = "2026-02-24T08:00:00.000Z"
 
 STANDING: list[dict[str, Any]] = [
@@ -128,13 +128,13 @@ def test_the_table_names_no_type_that_is_none() -> None:
 
 @each_type
 def test_every_type_stands_in_a_fixture_log_with_a_snapshot(tag: str) -> None:
-    logs = (ROOT / "fixtures").glob("*/log/**/*.jsonl")
+    logs = FIXTURES.glob("*/log/**/*.jsonl")
     assert any(f'{{"type":"{tag}"'.encode() in path.read_bytes() for path in logs)
 
 
 @each_type
 def test_every_type_stands_in_a_golden_log(tag: str) -> None:
-    logs = (ROOT / "fixtures/golden").glob("*/log/**/*.jsonl")
+    logs = (FIXTURES / "golden").glob("*/log/**/*.jsonl")
     assert any(f'{{"type":"{tag}"'.encode() in path.read_bytes() for path in logs)
 
 

@@ -12,8 +12,9 @@ import pytest
 
 import memlog
 from memlog.eventlog.events import TYPES
+from tests.support.places import FIXTURES
 
-GOLDEN = Path(__file__).parent.parent / "fixtures/golden"
+GOLDEN = FIXTURES / "golden"
 VERSIONS = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
 
 each_version = pytest.mark.parametrize("version", VERSIONS)

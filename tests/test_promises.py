@@ -3,11 +3,11 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.support.places import ROOT
+
 PAGE = (ROOT / "docs/testing.md").read_text()
 ROWS = [
     (promise.strip(), tests.strip())

@@ -13,8 +13,8 @@ import pytest
 
 import memlog
 from memlog.eventlog.events import TYPES
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).parent.parent
 PUBLIC = {name: getattr(memlog, name) for name in memlog.__all__ if name != "__version__"}
 
 

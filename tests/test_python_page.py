@@ -3,15 +3,15 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import msgspec
 import pytest
 
 import memlog
 from memlog.service.store import MOVED
+from tests.support.places import ROOT
 
-PAGE = (Path(__file__).parent.parent / "docs/python.md").read_text()
+PAGE = (ROOT / "docs/python.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 

@@ -198,7 +198,7 @@ def question_words(text: str) -> list[Word]:
     text = _without_single_parts(text)
     between = _words_between_cjk(text.casefold())
     spoken = stemming.languages(filter(stemming.is_latin, between), by_letters=False)
-    stop_words = _stop_words(spoken)
+    stop_words = stemming.stop_words_in(spoken or (ENGLISH,))
     asked = _asked(between, spoken)
     found = {plain(word): _word(word, spoken, asked, stop_words) for word in dict.fromkeys(between)}
     words = {word: found.get(word) or Word(word) for word in written_words(text)}
@@ -285,11 +285,6 @@ def _least_stem(word: str, spoken: Sequence[str]) -> float:
     if not stemming.is_latin(word):
         return _PREFIX_LENGTH
     return _PREFIX_LENGTH + 1 if len(spoken) == 1 and ENGLISH not in spoken else math.inf
-
-
-def _stop_words(spoken: Collection[str]) -> frozenset[str]:
-    named = {*(spoken or [ENGLISH]), *stemming.with_own_letters()}
-    return frozenset().union(*(stemming.stop_words()[name] for name in named))
 
 
 def _names(text: str) -> list[list[str]]:

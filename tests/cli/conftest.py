@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from command_tree import MEMLOG
-from forked_memlog import run_memlog
+
+from tests.support.command_tree import MEMLOG
+from tests.support.forked_memlog import run_memlog
 
 _TIMEOUT = 60
 

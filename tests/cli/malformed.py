@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import click
-from command_tree import COMMANDS, Path, does_something
 
 from memlog.cli.param_types import CHAT, DAY, JSON_OBJECT, PROJECT, TEXT, TIME
+from tests.support.command_tree import COMMANDS, Path, does_something
 
 
 class Malformed(NamedTuple):

@@ -1,14 +1,13 @@
 """docs/cli.md: the help of every command, as it prints it."""
 
-from pathlib import Path
-
-import command_tree
 from click.testing import CliRunner
-from command_tree import COMMANDS, called
 
 from memlog.cli.main import memlog_command
+from tests.support import command_tree
+from tests.support.command_tree import COMMANDS, called
+from tests.support.places import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs/cli.md"
+PAGE = ROOT / "docs/cli.md"
 WIDTH = 100
 
 _HEAD = """\

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_starting import imported
+
+from tests.cli.test_starting import imported
 
 Run = Callable[..., Any]
 

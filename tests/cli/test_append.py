@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from refusals import not_stored
 
 from memlog.eventlog.events import TYPES
+from tests.cli.refusals import not_stored
 
 Run = Callable[..., Any]
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from refusals import not_stored
 
 from memlog import open as opened
 from memlog.eventlog import timestamps
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.events import TYPES
 from memlog.eventlog.streams import SegmentName
+from tests.cli.refusals import not_stored
 
 Run = Callable[..., Any]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_tree import MEMLOG
+
+from tests.support.command_tree import MEMLOG
 
 Run = Callable[..., Any]
 

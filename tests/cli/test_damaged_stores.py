@@ -1,9 +1,8 @@
 """`memlog verify` finds each damage that is planted in a store, and passes the clean ones: those of an older
-memlog in fixtures/damaged/, and those of today."""
+memlog, and those of today."""
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,17 @@ import pytest
 from memlog.cli.main import memlog_command
 from memlog.eventlog.streams import SegmentName, segments_of
 from memlog.eventlog.writer import Log
+from tests.support import damaged_stores
+from tests.support.damaged_stores import OLDER
+from tests.support.generated import sha256_of
 
-TESTS = Path(__file__).parent.parent
-sys.path.insert(0, str(TESTS))
-
-import make_damaged_stores  # noqa: E402 - it stands one folder up, where people find it
-
-FOLDER = TESTS.parent / "fixtures" / "damaged"
-EXPECTED = json.loads((FOLDER / "expected.json").read_text())
-OLDER_DAMAGED = [name for name, expected in EXPECTED.items() if expected["exit"]]
-OLDER_CLEAN = [name for name in EXPECTED if name not in OLDER_DAMAGED]
+OLDER_DAMAGED = [name for name, expected in OLDER.items() if expected["exit"]]
+OLDER_CLEAN = [name for name in OLDER if name not in OLDER_DAMAGED]
+OLDER_SHA256 = "e0f847befe119081c0a5fcbbd9d4cb5dc1a33dd61f91da215df45008a4444e1d"
+"""Of the paths and bytes of all older stores, as a memlog of the first format wrote them."""
 
 Run = Callable[..., Any]
+Make = Callable[[str], Path]
 Verify = Callable[..., tuple[int, Any]]
 
 
@@ -45,27 +43,37 @@ def contents(store: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in store.rglob("*") if path.is_file()}
 
 
-def older(folder: Path, name: str) -> Path:
-    """A copy of a store that an older memlog made."""
-    return Path(shutil.copytree(FOLDER / name, folder / name))
+@pytest.fixture
+def older(older_stores: Path, tmp_path: Path) -> Make:
+    """Copies a store that an older memlog made."""
+    return lambda name: Path(shutil.copytree(older_stores / name, tmp_path / name))
 
 
-def test_thirty_damaged_stores_of_an_older_memlog_are_kept_as_it_made_them() -> None:
+@pytest.fixture
+def today(tmp_path: Path) -> Make:
+    """Makes a store in today's format."""
+    return lambda name: damaged_stores.make(tmp_path, name)
+
+
+def test_thirty_damaged_stores_of_an_older_memlog_are_generated_to_the_byte(older_stores: Path) -> None:
     assert len(OLDER_DAMAGED) == 30
-    assert {path.name for path in FOLDER.iterdir()} - {"README.md"} == {*EXPECTED, "expected.json"}
-    names = [SegmentName.parse(path.name) for path in FOLDER.rglob("*.jsonl") if path.name != "seals.jsonl"]
+    assert {path.name for path in older_stores.iterdir()} == set(OLDER)
+    names = [
+        SegmentName.parse(path.name) for path in older_stores.rglob("*.jsonl") if path.name != "seals.jsonl"
+    ]
     assert {"" if name is None else name.writer for name in names} == {""}
+    assert sha256_of(older_stores) == OLDER_SHA256
 
 
 @pytest.mark.parametrize("name", OLDER_DAMAGED)
-def test_the_damage_of_an_older_store_is_found(verify: Verify, tmp_path: Path, name: str) -> None:
-    check_damaged(verify, older(tmp_path, name), EXPECTED[name]["exit"], EXPECTED[name]["says"])
+def test_the_damage_of_an_older_store_is_found(verify: Verify, older: Make, name: str) -> None:
+    check_damaged(verify, older(name), OLDER[name]["exit"], OLDER[name]["says"])
 
 
-@pytest.mark.parametrize("name", make_damaged_stores.DAMAGED)
-def test_the_damage_is_found(verify: Verify, tmp_path: Path, name: str) -> None:
-    code, says, _ = make_damaged_stores.DAMAGED[name]
-    check_damaged(verify, make_damaged_stores.make(tmp_path, name), code, says)
+@pytest.mark.parametrize("name", damaged_stores.DAMAGED)
+def test_the_damage_is_found(verify: Verify, today: Make, name: str) -> None:
+    code, says, _ = damaged_stores.DAMAGED[name]
+    check_damaged(verify, today(name), code, says)
 
 
 def check_damaged(verify: Verify, store: Path, expected: int, says: str) -> None:
@@ -77,14 +85,14 @@ def check_damaged(verify: Verify, store: Path, expected: int, says: str) -> None
 
 
 @pytest.mark.parametrize("name", OLDER_CLEAN)
-def test_a_clean_older_store_passes(verify: Verify, tmp_path: Path, name: str) -> None:
-    check_clean(verify, older(tmp_path, name), EXPECTED[name]["strict"])
+def test_a_clean_older_store_passes(verify: Verify, older: Make, name: str) -> None:
+    check_clean(verify, older(name), OLDER[name]["strict"])
 
 
-@pytest.mark.parametrize("name", make_damaged_stores.CLEAN)
-def test_a_clean_store_passes(verify: Verify, tmp_path: Path, name: str) -> None:
-    strict, _ = make_damaged_stores.CLEAN[name]
-    check_clean(verify, make_damaged_stores.make(tmp_path, name), strict)
+@pytest.mark.parametrize("name", damaged_stores.CLEAN)
+def test_a_clean_store_passes(verify: Verify, today: Make, name: str) -> None:
+    strict, _ = damaged_stores.CLEAN[name]
+    check_clean(verify, today(name), strict)
 
 
 def check_clean(verify: Verify, store: Path, strict: int) -> None:
@@ -93,11 +101,11 @@ def check_clean(verify: Verify, store: Path, strict: int) -> None:
     assert verify(store, "--strict")[0] == strict
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_an_older_store_goes_on_in_files_of_its_own(verify: Verify, tmp_path: Path, name: str) -> None:
-    store = older(tmp_path, name)
+@pytest.mark.parametrize("name", OLDER)
+def test_an_older_store_goes_on_in_files_of_its_own(verify: Verify, older: Make, name: str) -> None:
+    store = older(name)
     before, known = contents(store), verify(store)
-    Log(store).append([make_damaged_stores.said("new", "More tea.")])
+    Log(store).append([damaged_stores.said("new", "More tea.")])
     code, found = verify(store)
     assert code == known[0]
     assert found["events"] == known[1]["events"] + 1
@@ -106,19 +114,19 @@ def test_an_older_store_goes_on_in_files_of_its_own(verify: Verify, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["clean", "clean-accepted-loss", "clean-resealed", "sealed-gone"])
-@pytest.mark.parametrize("make", [older, make_damaged_stores.make])
+@pytest.mark.parametrize("make", ["older", "today"])
 def test_a_read_model_of_the_store_is_compared_too(
-    verify: Verify, memlog: Run, tmp_path: Path, make: Callable[[Path, str], Path], name: str
+    verify: Verify, memlog: Run, request: pytest.FixtureRequest, make: str, name: str
 ) -> None:
-    store = make(tmp_path, name)
+    store = request.getfixturevalue(make)(name)
     memlog("--store", store, "project", "--no-embed")
     code, found = verify(store)
-    assert code == EXPECTED[name]["exit"]
+    assert code == OLDER[name]["exit"]
     assert found["digest"] == found["replayed"] is not None
 
 
-def test_the_command_exits_as_documented_and_says_what_it_found(memlog: Run, tmp_path: Path) -> None:
-    done = memlog("--store", older(tmp_path, "sealed-cut"), "verify")
+def test_the_command_exits_as_documented_and_says_what_it_found(memlog: Run, older: Make) -> None:
+    done = memlog("--store", older("sealed-cut"), "verify")
     assert done.code == 3
     assert b"result       loss or tampering" in done.out
     assert b"memlog: conversations/telegram_7/2026-02-24.jsonl: sealed with 625 bytes, has 624" in done.err

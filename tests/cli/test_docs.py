@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile_files import SLOW_NAME, SLOW_RULES, pdf_of_shared_pages, pdf_that_warns
+
+from tests.support.hostile_files import SLOW_NAME, SLOW_RULES, pdf_of_shared_pages, pdf_that_warns
 
 Run = Callable[..., Any]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_tree import MEMLOG
 
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.sqlite import connect
+from tests.support.command_tree import MEMLOG
 
 Run = Callable[..., Any]
 PASSAGES = 120

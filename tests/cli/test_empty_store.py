@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_tree import COMMANDS, does_something
 
 import memlog as library
 from memlog.projector.sqlite import connect
+from tests.support.command_tree import COMMANDS, does_something
+from tests.support.places import FIXTURES
 
 READS: dict[tuple[str, ...], Any] = {
     ("query", "tea"): {"hits": []},
@@ -77,7 +78,7 @@ def schema_of(store: Path) -> list[tuple[str, str, str]]:
 def whole_schema(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, str]]:
     """The schema of a store that was projected with all vectors."""
     store = tmp_path_factory.mktemp("full")
-    fixture = Path(__file__).parent.parent.parent / "fixtures" / "week" / "log"
+    fixture = FIXTURES / "week" / "log"
     shutil.copytree(fixture / "memory", store / "log" / "memory")
     with library.open(store) as opened:
         opened.maintenance.project()

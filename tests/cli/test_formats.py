@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from command_tree import COMMANDS, called
 
 from memlog.cli.answer import Answer, Table, asks_for_json, print_answer
 from memlog.cli.main import memlog_command
+from tests.support.command_tree import COMMANDS, called
 
 Run = Callable[..., Any]
 

@@ -8,11 +8,11 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner
-from command_tree import COMMANDS, Path, called, does_something
-from reference import PAGE, WIDTH, help_of, page, section
 
 import memlog
 from memlog.cli.main import memlog_command
+from tests.cli.reference import PAGE, WIDTH, help_of, page, section
+from tests.support.command_tree import COMMANDS, Path, called, does_something
 
 ROOT = PAGE.parents[1]
 

@@ -51,10 +51,8 @@ WORK = {
             pass
 """,
     "an import": """
-    import sys, tempfile, pathlib
-    folder = tempfile.mkdtemp(dir=pathlib.Path.cwd())
-    (pathlib.Path(folder) / "slow.py").write_text("import time\\ntime.sleep(5)")
-    sys.path.insert(0, folder)
+    import pathlib
+    pathlib.Path("slow.py").write_text("import time\\ntime.sleep(5)")
     import slow
 """,
 }

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_tree import MEMLOG
 
 from memlog.eventlog.streams import segments_of
 from memlog.eventlog.writer import Log
+from tests.support.command_tree import MEMLOG
+from tests.support.places import FIXTURES
 
 Run = Callable[..., Any]
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 CHAT = {"type": "message", "channel": "x", "chat_id": "1", "role": "user"}
 
 

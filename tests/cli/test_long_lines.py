@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from refusals import not_stored
+
+from tests.cli.refusals import not_stored
 
 MEMLOG = Path(sys.executable).parent / "memlog"
 LENGTH = 100_000_000

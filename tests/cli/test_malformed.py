@@ -11,12 +11,12 @@ from typing import Any
 
 import click
 import pytest
-from command_tree import COMMANDS, called
-from malformed import FAULTS, NO_NUMBERS, Malformed, malformed
 
 from memlog.cli import main as main_module
 from memlog.cli.answer import asks_for_json
 from memlog.cli.main import memlog_command
+from tests.cli.malformed import FAULTS, NO_NUMBERS, Malformed, malformed
+from tests.support.command_tree import COMMANDS, called
 
 Run = Callable[..., Any]
 

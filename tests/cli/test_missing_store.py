@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 import pytest
-from command_tree import COMMANDS, called, does_something
 
 import memlog as library
+from tests.support.command_tree import COMMANDS, called, does_something
 
 Run = Callable[..., Any]
 Words = tuple[str, ...]

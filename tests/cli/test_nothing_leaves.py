@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_tree import COMMANDS, MEMLOG, does_something
-from surroundings import Surroundings
-from system_calls import why_no_strace
 
 import memlog
+from tests.support.command_tree import COMMANDS, MEMLOG, does_something
+from tests.support.surroundings import Surroundings
+from tests.support.system_calls import why_no_strace
 
 _TIMEOUT = 60
 _CALLS = "trace=%file,socket,connect,sendto,fsync,fdatasync"

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
-from command_tree import COMMANDS, MEMLOG, does_something
+
+from tests.support.command_tree import COMMANDS, MEMLOG, does_something
+from tests.support.forked_memlog import run_memlog
 
 Run = Callable[..., Any]
 
@@ -96,11 +98,11 @@ def test_what_was_stored_is_named_where_the_answer_cannot_be_written(
     environment: dict[str, str], store: Path, tmp_path: Path, full: BinaryIO, command: str
 ) -> None:
     before = ids_in(store)
-    code, err = run(environment, *command.split(), *APPENDING[command], stdout=full, cwd=tmp_path)
+    done = run_memlog(*command.split(), *APPENDING[command], env=environment, stdout=full, cwd=tmp_path)
     stored = ids_in(store) - before
     assert stored
-    assert code == 74
-    last, hint = err.splitlines()[-2:]
+    assert done.returncode == 74
+    last, hint = done.stderr.decode().splitlines()[-2:]
     assert "stored" in last
     assert "could not be written: No space left on device" in last
     assert "do not append" in hint

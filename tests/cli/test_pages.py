@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_tree import MEMLOG
-from forked_memlog import forking_program
-from transcripts import Step, is_told, rewritten, run, steps_of
 
 import memlog
+from tests.cli.transcripts import Step, is_told, rewritten, run, steps_of
+from tests.support.command_tree import MEMLOG
+from tests.support.forked_memlog import forking_program
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 RUN = {"console", "python"}

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_tree import MEMLOG
 
 from memlog.eventlog import locks
+from tests.support.command_tree import MEMLOG
 
 Run = Callable[..., Any]
 

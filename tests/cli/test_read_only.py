@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from refusals import not_stored
+
+from tests.cli.refusals import not_stored
 
 Run = Callable[..., Any]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canaries import canaries, secret_part
 
 import memlog as library
+from tests.support.canaries import canaries, secret_part
 
 Run = Callable[..., Any]
 

@@ -10,14 +10,15 @@ from typing import Any
 
 import click
 import pytest
-from test_help import COMMANDS
 
 import memlog as package
 from memlog.cli.settings import BY_NAME, SETTINGS, SettingOption
+from tests.cli.test_help import COMMANDS
+from tests.support.places import ROOT
 
 Run = Callable[..., Any]
 SAID = ("append", "message", "--chat", "x:1", "--role", "user", "--content")
-PAGE = (Path(__file__).parent.parent.parent / "docs/settings.md").read_text()
+PAGE = (ROOT / "docs/settings.md").read_text()
 
 
 @pytest.fixture

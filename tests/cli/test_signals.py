@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_tree import MEMLOG
-from hostile_files import SLOW_NAME, SLOW_RULES, html_of_many_attributes
 
 import memlog as memlog_package
+from tests.support.command_tree import MEMLOG
+from tests.support.hostile_files import SLOW_NAME, SLOW_RULES, html_of_many_attributes
 
 Run = Callable[..., Any]
 

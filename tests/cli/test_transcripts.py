@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import command_tree
 import pytest
-from command_tree import COMMANDS, MEMLOG, called, does_something
-from forked_memlog import forking_program
-from transcripts import CHAPTERS, is_told, rewritten, run, steps_of
+
+from tests.cli.transcripts import CHAPTERS, is_told, rewritten, run, steps_of
+from tests.support import command_tree
+from tests.support.command_tree import COMMANDS, MEMLOG, called, does_something
+from tests.support.forked_memlog import forking_program
 
 _OUT_OF_DATE = "`make snapshots` writes what has changed anew; read the difference"
 

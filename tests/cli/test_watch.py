@@ -16,16 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storm_checks import read_model
-from watched import Watch, appended, percentile, until
 
 from memlog.eventlog.tail import SWEEP_SECONDS
 from memlog.eventlog.writer import Log
+from tests.support.places import ROOT
+from tests.support.storm_checks import read_model
+from tests.support.watched import Watch, appended, percentile, until
 
 Run = Callable[..., Any]
 Start = Callable[..., Watch]
 
-PAGE = (Path(__file__).parents[2] / "docs/tools/watch.md").read_text()
+PAGE = (ROOT / "docs/tools/watch.md").read_text()
 NOTES = "SELECT rtrim(content, char(10)) FROM memory_chunks"
 STEP = ["projected", "embedded", "indexed", "removed", "pending", "ms"]
 

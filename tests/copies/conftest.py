@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from two_copies import Copies, append_some
+
+from tests.copies.two_copies import Copies, append_some
 
 Run = Callable[..., None]
 

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple, TypeVar
 from unittest import mock
 
 import pytest
-from drawn_events import EVENTS, ONE_THING, conversations, memories, saved
-from file_sync import FileSync, files_in
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -27,8 +25,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from hypothesis.strategies import DataObject, SearchStrategy
-from in_memory import memory
-from row_checks import check_rows
 
 import memlog
 from memlog.eventlog.acknowledgements import Position
@@ -39,6 +35,10 @@ from memlog.eventlog.writer import Log
 from memlog.projector.digest import digest
 from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import verify
+from tests.copies.file_sync import FileSync, files_in
+from tests.support.drawn_events import EVENTS, ONE_THING, conversations, memories, saved
+from tests.support.in_memory import memory
+from tests.support.row_checks import check_rows
 
 T = TypeVar("T")
 

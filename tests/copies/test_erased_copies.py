@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from forked_memlog import run_memlog
-from two_copies import texts
 
 import memlog
 from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.writer import Log
+from tests.copies.two_copies import texts
+from tests.support.forked_memlog import run_memlog
 
 STREAM = "conversations/x_1"
 TEXTS = {"p1": "my number is 5551234", "p2": "my street is Elm Street", "p3": "call me tomorrow"}

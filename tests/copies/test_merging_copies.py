@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked_memlog import run_memlog
-from two_copies import Copies, append_some, appended_by, check_merged, digest, texts, verified
 
 import memlog
 from memlog.eventlog import disk
+from tests.copies.two_copies import Copies, append_some, appended_by, check_merged, digest, texts, verified
+from tests.support.forked_memlog import run_memlog
+from tests.support.places import ROOT
 
 Run = Callable[..., None]
-COPIES_PAGE = Path(__file__).parents[2] / "docs/copies.md"
+COPIES_PAGE = ROOT / "docs/copies.md"
 GIT_FILES = (".gitignore", ".gitattributes")
 
 

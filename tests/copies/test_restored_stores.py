@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from two_copies import Copies, append_some, check_merged, texts, verified
 
 from memlog.eventlog import copy_identity
 from memlog.eventlog.writer import Log
+from tests.copies.two_copies import Copies, append_some, check_merged, texts, verified
 
 Run = Callable[..., None]
 

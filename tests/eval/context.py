@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
-from locomo import (
+import memlog
+from tests.eval.locomo import (
     CATEGORIES,
     PARTS,
     CannotMeasure,
@@ -26,8 +27,6 @@ from locomo import (
     read_conversations,
     store_folder,
 )
-
-import memlog
 
 BUDGETS = (500, 1000, 2000, 4000)
 """Tokens of a context, by the shipped vocabulary."""

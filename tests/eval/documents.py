@@ -1,6 +1,6 @@
 """Real documentation as documents: what adding it costs, whether counts add up, and hits are where they say.
 
-    python tests/eval/documents.py [--check] [FOLDER…]
+    python -m tests.eval.documents [--check] [FOLDER…]
 
 Without a FOLDER it takes the sources and documentation of installed Python packages, and what stands below
 /usr/share/doc. `--check` fails where a figure is not as docs/documents.md says.

@@ -1,6 +1,6 @@
 """How long a query takes on a warm store: LoCoMo's ten conversations, 5,882 messages, in one store.
 
-`python tests/eval/latency.py` prints the median and the 95th percentile of a query in each mode, and what its
+`python -m tests.eval.latency` prints the median and the 95th percentile of a query in each mode, and what its
 parts cost. A part is what a query takes with it less what the same question takes without it, so that nothing
 but the public API is timed; only the embedding of the question is timed by itself. A hybrid query takes less
 than its parts together: it embeds the question while it asks the full text. The figures are of this
@@ -17,7 +17,11 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import NamedTuple
 
-from locomo import (
+import memlog
+from memlog import Ranking
+from memlog.projector.embedding.models import load_embedder
+from memlog.query.search.hybrid import Mode
+from tests.eval.locomo import (
     CannotMeasure,
     Conversation,
     data_folder,
@@ -27,11 +31,6 @@ from locomo import (
     read_conversations,
     store_folder,
 )
-
-import memlog
-from memlog import Ranking
-from memlog.projector.embedding.models import load_embedder
-from memlog.query.search.hybrid import Mode
 
 MODES: tuple[Mode, ...] = ("hybrid", "text", "vector")
 

@@ -3,8 +3,10 @@
 import os
 
 import pytest
-from context import BUDGETS, evaluate, failures, holds_answer, main, report, share
-from locomo import (
+
+import memlog
+from tests.eval.context import BUDGETS, evaluate, failures, holds_answer, main, report, share
+from tests.eval.locomo import (
     CATEGORIES,
     VARIABLE,
     Asked,
@@ -16,8 +18,6 @@ from locomo import (
     events_of,
     read_conversations,
 )
-
-import memlog
 
 SAMPLE = Sample(
     sample_id="made-up",

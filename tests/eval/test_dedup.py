@@ -2,8 +2,9 @@
 
 from collections import Counter
 
-import dedup
 import pytest
+
+from tests.eval import dedup
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,10 @@
 import os
 
 import pytest
-import xquad
-from locomo import VARIABLE, data_folder, read_conversations
 
 import memlog
+from tests.eval import xquad
+from tests.eval.locomo import VARIABLE, data_folder, read_conversations
 
 MOST_PASSED_OVER = 0.05
 

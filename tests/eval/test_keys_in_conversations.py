@@ -4,11 +4,11 @@ import os
 
 import msgspec
 import pytest
-import xquad
-from locomo import VARIABLE, data_folder
 
 from memlog.eventlog.key_scan import keys_in
 from memlog.eventlog.secrets import texts_within
+from tests.eval import xquad
+from tests.eval.locomo import VARIABLE, data_folder
 
 MOST_FALSE = 1
 

@@ -1,7 +1,7 @@
 """The times of queries: what is made of them."""
 
-from latency import LIMIT_MS, Times, failures, p95, texts_of, timed
-from locomo import Conversation, Question
+from tests.eval.latency import LIMIT_MS, Times, failures, p95, texts_of, timed
+from tests.eval.locomo import Conversation, Question
 
 
 def alike(*clock):

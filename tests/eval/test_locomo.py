@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from locomo import (
+
+import memlog
+from tests.eval.locomo import (
     MODES,
     VARIABLE,
     Asked,
@@ -35,8 +37,6 @@ from locomo import (
     session_time,
     turn_ids,
 )
-
-import memlog
 
 MESSAGES = 5882
 FURTHER = 50

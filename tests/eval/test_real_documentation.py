@@ -1,13 +1,12 @@
 """What tests/eval/documents.py measures, on the pages of this repository."""
 
-from pathlib import Path
-
-import documents
 import msgspec
 
 import memlog
+from tests.eval import documents
+from tests.support.places import ROOT
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = ROOT / "docs"
 
 
 def test_every_sampled_hit_is_where_it_says_and_a_second_adding_appends_nothing(tmp_path):

@@ -2,8 +2,9 @@
 
 import msgspec
 import pytest
-import xquad
-from locomo import MODES, VARIABLE, CannotMeasure, Figures
+
+from tests.eval import xquad
+from tests.eval.locomo import MODES, VARIABLE, CannotMeasure, Figures
 
 
 @pytest.fixture

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from locomo import (
+
+import memlog
+from tests.eval.locomo import (
     MODES,
     VARIABLE,
     CannotMeasure,
@@ -30,8 +32,6 @@ from locomo import (
     store_folder,
     table,
 )
-
-import memlog
 
 LANGUAGES = ("en", "ru", "zh")
 

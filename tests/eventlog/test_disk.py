@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memlog.eventlog import disk, permissions
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
 BEHIND_THE_DISK = sorted(
     {*ROOT.glob("eventlog/**/*.py")} - {ROOT / "eventlog/disk.py"}
     | {

@@ -7,15 +7,15 @@ import time
 from itertools import pairwise
 
 import pytest
-from canaries import canaries
 from hypothesis import given
 from hypothesis import strategies as st
-from key_wrappings import WRAPPINGS
 
 from memlog.eventlog.escapes import spans, unescaped
 from memlog.eventlog.key_scan import keys_in
 from memlog.eventlog.key_shapes import KINDS, SHAPES
 from memlog.eventlog.secrets import masked
+from tests.eventlog.key_wrappings import WRAPPINGS
+from tests.support.canaries import canaries
 
 FIXED = sorted({fixed for shape in SHAPES for fixed in shape.fixed.split()})
 HOSTILE = [

@@ -6,15 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from canaries import Canary, Chance, canaries
-from key_wrappings import WRAPPINGS
 
 from memlog.eventlog.encode import draft
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.key_shapes import KINDS
 from memlog.eventlog.secrets import kinds_in, kinds_in_line, masked, masked_event, texts_in
+from tests.eventlog.key_wrappings import WRAPPINGS
+from tests.support.canaries import Canary, Chance, canaries
+from tests.support.month_log import MonthLog
+from tests.support.places import FIXTURES
 
-FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 FORGETTING = FIXTURES.parent / "docs/memory/forgetting.md"
 CANARIES = canaries(4 * len(KINDS))
 LEAST_RECALL = 0.98
@@ -103,8 +104,9 @@ def test_what_is_no_key_stays(text: str) -> None:
     assert masked(text) == text
 
 
-def test_the_fixtures_hold_no_key() -> None:
-    files = [path.read_bytes() for path in sorted(FIXTURES.rglob("*")) if path.is_file()]
+def test_the_fixtures_hold_no_key(month: MonthLog, older_stores: Path) -> None:
+    folders = (FIXTURES, month.log, older_stores)
+    files = [path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()]
     texts = [text for file in files for line in file.split(b"\n") for text in texts_in(line)]
     assert len(texts) > 3000
     assert [(kind, text) for text in texts for kind in kinds_in(text)] == []

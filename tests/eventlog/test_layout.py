@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from memlog.eventlog import layout
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 FOLDERS = ("eventlog", "projector", "query", "service", "cli")
 NAMES = {
     part

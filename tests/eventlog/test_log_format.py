@@ -1,6 +1,7 @@
 """`log/FORMAT`: no memlog writes into a log of a newer one; reads go on."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,8 +88,9 @@ def test_what_is_no_file_in_its_place_is_damage(tmp_path: Path, make: Callable[[
     assert [path.name for path in (tmp_path / "log").iterdir()] == ["FORMAT"]
 
 
-def test_a_log_of_the_version_before_opens_and_goes_on(fixture_store) -> None:
-    store = fixture_store("month")
+def test_a_log_of_the_version_before_opens_and_goes_on(month, tmp_path) -> None:
+    store = tmp_path / "month"
+    shutil.copytree(month.log, store / "log")
     with memlog.open(store) as opened:
         opened.maintenance.project(embed=False)
         events = opened.maintenance.status().events
@@ -103,7 +105,7 @@ def test_a_log_of_the_version_before_opens_and_goes_on(fixture_store) -> None:
 
 
 def test_the_command_says_what_to_do(tmp_path: Path) -> None:
-    from forked_memlog import run_memlog
+    from tests.support.forked_memlog import run_memlog
 
     Log(tmp_path).append([TEA])
     (tmp_path / "log/FORMAT").write_bytes(b"memlog log format 3\n")

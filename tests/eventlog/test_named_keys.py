@@ -5,11 +5,11 @@ from itertools import product
 from typing import Any
 
 import pytest
-from canaries import canaries
-from key_wrappings import WRAPPINGS
 
 from memlog.eventlog.key_shapes import KINDS
 from memlog.eventlog.secrets import kinds_in_line, masked, masked_event
+from tests.eventlog.key_wrappings import WRAPPINGS
+from tests.support.canaries import canaries
 
 CANARIES = canaries(4 * len(KINDS))
 SECRETS = [each.key for each in CANARIES if each.kind == "aws-secret-key"]

@@ -9,14 +9,14 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple
 
 import click
-from functions import Function, as_kind
-from world import World
 
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.key_shapes import SHAPES
 from memlog.eventlog.quarantine import BadLine
 from memlog.query.context.invisible import json_escape
 from memlog.service.documents.text_files import Unfit
+from tests.growth.functions import Function, as_kind
+from tests.growth.world import World
 
 PLAIN = "green tea"
 
@@ -96,6 +96,7 @@ LEFT_OUT: dict[str, str] = {
     "projector.embedding.models.*": "the model takes the first 510 tokens of a passage",
     "projector.atomic_file.*": "writes bytes as they are",
     "projector.text.language_files.*": "reads memlog's own files",
+    "projector.text.stemming.stop_words_in": "names of languages",
     "projector.passages.fulltext.*": "SQLite's own insert of texts that `analysed` made",
     "projector.handlers.*": "rows by their keys",
     "projector.passages.index.*": "rows of what `chunks` cut and `analysed` indexes",

@@ -2,9 +2,8 @@
 
 import os
 
-import arguments
-import functions
-from world import World
+from tests.growth import arguments, functions
+from tests.growth.world import World
 
 PACKAGE = "memlog"
 

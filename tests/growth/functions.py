@@ -6,9 +6,8 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-import walk
-
 from memlog.service.operations import Operation
+from tests.growth import walk
 
 _TEXTS = (str, bytes, memoryview)
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from arguments import NoRecipe, calls, why_left_out
-from attacks import against, general
-from functions import text_functions
-from measuring import SHORTEST, SHORTEST_OF_MANY_STEPS, SIZES, first_growth
-from patterns import Found
-from world import World
+from tests.growth.arguments import NoRecipe, calls, why_left_out
+from tests.growth.attacks import against, general
+from tests.growth.functions import text_functions
+from tests.growth.measuring import SHORTEST, SHORTEST_OF_MANY_STEPS, SIZES, first_growth
+from tests.growth.patterns import Found
+from tests.growth.world import World
 
 _OF_STORED = 15
 

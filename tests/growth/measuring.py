@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from attacks import Attack
+from tests.growth.attacks import Attack
 
 MOST = 6.0
 """A text of four times the length may take so many times as long: 4 is linear, 16 is quadratic."""

@@ -18,7 +18,8 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-import walk
+from tests.growth import walk
+from tests.support.places import ROOT
 
 METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "split")
 _COMPILING = ("compile", *METHODS)
@@ -165,8 +166,8 @@ def _sources(files: list[Path]) -> list[_Source]:
 
 def _watched(package: str, path: str, exercise: str) -> tuple[list[Path], list[tuple[Path, int, re.Pattern]]]:
     """The sources of a package, and what it compiles when it is imported and used: where, and the pattern."""
-    command = [sys.executable, __file__, package, path, exercise]
-    done = subprocess.run(command, capture_output=True, check=False, text=True)
+    command = [sys.executable, "-m", "tests.growth.patterns", package, path, exercise]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     return [Path(file) for file in told["files"]], [

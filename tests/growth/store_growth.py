@@ -1,6 +1,6 @@
 """How the CPU time of operations grows with what a store holds: each is measured at n and at 4n.
 
-    python tests/growth/store_growth.py [--times 8] [SHAPE ...]
+    python -m tests.growth.store_growth [--times 8] [SHAPE ...]
 
 Linear work gives a ratio of 4, quadratic work one of 16.
 """

@@ -4,9 +4,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from store_growth import messages
-
 import memlog
+from tests.growth.store_growth import messages
 
 COUNT = 10_000
 LIMIT = 1

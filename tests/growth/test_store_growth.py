@@ -1,7 +1,8 @@
 """No operation's CPU time grows faster than what a store holds."""
 
 import pytest
-from store_growth import SHAPES, Fill, grown_too_fast, least, measured
+
+from tests.growth.store_growth import SHAPES, Fill, grown_too_fast, least, measured
 
 ATTEMPTS = 3
 """On two cores with 14 processes that wanted to run, `scrub` beside redactions grew 7.3 and 9.3 times in two

@@ -2,18 +2,17 @@
 
 import sys
 from fnmatch import filter as filter_names
-from pathlib import Path
 
 import pytest
-from arguments import LEFT_OUT, RECIPES
-from functions import text_functions
-from gate import growing_functions, growing_patterns, uncovered
-from patterns import patterns
-from world import World
+
+from tests.growth.arguments import LEFT_OUT, RECIPES
+from tests.growth.functions import text_functions
+from tests.growth.gate import growing_functions, growing_patterns, uncovered
+from tests.growth.patterns import patterns
+from tests.growth.world import World
+from tests.support.places import ROOT
 
 _NOT_OURS = {"service/erasure/untrusted_pattern.py": "a person's pattern, in a process that is ended"}
-
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -29,9 +28,9 @@ def _named(found):
 
 
 def test_no_pattern_grows_faster_than_its_text():
-    found, unseen = patterns("memlog", exercise="exercise")
+    found, unseen = patterns("memlog", exercise="tests.growth.exercise")
     others = [
-        str(site) for site in unseen if not str(site).startswith(tuple(f"{_ROOT}/{it}" for it in _NOT_OURS))
+        str(site) for site in unseen if not str(site).startswith(tuple(f"{ROOT}/{it}" for it in _NOT_OURS))
     ]
     assert not others, "compiles a pattern when it is called, and the gate calls nothing that leads to it"
     assert len(found) > 100

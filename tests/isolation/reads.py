@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from worlds import CANARY, OWN_SCOPE, Chat, World, name_of
-
 import memlog
 from memlog import Filters, MemlogError, Store
 from memlog.eventlog.reader import accepted, last_entries, segments_about, todays_members
 from memlog.eventlog.streams import conversation_stream
+from tests.isolation.worlds import CANARY, OWN_SCOPE, Chat, World, name_of
 
 Whose = Chat | Literal["all"] | None
 """Of a chat; of the whole project; or of what belongs to no chat."""

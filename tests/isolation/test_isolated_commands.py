@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from command_tree import COMMANDS, does_something
-from forked_memlog import run_memlog
-from reads import ALL, WORDS, Whose
-from worlds import OWN_SCOPE, World, canaries_in, lines_of, name_of
 
 from memlog.cli.main import memlog_command
 from memlog.eventlog.streams import conversation_stream
+from tests.isolation.reads import ALL, WORDS, Whose
+from tests.isolation.worlds import OWN_SCOPE, World, canaries_in, lines_of, name_of
+from tests.support.command_tree import COMMANDS, does_something
+from tests.support.forked_memlog import run_memlog
 
 ANNA, BORIS = ("telegram", "a"), ("telegram", "a_b")
 OWN_CHAT = "the chat, or no chat"

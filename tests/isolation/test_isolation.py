@@ -11,8 +11,11 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from in_memory import memory
-from reads import (
+
+import memlog
+from memlog.eventlog.layout import EMBEDDINGS
+from memlog.eventlog.reader import is_about
+from tests.isolation.reads import (
     ALL,
     READS,
     SLOW_READS,
@@ -24,11 +27,8 @@ from reads import (
     what_is_public,
     words_asked_for,
 )
-from worlds import World, canaries_in, name_of, worlds
-
-import memlog
-from memlog.eventlog.layout import EMBEDDINGS
-from memlog.eventlog.reader import is_about
+from tests.isolation.worlds import World, canaries_in, name_of, worlds
+from tests.support.in_memory import memory
 
 Mode = Literal["text", "vector", "hybrid"]
 

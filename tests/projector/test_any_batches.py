@@ -6,11 +6,8 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from drawn_events import DAYS, DRAWN_TYPES, TIMES, foreign_lines, logs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from in_memory import memory
-from row_checks import check_rows
 
 from memlog.eventlog.encode import draft
 from memlog.eventlog.events import TYPES
@@ -20,6 +17,9 @@ from memlog.projector.passages import index
 from memlog.projector.sqlite import why_no_vectors
 from memlog.projector.verify import verify
 from memlog.query.search.hybrid import Search, search
+from tests.support.drawn_events import DAYS, DRAWN_TYPES, TIMES, foreign_lines, logs
+from tests.support.in_memory import memory
+from tests.support.row_checks import check_rows
 
 QUESTIONS = ["tea", "run", "чай", "茶", "绿茶", '"tea run"', "käsi the", "E1234 tea", "поезд running", "b"]
 

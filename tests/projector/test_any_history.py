@@ -4,14 +4,12 @@ is what the log says, told one event after the other, and nothing that was ackno
 import json
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from drawn_events import EVENTS, foreign_lines
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -21,14 +19,16 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from in_memory import memory
-from row_checks import check_rows
 
 import memlog
 from memlog.eventlog.encode import draft
 from memlog.eventlog.writer import Log
 from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import verify
+from tests.support import victim
+from tests.support.drawn_events import EVENTS, foreign_lines
+from tests.support.in_memory import memory
+from tests.support.row_checks import check_rows
 
 STEPS = 30
 LATE_DAY = "2026-02-20.jsonl"
@@ -48,12 +48,7 @@ some_events = st.lists(an_identified_event, min_size=1, max_size=4)
 @contextmanager
 def victim_process():
     """The process whose children are killed."""
-    process = subprocess.Popen(
-        [sys.executable, Path(__file__).with_name("victim.py")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    process = victim.started()
     History.victim = process
     yield
     process.stdin.close()
@@ -61,7 +56,7 @@ def victim_process():
 
 
 @pytest.fixture(scope="module", autouse=True)
-def victim():
+def a_victim():
     with victim_process():
         yield
 

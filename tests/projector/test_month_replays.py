@@ -1,32 +1,28 @@
 """A month of an assistant's life, of 2,000 events, gives one digest however it is replayed.
 
-2,000 single steps take half a minute: `make storm` takes them (tests/storm/month.py), this takes longer ones.
+2,000 single steps take half a minute: `make storm` takes them, this takes longer ones.
 """
 
 import json
 import random
 import shutil
-import sys
 import tempfile
 import time
-from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from in_memory import memory
-from month_log import EVENTS, MONTH, is_behind, lines, parts, standing, victim, write
 
 from memlog.eventlog.events import TYPES
 from memlog.projector.digest import digest
 from memlog.projector.lifecycle import Projector
+from tests.support.generated import sha256_of
+from tests.support.in_memory import memory
+from tests.support.month_log import EVENTS, is_behind, victim, write
 
-TESTS = Path(__file__).parent.parent
-sys.path.insert(0, str(TESTS))
-
-import make_month  # noqa: E402 - it stands one folder up, where people find it
-
+SHA256 = "ba2f729874cde93fb4b31f0871ae59904c28d1df59260dbec33ab91d53c1eeee"
+"""Of the paths and bytes of the month's log, as a memlog of the first format wrote it."""
 KILLS = 20
 REBUILDS = 3
 """Of the kills; the others hit a projection that reads on."""
@@ -50,10 +46,10 @@ def folder():
 
 
 @pytest.fixture(scope="module")
-def at_once(folder):
+def at_once(folder, month):
     """The month's read model from one replay."""
     store = folder / "once"
-    shutil.copytree(MONTH / "log", store / "log")
+    shutil.copytree(month.log, store / "log")
     projector = Projector(store)
     started = time.perf_counter()
     projector.catch_up()
@@ -61,30 +57,12 @@ def at_once(folder):
     return Replay(projector, digest(projector.live()), seconds)
 
 
-def test_the_maker_makes_the_same_events_again(folder):
-    """The fixture is a log of the version before: its segments have plain names, its changes no `wins`."""
-    make_month.make(folder / "made")
-    assert events_by_stream(folder / "made" / "log") == events_by_stream(MONTH / "log")
+def test_the_log_is_generated_the_same_to_the_byte(month):
+    assert sha256_of(month.log) == SHA256
 
 
-def events_by_stream(log):
-    found = defaultdict(list)
-    for path in log.glob("*/**/*.jsonl"):
-        for line in path.read_bytes().splitlines():
-            try:
-                said = json.loads(line)
-            except ValueError:
-                said = {"bytes": line}
-            own = {name: value for name, value in said.items() if name not in _STAMPS}
-            found[path.parent.relative_to(log)].append(repr(own))
-    return {stream: sorted(events) for stream, events in found.items()}
-
-
-_STAMPS = ("wins", "highest_wins", "crc")
-
-
-def test_the_month_has_2000_events_of_all_types(at_once):
-    written = [json.loads(line.data) for line in lines() if line.is_event]
+def test_the_month_has_2000_events_of_all_types(at_once, month):
+    written = [json.loads(line.data) for line in month.lines() if line.is_event]
     assert {line["type"] or "message" for line in written} == set(TYPES)
     assert len({(line["type"], line["id"]) for line in written}) == EVENTS
     gone = len({line["target_id"] for line in written if line["type"] == "redacted"})
@@ -98,22 +76,24 @@ def test_two_lines_are_repeated_and_one_contradicts_what_was_said_before(at_once
     assert read_model.execute("SELECT id FROM conflicts").fetchall() == [("brief-25",)]
 
 
-def test_the_memories_that_stand_are_those_of_a_telling_without_the_projector(at_once):
+def test_the_memories_that_stand_are_those_of_a_telling_without_the_projector(at_once, month):
     rows = at_once.projector.live().execute(
         "SELECT memory_id, content FROM memories WHERE archived_at IS NULL"
     )
-    assert dict(rows.fetchall()) == standing()
+    assert dict(rows.fetchall()) == month.standing()
 
 
-def test_days_follow_each_other_without_a_gap():
-    days = sorted({line.path[-16:-6] for line in lines() if line.is_event})
+def test_days_follow_each_other_without_a_gap(month):
+    days = sorted({line.path[-16:-6] for line in month.lines() if line.is_event})
     assert (days[0], days[29]) == ("2026-01-15", "2026-02-13")
 
 
-def test_lines_come_late_and_out_of_order():
-    of_memories = [json.loads(line.data)["ts"] for line in lines() if line.path.startswith("log/memory/")]
+def test_lines_come_late_and_out_of_order(month):
+    of_memories = [
+        json.loads(line.data)["ts"] for line in month.lines() if line.path.startswith("log/memory/")
+    ]
     assert sum(later < earlier for earlier, later in pairwise(of_memories)) > 10
-    of_others = [line.path for line in lines() if "scheduler" in line.path]
+    of_others = [line.path for line in month.lines() if "scheduler" in line.path]
     assert of_others != sorted(of_others)
 
 
@@ -121,18 +101,18 @@ def test_a_replay_at_once_gives_the_digest_of_the_snapshot(at_once, snapshot):
     assert at_once.digest == snapshot
 
 
-def test_steps_give_the_digest_of_one_replay(at_once, folder):
+def test_steps_give_the_digest_of_one_replay(at_once, folder, month):
     steps = Projector(folder / "steps")
-    for part in parts(STEP):
+    for part in month.parts(STEP):
         write(steps.store, part)
         steps.catch_up()
     assert digest(steps.live()) == at_once.digest
 
 
-def test_after_20_kills_the_digest_is_that_of_one_replay(at_once, folder):
+def test_after_20_kills_the_digest_is_that_of_one_replay(at_once, folder, month):
     store = folder / "killed"
     rng = random.Random("20 kills")
-    grown = list(parts(EVENTS // (KILLS - REBUILDS) + 1))
+    grown = list(month.parts(EVENTS // (KILLS - REBUILDS) + 1))
     behind = 0
     with victim() as strike:
         for part in grown:

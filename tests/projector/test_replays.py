@@ -2,17 +2,16 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 
 from memlog.projector.digest import digest, dump
 from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import verify
+from tests.support.places import FIXTURES
 
-FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 # Of the month, which is long, the digest alone is kept: test_month_replays.py.
-LOGS = sorted(path.parent.name for path in FIXTURES.glob("*/log") if path.parent.name != "month")
+LOGS = sorted(path.parent.name for path in FIXTURES.glob("*/log"))
 
 
 def test_there_are_fixtures():

@@ -14,8 +14,7 @@ import memlog
 from memlog.eventlog.categories import CATEGORIES, OTHER, read_as
 from memlog.eventlog.encode import draft
 from memlog.projector import schema
-
-ROOT = Path(__file__).parents[2]
+from tests.support.places import ROOT
 
 ROW_MAKERS = sorted(
     [

@@ -1,7 +1,6 @@
 """How relevant a memory is on a day, and that the page tells it as the code has it."""
 
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,8 +9,9 @@ from hypothesis import strategies as st
 from memlog.eventlog.categories import CATEGORIES
 from memlog.query.relevance import age_in_days, freshness, relevance
 from memlog.service.memories.fading import ARCHIVE_THRESHOLD
+from tests.support.places import ROOT
 
-PAGE = (Path(__file__).parents[2] / "docs/memory/salience.md").read_text()
+PAGE = (ROOT / "docs/memory/salience.md").read_text()
 GIVEN = {"decisions": 1.0, "summaries": 0.99, "context": 0.9, "other": 1.0}
 OF_AN_ASSISTANT = ["identity", "config", "credential", "solution", "event", "conversation", "temp", "debug"]
 

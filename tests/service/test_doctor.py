@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from forked_memlog import run_memlog
 
 import memlog
 from memlog.eventlog import timestamps
@@ -18,6 +17,7 @@ from memlog.eventlog.writer import Log
 from memlog.projector.embedding.cache import VectorCache
 from memlog.service.maintenance import doctor
 from memlog.service.maintenance.mounts import is_over_a_network, kind_of
+from tests.support.forked_memlog import run_memlog
 
 MOUNTS = r"""
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw

@@ -9,8 +9,6 @@ from pathlib import Path
 import click
 import msgspec
 import pytest
-from command_tree import COMMANDS
-from operations_page import WITHOUT_COMMAND, page
 
 from memlog.cli.request_options import RequestCommand
 from memlog.eventlog.errors import BadInput
@@ -18,6 +16,8 @@ from memlog.eventlog.struct_fields import Field
 from memlog.query.request import Request
 from memlog.service.catalogue import GROUPS, operations
 from memlog.service.requests import description_of, fields_of, schema_of
+from tests.cli.operations_page import WITHOUT_COMMAND, page
+from tests.support.command_tree import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/operations.md"
@@ -130,7 +130,6 @@ def test_every_default_fits_its_schema(name: str) -> None:
 
 WITHOUT_EXAMPLE = {
     "conversations.summaries",
-    "core.set",
     "facts.list",
     "erasure.prove",
     "erasure.secrets",

@@ -4,10 +4,8 @@ import re
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import get_args
 
-import ask_lines
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -16,8 +14,9 @@ from hypothesis import strategies as st
 import memlog
 from memlog.projector.text.language_files import languages, phrases
 from memlog.query.gate.rules import LOOKED_AT, Reason
+from tests.support import ask_lines
+from tests.support.places import FIXTURES, ROOT
 
-ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/tools/gate.md").read_text()
 MOST_WRONG = 5
 LEAST_HELD_OUT = 36
@@ -34,7 +33,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 def lines(name):
-    path = ROOT / "fixtures/gate" / f"{name}.jsonl"
+    path = FIXTURES / "gate" / f"{name}.jsonl"
     return [msgspec.json.decode(line, type=Line) for line in path.read_bytes().splitlines()]
 
 

@@ -1,14 +1,13 @@
 """Thirty questions in Finnish, whose words have other endings than in the sentences that answer them."""
 
-from pathlib import Path
-
 import pytest
 
 import memlog
 from memlog.eventlog.events import Message
 from memlog.query.search.fts_query import parse
+from tests.support.places import FIXTURES
 
-FOLDER = Path(__file__).parents[3] / "fixtures" / "finnish"
+FOLDER = FIXTURES / "finnish"
 PAIRS = [line.split("\t") for line in (FOLDER / "questions.tsv").read_text().splitlines()]
 OTHERS = (FOLDER / "others.txt").read_text().splitlines()
 

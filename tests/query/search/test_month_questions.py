@@ -6,21 +6,17 @@ between them. The day is the one after the month.
 """
 
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
-from in_memory import memory
-from month_log import MONTH, lines, redacted, said_of_memories, standing, write
 
 import memlog
 from memlog.query.filters import Filters
-
-TESTS = Path(__file__).parents[2]
-sys.path.insert(0, str(TESTS))
-
-from make_damaged_stores import clock  # noqa: E402 - it stands in tests/, where people find it
+from tests.support.damaged_stores import clock
+from tests.support.in_memory import memory
+from tests.support.month import FOLDER
+from tests.support.month_log import write
 
 FIRST = 5
 MEMORIES = Filters(kinds=frozenset({"memory"}))
@@ -28,12 +24,12 @@ MEMORIES = Filters(kinds=frozenset({"memory"}))
 
 def questions(name):
     """The questions of a table: each with its language and the ids of the memories that answer it."""
-    rows = [line.split("\t") for line in (MONTH / name).read_text(encoding="utf-8").splitlines()]
+    rows = [line.split("\t") for line in (FOLDER / name).read_text(encoding="utf-8").splitlines()]
     return [(question, language, answers.split(",")) for question, language, answers in rows]
 
 
 @pytest.fixture
-def store():
+def store(month):
     """The whole month, with the vectors of all that a question for memories compares. Those of messages would
     take half a minute and change nothing: no message is a hit of kind memory."""
     with (
@@ -41,12 +37,12 @@ def store():
         clock("2026-02-14T08:00:00.000Z"),
     ):
         folder = Path(made)
-        write(folder, [line for line in lines() if is_of_kind_memory(line)])
+        write(folder, [line for line in month.lines() if is_of_kind_memory(line)])
         with memlog.open(folder) as without_messages:
             without_messages.maintenance.project()
         shutil.rmtree(folder / "log")
         shutil.rmtree(folder / "model")
-        shutil.copytree(MONTH / "log", folder / "log")
+        shutil.copytree(month.log, folder / "log")
         with memlog.open(folder) as opened:
             opened.maintenance.project(embed=False)
             yield opened
@@ -59,21 +55,21 @@ def is_of_kind_memory(line):
 
 
 @pytest.mark.parametrize(("name", "count"), [("questions.tsv", 50), ("held-out.tsv", 15)])
-def test_questions_in_four_languages_have_an_answer_that_stands(name, count):
+def test_questions_in_four_languages_have_an_answer_that_stands(month, name, count):
     asked = questions(name)
     assert len({question for question, *_ in asked}) == count
     assert {language for _, language, _ in asked} == {"en", "fi", "ru", "zh"}
-    assert {answer for *_, answers in asked for answer in answers} <= set(standing())
+    assert {answer for *_, answers in asked for answer in answers} <= set(month.standing())
 
 
-def test_47_of_50_questions_find_the_right_memory_among_the_first_five_and_none_what_is_gone(store):
+def test_47_of_50_questions_find_the_right_memory_among_the_first_five_and_none_what_is_gone(store, month):
     """And 13 of 15 that were written when it was known how the search does.
 
     One test: where tests are shared out, each process would make vectors of its own.
     """
     assert right_of(store, "questions.tsv") >= 47
     assert right_of(store, "held-out.tsv") >= 13
-    check_that_nothing_that_is_gone_is_found(store)
+    check_that_nothing_that_is_gone_is_found(store, month)
 
 
 def right_of(store, name):
@@ -92,10 +88,10 @@ def rank(store, question, answers):
     return next((place for place, hit in enumerate(hits, 1) if hit.id in answers), None)
 
 
-def check_that_nothing_that_is_gone_is_found(store):
+def check_that_nothing_that_is_gone_is_found(store, month):
     """What is archived, deleted, redacted or changed is in no answer of 100 hits: to the fifty
     questions, and to the very words of all that is not to be found any more."""
-    stands, ever, forgotten = standing(), said_of_memories(), redacted()
+    stands, ever, forgotten = month.standing(), month.said_of_memories(), month.redacted()
     asked = [question for question, *_ in questions("questions.tsv")]
     gone = [*no_longer_said(stands, ever), *forgotten]
     assert len(gone) > 70

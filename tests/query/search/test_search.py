@@ -2,15 +2,13 @@
 
 import shutil
 import time
-from pathlib import Path
 
 import pytest
 
 import memlog
 from memlog.eventlog.events import MemorySaved, Message
 from memlog.query.search.fts_query import parse
-
-FIXTURES = Path(__file__).parents[3] / "fixtures"
+from tests.support.places import FIXTURES
 
 STRANGERS = ["The boy walks to school.", "Her flight to Oslo was cancelled."]
 """Less alike to a kettle than nothing at all."""

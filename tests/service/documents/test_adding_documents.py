@@ -18,8 +18,7 @@ from memlog.eventlog.quarantine import MAX_LINE
 from memlog.projector.lifecycle import Projector
 from memlog.service.documents import text_files
 from memlog.service.documents.folder import Patterns
-
-ROOT = Path(__file__).parents[3]
+from tests.support.places import ROOT
 
 
 @pytest.fixture

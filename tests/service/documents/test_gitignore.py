@@ -5,9 +5,9 @@ import subprocess
 import time
 
 import pytest
-from hostile_files import SLOW_NAME, SLOW_RULES
 
 from memlog.service.documents.folder import Patterns
+from tests.support.hostile_files import SLOW_NAME, SLOW_RULES
 
 FILES = [
     *("a.md", "b.log.md", "keep.log.md", "build/x.md", "build/keep.md", "docs/build/y.md", "docs/a.md"),

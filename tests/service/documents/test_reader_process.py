@@ -9,12 +9,12 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-import hostile_files
 import pytest
 
 from memlog.service.documents import readers as readers_module
 from memlog.service.documents.extracts import Damaged
 from memlog.service.documents.readers import PastLimit, Readers
+from tests.support import hostile_files
 
 _LIBRARY = """
 import os, signal, socket, subprocess, sys, time

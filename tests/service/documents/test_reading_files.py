@@ -1,6 +1,5 @@
 """Reading the files of sources: what is not read again, what is never missed, and bad input by name."""
 
-import multiprocessing
 import os
 import shutil
 import signal
@@ -206,10 +205,10 @@ def test_an_interrupted_reading_is_an_error_until_the_next(store, folder):
     assert store.documents.status()[0].last_error is None
 
 
-def test_a_killed_reading_does_not_index_for_ever(store, tmp_path):
+def test_a_killed_reading_does_not_index_for_ever(spawning, store, tmp_path):
     folder = made(tmp_path / "notes", {f"{number:04}.md": f"number {number}" for number in range(900)})
     store.documents.add(folder / "0000.md")
-    killed = multiprocessing.get_context("spawn").Process(target=be_killed, args=(store.path, folder))
+    killed = spawning.Process(target=be_killed, args=(store.path, folder))
     killed.start()
     killed.join()
     assert killed.exitcode == -signal.SIGKILL

@@ -8,7 +8,6 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from scrubs import victim_process
 
 import memlog
 from memlog.eventlog import disk
@@ -19,6 +18,7 @@ from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.measure import measured
 from memlog.projector.lifecycle import Projector
+from tests.crash.storms.scrubs import victim_process
 
 STREAM = "conversations/cli_1"
 OLD = "2026-02-24.jsonl"
@@ -234,7 +234,7 @@ def test_a_core_memory_that_was_changed_by_hand_stays_and_is_proved_to(store):
 
 
 def test_a_process_that_is_killed_anywhere_leaves_what_the_next_run_finishes(tmp_path):
-    """At each 23rd call of the disk, by a process that kills itself there; tests/storm has them all."""
+    """At each 23rd call of the disk, by a process that kills itself there; `make storm` has them all."""
     kills = 0
     with victim_process() as scrub_killed_at:
         for number in count(step := 23, step):

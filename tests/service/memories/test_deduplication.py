@@ -1,7 +1,6 @@
 """A text that is saved is known, a newer saying of an older memory, or new."""
 
 import json
-import multiprocessing
 import time
 
 import pytest
@@ -340,12 +339,11 @@ def _save(path, number, barrier, answers):
             answers.put((step, number, one.memory_id, one.decision, near.memory_id))
 
 
-def test_two_processes_that_save_one_text_at_once_end_with_one_memory(store):
+def test_two_processes_that_save_one_text_at_once_end_with_one_memory(spawning, store):
     """Of texts that are alike one or both stand, and the history has both."""
-    context = multiprocessing.get_context("spawn")
-    barrier, answers = context.Barrier(2), context.Queue()
+    barrier, answers = spawning.Barrier(2), spawning.Queue()
     processes = [
-        context.Process(target=_save, args=(store.path, number, barrier, answers)) for number in (0, 1)
+        spawning.Process(target=_save, args=(store.path, number, barrier, answers)) for number in (0, 1)
     ]
     for process in processes:
         process.start()

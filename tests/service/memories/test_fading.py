@@ -2,7 +2,6 @@
 
 import json
 import math
-import multiprocessing
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -291,11 +290,10 @@ def _decay(path, barrier, answers):
         answers.put([store.memories.decay().decision for _ in range(3)])
 
 
-def test_two_processes_that_decay_at_once_are_one_event(store):
+def test_two_processes_that_decay_at_once_are_one_event(spawning, store):
     store.memories.save("tea", memory_id="m", category="context", ts=ago(1))
-    context = multiprocessing.get_context("spawn")
-    barrier, answers = context.Barrier(2), context.Queue()
-    processes = [context.Process(target=_decay, args=(store.path, barrier, answers)) for _ in range(2)]
+    barrier, answers = spawning.Barrier(2), spawning.Queue()
+    processes = [spawning.Process(target=_decay, args=(store.path, barrier, answers)) for _ in range(2)]
     for process in processes:
         process.start()
     said = answers.get(timeout=60) + answers.get(timeout=60)

@@ -1,7 +1,6 @@
 """Memories as a Python program uses them: `store.memories`."""
 
 import json
-import multiprocessing
 
 import pytest
 
@@ -417,11 +416,10 @@ def _update(path, number, barrier):
             store.memories.update("m", content=f"{number} {step}", event_id=f"{number}-{step}")
 
 
-def test_of_two_processes_that_update_one_memory_the_later_wins(store):
+def test_of_two_processes_that_update_one_memory_the_later_wins(spawning, store):
     store.memories.save("tea", memory_id="m")
-    context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(2)
-    processes = [context.Process(target=_update, args=(store.path, number, barrier)) for number in (1, 2)]
+    barrier = spawning.Barrier(2)
+    processes = [spawning.Process(target=_update, args=(store.path, number, barrier)) for number in (1, 2)]
     for process in processes:
         process.start()
     for process in processes:
