@@ -9,7 +9,7 @@ from memlog.cli.request_options import request_command
 from memlog.service.requests.facts import AskFacts
 
 
-@request_command(AskFacts, joined="question")
+@request_command(AskFacts, joined="question", may_be_blank=True)
 @format_options
 def ask(ctx: click.Context, asked: AskFacts) -> None:
     """Print the answer."""

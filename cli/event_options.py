@@ -1,13 +1,15 @@
 """`memlog append TYPE`: the options of each event type, made from its struct."""
 
-from collections.abc import Container, Iterator, Mapping
-from typing import Annotated, Any, Literal, get_args, get_origin
+from collections.abc import Iterator
+from typing import Any
 
 import click
 import msgspec
 
-from memlog.cli.param_types import CHAT, INTEGER, JSON_OBJECT, TEXT, UNIT
+from memlog.cli.field_options import option_of
+from memlog.cli.param_types import CHAT, TEXT
 from memlog.eventlog.events import Change, Event, tag_of
+from memlog.eventlog.struct_fields import Field, fields_of
 
 _ENVELOPE = Change.__struct_fields__
 _OF_FORGET = ("target_ids",)
@@ -68,30 +70,16 @@ _HELP = {
 """What an option of this name is for, whichever event has it."""
 
 
-def options_of(
-    kind: type[Event],
-    *,
-    without: Container[str] = (),
-    types: Mapping[str, click.ParamType[Any]] | None = None,
-) -> list[click.Parameter]:
-    """The options of the command that appends one event of `kind`: one for each of its members, but those
-    that the command takes otherwise.
-
-    types: of members that the command takes less of than a log may hold.
-    """
-    chosen = types or {}
-    fields = {
-        field.name: field
-        for field in msgspec.structs.fields(kind)
-        if field.name not in (*_ENVELOPE, *_OF_FORGET) and field.name not in without
-    }
+def options_of(kind: type[Event]) -> list[click.Parameter]:
+    """The options of the command that appends one event of `kind`: one for each of its members."""
+    fields = {field.name: field for field in fields_of(kind) if field.name not in (*_ENVELOPE, *_OF_FORGET)}
     own: list[click.Parameter] = []
     if "chat_id" in fields:
         is_conversation = "channel" in fields
         for name in ("channel", "chat_id"):
             fields.pop(name, None)
         own.append(click.Option(["--chat"], type=CHAT, required=is_conversation, help=_CHAT_HELP))
-    own += [_option(field, chosen.get(field.name)) for field in fields.values()]
+    own += map(_option, fields.values())
     return own + [
         click.Option(["--id", "id"], type=TEXT, help="The event's id; a retry with the same id is harmless."),
         click.Option(["--ts"], type=TEXT, help="When it happened (RFC 3339); now where not given."),
@@ -119,42 +107,8 @@ def _members(kind: type[Event], given: dict[str, Any]) -> Iterator[tuple[str, An
             yield name, list(value) if isinstance(value, tuple) else value
 
 
-def _option(field: msgspec.structs.FieldInfo, chosen: click.ParamType[Any] | None) -> click.Option:
-    several = _is_list(field.type)
-    name = field.name
-    return click.Option(
-        [_OPTIONS.get(name) or f"--{_singular(name) if several else name}".replace("_", "-"), name],
-        type=chosen or _type_of(field.type),
-        multiple=several,
-        required=field.required or name in _NEEDED,
-        help=_HELP[name],
-    )
-
-
-def _singular(name: str) -> str:
-    return name.removesuffix("s")
-
-
-def _is_list(hint: Any) -> bool:  # noqa: ANN401 - a type, or a union, or an annotated one
-    return any(get_origin(part) is list for part in _parts(hint))
-
-
-def _type_of(hint: Any) -> click.ParamType[Any]:  # noqa: ANN401
-    for part in _parts(hint):
-        if get_origin(part) is Literal:
-            return click.Choice(get_args(part))
-        if get_origin(part) is dict:
-            return JSON_OBJECT
-        if part is int:
-            return INTEGER
-        if part is float and str not in _parts(hint):
-            return UNIT
-    return TEXT
-
-
-def _parts(hint: Any) -> list[Any]:  # noqa: ANN401
-    """What a type is made of: the members of a union, without their limits."""
-    if get_origin(hint) is Annotated:
-        return _parts(get_args(hint)[0])
-    is_plain = get_origin(hint) in (None, list, dict, Literal)
-    return [hint] if is_plain else [part for member in get_args(hint) for part in _parts(member)]
+def _option(field: Field) -> click.Option:
+    is_needed = field.default is msgspec.NODEFAULT or field.name in _NEEDED
+    # The event has its defaults without the command.
+    asked = field._replace(default=msgspec.NODEFAULT if is_needed else None)
+    return option_of(asked, _OPTIONS.get(field.name), help=_HELP[field.name])

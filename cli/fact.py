@@ -49,7 +49,14 @@ def list_(ctx: click.Context, asked: ListFacts) -> None:
     print_answer(ctx, answer)
 
 
-@request_command(ExtractFacts, group=fact, joined="text", or_stdin=True)
+@request_command(
+    ExtractFacts,
+    group=fact,
+    joined="text",
+    or_stdin=True,
+    may_be_blank=True,
+    adds="\nWithout TEXT, or with -, the text is read from stdin. stderr tells why nothing was stored.",
+)
 @format_options
 def extract(ctx: click.Context, asked: ExtractFacts) -> None:
     """Extract facts."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.categories import CATEGORIES, read_as
+from memlog.eventlog.categories import read_as
 from memlog.eventlog.errors import BadInput
 
 if TYPE_CHECKING:
@@ -163,9 +163,6 @@ def count(least: int) -> click.IntRange:
     return click.IntRange(least, 1_000_000)
 
 
-INTEGER = click.IntRange(0, 2**63 - 1)
-"""A whole number that SQLite can hold."""
-
 UNIT = Number(0, 1)
 """A number from 0 to 1."""
 
@@ -177,9 +174,6 @@ TEXT = _TextType()
 
 STDIN = _TextOrStdin()
 """UTF-8; `-` reads it from stdin."""
-
-CATEGORY = CategoryType(list(CATEGORIES))
-"""A category of memories that memlog knows; `decision` is read as `decisions`."""
 
 PROJECT = _ProjectType()
 """A project's name."""

@@ -18,7 +18,10 @@ _COLUMNS = ("relevance", "salience", "freshness", "importance", "age", "category
 
 
 @request_command(
-    PruneMemories, names={"categories": "--category"}, settings={"threshold": "archive_threshold"}
+    PruneMemories,
+    names={"categories": "--category"},
+    settings={"threshold": "archive_threshold"},
+    adds="\nIt does not ask: memlog memory list --archived shows them.",
 )
 @click.option("--dry-run", is_flag=True, help="Only list what would be archived.")
 @format_options

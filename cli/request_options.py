@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, get_origin
+from typing import Any, TypeVar
 
 import click
 import msgspec
 
-from memlog.cli.param_types import CHAT, DAY, JSON_OBJECT, PATH, STDIN, TEXT, TIME, CategoryType, Number
+from memlog.cli.field_options import declaration_of, option_of, type_of
+from memlog.cli.param_types import STDIN
 from memlog.cli.settings import BY_NAME, SettingOption, Settings
 from memlog.cli.stdin import stdin_text
 from memlog.eventlog.errors import BadInput
@@ -15,7 +16,11 @@ from memlog.service.requests import Field, Request, description_of, fields_of
 
 R = TypeVar("R", bound=Request)
 
-_FORMS: dict[str, click.ParamType[Any]] = {"chat": CHAT, "day": DAY, "path": PATH, "time": TIME}
+
+class RequestCommand(click.Command):
+    """A command that makes a request, and prints the answer to it."""
+
+    request: type[Request]
 
 
 def request_command(
@@ -26,6 +31,7 @@ def request_command(
     arguments: Collection[str] = (),
     joined: str | None = None,
     or_stdin: bool = False,
+    may_be_blank: bool = False,
     names: Mapping[str, str] | None = None,
     settings: Mapping[str, str] | None = None,
     types: Mapping[str, click.ParamType[Any]] | None = None,
@@ -40,6 +46,7 @@ def request_command(
     arguments: fields that are arguments, in this order; the other fields are options.
     joined: the argument whose words are joined, so that a text needs no quotes; `-` reads it from stdin.
     or_stdin: whether the joined argument is read from stdin where it is left out.
+    may_be_blank: whether the joined argument may be blank.
     names: declarations of options, such as `--raw`, that are not the names of their fields.
     settings: the settings that fields take their defaults from.
     types: how values are read of which the command takes other forms than Python callers give.
@@ -49,7 +56,15 @@ def request_command(
 
     def made(function: Callable[..., Any]) -> click.Command:
         spelling = _Spelling(
-            request, arguments, joined, or_stdin, names or {}, settings or {}, types or {}, without
+            request,
+            arguments,
+            joined,
+            or_stdin,
+            may_be_blank,
+            names or {},
+            settings or {},
+            types or {},
+            without,
         )
 
         def callback(**given: Any) -> Any:  # noqa: ANN401
@@ -58,12 +73,13 @@ def request_command(
             return function(ctx, asked, **given)
 
         own = reversed(getattr(function, "__click_params__", []))
-        command = click.Command(
+        command = RequestCommand(
             name or function.__name__.rstrip("_").replace("_", "-"),
             callback=callback,
             params=[*spelling.parameters(), *own],
             help=f"{spelling.help()}\n{adds}".rstrip(),
         )
+        command.request = request
         if group is not None:
             group.add_command(command)
         return command
@@ -80,6 +96,7 @@ class _Spelling:
         arguments: Collection[str],
         joined: str | None,
         or_stdin: bool,
+        may_be_blank: bool,
         names: Mapping[str, str],
         settings: Mapping[str, str],
         types: Mapping[str, click.ParamType[Any]],
@@ -89,6 +106,7 @@ class _Spelling:
         self._arguments = [*arguments, *([joined] if joined else [])]
         self._joined = joined
         self._or_stdin = or_stdin
+        self._may_be_blank = may_be_blank
         self._names = names
         self._settings = settings
         self._types = types
@@ -122,8 +140,8 @@ class _Spelling:
     def _built(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
         values: dict[str, Any] = {}
         for field in fields_of(request):
-            if field.request:
-                values[field.name] = self._built(field.request, ctx, given)
+            if field.struct:
+                values[field.name] = self._built(field.struct, ctx, given)
             elif field.name in self._settings:
                 values[field.name] = ctx.ensure_object(Settings).value(self._settings[field.name])
             elif field.name in given:
@@ -139,7 +157,7 @@ class _Spelling:
 
     def _text(self, words: Sequence[str]) -> str:
         text = stdin_text() if words in ((), ("-",)) else " ".join(words)
-        if not text.strip():
+        if not (self._may_be_blank or text.strip()):
             raise click.BadParameter("it is empty", param_hint=self._metavar(str(self._joined)))
         return text
 
@@ -186,63 +204,10 @@ class _Spelling:
         return title or name.upper()
 
 
-def option_of(field: Field, declaration: str | None = None, **changes: Any) -> click.Option:  # noqa: ANN401
-    """The option of a field.
-
-    changes: arguments of `click.Option` in the place of what follows from the field.
-    """
-    is_flag = field.wire is bool
-    shows = field.default not in (None, msgspec.NODEFAULT, "", 0, 0.0, frozenset()) or (
-        is_flag and field.default
-    )
-    settled: dict[str, Any] = {
-        "is_flag": is_flag,
-        "type": None if is_flag else type_of(field),
-        "multiple": field.is_list,
-        "required": field.default is msgspec.NODEFAULT,
-        "default": None if field.is_list else field.default,
-        "show_default": shows and not field.is_list,
-        "metavar": None if is_flag else field.title,
-        "help": field.description,
-    }
-    if field.default is msgspec.NODEFAULT:
-        # click takes None for a value, and would not miss one.
-        del settled["default"]
-    return click.Option([declaration or declaration_of(field), field.name], **(settled | changes))
-
-
-def declaration_of(field: Field) -> str:
-    """The name of a field as an option: `--exclude` of `exclude`, `--tag` of `tags`, `--sync/--no-sync`."""
-    name = (field.name.removesuffix("s") if field.is_list else field.name.removeprefix("is_")).replace(
-        "_", "-"
-    )
-    return f"--{name}/--no-{name}" if field.wire is bool and field.default is True else f"--{name}"
-
-
-def type_of(field: Field) -> click.ParamType[Any]:
-    """What a command reads a field's value as, or that of each member of its list."""
-    if field.choices:
-        is_category = field.reads is not None and field.reads.form == "category"
-        return CategoryType([*field.choices]) if is_category else click.Choice(field.choices)
-    if field.reads is not None and field.reads.form in _FORMS:
-        return _FORMS[field.reads.form]
-    if get_origin(field.member) is dict:
-        return JSON_OBJECT
-    if field.member is int:
-        return click.IntRange(_whole(field.least), _whole(field.most))
-    if field.member is float:
-        return Number(field.least, field.most)
-    return TEXT
-
-
-def _whole(bound: float | None) -> int | None:
-    return None if bound is None else int(bound)
-
-
 def _flat(request: type[Request]) -> Iterator[Field]:
     """The fields of a request, and in the place of a request those of it."""
     for field in fields_of(request):
-        if field.request:
-            yield from _flat(field.request)
+        if field.struct:
+            yield from _flat(field.struct)
         else:
             yield field

@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable
 from typing import Annotated, Any, Literal
 
 from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
+from memlog.eventlog.struct_fields import Local, Reads
 from memlog.query.facts.topic_keys import same_key
-from memlog.query.request import ChatField, Ids, Local, Reads, Request, Time, Unit
+from memlog.query.request import ChatField, Ids, Request, Time, Unit
 
 Kind = Literal["message", "memory", "document"]
 Role = Literal["user", "assistant", "system", "tool"]
@@ -65,6 +66,7 @@ class Filters(Request, frozen=True, kw_only=True):
     kinds: Annotated[frozenset[Kind] | None, "Only hits of these kinds; all by default."] = None
     chat: Annotated[ChatField | None, "Only hits of this conversation."] = None
     role: Annotated[Role | None, "Only messages of this role."] = None
+    speaker: Annotated[str | None, "Only messages of the speaker with this name."] = None
     category: Annotated[
         str | None,
         "Only memories of this category; `other` includes categories that memlog does not know.",
@@ -99,11 +101,13 @@ class Filters(Request, frozen=True, kw_only=True):
             given.append(("m.channel = ? AND m.chat_id = ?", [*self.chat]))
         if self.role is not None:
             given.append(("m.role = ?", [self.role]))
+        if self.speaker is not None:
+            given.append(("m.name = ?", [self.speaker]))
         return _all(given + self._not_excluded("m.id") + self._times("m.created_at"))
 
     def of_memories(self) -> Sql | None:
         """On `MEMORY_CHUNKS`; None where no memory can be a hit."""
-        if self.role is not None or not self._wants("memory"):
+        if self._is_of_messages or not self._wants("memory"):
             return None
         given: list[Sql] = []
         if self.chat is not None:
@@ -126,7 +130,9 @@ class Filters(Request, frozen=True, kw_only=True):
 
     def of_documents(self) -> Sql | None:
         """On `DOC_CHUNKS`; None where no document can be a hit."""
-        if self._is_of_memories or (self.role, self.chat) != (None, None) or not self._wants("document"):
+        if self._is_of_memories or self._is_of_messages or self.chat is not None:
+            return None
+        if not self._wants("document"):
             return None
         given: list[Sql] = [("d.source_id = ?", [self.source])] if self.source is not None else []
         return _all(given + self._not_excluded("c.document_id", "d.event_id") + self._times("c.updated_at"))
@@ -135,6 +141,11 @@ class Filters(Request, frozen=True, kw_only=True):
     def _is_of_memories(self) -> bool:
         """Whether something is asked for that memories alone have, and what is found as they are."""
         return (self.category, self.topic, self.tag) != (None, None, None)
+
+    @property
+    def _is_of_messages(self) -> bool:
+        """Whether a property is filtered that only messages have."""
+        return (self.role, self.speaker) != (None, None)
 
     def _not_excluded(self, *columns: str) -> list[Sql]:
         if not self.exclude:

@@ -1,86 +1,21 @@
 """Requests: what callers ask of an operation, checked when it is made, so that nothing wrong reaches SQL.
 
 A request is the one declaration of an operation's arguments. Python methods, options of commands, JSON
-schemas and reference pages are made from the fields that `fields_of` describes. A text in the annotation of a
-field is its description.
+schemas and reference pages are made from its fields (`memlog.eventlog.struct_fields`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Self
 
 import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.chat import Chat, ChatName
 from memlog.eventlog.errors import BadInput
-
-Form = Literal["category", "chat", "day", "ids", "path", "time"]
-"""What a field holds whose type does not tell."""
-
-
-_LISTS = (list, tuple, frozenset, Sequence)
-
-
-class Reads(NamedTuple):
-    """Marks the type of a field that takes several forms.
-
-    read: turns any of them into the form that memlog works with, or raises BadInput.
-    form: what the field holds, for adapters.
-    wire: its type in JSON.
-    choices: all values, where they are known.
-    """
-
-    read: Callable[[Any], Any]
-    form: Form | None = None
-    wire: Any = str
-    choices: tuple[str, ...] = ()
-
-
-class Local(NamedTuple):
-    """Marks a field that only a caller in the same process can give, such as a callback."""
-
-
-class Field(NamedTuple):
-    """A field of a request, for adapters.
-
-    kind: its type without None, as Python callers give it.
-    wire: its type in JSON. member: that, or of a list the type of each value.
-    least, most: bounds of each value.
-    default: `msgspec.NODEFAULT` where it must be given.
-    title: what stands for the value in a usage line.
-    """
-
-    name: str
-    kind: Any
-    wire: Any
-    member: Any
-    description: str
-    title: str | None
-    default: Any
-    least: float | None
-    most: float | None
-    reads: Reads | None
-    is_optional: bool
-    is_local: bool
-
-    @property
-    def request(self) -> "type[Request] | None":
-        """The request that the field holds; None where it holds a plain value."""
-        return self.wire if isinstance(self.wire, type) and issubclass(self.wire, Request) else None
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """All values that the field, or each member of its list, may have; empty where any will do."""
-        return self.reads.choices if self.reads and self.reads.choices else _choices(self.wire)
-
-    @property
-    def is_list(self) -> bool:
-        """Whether the field holds several values."""
-        return get_origin(self.wire) in _LISTS
+from memlog.eventlog.struct_fields import Field, Reads, choices_of, fields_of
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -216,13 +151,6 @@ class OfText(Request, frozen=True):
     text: Annotated[str, "The text."]
 
 
-@cache
-def fields_of(request: type[Request]) -> tuple[Field, ...]:
-    """The fields of a request, in their order, as adapters need them."""
-    hints = get_type_hints(request, include_extras=True)
-    return tuple(_described(each, hints[each.name]) for each in msgspec.structs.fields(request))
-
-
 def schema_of(request: type[Request]) -> dict[str, Any]:
     """The JSON schema of a request (https://json-schema.org/draft/2020-12), without its local fields."""
     fields = [field for field in fields_of(request) if not field.is_local]
@@ -243,60 +171,14 @@ def description_of(request: type[Request]) -> str:
 
 
 def _schema_of_field(field: Field) -> dict[str, Any]:
-    schema = schema_of(field.request) if field.request else msgspec.json.schema(field.wire)
+    schema = schema_of(field.struct) if field.struct else msgspec.json.schema(field.wire)
+    value = schema["items"] if field.is_list else schema
+    limits = {"enum": [*field.choices] or None, "minimum": field.least, "maximum": field.most}
+    value |= {name: limit for name, limit in limits.items() if limit is not None}
     schema |= {"description": field.description} if field.description else {}
-    schema |= {"enum": [*field.choices]} if field.choices and not field.is_list else {}
-    bounds = {"minimum": field.least, "maximum": field.most}
-    if not field.is_list:
-        schema |= {name: bound for name, bound in bounds.items() if bound is not None}
-    if field.default not in (None, msgspec.NODEFAULT) and not field.request:
+    if field.default not in (None, msgspec.NODEFAULT) and not field.struct:
         schema["default"] = msgspec.to_builtins(field.default, order="deterministic")
     return schema
-
-
-def _described(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: ANN401 - any type
-    kind, marks, is_optional = _taken_apart(hint)
-    reads = next((mark for mark in marks if isinstance(mark, Reads)), None)
-    wire = reads.wire if reads else kind
-    member, of_member, _ = (
-        _taken_apart(get_args(wire)[0]) if get_origin(wire) in _LISTS else (wire, [], False)
-    )
-    metas = [mark for mark in (*marks, *of_member) if isinstance(mark, msgspec.Meta)]
-    default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-    return Field(
-        name=field.name,
-        kind=kind,
-        wire=wire,
-        member=member,
-        description=_first(mark for mark in marks if isinstance(mark, str)) or "",
-        title=_first(meta.title for meta in metas),
-        default=default,
-        least=_first(meta.ge for meta in metas),
-        most=_first(meta.le for meta in metas),
-        reads=reads,
-        is_optional=is_optional,
-        is_local=any(isinstance(mark, Local) for mark in marks),
-    )
-
-
-def _taken_apart(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
-    """A type without None and annotations, the annotations, the outer ones first, and whether None is one."""
-    marks: list[Any] = []
-    is_optional = False
-    while True:
-        if get_origin(hint) is Annotated:
-            marks += get_args(hint)[1:]
-            hint = get_args(hint)[0]
-            continue
-        members = [each for each in get_args(hint) if each is not type(None)]
-        if get_origin(hint) not in (Union, UnionType) or len(members) == len(get_args(hint)):
-            return hint, marks, is_optional
-        is_optional = True
-        hint = Union[tuple(members)]  # noqa: UP007 - of a list
-
-
-def _first(values: Iterable[Any]) -> Any:  # noqa: ANN401
-    return next((value for value in values if value is not None), None)
 
 
 @cache
@@ -326,11 +208,5 @@ def _converted(name: str, value: Any, *, hint: Any) -> Any:  # noqa: ANN401
 
 
 def _what_is_right(fault: str, hint: Any) -> str:  # noqa: ANN401
-    choices = [repr(choice) for choice in _choices(hint)]
+    choices = [repr(choice) for choice in choices_of(hint)]
     return f"one of {', '.join(choices)}" if choices else fault[:1].lower() + fault[1:].replace("`", "")
-
-
-def _choices(hint: Any) -> tuple[str, ...]:  # noqa: ANN401
-    if get_origin(hint) is Literal:
-        return get_args(hint)
-    return tuple(choice for member in get_args(hint) for choice in _choices(member))

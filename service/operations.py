@@ -10,7 +10,8 @@ from types import MethodType
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from memlog.eventlog.errors import BadInput
-from memlog.query.request import Field, Request, check_names, fields_of
+from memlog.eventlog.struct_fields import Field, fields_of
+from memlog.query.request import Request, check_names
 
 P = ParamSpec("P")
 S = TypeVar("S")

@@ -85,7 +85,7 @@ STARTS_FAST = tuple(
     f"memlog.eventlog.{name}"
     for name in (
         *("append_lines", "categories", "decode", "layout", "quarantine", "secrets"),
-        *("streams", "timestamps", "writer"),
+        *("streams", "struct_fields", "timestamps", "writer"),
     )
 )
 """What an append and the settings are made of: it starts without a layer above the log (test_starting.py)."""

@@ -10,11 +10,12 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from memlog.eventlog.errors import BadInput, EmbeddingError
+from memlog.eventlog.struct_fields import Reads
 from memlog.projector.embedding.models import Embedder, can_read
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction, why_no_vectors
 from memlog.query.filters import Filters
-from memlog.query.request import ChatField, OfText, Reads, Synced, Unit
+from memlog.query.request import ChatField, OfText, Synced, Unit
 from memlog.query.search import candidates, fulltext, nearest
 from memlog.query.search.candidates import SCORE_DIGITS, Candidate, Ref, Scores
 from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS, FtsQuery, parse, raw

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import (
     Event,
@@ -98,19 +100,7 @@ class Memories:
     @operation(ListMemories)
     def list(self, asked: ListMemories) -> _Memories:
         """See `ListMemories`."""
-        return self._read(
-            lambda db: memories.memories(
-                db,
-                category=asked.category,
-                kind=asked.kind,
-                chat=asked.scope,
-                topic=asked.topic,
-                tag=asked.tag,
-                min_salience=asked.min_salience,
-                archived=asked.archived,
-                limit=asked.limit,
-            )
-        )
+        return self._read(lambda db: memories.memories(db, **msgspec.structs.asdict(asked)))
 
     @operation(DecayMemories)
     def decay(self, asked: DecayMemories) -> DecayReport:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
-from memlog.query.request import Local, PathField, Reads, Request, path_of
+from memlog.eventlog.struct_fields import Local, Reads
+from memlog.query.request import PathField, Request, path_of
 
 if TYPE_CHECKING:
     from memlog.projector.catchup import Progress

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
-from memlog.query.request import ChatField, Local, OfText, Request
+from memlog.eventlog.struct_fields import Local
+from memlog.query.request import ChatField, OfText, Request
 
 if TYPE_CHECKING:
     from memlog.projector.catchup import Progress

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from memlog.eventlog.chat import ChatName
 from memlog.eventlog.errors import BadInput
-from memlog.service.requests.scope import OfAnyChat, Scoped
+from memlog.service.requests.scope import AcrossChats, Scoped
 
 Topic = Annotated[str, Meta(title="KEY"), "The name of the topic, in any spelling."]
 Rank = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -104,5 +104,5 @@ class RemoveFact(Scoped, frozen=True):
     rank: Annotated[Rank | None, "Only this rank of the list; the others keep theirs."] = None
 
 
-class ListFacts(OfAnyChat, frozen=True, kw_only=True):
+class ListFacts(AcrossChats, frozen=True, kw_only=True):
     """List facts: the topic that was set last comes first, its values by rank."""

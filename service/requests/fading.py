@@ -5,7 +5,8 @@ from typing import Annotated
 
 from memlog.eventlog.categories import CATEGORIES, known_category
 from memlog.eventlog.errors import BadInput
-from memlog.query.request import Local, Reads, Request, Unit
+from memlog.eventlog.struct_fields import Local, Reads
+from memlog.query.request import Request, Unit
 from memlog.service.memories.fading import ARCHIVE_THRESHOLD, PRUNED, PruneReport
 
 

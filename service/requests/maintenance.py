@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
+from memlog.eventlog.struct_fields import Local
 from memlog.projector.embedding import EMBED_BATCH
-from memlog.query.request import Local, Request
+from memlog.query.request import Request
 
 if TYPE_CHECKING:
     from memlog.projector.catchup import Progress

@@ -8,8 +8,9 @@ from msgspec import Meta
 from memlog.eventlog.categories import CATEGORIES, known_category
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryKind
-from memlog.query.request import Reads, Request, Unit
-from memlog.service.requests.scope import EventId, EventTime, OfAnyChat, Scoped, ScopeField
+from memlog.eventlog.struct_fields import Reads
+from memlog.query.request import Request, Unit
+from memlog.service.requests.scope import AcrossChats, EventId, EventTime, Scoped, ScopeField
 
 CategoryField = Annotated[str, Reads(known_category, "category", choices=tuple(CATEGORIES))]
 """A category that memlog knows; `decision` is read as `decisions`."""
@@ -137,7 +138,7 @@ class TouchMemories(Request, frozen=True):
         return cls(memory_ids)
 
 
-class ListMemories(OfAnyChat, frozen=True, kw_only=True):
+class ListMemories(AcrossChats, frozen=True, kw_only=True):
     """List memories by falling salience, the last changed first.
 
     Salience is what events left of each, freshness what age leaves today; relevance is both times importance.

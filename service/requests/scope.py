@@ -7,7 +7,8 @@ import msgspec
 
 from memlog.eventlog.chat import Chat, ChatName
 from memlog.eventlog.events import Change
-from memlog.query.request import Reads, Request, written_time
+from memlog.eventlog.struct_fields import Reads
+from memlog.query.request import Request, written_time
 
 E = TypeVar("E", bound=Change)
 
@@ -48,7 +49,7 @@ class Scoped(Request, frozen=True, kw_only=True):
         return None if self.chat is None else scope_of(self.chat)
 
 
-class OfAnyChat(Scoped, frozen=True, kw_only=True):
+class AcrossChats(Scoped, frozen=True, kw_only=True):
     """A request about all chats, or about one."""
 
     chat: Annotated[ScopeField | None, "Only of this conversation."] = None

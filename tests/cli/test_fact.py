@@ -94,6 +94,21 @@ def test_a_text_is_read_from_stdin(memlog):
     assert (doubtful.code, doubtful.out, b"nothing was stored" in doubtful.err) == (0, b"", True)
 
 
+def test_the_words_of_a_text_need_no_quotes(memlog):
+    said = "My favourite teas are 1) Sencha, 2) Oolong.".split()
+    assert memlog("fact", "extract", *said, "--json").json["values"] == ["Sencha", "Oolong"]
+    question = b"second favourite tea"
+    for asked in (memlog("ask", *question.decode().split()), memlog("ask", "-", input=question)):
+        assert asked.out == b"Oolong\n"
+
+
+@pytest.mark.usefixtures("empty_store")
+def test_a_blank_text_asks_and_says_nothing(memlog):
+    assert memlog("ask", " ").out == f"{NOT_STORED}\n".encode()
+    assert memlog("ask").code == 2
+    assert memlog("fact", "extract", "--json", input=b"").json["stored"] is False
+
+
 def test_a_value_that_others_wrote_cannot_drive_a_terminal(memlog):
     event = {"type": "fact_stored", "topic_key": "city", "value": "Oulu\x1b[31m\nfavorite"}
     memlog("append", input=json.dumps(event).encode() + b"\n")

@@ -49,6 +49,7 @@ LEFT_OUT: dict[str, str] = {
     "cli.confirm.counted": "a number and a word of memlog's own",
     "cli.docs.answer_of_sources": "a table of names that `Documents.list` gave",
     "cli.event_options.*": "makes options from the types of events",
+    "cli.field_options.*": "makes options from the fields of structs",
     "cli.request_options.*": "makes options from the fields of requests",
     "cli.answer.*": "prints what `cli.output` makes printable",
     "cli.output.print_*": "writes to standard output what `printable` made",

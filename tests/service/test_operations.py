@@ -1,0 +1,181 @@
+"""The contract of operations: method, command, schema and page agree, since one request declares them all."""
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+import pytest
+
+from memlog.cli.request_options import RequestCommand
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.struct_fields import Field
+from memlog.query.request import Request
+from memlog.service.catalogue import GROUPS, operations
+from memlog.service.requests import description_of, fields_of, schema_of
+from tests.cli.operations_page import WITHOUT_COMMAND, page
+from tests.support.command_tree import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/operations.md"
+PAGES = [ROOT / "README.md", *(page for page in (ROOT / "docs").rglob("*.md") if page != PAGE)]
+
+BLOCK = re.compile(r"^```\w*\n.*?^```", re.MULTILINE | re.DOTALL)
+
+WITHOUT_OPTION = {
+    ("docs add", "kind"): "`workspace add` adds files that are memories",
+}
+
+FIELDS_OF_SETTINGS = {
+    "search_limit": "k",
+    "search_mode": "mode",
+    "search_fusion": "fusion",
+    "search_depth": "depth",
+    "archive_threshold": "threshold",
+}
+
+each_operation = pytest.mark.parametrize("name", operations())
+
+
+def commands() -> dict[type[Request], str]:
+    return {
+        command.request: " ".join(path)
+        for path, command in COMMANDS.items()
+        if isinstance(command, RequestCommand)
+    }
+
+
+def wire_fields(request: type[Request]) -> Iterator[Field]:
+    """The fields that any adapter takes, with those of the requests within."""
+    for field in fields_of(request):
+        if field.struct:
+            yield from wire_fields(field.struct)
+        elif not field.is_local:
+            yield field
+
+
+@each_operation
+def test_an_operation_has_a_command_or_says_why_not(name: str) -> None:
+    assert (operations()[name].request in commands()) != (name in WITHOUT_COMMAND)
+
+
+@each_operation
+def test_a_command_takes_every_field_and_nothing_of_another_name(name: str) -> None:
+    request = operations()[name].request
+    path = commands().get(request)
+    if path is None:
+        return
+    taken = {parameter.name for parameter in COMMANDS[tuple(path.split())].params}
+    settings = {
+        "search_limit": "k",
+        "search_mode": "mode",
+        "search_fusion": "fusion",
+        "search_depth": "depth",
+    }
+    settings["archive_threshold"] = "threshold"
+    taken = {settings.get(str(each), each) for each in taken}
+    fields = {field.name for field in wire_fields(request) if (path, field.name) not in WITHOUT_OPTION}
+    assert fields - taken == set()
+
+
+@each_operation
+def test_a_method_has_the_signature_and_the_documentation_of_its_request(name: str) -> None:
+    operation = operations()[name]
+    fields = {field.name: field for field in fields_of(operation.request)}
+    parameters = [*inspect.signature(operation).parameters.values()][1:]
+    assert {each.name for each in parameters} <= fields.keys()
+    assert inspect.signature(operation).return_annotation is not inspect.Signature.empty
+    assert operation.__doc__ is not None
+    assert description_of(operation.request).splitlines()[0] in operation.__doc__
+    for field in fields.values():
+        assert field.description, f"{operation.request.__name__}.{field.name} has no description"
+        assert f"{field.name}: {field.description}" in operation.__doc__
+
+
+@each_operation
+def test_a_schema_describes_every_field_that_json_can_give(name: str) -> None:
+    request = operations()[name].request
+    schema = schema_of(request)
+    json.dumps(schema)
+    fields = [field for field in fields_of(request) if not field.is_local]
+    assert list(schema["properties"]) == [field.name for field in fields]
+    assert schema["required"] == [field.name for field in fields if field.default is msgspec.NODEFAULT]
+    for field in fields:
+        described = schema["properties"][field.name]
+        value = described["items"] if field.is_list else described
+        assert {"type", "enum"} & value.keys(), (field.name, described)
+        assert (value.get("minimum"), value.get("maximum")) == (field.least, field.most)
+        assert value.get("enum", []) == [*field.choices]
+
+
+@each_operation
+def test_every_default_fits_its_schema(name: str) -> None:
+    """A JSON body of the defaults makes the same request as no body at all."""
+    request = operations()[name].request
+    needed = {field.name: "x" for field in fields_of(request) if field.default is msgspec.NODEFAULT}
+    defaults = {
+        name: described["default"]
+        for name, described in schema_of(request)["properties"].items()
+        if "default" in described
+    }
+    try:
+        made = request.of(json.loads(json.dumps(needed)))
+    except BadInput:
+        return  # an "x" is no chat, no section, no list
+    assert request.of(json.loads(json.dumps(needed | defaults))) == made
+
+
+WITHOUT_EXAMPLE = {
+    "conversations.summaries",
+    "core.set",
+    "facts.list",
+    "erasure.prove",
+    "erasure.secrets",
+    "maintenance.embed",
+    "maintenance.examine",
+    "maintenance.digest",
+    "maintenance.status",
+    "maintenance.quarantine",
+}
+"""To be empty."""
+
+
+@each_operation
+def test_an_operation_has_an_example(name: str) -> None:
+    """In a block of a page that the tests run: of the command, or of the method."""
+    path = commands().get(operations()[name].request)
+    patterns = [rf"store\.{re.escape(name)}\("]
+    if path is not None:
+        patterns.append(rf"^(\$ )?(.*\| )?memlog( -\S+( \S+)?)* {re.escape(path)}\b")
+    found = re.compile("|".join(patterns), re.MULTILINE)
+    blocks = (
+        block for page in PAGES for block in re.findall(r"^```\w*\n.*?^```", page.read_text(), re.M | re.S)
+    )
+    has_one = any(found.search(block) for block in blocks)
+    assert has_one != (name in WITHOUT_EXAMPLE)
+
+
+def test_each_group_is_an_attribute_of_a_store() -> None:
+    store = GROUPS[""]
+    assert all(hasattr(store, group) for group in GROUPS if group)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _page(pytestconfig: pytest.Config) -> None:
+    """`--snapshot-update` writes the page."""
+    if pytestconfig.getoption("update_snapshots"):
+        PAGE.write_text(page(commands()))
+
+
+def test_the_page_of_operations_is_up_to_date() -> None:
+    assert PAGE.read_text() == page(commands()), "`make snapshots` writes it anew; read the difference"
+
+
+def test_an_unknown_field_of_a_command_would_be_seen() -> None:
+    """What the tests above compare is not empty."""
+    assert len(operations()) > 50
+    assert sum(len(schema_of(each.request)["properties"]) for each in operations().values()) > 150
+    assert isinstance(COMMANDS[("query",)], click.Command)
