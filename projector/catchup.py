@@ -1,19 +1,21 @@
-"""Brings one read model up to the log: what is new is read on, what was rewritten is replayed.
+"""Brings a read model up to date with the log: reads new lines, replays streams that were rewritten.
 
-A rebuild is the same on an empty file, so that both give the same rows.
+A rebuild does the same in an empty file, so both give the same rows.
 """
 
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
-from memlog.eventlog.seals.losses import LOST, losses
+from memlog.eventlog.seals.lengths import sealed_bytes
+from memlog.eventlog.seals.losses import LOST, Loss, losses
 from memlog.eventlog.segment import opened
 from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_of
 from memlog.projector import checkpoints
@@ -21,6 +23,10 @@ from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.segment_range import HistoryChanged, Stretch, Tally, as_it_stands
 from memlog.projector.sqlite import Connection
+
+# Imported where it is needed: most reads find nothing new in the log.
+if TYPE_CHECKING:
+    from memlog.eventlog.watermarks import Watermarks
 
 Bounds = dict[tuple[str, str], int]
 """How far to read in each (stream, segment), in bytes."""
@@ -40,9 +46,8 @@ _SMALL_SHARE = 16
 class CatchUp(Tally):
     """What became of the lines that a catch-up read.
 
-    notes: what a person should know: streams whose history was rewritten, what is lost, files that are no
-        segments.
-    is_whole: whether all was read that stood there.
+    notes: for people: streams whose history was rewritten, losses, files that are not segments.
+    is_whole: whether nothing was left unread.
     """
 
     notes: list[str] = msgspec.field(default_factory=list)
@@ -59,35 +64,40 @@ def catch_up(
     progress: Progress | None = None,
     seconds: float | None = None,
     remembers: bool = False,
+    streams: Collection[str] | None = None,
 ) -> CatchUp:
-    """Bring the read model in `db` up to what stands in `log` now, or to `bounds`, each batch in a `turn`.
+    """Bring the read model in `db` up to the present end of `log`, or to `bounds`, each batch in a `turn`.
 
-    seconds: come back after so long, in small batches, though there is more to read.
+    seconds: stop after so long, though there is more to read; batches are small then.
 
     remembers: what was read raises the watermarks of the store, in the turn that reads it.
 
-    What is lost of the log is a note, and stops nothing: what remains is read.
+    streams: those that may have changed since a catch-up that left nothing unread and had no note; None if
+    that is not known, to look at all.
+
+    A loss is a note and stops nothing: the rest is read.
 
     Raises:
         Busy: a turn was not to be had in time, or the log was rewritten again and again. What was done so
             far stays.
     """
-    segments, strangers = segments_of(log)
+    segments, strangers = segments_of(log, streams)
     report = CatchUp(notes=_notes_of(log, strangers))
-    report.notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in losses(log)]
-    work = _unread(db, log, segments, bounds)
-    begins_to_remember = remembers and bool(work) and _remembers_nothing(log)
+    report.notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in _losses(log, streams)]
+    work = _unread(log, segments, checkpoints.load_all(db, streams), bounds)
+    watermarks = _watermarks(log) if remembers and work else None
+    begins_to_remember = watermarks is not None and watermarks.is_void
     tell = _teller(progress, report, db, log, bounds)
     pace = _Pace(seconds)
     # Documents come last: they alone come by the thousand while somebody waits for what was said.
     for stream in sorted(work, key=lambda name: (name == "documents", name)):
         try:
             for stretch in work[stream]:
-                if not _read_on(db, stretch, sizes, turn, report, tell, pace, remembers):
+                if not _read_on(db, stretch, sizes, turn, report, tell, pace, watermarks):
                     return report
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change.why}; the stream was replayed")
-            report.add(_replayed(db, log, stream, sizes, turn, bounds, report.notes if remembers else None))
+            report.add(_replayed(db, log, stream, sizes, turn, bounds, watermarks, report.notes))
             tell()
     if begins_to_remember:
         from memlog.projector.raise_watermarks import remember_all
@@ -97,10 +107,16 @@ def catch_up(
     return report
 
 
-def _remembers_nothing(log: Path) -> bool:
-    from memlog.eventlog.watermark_file import WatermarkFile
+def _losses(log: Path, streams: Collection[str] | None) -> list[Loss]:
+    if streams is None:
+        return losses(log)
+    return losses(log, only=[name for name in sealed_bytes(log) if name[0] in streams])
 
-    return WatermarkFile(log.parent).is_void
+
+def _watermarks(log: Path) -> "Watermarks":
+    from memlog.eventlog.watermarks import Watermarks
+
+    return Watermarks(log.parent)
 
 
 def _notes_of(log: Path, strangers: list[Path]) -> list[str]:
@@ -172,7 +188,7 @@ def _read_on(
     report: CatchUp,
     tell: Callable[[], None],
     pace: "_Pace",
-    remembers: bool,
+    watermarks: "Watermarks | None",
 ) -> bool:
     """Read a stretch; whether there is time for more."""
     # Imported here, as below: most reads find nothing new in the log.
@@ -183,10 +199,10 @@ def _read_on(
     with closing(fold_segment(db, stretch, sizes, share=pace.share)) as batches:
         while not pace.is_over():
             with turn():
-                before = checkpoints.load(db, stretch.segment).fingerprint if remembers else None
+                before = checkpoints.load(db, stretch.segment).fingerprint if watermarks else None
                 tally = next(batches, None)
-                if before is not None and tally is not None and tally.bytes:
-                    report.notes += remember_read(db, stretch.segment, before)
+                if watermarks and before and tally and tally.bytes:
+                    report.notes += remember_read(db, watermarks, stretch.segment, before)
             if tally is None:
                 return True
             report.add(tally)
@@ -213,9 +229,10 @@ def _replayed(
     sizes: ChunkSizes,
     turn: Turn,
     bounds: Bounds | None,
-    notes: list[str] | None,
+    watermarks: "Watermarks | None",
+    notes: list[str],
 ) -> Tally:
-    """notes: given what was found lost, where what is read is remembered."""
+    """notes: receives the losses that the watermarks show."""
     from memlog.projector.raise_watermarks import remember_stream
     from memlog.projector.replay import replay_stream
 
@@ -224,8 +241,10 @@ def _replayed(
             with turn():
                 stretches = [_whole(segment, bounds) for segment in segments_in(log, stream)]
                 tally = replay_stream(db, stream, stretches, sizes)
-                if notes is not None:
-                    notes += remember_stream(db, log, stream, [stretch.segment for stretch in stretches])
+                if watermarks is not None:
+                    notes += remember_stream(
+                        db, watermarks, stream, [stretch.segment for stretch in stretches]
+                    )
                 return tally
         except (HistoryChanged, FileNotFoundError):
             continue
@@ -241,10 +260,9 @@ def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
 
 
 def _unread(
-    db: Connection, log: Path, segments: list[Segment], bounds: Bounds | None
+    log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
 ) -> dict[str, list[Stretch]]:
-    """What is new, or gone, by stream."""
-    known = checkpoints.load_all(db)
+    """What is new, or gone, by stream. known: the checkpoints of the streams of `segments`."""
     work: defaultdict[str, list[Stretch]] = defaultdict(list)
     for segment in segments:
         stretch = _new_in(segment, known.pop(_key(segment), NOTHING_READ), bounds)

@@ -104,6 +104,11 @@ def _word_pattern(is_ascii: bool) -> re.Pattern[str]:
     return re.compile(_letters(is_ascii))
 
 
+def words_in(text: str) -> Iterator[re.Match[str]]:
+    """The words of `text` as they are written, with their places."""
+    return _word_pattern(text.isascii()).finditer(text)
+
+
 def _words(text: str) -> list[str]:
     return _word_pattern(text.isascii()).findall(text)
 
@@ -198,7 +203,7 @@ def question_words(text: str) -> list[Word]:
     text = _without_single_parts(text)
     between = _words_between_cjk(text.casefold())
     spoken = stemming.languages(filter(stemming.is_latin, between), by_letters=False)
-    stop_words = _stop_words(spoken)
+    stop_words = stemming.stop_words_in(spoken or (ENGLISH,))
     asked = _asked(between, spoken)
     found = {plain(word): _word(word, spoken, asked, stop_words) for word in dict.fromkeys(between)}
     words = {word: found.get(word) or Word(word) for word in written_words(text)}
@@ -226,26 +231,6 @@ def passage(label: str | None, content: str) -> str:
 def memory_label(title: str, content: str) -> str | None:
     """The title where it says what the content does not: the default title is the content's beginning."""
     return None if content.startswith(title) else title
-
-
-class Marks(NamedTuple):
-    """What shows in a text why a question found it: pairs of characters, and what words begin with."""
-
-    pairs: tuple[str, ...] = ()
-    beginnings: tuple[str, ...] = ()
-
-
-def marks_of(words: Sequence[str]) -> Marks:
-    """The marks of words, folded, as `written_words` gives them."""
-    return Marks(tuple(filter(is_cjk, words)), tuple(_beginning(word) for word in words if not is_cjk(word)))
-
-
-def first_place(text: str, marks: Marks) -> int:
-    """Where in `text` the first word stands that a question with `marks` may have found; 0 without any."""
-    places = [text.find(pair) for pair in marks.pairs]
-    words = _word_pattern(text.isascii()).finditer(text)
-    found = (match.start() for match in words if folded(match[0]).startswith(marks.beginnings))
-    return min((place for place in (*places, next(found, -1)) if place >= 0), default=0)
 
 
 def _stems(text: str) -> list[str]:
@@ -285,11 +270,6 @@ def _least_stem(word: str, spoken: Sequence[str]) -> float:
     if not stemming.is_latin(word):
         return _PREFIX_LENGTH
     return _PREFIX_LENGTH + 1 if len(spoken) == 1 and ENGLISH not in spoken else math.inf
-
-
-def _stop_words(spoken: Collection[str]) -> frozenset[str]:
-    named = {*(spoken or [ENGLISH]), *stemming.with_own_letters()}
-    return frozenset().union(*(stemming.stop_words()[name] for name in named))
 
 
 def _names(text: str) -> list[list[str]]:
@@ -339,10 +319,3 @@ def _pairs(run: str) -> Iterator[str]:
 
 def _words_between_cjk(lower: str) -> list[str]:
     return _words(lower if lower.isascii() else _cjk().sub(" ", lower))
-
-
-def _beginning(word: str) -> str:
-    """What the forms of a word in a text begin with, as far as its stems tell."""
-    foreign = stemming.stems([word], stemming.languages([word]) or latin())
-    stems = [stemming.english_stem(word), *(stem for _, stem in foreign)]
-    return min((plain(stem) for stem in stems if word.startswith(plain(stem))), key=len, default=word)

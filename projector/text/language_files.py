@@ -1,31 +1,30 @@
 """Loads the words of languages: one TOML file each, in the folder `languages`.
 
-A new file adds a language; no module names it. Words stand in one text with white space between them, phrases
-with commas.
+A new file adds a language; no module names it. Words are separated by white space, phrases by commas.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal
 
 import msgspec
 
 
 class TextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How texts of a language are recognised and indexed. `TEXT_SHA256` covers all of it.
+    """Words and letters by which texts of a language are recognised and indexed; `TEXT_SHA256` covers them.
 
-    stemmer: a Snowball algorithm. The index has the stems of all languages but English, which FTS5 makes.
-    dropped_endings: letters of which a stem loses one at its end, where Snowball tells forms of a word apart.
-    characters: ranges of code points that belong to this language alone. Without any, its letters are Latin.
-    foreign_letters: letters in those ranges that only other languages have.
-    preference: which of several equally likely languages in Latin letters is taken; the lowest first.
+    stemmer: a Snowball algorithm, by default the one with the language's name. The index has the stems of all
+        languages but English, which FTS5 stems.
+    dropped_endings: letters to drop at the end of a stem, where Snowball leaves forms of a word apart.
+    characters: ranges of code points that only this language uses. A language without any uses Latin letters.
+    foreign_letters: letters in those ranges that only other languages use.
+    preference: the rank among equally likely languages in Latin letters; the lowest wins.
     letters: letters beside a to z.
-    endings: the last three letters of many of its words, and of few of other languages.
-    pairs: letters that stand next to each other in it, and seldom in English.
-    signs: parts of sentences that no other language has.
-    stop_words: words that carry grammar, not the subject, as the Snowball project lists them.
-    more_stop_words: those that memlog adds.
+    endings: the last three letters of many of its words, and of few in other languages.
+    pairs: pairs of letters that are frequent in it and rare in English.
+    signs: parts of sentences that occur in no other language.
+    stop_words: function words, as the Snowball project lists them. more_stop_words: those that memlog adds.
     """
 
     stemmer: str = ""
@@ -44,15 +43,15 @@ class TextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 class GateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Phrases that people say to an agent, for `query.gate`.
 
-    Folded: lower case, `'` for every apostrophe, е for ё. A word that ends with `*` stands for every word
-    that begins so, one that begins with `*` for every word that ends so.
+    Folded: lower case, `'` for each apostrophe, е for ё. `word*` matches the beginning of a word, `*word` its
+    end.
 
-    greetings, acknowledgements: say by themselves that nothing is asked; so does any row of them.
-    openings: the same, with whatever stands behind them: `thanks for the help`.
-    fillers: say nothing beside those.
-    memory: point at what was said, or is to be kept, as the words for "my" and "favourite" of `facts` do.
-    asks: what a question begins with, where nothing else says that it is one.
-    asks_anywhere: the same, wherever in a sentence it stands.
+    greetings, acknowledgements: need no answer from the memory, alone or in a row.
+    openings: the same, together with what follows: `thanks for the help`.
+    fillers: add nothing to those.
+    memory: refer to what was said, or ask to keep something. The words for "my" and "favourite" in `facts`
+        count as such, too.
+    asks: begin a question. asks_anywhere: make a question of a sentence wherever they stand.
     """
 
     greetings: str = ""
@@ -65,16 +64,15 @@ class GateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class QuestionWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Phrases around the topic in a question of facts, folded. No phrase may turn what a question means.
+    """Phrases around the topic in a question about facts, folded. None may change the question's meaning.
 
-    leads: what a question begins with, any number of them. listing: leads that ask for all of a list.
-    tails: what it ends with.
-    owners: say whose it is, before the topic. owners_behind: the same, behind it.
-    fillers: say nothing, before the topic. every: say that the whole list is wanted.
-    joints: stand between ordinals. first: say that it is the first of its list, before the favourite.
-    top: stand before a number: so many from the beginning of the list.
-    plural: words that only a question of several has, before the topic.
-    idioms: whole questions of one topic, and its names, the likeliest first.
+    leads: begin a question, in any number. listing: leads that ask for a whole list. tails: end a question.
+    owners: say that the topic is the asker's, before it, as `FactWords.own` does. owners_behind: behind it.
+    fillers: add nothing, before the topic. every: ask for the whole list.
+    joints: join two ordinals. first: mean the first place, before the favourite: `most favourite`.
+    top: stand before a number of places from the first on.
+    plural: words before the topic that occur only in the plural.
+    idioms: by the names of a topic, the likeliest first, whole questions that ask for it.
     """
 
     leads: str = ""
@@ -94,7 +92,7 @@ class QuestionWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class NumberWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Numbers as words, from 0 on; forms of one number with `/` between them.
 
-    ordinal_endings: take the place of a `-` at the end of an ordinal.
+    ordinal_endings: replace a `-` at the end of an ordinal.
     digit_endings: make an ordinal of the digits before them. in_digits: the first ordinals in digits.
     marks: phrases that make an ordinal of the number behind them.
     """
@@ -108,18 +106,19 @@ class NumberWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ListWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a text says a ranked list of its author's favourites.
+    """How a text introduces a ranked list of its author's favourites.
 
-    favorite: forms of the word that may stand before the topic.
-    statement: an expression of what leads to the list. Line breaks in it do not count. `%(begins)s` is where
-        a sentence begins, `%(topic)s` the topic, `%(lists)s` the sign before a list; `%(favorite)s` and
-        `%(number)s` are words.
-    ranked_statement: the same where each place of the list says it.
-    ordinal: an expression of what stands before a value; `%(ordinal)s` are words, `%(topic)s` is the topic.
-    doubts: phrases beside the list that make it doubtful whether it is meant, and by whom.
-    open: phrases that leave a value open. In both, a phrase that begins with `*` may end a word.
-    joints: words that join a value to the next one.
-    no_topic: words that are in no topic's name, since they turn what is said.
+    favorite: words for "favourite" before the topic.
+    statement: a regular expression for the sentence before the list, without its line breaks. `%(begins)s` is
+        the beginning of a sentence, `%(topic)s` the topic, `%(lists)s` the sign before a list; `%(favorite)s`
+        and `%(number)s` are words.
+    ranked_statement: the same for a sentence that names a rank.
+    ordinal: a regular expression for what stands before a value; `%(ordinal)s` are words.
+    doubts: phrases beside the list that make it uncertain whether, or of whom, it is meant.
+    open: phrases that leave a value open. In both, `*phrase` matches the end of a word.
+    joints: join a value to the next one. no_topic: words that no topic's name has.
+    name: of the topic, to make its key of; `%(topic)s` are the words in the text.
+    inflected: words for "favourite" after which the words in the text are no name.
     """
 
     favorite: str
@@ -130,18 +129,20 @@ class ListWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     open: str = ""
     joints: str = ""
     no_topic: str = ""
+    name: str = "%(topic)s"
+    inflected: str = ""
 
 
 class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How people name and ask for facts, folded.
+    """Words with which people name topics and ask for them, folded.
 
-    favorite: words before a topic that make it a favourite one. favorite_behind: the same, behind it.
-    favorite_prefixes: the same, at the beginning of its first word.
-    own: words for "my" that a topic's key leaves out. own_suffix: the same, at the end of a word.
-    other_suffixes: endings that say that something is another person's.
-    gradation: letters in stems, and those that they stand for.
-    plural_ending: of a topic of which all is asked for.
-    topics: by key, the words for topics that have one key in all languages; `_` between two words of one.
+    favorite: words for "favourite" before a topic. favorite_behind: the same, behind it.
+    favorite_prefixes: the same, as beginnings of the topic's first word.
+    own: words for "my", which a topic's key leaves out. own_suffix: the same, as an ending.
+    other_suffixes: endings for "your", "his" and the like.
+    gradation: letters in stems, and those that replace them.
+    plural_ending: of a topic whose whole list is asked for.
+    topics: by key, the words for topics that have one key in all languages; `_` joins words.
     """
 
     favorite: str = ""
@@ -159,16 +160,15 @@ class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Words that tell whether two memories say the same, in lower case.
+    """Words by which near duplicates of a memory are told from other memories, in lower case.
 
-    turning: turn what a sentence says: a number, a day, a negation, a limit. Before a `*` stands the
-        beginning of any word. A word too many costs a merge, one too few may cost a memory.
-    turning_endings: do so at the end of a word; one that ends with `*` has up to 20 letters behind it.
-    filling: leave what a sentence says as it is.
-    joints: what stands on both sides of them may be exchanged.
+    turning: change the meaning of a sentence: numbers, days, negations, limits. `word*` matches the beginning
+        of a word. A word too many prevents a merge, one too few may lose a memory.
+    turning_endings: the same, as endings; `ending*` may have up to 20 letters behind it.
+    filling: do not change the meaning of a sentence.
+    joints: join two parts that may change places.
     irregular_verbs: forms of one verb with `/` between them.
-    tense_endings: an expression of what verbs end with, where Snowball's stems tell their tenses apart.
-    same_sound: groups of characters that are written for one another, since they are typed alike.
+    tense_endings: a regular expression for endings of verbs whose tenses Snowball leaves apart.
     """
 
     turning: str = ""
@@ -177,15 +177,14 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     joints: str = ""
     irregular_verbs: str = ""
     tense_endings: str = ""
-    same_sound: str = ""
 
 
 class EnglishWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the rules for English nouns and their spelling need, as pairs with `/` between them.
+    """Tables for English nouns and spelling; pairs have `/` between them.
 
-    american: what the words of a family begin with, as Britons and as Americans spell it.
-    short: words, and those that stand for them in a topic's key.
-    plurals: irregular ones, and their singular. invariable: the same in both numbers, or of one number.
+    american: beginnings of words in British and in American spelling.
+    short: words, and the words that replace them in a topic's key.
+    plurals: irregular plurals and their singulars. invariable: words with one form only.
     """
 
     american: str = ""
@@ -212,58 +211,83 @@ the id alone; a test compares it with the files."""
 
 
 def phrases(table: str) -> list[str]:
-    """The phrases of a text, in their order, with one space between two words."""
+    """The phrases of a table in order, with single spaces between words."""
     return [phrase for part in table.split(",") if (phrase := " ".join(part.split()))]
 
 
 def pairs(table: str) -> dict[str, str]:
-    """What stands before the `/` of each pair, with what stands behind it."""
+    """The pairs of a table as a mapping."""
     return dict(pair.split("/") for pair in table.split())
 
 
 @cache
 def languages(table: Table) -> Mapping[str, Language]:
-    """The languages whose files have a table, with this table alone, by name in alphabetical order.
-
-    A query needs a third of what the files hold, so each table is parsed when it is first asked for.
+    """The languages whose files have a table, by name in alphabetical order.
 
     Raises:
-        ValueError: a file is no TOML, or has an unknown key or a value of the wrong type.
+        ValueError: see `parsed`.
         OSError: the installation lacks the files.
     """
-    found = {name: tables[table] for name, tables in _sources().items() if table in tables}
-    return {name: parsed(f"{name}.toml", source) for name, source in found.items()}
-
-
-def parsed(name: str, text: str) -> Language:
-    """The language that the text of a file, or of one of its tables, describes.
-
-    name: of the file, for errors.
-
-    Raises:
-        ValueError: the text is no TOML, or has an unknown key or a value of the wrong type.
-    """
-    import tomllib
-
-    try:
-        return msgspec.convert(tomllib.loads(text), Language)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise ValueError(f"{name}: {error}") from error
+    return {name: _language(name) for name, source in _sources().items() if f"[{table}]" in source}
 
 
 @cache
-def _sources() -> Mapping[str, Mapping[str, str]]:
-    """By language and table the lines of the table, with those of its subtables."""
-    folder = Path(__file__).with_name("languages")
-    files = sorted(file for file in folder.iterdir() if file.suffix == ".toml")
-    return {file.stem: _cut(file.read_text(encoding="utf-8")) for file in files}
+def _sources() -> Mapping[str, str]:
+    files = sorted(Path(__file__).with_name("languages").glob("*.toml"))
+    return {file.stem: file.read_bytes().decode() for file in files}
 
 
-def _cut(source: str) -> dict[str, str]:
-    # What stands before the first table is left in it, so that no line goes unchecked.
-    source = f"\n{source}"
-    places = ((source.find(f"\n[{table}]\n"), table) for table in get_args(Table))
-    starts = sorted((place, table) for place, table in places if place >= 0)
-    ends = [*(place for place, _ in starts[1:]), len(source)]
-    begins = [0, *ends[:-1]]
-    return {table: source[at:end] for (_, table), at, end in zip(starts, begins, ends, strict=True)}
+@cache
+def _language(name: str) -> Language:
+    return parsed(name, _sources()[name])
+
+
+def parsed(name: str, source: str) -> Language:
+    """The language that the source of its file describes.
+
+    name: of the language, which is that of its file.
+
+    Raises:
+        ValueError: a line cannot be read, a key is unknown, or a value has the wrong type.
+    """
+    try:
+        tables = _tables(source)
+        if "text" in tables:
+            tables["text"].setdefault("stemmer", name)
+        return msgspec.convert(tables, Language)
+    except (ValueError, msgspec.DecodeError) as error:
+        raise ValueError(f"{name}.toml: {error}") from error
+
+
+def _tables(source: str) -> dict[str, Any]:
+    """Reads TOML whose values are text in `'` or `'''`, or on one line what JSON spells alike.
+
+    Importing tomllib takes 2 ms, at the start of each command that needs a word.
+    """
+    tables: dict[str, Any] = {}
+    table = tables
+    lines = iter(source.splitlines())
+    for line in lines:
+        key, sign, value = line.partition(" = ")
+        if sign:
+            table[key.strip('"')] = _value(value, lines)
+        elif line.startswith("[") and line.endswith("]"):
+            table = tables
+            for part in line[1:-1].split("."):
+                table = table.setdefault(part, {})
+        elif line and not line.startswith("#"):
+            raise ValueError(f"neither a table nor `key = value`: {line!r}")
+    return tables
+
+
+def _value(value: str, following: Iterator[str]) -> object:
+    """A value that begins with `value`, and may go on in the lines that follow."""
+    if value.startswith("'''"):
+        while not value.endswith("'''", 3):
+            if (line := next(following, None)) is None:
+                raise ValueError(f"a text does not end: {value[:40]!r}…")
+            value = f"{value}\n{line}"
+        return value[3:-3]
+    if value.startswith("'") and value.endswith("'", 1):
+        return value[1:-1]
+    return msgspec.json.decode(value)

@@ -1,15 +1,15 @@
-"""What language a text is in, as far as finding its words needs it, and the stems of its words.
+"""Recognises the language of a text, as far as search needs it, and stems its words.
 
-A script with one language here names it: Russian, Greek, Arabic, Hindi, Tamil, Armenian. So a word of these
-has one stem wherever it stands. Latin letters are read in the language whose stop words and letters of its
-own the text has most of; several may be equal. A text that has none of either is in no language.
+A language with a script of its own (Russian, Greek, Arabic, Hindi, Tamil, Armenian) is recognised by its
+letters, word by word. In Latin letters a text is in the languages of which it has most stop words and special
+letters; several may be equal. A text without any is in no language.
 
-English has no stems here: FTS5's porter makes them.
+FTS5 stems English (porter).
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from operator import itemgetter
 from typing import Protocol
 
@@ -20,7 +20,7 @@ ENGLISH = "english"
 
 _MOST_LANGUAGES = 4
 
-# What tells of a language, and how much: letters are in more languages than stop words are, the rest in all.
+# Weights of the signs of a language: a letter is in more languages than a stop word, an ending in most.
 _OF_A_STOP_WORD = 4
 _OF_A_LETTER = 2
 _OF_AN_ENDING = 1
@@ -29,7 +29,7 @@ _LATIN_ENDS = 0x024F
 _MORE_LATIN = 0x1E00  # Vietnamese, and letters with dots
 _SHORTEST = 3
 _LONGEST = 64
-"""Characters; what is longer is no word, and a stemmer takes the square of its length."""
+"""Characters. Longer runs of letters are no words, and stemming takes quadratic time."""
 
 
 class _Stemmer(Protocol):
@@ -37,7 +37,7 @@ class _Stemmer(Protocol):
 
 
 def snowball_version() -> str:
-    """The version of the stemmers; another one may have other stems."""
+    """The version of the stemmers, on which stems depend."""
     import Stemmer
 
     return str(Stemmer.version())
@@ -45,27 +45,33 @@ def snowball_version() -> str:
 
 @cache
 def stop_words() -> dict[str, frozenset[str]]:
-    """By language the words that carry grammar, in lower case."""
+    """Function words by language, in lower case."""
     texts = ((name, language.text) for name, language in language_files.languages("text").items())
     return {name: frozenset(f"{text.stop_words} {text.more_stop_words}".split()) for name, text in texts}
 
 
 @cache
 def latin() -> tuple[str, ...]:
-    """The languages in Latin letters of which the index has stems."""
+    """The languages in Latin letters whose stems the index has."""
     return tuple(name for name in _told_apart() if name != ENGLISH)
 
 
 @cache
 def with_own_letters() -> frozenset[str]:
-    """The languages that each word shows by its letters."""
+    """The languages with a script of their own."""
     return frozenset(name for _, _, name, _ in _scripts())
 
 
-def is_plain_english(text: str) -> bool:
-    """Whether a text is seen at once to be English, or to have nothing of another language in Latin letters.
+@lru_cache(maxsize=64)
+def stop_words_in(names: tuple[str, ...]) -> frozenset[str]:
+    """The stop words of these languages, and of all that have a script of their own."""
+    return frozenset().union(*(stop_words()[name] for name in {*names, *with_own_letters()}))
 
-    False says nothing.
+
+def is_plain_english(text: str) -> bool:
+    """Whether a quick look shows that a text is English, or has no sign of another language in Latin letters.
+
+    If False, the text may still be English.
     """
     for sign in _english_signs():
         if sign in text:
@@ -84,10 +90,10 @@ def is_plain_english(text: str) -> bool:
 
 
 def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ...]:
-    """The likeliest languages of a text; none where nothing tells.
+    """The likeliest languages of a text; none without a sign of one.
 
     words: in Latin letters and lower case.
-    by_letters: False where stop words alone may tell.
+    by_letters: whether letters count as a sign, or stop words alone.
     """
     words = tuple(words)
     scores = Counter[str]()
@@ -111,15 +117,15 @@ def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ..
 
 
 def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]:
-    """Words with their stems, in no particular order; those in Latin letters in each language of `latin`.
+    """Pairs of word and stem, unordered; words in Latin letters are stemmed in each language of `latin`.
 
-    words: in lower case. Stop words of a language have no stem in it, words of one or two letters and
-    very long ones none.
+    words: in lower case. Stop words are not stemmed in their language; words of one or two letters and very
+    long ones are not stemmed at all.
     """
     by_language: dict[str, list[str]] = {}
     for word in words:
         for name in _languages_of(word, latin):
-            if word not in _stop_words_of(name):
+            if word not in stop_words().get(name, ()):
                 by_language.setdefault(name, []).append(word)
     return [
         pair for name, said in by_language.items() for pair in zip(said, _stems_in(name, said), strict=True)
@@ -127,12 +133,12 @@ def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]
 
 
 def english_stem(word: str) -> str:
-    """The stem as FTS5 makes it, for what looks at words outside of SQLite."""
+    """The stem as FTS5 makes it, for code outside of SQLite."""
     return _stemmer("porter").stemWords([word])[0] if len(word) <= _LONGEST else word
 
 
 def is_latin(word: str) -> bool:
-    """Whether `word` begins with a letter of a to z, or one made from them."""
+    """Whether `word` begins with a Latin letter."""
     first = ord(word[0])
     return word[0].isalpha() and (first <= _LATIN_ENDS or _MORE_LATIN <= first < _MORE_LATIN + 0x100)
 
@@ -140,7 +146,7 @@ def is_latin(word: str) -> bool:
 def is_mostly_latin(text: str) -> bool:
     """Whether at least half of the letters of `text` are Latin, so that a model of English can read it.
 
-    True without any letter.
+    True for a text without letters.
     """
     if text.isascii():
         return True
@@ -172,13 +178,9 @@ def _languages_of(word: str, latin: Collection[str]) -> Collection[str]:
     return ()
 
 
-def _stop_words_of(language: str) -> frozenset[str]:
-    return stop_words().get(language, frozenset())
-
-
 @cache
 def _told_apart() -> dict[str, TextWords]:
-    """The languages that are told apart by their words, the preferred ones first."""
+    """The languages that are recognised by their words, the preferred ones first."""
     texts = [(name, language.text) for name, language in language_files.languages("text").items()]
     found = [(text.preference, name, text) for name, text in texts if text.preference is not None]
     return {name: text for _, name, text in sorted(found, key=itemgetter(0, 1))}
@@ -186,7 +188,7 @@ def _told_apart() -> dict[str, TextWords]:
 
 @cache
 def _scripts() -> tuple[tuple[int, int, str, frozenset[str]], ...]:
-    """Per range of characters: its ends, its language, and the letters in it that are of other languages."""
+    """Ranges of characters: first, last, language, and the letters in it that only other languages use."""
     return tuple(
         (start, end, name, frozenset(language.text.foreign_letters))
         for name, language in language_files.languages("text").items()
@@ -196,7 +198,7 @@ def _scripts() -> tuple[tuple[int, int, str, frozenset[str]], ...]:
 
 @cache
 def _english_signs() -> tuple[str, ...]:
-    # Looking for them costs a tenth of looking at each word.
+    # Searching for them takes a tenth of the time for all words.
     return language_files.languages("text")[ENGLISH].text.signs
 
 
@@ -204,7 +206,7 @@ def _english_signs() -> tuple[str, ...]:
 def _stemmer(language: str) -> _Stemmer:
     import Stemmer
 
-    # Without its own cache: that was measured no faster, and it is what would be shared between threads.
+    # Without its cache, which was measured no faster, and which threads would share.
     stemmer: _Stemmer = Stemmer.Stemmer(language, 0)
     return stemmer
 
@@ -226,7 +228,7 @@ def _languages_of_pairs() -> dict[str, list[str]]:
 
 @cache
 def _languages_of_letters() -> dict[str, list[tuple[str, int]]]:
-    """For each letter that tells what it is worth for each language: less than nothing without it."""
+    """Weights of languages by special letter; negative for languages without it."""
     having = _turned({name: text.letters for name, text in _told_apart().items()})
     return {
         letter: [(name, _OF_A_LETTER if name in names else -_OF_A_LETTER) for name in latin()]
@@ -241,7 +243,7 @@ def _foreign_words() -> frozenset[str]:
 
 @cache
 def _english_words() -> frozenset[str]:
-    """The stop words that no other language has."""
+    """Stop words of no other language."""
     return frozenset(word for word, names in _languages_of_stop_words().items() if names == [ENGLISH])
 
 
@@ -251,7 +253,7 @@ def _foreign_endings() -> frozenset[str]:
 
 
 def _turned(signs: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """By each sign, the languages that have it."""
+    """Languages by sign."""
     turned = defaultdict[str, list[str]](list)
     for name, having in signs.items():
         for sign in having:

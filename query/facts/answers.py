@@ -1,4 +1,4 @@
-"""What the facts answer, and by which way the answer was found."""
+"""Answers from facts, each with the rule and topic that it came from."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -9,13 +9,13 @@ from memlog.projector.sqlite import Connection
 from memlog.query.facts.current import Fact, Topic, all_topics, topics
 
 NOT_STORED = "I don't have that stored yet"
-"""The answer where nothing that was asked for is stored."""
+"""The answer when no fact is found."""
 
 Rule = Literal["key", "rank", "list", "single", "first"]
 """How an answer was found.
 
-key: the topic was named by its key. rank: a place in the list was named. list: the list was asked for.
-single: the topic has one value. first: what was asked for in the singular is first in its list.
+key: by the topic's key. rank: by a place in the list. list: by a question for the whole list.
+single: the topic has one value. first: by a question in the singular, which means the first of the list.
 """
 
 
@@ -24,15 +24,15 @@ Choice = Callable[[Sequence[Topic]], Topic | None]
 
 
 class Route(msgspec.Struct, kw_only=True):
-    """The way to an answer.
+    """Where an answer came from.
 
     rule: see `Rule`.
-    language: in which the question was understood; None where a key was named.
+    language: of the question; None for a key.
     topic_key: the topic that answers.
-    ranks: the places in its list that were asked for; none for all of it, and for a single value.
-    chat: whose fact it is, `<channel>:<chat_id>`; None for the store's own scope.
-    most_recent: no topic was named, and this is the one that was set last.
-    other_chat: it is not the chat that was asked in.
+    ranks: places in its list; empty for the whole list and for a single value.
+    chat: the fact's chat, `<channel>:<chat_id>`; None for the store's own scope.
+    most_recent: whether the question named no topic, so that the one set last answers.
+    other_chat: whether the fact is of another chat than the question.
     """
 
     rule: Rule
@@ -45,12 +45,12 @@ class Route(msgspec.Struct, kw_only=True):
 
 
 class FactAnswer(msgspec.Struct, kw_only=True):
-    """What facts answer.
+    """The answer to a question or a key.
 
     answer: the value, the lines of a list, or `I don't have that stored yet`.
-    facts: those that answer, by rank; none where nothing was found.
-    route: the way to them; None where nothing was found.
-    why: why nothing was found; None where something was.
+    facts: the facts in the answer, by rank; empty if none was found.
+    route: where they came from; None if none was found.
+    why: why none was found; else None.
     """
 
     found: bool
@@ -61,17 +61,17 @@ class FactAnswer(msgspec.Struct, kw_only=True):
 
 
 def not_stored(why: str) -> FactAnswer:
-    """The answer that there is none."""
+    """The answer when no fact is found."""
     return FactAnswer(found=False, answer=NOT_STORED, facts=[], route=None, why=why)
 
 
 def answered(facts: Sequence[Fact], route: Route) -> FactAnswer:
-    """The answer that these facts give."""
+    """The answer from these facts."""
     return FactAnswer(found=True, answer=_told(facts), facts=list(facts), route=route, why=None)
 
 
 def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_chat: bool) -> FactAnswer:
-    """What stands of the topic `key`, or at one rank of its list."""
+    """The facts of the topic `key`, or the one at a rank of its list."""
     topic = topic_of(db, key, chat=chat, any_chat=any_chat)
     if topic is None:
         return not_stored(f"no topic {key} {where(chat, any_chat=any_chat)}")
@@ -90,7 +90,7 @@ def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_
 
 
 def topic_of(db: Connection, key: str, *, chat: str | None, any_chat: bool) -> Topic | None:
-    """The topic `key` of a chat; with `any_chat`, and where there is none, the newest of others."""
+    """The topic `key` of a chat; if it has none and with `any_chat`, the newest of the other chats."""
 
     def of_key(those: Sequence[Topic]) -> Topic | None:
         return next((topic for topic in those if topic.key == key), None)
@@ -99,7 +99,7 @@ def topic_of(db: Connection, key: str, *, chat: str | None, any_chat: bool) -> T
 
 
 def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) -> Topic | None:
-    """The topic chosen of a chat; with `any_chat`, and where there is none, the newest chosen of others."""
+    """The topic chosen from a chat; if it has none and with `any_chat`, the newest from the other chats."""
     own = choose(topics(db, chat))
     if own is not None or not any_chat:
         return own
@@ -112,14 +112,14 @@ def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) ->
 
 
 def where(chat: str | None, *, any_chat: bool) -> str:
-    """Where was looked, for people."""
+    """The scope of a search, for messages."""
     if any_chat:
         return "in any chat"
     return "in the store's own scope" if chat is None else f"in {chat}"
 
 
 def no_rank(topic: Topic, rank: int) -> str:
-    """Why a topic has nothing at a rank, for people."""
+    """Why a topic has no fact at a rank, for messages."""
     if topic.kind == "single":
         return f"{topic.key} is a single value, without ranks"
     return f"{topic.key} has no rank {rank}, but {', '.join(str(fact.rank) for fact in topic.facts)}"

@@ -1,4 +1,4 @@
-"""Answers questions of facts in plain words, only by the topic that is named: rather not than wrongly."""
+"""Answers questions about facts. A question that is not certain gets no answer, rather than a wrong one."""
 
 from collections.abc import Sequence
 
@@ -6,122 +6,92 @@ from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection
 from memlog.projector.text import stemming
 from memlog.projector.text.stemming import ENGLISH
-from memlog.query.facts.answers import (
-    Choice,
-    FactAnswer,
-    Route,
-    Rule,
-    answered,
-    find,
-    no_rank,
-    not_stored,
-    where,
-)
+from memlog.query.facts.answers import FactAnswer, Route, Rule, answered, find, no_rank, not_stored, where
 from memlog.query.facts.current import Fact, Topic
-from memlog.query.facts.question_parser import Question, understood
+from memlog.query.facts.question_parser import Question, parse
 from memlog.query.facts.topic_keys import built_in, fact_words, favorite_part, is_plural, key_of
 
 
 def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactAnswer:
-    """What the facts of a chat answer to a question; with `any_chat`, where they have no such topic, those of
-    the chat that set it last.
+    """Answers a question from the facts of a chat.
+
+    any_chat: where the chat has no such topic, ask the chat that set it last.
     """
-    questions = list(understood(text))
+    questions = list(parse(text))
     if not questions:
         return not_stored("it is not understood as a question of a fact")
     for question in questions:
-        topic = _asked(db, question, chat=chat, any_chat=any_chat)
+        topic = _topic(db, question, chat=chat, any_chat=any_chat)
         if topic is not None:
             return _answer(question, topic, chat)
     named = " or ".join(dict.fromkeys(question.name for question in questions))
     return not_stored(f"no topic {named} {where(chat, any_chat=any_chat)}")
 
 
-# Which topic
+# The topic
 
 
-def _asked(db: Connection, question: Question, *, chat: str | None, any_chat: bool) -> Topic | None:
-    """The topic that is asked for; None where that is not certain."""
+def _topic(db: Connection, question: Question, *, chat: str | None, any_chat: bool) -> Topic | None:
+    """The topic that a question asks for; None if that is not certain."""
     if question.names_a_topic:
-        return find(db, _chosen(question), chat=chat, any_chat=any_chat)
-    newest = find(db, lambda those: next(iter(those), None), chat=chat, any_chat=any_chat)
+        return find(db, lambda topics: _named(question, topics), chat=chat, any_chat=any_chat)
+    newest = find(db, lambda topics: next(iter(topics), None), chat=chat, any_chat=any_chat)
     return newest if newest and (not question.is_favorite or _is_favorite(newest)) else None
 
 
-def _chosen(question: Question) -> Choice:
-    """Picks the topic that is asked for; None where that is not certain."""
-
-    def chosen(topics: Sequence[Topic]) -> Topic | None:
-        if question.names:
-            keys = [key_of(name) for name in question.names]
-            return next((topic for topic in topics if topic.key in keys), None)
-        return _named(question, topics)
-
-    return chosen
-
-
 def _named(question: Question, topics: Sequence[Topic]) -> Topic | None:
-    key = _key(question)
-    if key is not None:
-        return next((topic for topic in topics if topic.key == key), None)
-    by_name = {topic.key: _name(topic, question) for topic in topics}
-    for alike in (_same, _same_stems):
-        found = [
-            topic
-            for topic in topics
-            if (name := by_name[topic.key]) is not None and alike(name, question.words, question.language)
-        ]
-        if found:
-            return found[0] if len(found) == 1 else None
-    return None
+    keys = _keys(question)
+    if keys is not None:
+        return next((topic for topic in topics if topic.key in keys), None)
+    names = [(topic, name) for topic in topics if (name := _name(topic, question)) is not None]
+    same = [topic for topic, name in names if [*name] == [*question.words]]
+    found = same or [topic for topic, name in names if _has_same_stems(name, question)]
+    return found[0] if len(found) == 1 else None
 
 
-def _key(question: Question) -> str | None:
-    """The one key that a question can mean; None where inflection leaves it open."""
+def _keys(question: Question) -> Sequence[str] | None:
+    """The keys that a question can mean; None if only the inflection of its words can tell."""
+    if question.names:
+        return [key_of(name) for name in question.names]
     if question.language != ENGLISH:
-        return built_in(question.words, question.language) if question.is_favorite else None
+        key = built_in(question.words, question.language) if question.is_favorite else None
+        return None if key is None else [key]
     words = ["favorite", *question.words] if question.is_favorite else question.words
     try:
-        return key_of(" ".join(words))
+        return [key_of(" ".join(words))]
     except BadInput:
-        return ""
+        return []
 
 
 def _name(topic: Topic, question: Question) -> Sequence[str] | None:
-    """The words of a topic's key that can be those of the question."""
+    """The words of a topic's key to compare with those of the question; None if the topic cannot be meant."""
     words = topic.key.split("_")
     part = favorite_part(words, question.language)
     return part if question.is_favorite else (words if part is None else None)
 
 
-def _same(one: Sequence[str], other: Sequence[str], language: str) -> bool:  # noqa: ARG001 - as `_same_stems`
-    return [*one] == [*other]
-
-
-def _same_stems(one: Sequence[str], other: Sequence[str], language: str) -> bool:
-    return len(one) == len(other) and all(
-        _stem(word, language) == _stem(asked, language) and not _is_of_others(asked, language)
-        for word, asked in zip(one, other, strict=True)
+def _has_same_stems(name: Sequence[str], question: Question) -> bool:
+    language = question.language
+    # lempivärisi (your favourite colour) is not mine.
+    others = tuple(fact_words()[language].other_suffixes.split())
+    return len(name) == len(question.words) and all(
+        _stem(word, language) == _stem(asked, language) and not asked.endswith(others)
+        for word, asked in zip(name, question.words, strict=True)
     )
 
 
 def _stem(word: str, language: str) -> str:
     stem = next((stem for _, stem in stemming.stems([word], [language])), word)
-    # kaupunki, kaupungin: of the gradations the one that two words are not told apart by.
+    # kaupunki, kaupungin: one of the two gradations stands for both.
     gradation = fact_words()[language].gradation
     return stem.replace(*gradation) if gradation else stem
-
-
-def _is_of_others(word: str, language: str) -> bool:
-    """Whether a word says that it is yours, theirs or ours, and not mine: `lempivärisi`."""
-    return word.endswith(tuple(fact_words()[language].other_suffixes.split()))
 
 
 def _is_favorite(topic: Topic) -> bool:
     return any(favorite_part(topic.key.split("_"), language) is not None for language in fact_words())
 
 
-# What of it
+# The answer
 
 
 def _answer(question: Question, topic: Topic, chat: str | None) -> FactAnswer:
@@ -158,7 +128,7 @@ def _ranks(question: Question) -> list[int]:
 
 
 def _is_of_several(question: Question) -> bool:
-    """Whether a question without a rank asks for all of a list."""
+    """Whether a question without a rank asks for the whole list."""
     if question.is_list or not question.words:
         return question.is_list
     last = question.words[-1]

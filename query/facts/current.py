@@ -1,7 +1,6 @@
-"""Facts: what stands of each topic of each chat.
+"""The current facts of each chat, by topic.
 
-A topic has a ranked list or a single value: of both, and of a key that other writers spelled otherwise, that
-which was set last stands.
+A topic has a ranked list or a single value, under one spelling of its key: the ones that were set last.
 """
 
 from collections.abc import Sequence
@@ -19,10 +18,10 @@ from memlog.query.facts.topic_keys import same_key
 class Fact(msgspec.Struct, kw_only=True):
     """One value of a topic.
 
-    topic_key: as its event has it.
+    topic_key: as in its event.
     rank: from 1 in a ranked list; 0 for a single value.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    source_message_id: the message that said so, where the event names one.
+    source_message_id: the message that it comes from, if the event names one.
     updated_at: when it was set.
     event_id, position: of the event that set it.
     """
@@ -39,16 +38,16 @@ class Fact(msgspec.Struct, kw_only=True):
 
     @property
     def fact_id(self) -> str:
-        """What it is found and shown by: `favorite_colors/2/telegram:7`."""
+        """Its id: `favorite_colors/2/telegram:7`."""
         key = self.topic_key.replace("%", "%25").replace("/", "%2F")
         return f"{key}/{self.rank}" + (f"/{self.chat}" if self.chat else "")
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """What stands of one topic in one chat.
+    """The current facts of one topic in one chat.
 
-    key: as `key_of` makes it. keys: as events have it, where they spell it otherwise, too.
-    facts: by rank; at least one. precedence: of the newest of them.
+    key: as `key_of` makes it. keys: all spellings in events.
+    facts: by rank; at least one. precedence: of the newest one.
     """
 
     key: str
@@ -67,7 +66,7 @@ class Topic(msgspec.Struct, frozen=True):
         return self.facts[0].chat
 
     def at(self, rank: int) -> Fact | None:
-        """The fact of this rank; None where the list has none."""
+        """The fact at this rank, or None."""
         return next((fact for fact in self.facts if fact.rank == rank), None)
 
 
@@ -102,7 +101,7 @@ def _scope(row: _Row) -> tuple[str, str]:
 
 
 def _standing(key: str, rows: Sequence[_Row]) -> Topic:
-    """Of several spellings and kinds that which was set last."""
+    """The topic in the spelling and kind that was set last."""
     precedence, newest = max(rows, key=lambda row: row[0])
     facts = [fact for _, fact in rows if (fact.topic_key, fact.kind) == (newest.topic_key, newest.kind)]
     keys = sorted({fact.topic_key for _, fact in rows})

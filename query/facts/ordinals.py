@@ -7,13 +7,13 @@ from functools import cache
 from memlog.projector.text.language_files import phrases
 from memlog.query.facts.topic_keys import fact_words
 
-_DIGITS = re.compile(r"(\d{1,7})(\D\S*)")
-_SIGNED = re.compile(r"(?:#|№)(\d{1,7})")
-_BARE = re.compile(r"\d{1,7}")
+_DIGITS = r"(\d{1,7})(\D\S*)"
+_SIGNED = r"(?:#|№)(\d{1,7})"
+_BARE = r"\d{1,7}"
 
 
 def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, int] | None:
-    """The number that an ordinal at `place` says, and how many words it takes; None where there is none.
+    """The ordinal at `place` and the number of its words; None if there is none.
 
     words: folded.
     """
@@ -32,20 +32,20 @@ def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, in
 
 
 def number_of(word: str, language: str) -> int | None:
-    """The number that a word says, in digits or not; None where it says none."""
-    return int(word) if _BARE.fullmatch(word) else _cardinals(language).get(word)
+    """The number in a word, in digits or spelled out; None if it is no number."""
+    return int(word) if re.fullmatch(_BARE, word) else _cardinals(language).get(word)
 
 
 def ordinal_words(language: str) -> Mapping[str, int]:
-    """The ordinals that are words, in all their forms, and the first of them in digits."""
+    """Ordinals by word, in all their forms, with the first ones in digits."""
     in_digits = fact_words()[language].numbers.in_digits.split()
     return {**_ordinals(language), **{word: number for number, word in enumerate(in_digits, 1)}}
 
 
 def _in_digits(word: str, language: str) -> int | None:
-    if signed := _SIGNED.fullmatch(word):
+    if signed := re.fullmatch(_SIGNED, word):
         return int(signed[1])
-    digits = _DIGITS.fullmatch(word)
+    digits = re.fullmatch(_DIGITS, word)
     is_ordinal = digits and digits[2] in fact_words()[language].numbers.digit_endings.split()
     return int(digits[1]) if digits and is_ordinal else None
 

@@ -1,7 +1,6 @@
-"""Takes a question of facts apart, by tables of words and by no model.
+"""Parses questions about facts, by tables of words and without a model.
 
-A question is understood only where every word of it is accounted for. docs/memory/facts.md says what is
-understood.
+It accepts a question only if it knows the role of each word. docs/memory/facts.md describes the rules.
 """
 
 import re
@@ -17,23 +16,23 @@ from memlog.query.facts.ordinals import number_of, ordinal_at
 from memlog.query.facts.topic_keys import fact_words, favorite_part, is_plural, without_owner
 
 LONGEST = 1000
-"""Characters of a question that is looked at."""
+"""Characters; longer questions are not parsed."""
 
-_APART = re.compile(r"(?<=\d)-(?=[а-яё]{1,3}\b)")
-_MINUS = re.compile(r"(?<!\w)[-−](?=\d)")
-_SPACES = re.compile(r"[\s\-‐-―_/]+")
+# `re` compiles these when it needs them.
+_APART = r"(?<=\d)-(?=[а-яё]{1,3}\b)"
+_MINUS = r"(?<!\w)[-−](?=\d)"
+_SPACES = r"[\s\-‐-―_/]+"
 _AROUND = '.,:;!?"`«»“”„()[]{}*…¿¡'
-_POSSESSIVE = re.compile(r"'s$|s'$")
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What a question asks for.
+    """A parsed question.
 
-    language: in which it was understood.
-    words: that name the topic, without those that say that it is a favourite one; none for the one set last.
-    is_favorite: whether they say so.
-    ranks: places in the list. top: so many from its beginning. is_list: all of it.
-    names: of the topic, where a whole question is known to ask for it; then there are no words.
+    language: the language whose words it is made of.
+    words: the words that name the topic, without those for "favourite"; empty if no topic is named.
+    is_favorite: whether it asks for favourites.
+    ranks: places in the list. top: how many places from the first on. is_list: whether it asks for all.
+    names: names of the topic, the likeliest first, if the whole question is an idiom; `words` is then empty.
     """
 
     language: str
@@ -46,56 +45,59 @@ class Question(msgspec.Struct, frozen=True):
 
     @property
     def names_a_topic(self) -> bool:
-        """Whether the topic set last is not meant."""
+        """Whether it names a topic; else it means the one that was set last."""
         return bool(self.words or self.names)
 
     @property
     def name(self) -> str:
-        """The topic, for people."""
-        said = [*(["favorite"] if self.is_favorite else []), *self.words]
-        return repr(" ".join(said or self.names[:1]))
+        """The topic, for messages."""
+        words = [*(["favorite"] if self.is_favorite else []), *self.words]
+        return repr(" ".join(words or self.names[:1]))
 
 
-def understood(text: str) -> Iterator[Question]:
-    """What a text may ask for; nothing where some of it is not understood."""
+def parse(text: str) -> Iterator[Question]:
+    """The meanings of a question, at most one in each language; none if any word of it is unknown."""
     words = _words(text) if len(text) <= LONGEST else []
     for language in _languages_of("".join(words)):
-        question = _Reader(words, language).question()
+        question = _Parser(words, language).question()
         if question is not None:
             yield question
 
 
 def _languages_of(text: str) -> Sequence[str]:
     """The languages of whose script `text` has a letter; else those in Latin letters."""
-    scripts = {name: language_files.languages("text")[name].text.characters for name in fact_words()}
-    has_letter = {
-        name: any(start <= ord(letter) <= end for letter in text for start, end in script)
+    languages = language_files.languages("facts")
+    scripts = {name: languages[name].text.characters for name in fact_words()}
+    own = [
+        name
         for name, script in scripts.items()
-    }
-    return [name for name in scripts if has_letter[name]] or [name for name in scripts if not scripts[name]]
+        if any(start <= ord(letter) <= end for letter in text for start, end in script)
+    ]
+    return own or [name for name in scripts if not scripts[name]]
 
 
-class _Reader:
-    """Reads the words of a question from both ends."""
+class _Parser:
+    """Takes words from both ends of a question, until only the topic is left."""
 
     def __init__(self, words: Sequence[str], language: str) -> None:
         self._words = list(words)
         self._language = language
-        self._said = fact_words()[language].question
-        self._is_led = self._is_own = self._is_list = self._is_favorite = False
+        self._table = fact_words()[language].question
+        self._owners = ",".join([*fact_words()[language].own.split(), self._table.owners])
+        self._has_lead = self._is_own = self._is_list = self._is_favorite = False
         self._ranks: list[int] = []
         self._top: int | None = None
-        self._is_numbered_behind = self._is_most = False
+        self._has_number_behind = self._is_most = False
 
     def question(self) -> Question | None:
-        """What they ask for; None where that is not certain."""
+        """The meaning of the words; None if it is not certain."""
         while True:
-            names = self._said.idioms.get(" ".join(self._words))
-            if names is not None:
-                return Question(self._language, names=language_files.phrases(names))
+            for names, questions in self._table.idioms.items():
+                if tuple(self._words) in _phrases(questions):
+                    return Question(self._language, names=language_files.phrases(names))
             if not self._take_lead():
                 break
-        while self._drop_end(self._said.tails):
+        while self._drop_end(self._table.tails):
             pass
         self._take_end()
         while self._words and self._take_word():
@@ -108,10 +110,11 @@ class _Reader:
 
     def _checked(self) -> Question | None:
         # Without a topic one sign is too little: `show me the second` may be of anything.
-        is_of_last = self._is_led and sum((self._is_own, self._is_favorite, bool(self._ranks))) > 1
-        is_of_somebody = self._language == ENGLISH and any(map(_POSSESSIVE.search, self._words))
-        is_asked = self._is_own or self._is_favorite or is_of_somebody
-        if not ((self._words or is_of_last) and is_asked) or self._is_doubtful():
+        is_of_last = self._has_lead and sum((self._is_own, self._is_favorite, bool(self._ranks))) > 1
+        has_owner = self._language == ENGLISH and any(word.endswith(("'s", "s'")) for word in self._words)
+        if not ((self._words or is_of_last) and (self._is_own or self._is_favorite or has_owner)):
+            return None
+        if self._is_ambiguous():
             return None
         return Question(
             self._language,
@@ -122,92 +125,70 @@ class _Reader:
             is_list=self._is_list,
         )
 
-    def _is_doubtful(self) -> bool:
-        """Whether its numbers can be read in two ways: `3 favourite colour`, `favourite number 2`."""
-        is_counted = self._top is not None
+    def _is_ambiguous(self) -> bool:
+        """Whether its numbers have two meanings, as in `3 favourite colour`, `favourite number 2`."""
+        if self._has_number_behind and not (self._is_favorite and self._words):
+            return True
         is_one = self._language == ENGLISH and bool(self._words) and not self._is_plural()
-        return (
-            self._top == 0
-            or (is_counted and bool(self._ranks))
-            or (is_counted and is_one and self._top != 1)
-            or (self._is_numbered_behind and not (self._is_favorite and self._words))
-        )
+        return self._top is not None and (self._top == 0 or bool(self._ranks) or (is_one and self._top != 1))
 
     def _is_plural(self) -> bool:
         return self._language == ENGLISH and bool(self._words) and is_plural(self._words[-1])
 
     def _take_lead(self) -> bool:
-        for phrase in _phrases(f"{self._said.listing},{self._said.leads}"):
-            if tuple(self._words[: len(phrase)]) == phrase:
-                self._is_led = True
-                self._is_list |= phrase in _phrases(self._said.listing)
-                del self._words[: len(phrase)]
-                return True
-        return False
+        phrase = self._beginning(f"{self._table.listing},{self._table.leads}")
+        if phrase is None:
+            return False
+        self._has_lead = True
+        self._is_list |= phrase in _phrases(self._table.listing)
+        del self._words[: len(phrase)]
+        return True
 
     def _take_end(self) -> None:
         """Take what stands behind the topic: `of mine`, `number 3`."""
-        self._is_own |= self._drop_end(self._said.owners_behind)
-        for place in range(max(len(self._words) - 3, 0), len(self._words)):
-            found = ordinal_at(self._words, place, self._language)
-            if (
-                found
-                and place
-                and place + found[1] == len(self._words)
-                and found[1] > 1 - self._is_signed(place)
-            ):
-                self._ranks.append(found[0])
-                self._is_numbered_behind = True
+        self._is_own |= self._drop_end(self._table.owners_behind)
+        end = len(self._words)
+        for place in range(max(end - 3, 1), end):
+            number, length = ordinal_at(self._words, place, self._language) or (0, 0)
+            has_mark = length > 1 or self._words[place][0] in "#№"
+            if length == end - place and has_mark:
+                self._ranks.append(number)
+                self._has_number_behind = True
                 del self._words[place:]
                 return
 
-    def _is_signed(self, place: int) -> bool:
-        return self._words[place][0] in "#№"
-
     def _take_word(self) -> bool:
-        """Take one word or phrase that stands before the topic; False where the topic begins."""
+        """Take one word or phrase from before the topic; False where the topic begins."""
         if self._take_top() or self._take_rank():
             return True
-        for table, take in (
-            (self._said.owners, self._own),
-            (self._said.every, self._every),
-            (self._said.fillers, None),
-        ):
-            for phrase in _phrases(table):
-                if tuple(self._words[: len(phrase)]) == phrase:
-                    if take is not None:
-                        take()
-                    self._drop(len(phrase))
-                    return True
+        for table in (self._owners, self._table.every, self._table.fillers):
+            if phrase := self._beginning(table):
+                self._is_own |= table == self._owners
+                self._is_list |= table == self._table.every
+                self._drop(len(phrase))
+                return True
         return self._take_favorite()
-
-    def _own(self) -> None:
-        self._is_own = True
-
-    def _every(self) -> None:
-        self._is_list = True
 
     def _take_top(self) -> bool:
         """Take `top 3`, `first three`, or a number before the favourite."""
         if self._top is not None or self._ranks or self._is_favorite:
             return False
-        for phrase in (*_phrases(self._said.top), ()):
-            end = len(phrase)
-            if tuple(self._words[:end]) == phrase and end < len(self._words):
-                number = number_of(self._words[end], self._language)
-                if number is not None:
-                    self._top = number
-                    self._drop(end + 1)
-                    return True
+        for phrase in (self._beginning(self._table.top) or (), ()):
+            place = len(phrase)
+            number = number_of(self._words[place], self._language) if place < len(self._words) else None
+            if number is not None:
+                self._top = number
+                self._drop(place + 1)
+                return True
         return False
 
     def _take_rank(self) -> bool:
         """Take an ordinal, or `most` before the favourite."""
         if self._is_favorite:
             return False
-        place = 1 if self._ranks and (self._words[0],) in _phrases(self._said.joints) else 0
+        place = 1 if self._ranks and (self._words[0],) in _phrases(self._table.joints) else 0
         found = ordinal_at(self._words, place, self._language) if place < len(self._words) else None
-        if found is None and not self._ranks and (self._words[0],) in _phrases(self._said.first):
+        if found is None and not self._ranks and (self._words[0],) in _phrases(self._table.first):
             found = 1, 1
             self._is_most = True
         if found is None or (self._ranks and not place):
@@ -217,16 +198,16 @@ class _Reader:
         return True
 
     def _take_favorite(self) -> bool:
-        if self._is_favorite:
+        word = self._words[0]
+        if self._is_favorite or word not in fact_words()[self._language].favorite.split():
             return False
-        self._is_favorite = self._words[0] in fact_words()[self._language].favorite.split()
-        if self._is_favorite:
-            self._is_list |= self._language == ENGLISH and len(self._words) == 1 and self._words[0][-1] == "s"
-            self._drop(1)
-        return self._is_favorite
+        self._is_favorite = True
+        self._is_list |= self._language == ENGLISH and len(self._words) == 1 and word.endswith("s")
+        self._drop(1)
+        return True
 
     def _take_from_topic(self) -> None:
-        """Take what the topic's own words say, and what stands behind it: `lempivärini`, `color favorito`."""
+        """Take the owner and the favourite out of the topic's words: `lempivärini`, `color favorito`."""
         if not self._words:
             return
         last = self._words[-1]
@@ -236,8 +217,12 @@ class _Reader:
         if part is not None and not self._is_favorite:
             self._is_favorite, self._words = True, part
 
+    def _beginning(self, table: str) -> tuple[str, ...] | None:
+        """The longest phrase of a table with which the words begin."""
+        return next((p for p in _phrases(table) if tuple(self._words[: len(p)]) == p), None)
+
     def _drop(self, number: int) -> None:
-        self._is_list |= any(word in self._said.plural.split() for word in self._words[:number])
+        self._is_list |= any(word in self._table.plural.split() for word in self._words[:number])
         del self._words[:number]
 
     def _drop_end(self, table: str) -> bool:
@@ -258,9 +243,10 @@ def _phrases(table: str) -> tuple[tuple[str, ...], ...]:
 def _words(text: str) -> list[str]:
     """The words of a question, folded, without the signs around them; but `2.` within, `#2` and `'s` stay."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    seen = "".join(letter for letter in folded.replace("’", "'") if unicodedata.category(letter) != "Cf")
-    words = [word for word in _SPACES.split(_MINUS.sub("minus", _APART.sub("", seen))) if word.strip(_AROUND)]
-    return [_bare(word, is_last=place == len(words) - 1) for place, word in enumerate(words)]
+    visible = "".join(letter for letter in folded.replace("’", "'") if unicodedata.category(letter) != "Cf")
+    parts = re.split(_SPACES, re.sub(_MINUS, "minus", re.sub(_APART, "", visible)))
+    words = [word for word in parts if word.strip(_AROUND)]
+    return [_bare(word, is_last=place == len(words)) for place, word in enumerate(words, 1)]
 
 
 def _bare(word: str, *, is_last: bool) -> str:

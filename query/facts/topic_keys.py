@@ -1,6 +1,6 @@
-"""The keys of facts: however a topic is spelled, and in whatever number, it has one key.
+"""Topic keys: one key for all spellings of a topic, in singular and plural.
 
-docs/memory/facts.md says the rules.
+docs/memory/facts.md describes the rules.
 """
 
 import re
@@ -24,8 +24,7 @@ _PLURALS = (
     (r"(?<=ss|ch|sh)es$|(?<=[^ao]us)es$|(?<=[xo])es$", ""),
     (r"s$", ""),
 )
-"""Endings of a plural and what they are in the singular; None where a word ends so in the singular. The first
-that fits counts."""
+"""Plural endings and their singulars; None marks endings of a singular. The first match counts."""
 
 _SHORTEST_PLURAL = 4
 _APART = r"[\s_\-‐-―]+"
@@ -35,7 +34,7 @@ _AROUND = " \t.,:;!?\"'`«»“”„‘’()[]{}*"
 
 @cache
 def fact_words() -> Mapping[str, FactWords]:
-    """The words of the languages in which facts are understood, English first."""
+    """The words of all languages that have `[facts]`, English first."""
     found = {name: language.facts for name, language in language_files.languages("facts").items()}
     return dict(sorted(found.items(), key=lambda named: named[0] != ENGLISH))
 
@@ -44,7 +43,7 @@ def key_of(name: str) -> str:
     """The key of a topic: `favourite colour` and `My-Favorite-Colors` are `favorite_colors`.
 
     Raises:
-        BadInput: it names nothing, has a control character, or makes a key of more than 128 characters.
+        BadInput: the name is empty, has a control character, or its key has more than 128 characters.
     """
     _check(name)
     key = _key(words_of(name))
@@ -58,12 +57,12 @@ def key_of(name: str) -> str:
 
 
 def same_key(stored: str) -> str:
-    """The key of a topic as it stands in a log that others wrote, too: what makes no key is its own."""
+    """The key of a stored topic, which another program may have spelled; itself if it makes no key."""
     return _key(words_of(stored)) or stored
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a name, folded: without case, signs around them, and what cannot be seen."""
+    """The words of a name, folded, without punctuation around them and invisible characters."""
     folded = nfkc(nfkc(text).casefold())
     seen = "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
     words = (word.strip(_AROUND) for word in re.split(_APART, re.sub(_POSSESSIVE, "", seen)))
@@ -71,15 +70,15 @@ def words_of(text: str) -> list[str]:
 
 
 def built_in(words: Sequence[str], language: str) -> str | None:
-    """The key of the built-in topic that these words name; None where they name none.
+    """The key of the built-in topic with this name; None if there is none.
 
-    words: folded, without those that say that it is a favourite one.
+    words: folded, without the word for "favourite".
     """
     return _built_in()[language].get("_".join(words))
 
 
 def favorite_part(words: Sequence[str], language: str) -> list[str] | None:
-    """What the words name beside being a favourite; None where they do not say that."""
+    """The words without the one for "favourite"; None if they have none."""
     said = fact_words()[language]
     if not words:
         return None
@@ -98,13 +97,13 @@ def favorite_part(words: Sequence[str], language: str) -> list[str] | None:
 
 
 def without_owner(word: str, language: str) -> str:
-    """Finnish `värini` (my colour) as `väri`; a word without that ending as it is."""
+    """Finnish `värini` (my colour) as `väri`; other words unchanged."""
     suffix = fact_words()[language].own_suffix
     return word.removesuffix(suffix) if len(word) > len(suffix) + 2 else word
 
 
 def singular(word: str) -> str:
-    """An English word in the singular, as far as its ending and a short list tell."""
+    """The singular of an English word, by its ending and a short list."""
     if word in _irregular():
         return _irregular()[word]
     if word in _invariable() or len(word) < _SHORTEST_PLURAL or not (word.isascii() and word.isalpha()):
@@ -116,7 +115,7 @@ def singular(word: str) -> str:
 
 
 def is_plural(word: str) -> bool:
-    """Whether an English word is seen to be a plural."""
+    """Whether an English word is recognised as a plural."""
     return singular(word) != word
 
 
@@ -148,7 +147,7 @@ def _favorite_key(words: Sequence[str], part: Sequence[str], language: str) -> s
 
 
 def _american(words: Sequence[str], number: Callable[[str], str]) -> list[str]:
-    """English words as Americans spell them, the last one in a `number`."""
+    """English words in American spelling, the last one in a `number`."""
     spelled = [_short().get(word) or american(word) for word in words]
     return [*spelled[:-1], *(number(word) for word in spelled[-1:])]
 
@@ -186,7 +185,7 @@ def _invariable() -> frozenset[str]:
 
 @cache
 def _favorites() -> frozenset[str]:
-    """The words of all languages: Swedish `favorit` begins English ones."""
+    """The words for "favourite" of all languages: Swedish `favorit` begins English ones."""
     return frozenset(word for said in fact_words().values() for word in said.favorite.split())
 
 
@@ -197,7 +196,7 @@ def _forms(words: str) -> frozenset[str]:
 
 @cache
 def _built_in() -> dict[str, dict[str, str]]:
-    """By language and word, the key."""
+    """Keys by language and word."""
     return {
         language: {word: key for key, words in said.topics.items() for word in words.split()}
         for language, said in fact_words().items()

@@ -1,4 +1,4 @@
-"""What a person wrote in words, without the code, the output, and the commands that were pasted beside it."""
+"""Removes code, program output and shell commands from a message, and leaves what a person wrote in words."""
 
 import re
 
@@ -10,17 +10,19 @@ _TOOLS = (
     " find gcc gh git go gradle grep head helm java jq kill kubectl ln ls make memlog mkdir mv mvn node npm"
     " npx php pip pip3 pnpm podman ps psql pytest python python3 rg rm rsync ruby scp sed sh source sqlite3"
     " ssh sudo systemctl tail tar terraform touch tsc uv uvx vim wget xargs yarn zsh"
-)
-_TOOL = re.compile(rf"(?:[$>%] )?(?:[A-Z_]+=\S+ )*(?:{'|'.join(_TOOLS.split())})(?= )")
+).split()
+_TOOL = re.compile(r"(?:[$>%] )?(?:[A-Z_]+=\S+ )*(\S+)(?= )")
 _SHELL_SIGN = re.compile(
     r" -{1,2}[a-zA-Z]|&&|\||[<>]|[ =](?:\.{1,2}|~)?/\S|\$[\w(]|\w\.(?:[a-z]\w{0,3})(?= |$)"
 )
-_TOOL_WITH_VERB = re.compile(
-    r"(?:\$ )?(?:git (?:add|branch|checkout|clone|commit|diff|fetch|init|log|merge|pull|push|rebase|reset"
-    r"|stash|status|switch|tag)|(?:npm|yarn|pnpm|bun|pip3?|cargo|uv) (?:add|build|ci|dev|i|init|install"
-    r"|lint|list|remove|run|start|sync|test|uninstall|update|upgrade)|docker (?:build|compose|exec|images"
-    r"|logs|ps|pull|push|run|stop)|kubectl (?:apply|delete|describe|exec|get|logs))(?: [\w:.@/=-]+){0,2}$"
-)
+_OF_PACKAGES = "add build ci dev i init install lint list remove run start sync test uninstall update upgrade"
+_VERBS = dict.fromkeys("npm yarn pnpm bun pip pip3 cargo uv".split(), _OF_PACKAGES) | {
+    "git": "add branch checkout clone commit diff fetch init log merge pull push rebase reset stash status"
+    " switch tag",
+    "docker": "build compose exec images logs ps pull push run stop",
+    "kubectl": "apply delete describe exec get logs",
+}
+_TOOL_WITH_VERB = re.compile(r"(?:\$ )?(\w+) (\w+)(?: [\w:.@/=-]+){0,2}$")
 
 _CODE = re.compile(
     r"""
@@ -50,13 +52,13 @@ _CODE = re.compile(
 _BRACKET = re.compile(r"[(){}=\[\]]")
 _REMARK = re.compile(r"(?<!\s)\s++(?://|/\*|#)\s.*$")
 _BESIDE = re.compile(r"^(?:#|//|/\*|\*|--|;|<!--|[-+]\S|[-+]$|\t| {2,})")
-"""What is code only where code stands beside it: comments, lines that are set in, the lines of a diff."""
+"""Lines that count as code only beside code: comments, indented lines, lines of a diff."""
 
 
 def without_code(text: str, longest: int) -> str:
-    """The lines of `text` that are in words; empty where all of it is code, output, commands, links.
+    """The lines of `text` that are words; empty if all of it is code, output, commands or links.
 
-    longest: of what is not fenced, so many characters of its beginning and its end are looked at.
+    longest: characters of the beginning and of the end that are read, fenced blocks aside.
     """
     lines = ends_of(_FENCED.sub("\n", text), longest).splitlines()
     told = [line for line in (_LINK.sub(" ", line) for line in lines) if line.strip()]
@@ -67,14 +69,17 @@ def without_code(text: str, longest: int) -> str:
 
 
 def ends_of(text: str, longest: int) -> str:
-    """`text`, or where that is longer its first and its last `longest` characters, on lines of their own."""
+    """`text`, or the first and the last `longest` characters of a longer one, on lines of their own."""
     return text if len(text) <= 2 * longest else f"{text[:longest]}\n{text[-longest:]}"
 
 
 def _is_code(line: str) -> bool:
     line = _REMARK.sub("", line)
     is_statement = line.endswith(";") and _BRACKET.search(line) is not None
-    if is_statement or _CODE.search(line) or _TOOL_WITH_VERB.match(line):
+    if is_statement or _CODE.search(line):
+        return True
+    command = _TOOL_WITH_VERB.match(line)
+    if command and command[2] in _VERBS.get(command[1], "").split():
         return True
     tool = _TOOL.match(line)
-    return tool is not None and _SHELL_SIGN.search(line, tool.end()) is not None
+    return tool is not None and tool[1] in _TOOLS and _SHELL_SIGN.search(line, tool.end()) is not None

@@ -1,7 +1,7 @@
-"""Finds the one ranked list that a text says of its author's favourites.
+"""Extracts the ranked list of its author's favourites from a text.
 
-`My favourite colours are 1) Blue, 2) Green, 3) Black` says one. It is taken only where the topic and
-the list are both certain; docs/memory/facts.md says when.
+`My favourite colours are 1) Blue, 2) Green, 3) Black` has one. Both the topic and the list must be certain;
+docs/memory/facts.md describes when they are.
 """
 
 import re
@@ -17,16 +17,16 @@ from memlog.query.facts.ordinals import number_of, ordinal_words
 from memlog.query.facts.topic_keys import built_in, fact_words, key_of, without_owner
 
 LONGEST = 100_000
-"""Characters of a text that is looked at."""
+"""Characters; longer texts are not read."""
 
 _LONGEST_VALUE = 100
 
 
 class RankedList(msgspec.Struct, frozen=True):
-    """What a text says.
+    """A ranked list, or why there is none.
 
-    topic_key: the key of the topic; None where nothing is certain. values: from rank 1 on.
-    why: why nothing is certain; None where it is.
+    topic_key: the key of the topic; None without a list. values: from rank 1 on.
+    why: why no list is certain; None with a list.
     """
 
     topic_key: str | None
@@ -35,18 +35,18 @@ class RankedList(msgspec.Struct, frozen=True):
 
 
 class _Doubt(Exception):
-    """Why nothing is certain."""
+    """Why no list is certain."""
 
 
-# What is no part of what is said: citation marks, and the signs of Markdown.
+# Citation marks and the signs of Markdown. `re` compiles these when a text is first read.
 _CLEANED = (
-    (re.compile(r"[ \t\u00a0]+"), " "),
-    (re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL), " "),
-    (re.compile(r"【[^】\n]{0,100}】|\[\^?\d{1,4}(?: ?[,;–-] ?\d{1,4}){0,20}\](?!\()|[⁰¹²³⁴-⁹]+"), ""),
-    (re.compile(r"!?\[([^\]\n]{0,200})\]\([^()\n]{0,500}\)"), r"\1"),
-    (re.compile(r"^ ?#{1,6} | #+ ?$", re.MULTILINE), ""),
-    (re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|~~"), ""),
-    (re.compile(r"(?<! ) ++$", re.MULTILINE), ""),
+    (r"[ \t\u00a0]+", " "),
+    (r"(?s)(`{3,}|~{3,}).*?(?:\1|\Z)", " "),
+    (r"【[^】\n]{0,100}】|\[\^?\d{1,4}(?: ?[,;–-] ?\d{1,4}){0,20}\](?!\()|[⁰¹²³⁴-⁹]+", ""),
+    (r"!?\[([^\]\n]{0,200})\]\([^()\n]{0,500}\)", r"\1"),
+    (r"(?m)^ ?#{1,6} | #+ ?$", ""),
+    (r"\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|~~", ""),
+    (r"(?m)(?<! ) ++$", ""),
 )
 
 _WORD = r"[^\W\d_][\w'’-]*"
@@ -54,18 +54,18 @@ _TOPIC = rf"(?P<topic>{_WORD}(?: {_WORD}){{0,2}}?)"
 _BEGINS = r"(?:^|(?<=[.!?] ))"
 _LISTS = r"(?:[:–—-](?= |$)|$)"
 
-_NUMBERED = re.compile(r"(?:(?<=[\s,;])|^)(?:\(?#?(\d{1,3})(?:\)|[.:](?=\s))) *")
-_NUMBERED_LINE = re.compile(r"^[ \t]*\(?(\d{1,3})[.)][ \t]+", re.MULTILINE)
-_SENTENCE_ENDS = re.compile(r"(?P<before>\w{0,3})[.!?…]{1,5}(?P<after>\s+|$)")
-_ASIDE = re.compile(r",\s|\s[-–—]\s|\((?:(?![()])[\W\d_])*+[^\W\d_]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_NUMBERED = r"(?:(?<=[\s,;])|^)(?:\(?#?(\d{1,3})(?:\)|[.:](?=\s))) *"
+_NUMBERED_LINE = r"(?m)^[ \t]*\(?(\d{1,3})[.)][ \t]+"
+_SENTENCE_ENDS = r"(?P<before>\w{0,3})[.!?…]{1,5}(?P<after>\s+|$)"
+_ASIDE = r",\s|\s[-–—]\s|\((?:(?![()])[\W\d_])*+[^\W\d_]"
+_CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 _SHORTEST_END = 3
 _QUOTES = ' "“”«»'
 _QUOTED_AFTER = (":", '"', "“", "«", "„", "'", ">")
 
 
 def ranked_list(text: str) -> RankedList:
-    """The one ranked list of favourites that `text` says of its author."""
+    """Extracts the ranked list of its author's favourites from `text`."""
     try:
         return _ranked_list(text)
     except _Doubt as doubt:
@@ -76,7 +76,7 @@ def cleaned(text: str) -> str:
     """`text` without citation marks, fenced code, and the signs of Markdown."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     for pattern, instead in _CLEANED:
-        text = pattern.sub(instead, text)
+        text = re.sub(pattern, instead, text)
     return text
 
 
@@ -112,23 +112,14 @@ def _key(language: str, match: re.Match[str]) -> str:
     words = match["topic"].casefold().split()
     if odd := next((word for word in words if word in _no_topic()), None):
         raise _Doubt(f"{odd!r} is in no topic's name")
-    if language == "finnish":
-        return _key_or_doubt(without_owner(words[0], language))
-    if language == "russian":
-        return _russian_key(words, match[0].casefold())
-    return _key_or_doubt(f"favorite {' '.join(words)}")
-
-
-def _russian_key(words: Sequence[str], said: str) -> str:
-    key = built_in(words, "russian")
-    if key is None and "любимые" not in said:
-        raise _Doubt("the topic's name stands in another case")
-    return key or _key_or_doubt(f"любимые {' '.join(words)}")
-
-
-def _key_or_doubt(name: str) -> str:
+    words[-1] = without_owner(words[-1], language)
+    if key := built_in(words, language):
+        return key
+    lists = _lists()[language]
+    if not set(lists.inflected.split()).isdisjoint(match[0].casefold().split()):
+        raise _Doubt("the topic's name is inflected")
     try:
-        return key_of(name)
+        return key_of(lists.name % {"topic": " ".join(words)})
     except BadInput as error:
         raise _Doubt(error.message) from error
 
@@ -137,7 +128,7 @@ def _key_or_doubt(name: str) -> str:
 
 
 def _values(body: str, language: str, topic: str) -> tuple[list[str], int]:
-    """The values of the list with which `body` begins, and where it ends there."""
+    """The values of the list at the beginning of `body`, and the place where it ends."""
     on_lines = body.startswith("\n")
     start = len(body) - len(body.lstrip())
     region = body[start:] if on_lines else body[start:].split("\n\n")[0]
@@ -153,10 +144,10 @@ def _values(body: str, language: str, topic: str) -> tuple[list[str], int]:
 
 
 def _marks(region: str, language: str, topic: str, *, on_lines: bool) -> list[tuple[int, re.Match[str]]]:
-    """The ranks that are said in a list, which begins with one, and where."""
+    """The ranks in a list, which begins with one, each with its place."""
     numbered = _NUMBERED_LINE if on_lines else _NUMBERED
-    if numbered.match(region):
-        return [(int(match[1]), match) for match in numbered.finditer(region)]
+    if re.match(numbered, region):
+        return [(int(match[1]), match) for match in re.finditer(numbered, region)]
     ordinal = _ordinal_pattern(language, topic)
     if not on_lines and ordinal.match(region):
         numbers = ordinal_words(language)
@@ -176,7 +167,7 @@ def _check_ranks(ranks: Sequence[int]) -> None:
 def _value(item: str, *, on_line: bool) -> str:
     """A value of the list, without what joins it to the next one.
 
-    on_line: it has a line of its own, so that what stands there belongs to it.
+    on_line: whether it has a line of its own; then the whole line belongs to it.
     """
     item = item.strip()
     if "\n" in item or len(item) > _LONGEST_VALUE:
@@ -184,18 +175,18 @@ def _value(item: str, *, on_line: bool) -> str:
     value = _without_joints(item).strip(_QUOTES)
     if not value:
         raise _Doubt("a rank has no value")
-    if _CONTROL.search(value):
+    if re.search(_CONTROL, value):
         raise _Doubt("a value has a control character")
     if "?" in value or _open().search(value) or value.count("(") != value.count(")"):
         raise _Doubt(f"a value is left open: {value!r}")
-    has_more = any(len(match["before"]) == _SHORTEST_END for match in _SENTENCE_ENDS.finditer(value[:-1]))
-    if has_more or (not on_line and _ASIDE.search(value)):
+    has_more = any(len(match["before"]) == _SHORTEST_END for match in re.finditer(_SENTENCE_ENDS, value[:-1]))
+    if has_more or (not on_line and re.search(_ASIDE, value)):
         raise _Doubt(f"more is said of a value: {value!r}")
     return value
 
 
 def _without_joints(item: str) -> str:
-    """`item` without the signs and words at its end that join it to the next one."""
+    """`item` without the commas and words at its end that join it to the next one."""
     end = len(item)
     longest = max(map(len, _words("joints"))) + 1
     while joint := _last_joint().search(item, max(0, end - longest), end):
@@ -204,7 +195,7 @@ def _without_joints(item: str) -> str:
 
 
 def _line_ends(last: str) -> int:
-    """Where the last line of a list ends. What follows without a blank line may belong to it."""
+    """The end of the last line of a list. A line that follows at once may belong to it."""
     line, newline, following = last.partition("\n")
     if newline and following and (following[0].isspace() != following.startswith("\n")):
         raise _Doubt("where the list ends is not certain")
@@ -214,8 +205,8 @@ def _line_ends(last: str) -> int:
 
 
 def _sentence_ends(last: str) -> int:
-    """Where the sentence of the last value ends."""
-    for match in _SENTENCE_ENDS.finditer(last):
+    """The end of the last value's sentence."""
+    for match in re.finditer(_SENTENCE_ENDS, last):
         following = last[match.end() :]
         if not following.strip():
             return match.start("after")
@@ -253,7 +244,7 @@ def _open() -> re.Pattern[str]:
 
 
 def _any_of(table: str) -> str:
-    """An expression of the phrases of all languages."""
+    """A regular expression for the phrases of all languages."""
     said = [phrase for lists in _lists().values() for phrase in phrases(getattr(lists, table))]
     endings = [re.escape(phrase[1:]) for phrase in said if phrase.startswith("*")]
     whole = [re.escape(phrase) for phrase in said if not phrase.startswith("*")]

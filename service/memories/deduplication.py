@@ -1,9 +1,8 @@
-"""What a text that is to be saved is to the memories that stand: known, a newer saying of one, or new.
+"""Classifies a new memory against existing ones: exact duplicate, near duplicate, or new.
 
-An exact duplicate is counted and not stored; of a near one (`likeness`) the older memory takes the newer
-text, by one `memory_updated`; everything else is saved. Whoever decides reads the log as it is then, and
-appends: two that save one text at once name one memory by its id, and two that save texts that are alike may
-leave both.
+An exact duplicate counts as an access. A near duplicate (`near_duplicates`) updates the older memory.
+Anything else is saved. Each decision reads the log first. Two processes that save one text at once name one
+memory by its id; if they save near duplicates at once, both may stay.
 """
 
 from operator import itemgetter
@@ -28,10 +27,10 @@ from memlog.service.memories.save import ALREADY_KNOWN, SAVED, Append, SaveRepor
 from memlog.service.read_model import Deciding
 
 _CANDIDATES = 20
-"""Memories that the full text finds."""
+"""Memories to compare with, from the full-text index."""
 
 _OF_A_MERGE = 0.1
-"""By how much a merge raises the importance."""
+"""Importance that a merge adds."""
 
 _DIGITS = 6
 """Of an importance, lest 0.7 + 0.1 be 0.7999999999999999."""
@@ -46,9 +45,10 @@ class _Decision(NamedTuple):
 def save_once(
     append: Append, decide: Deciding, log: Path, event: MemorySaved, *, any_chat: bool
 ) -> SaveReport:
-    """Append what `event`, which names no memory_id, is to the memories that stand.
+    """Save `event`, which names no memory_id, unless a memory says the same.
 
-    decide: reads the log as it is now. any_chat: look at the memories of every chat, not at its own alone.
+    decide: calls a function with the read model of the log as it is now.
+    any_chat: compare with the memories of every chat, not only those of its own.
 
     Raises:
         BadInput: the event cannot be stored, or another event has its id.
@@ -58,7 +58,7 @@ def save_once(
     try:
         draft(event)
     except BadInput:
-        # It is refused in any case, in words that may hold no key.
+        # `save` refuses it with a message that cannot contain a key.
         return save(append, event)
     found = decide(lambda db: _decided(db, log, event, any_chat), creates=True)
     (position,) = append([found.event])
@@ -83,9 +83,9 @@ def _decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> _
 def _of_others(
     db: Connection, event: MemorySaved, own: ExistingMemory | None, any_chat: bool
 ) -> _Decision | None:
-    """What `event` is to memories of about its length; None where it is new, or to stand again.
+    """The decision by comparison with memories of similar length; None to save it.
 
-    own: the memory that once said this, and may say something else now.
+    own: the memory with the id of this text, which may have another text by now.
     """
     new = Text(event.content)
     texts = [(memory, Text(memory.content)) for memory in _candidates(db, event, own, any_chat)]
@@ -108,7 +108,7 @@ def _of_others(
 def _candidates(
     db: Connection, event: MemorySaved, own: ExistingMemory | None, any_chat: bool
 ) -> list[ExistingMemory]:
-    # Half as long, or twice, before what is not compared is taken away.
+    # Half to twice as long, since white space and punctuation are not compared.
     lengths = (len(event.content) // 2, min(len(event.content) * 2, LONGEST))
     found = likely_memories(
         db,
@@ -124,7 +124,7 @@ def _candidates(
 
 
 def _may_become(memory: ExistingMemory, event: MemorySaved) -> bool:
-    """Whether a memory is of the kind, category and topic of `event`, and has not changed after it."""
+    """Whether `event` may update a memory: of its kind, category and topic, and not changed after it."""
     now = timestamps.now() if event.ts is None else timestamps.normalised(event.ts, naive_is_utc=False)
     return (
         (memory.kind, read_as(memory.category)) == (event.kind, event.category)
@@ -134,7 +134,7 @@ def _may_become(memory: ExistingMemory, event: MemorySaved) -> bool:
 
 
 def _is_what_it_says(memory: ExistingMemory, content: str) -> bool:
-    """Whether a memory still says `content`; keys may have been masked."""
+    """Whether a memory's content is `content`, with or without masked keys."""
     said = folded(memory.content)
     return said == folded(content) or said == folded(masked(content))
 
@@ -160,7 +160,7 @@ def _merged(memory: ExistingMemory, event: MemorySaved) -> _Decision:
 
 
 def merged_importance(one: float, other: float) -> float:
-    """The importance, from 0 to 1, of two memories that are merged."""
+    """The importance, from 0 to 1, of a merged memory."""
     return min(1.0, round(max(one, other) + _OF_A_MERGE, _DIGITS))
 
 
@@ -172,7 +172,7 @@ def _new(memory_id: str, event: MemorySaved) -> _Decision:
 
 
 def _tried_before(db: Connection, log: Path, event: MemorySaved) -> StoredEvent | None:
-    """The event of the memory's stream that has the id of `event`."""
+    """The stored event with the id of `event`."""
     if event.id is None:
         return None
     found = provenance.stored(db, log, event.id, "memory")
@@ -180,10 +180,10 @@ def _tried_before(db: Connection, log: Path, event: MemorySaved) -> StoredEvent 
 
 
 def _again(before: StoredEvent, event: MemorySaved, own_id: str) -> _Decision:
-    """What was decided then: the same line, which counts once.
+    """The decision of the first try, with its line, which counts once.
 
     Raises:
-        BadInput: that event says something else.
+        BadInput: the stored event has another content.
     """
     members = msgspec.json.decode(before.raw)
     memory_id, *others = members.get("memory_ids") or [members.get("memory_id")]

@@ -1,7 +1,7 @@
-"""Words that turn what a sentence says, and words that leave it as it is, from the files of languages.
+"""Words that change the meaning of a sentence, and words that do not, from the language files.
 
-A word that turns a sentence (a number, a day, a negation, a limit, what makes one thing another's) tells two
-memories apart, whatever else is alike, and whatever language the memories are in.
+A word that changes the meaning (a number, a day, a negation, a limit, a possessive) keeps two memories apart,
+whatever language they are in.
 """
 
 import re
@@ -12,36 +12,31 @@ from memlog.projector.text.language_files import languages
 
 
 def turns(word: str) -> bool:
-    """Whether `word`, in lower case, turns what a sentence says."""
+    """Whether `word`, in lower case, changes the meaning of a sentence."""
     words, begins = _turning()
     return word in words or word.startswith(begins) or _turning_endings().fullmatch(word) is not None
 
 
 def fills(word: str) -> bool:
-    """Whether `word`, or a run of Chinese characters, leaves what a sentence says as it is."""
+    """Whether `word`, or a run of Chinese characters, can be left out of a sentence."""
     return word in _filling() or _filling_run().fullmatch(word) is not None
 
 
 def joins(word: str) -> bool:
-    """Whether what stands on both sides of `word` may be exchanged."""
+    """Whether the parts on both sides of `word` may change places."""
     return word in _words("joints")
 
 
 def verb_stem(word: str) -> str | None:
-    """What the tenses of a verb have in common beyond the stem of a language; None for most words."""
+    """A stem that the tenses of a verb share where Snowball has several; None for most words."""
     if word in _irregular():
         return _irregular()[word]
     found = _verb().fullmatch(word)
     return found["stem"] if found else None
 
 
-def sound_alike(one: str, other: str) -> bool:
-    """Whether two Chinese characters are often typed for one another."""
-    return any(one in alike and other in alike for alike in _words("same_sound"))
-
-
 def _tables(name: str) -> list[str]:
-    """One table of all languages, with е for ё as in the words that are compared."""
+    """One table of all languages, with е for ё as in tokens."""
     return [getattr(language.memories, name).replace("ё", "е") for language in languages("memories").values()]
 
 
@@ -71,7 +66,7 @@ def _irregular() -> dict[str, str]:
 
 @cache
 def _verb() -> re.Pattern[str]:
-    """A verb whose tenses Snowball's stems tell apart: использует, использовал; maksetaan, maksettiin."""
+    """Verbs whose tenses have several Snowball stems: использует, использовал; maksetaan, maksettiin."""
     endings = "|".join(filter(None, _tables("tense_endings")))
     return re.compile(rf"(?P<stem>[^\W\d_]{{3,}}?)(?:{endings})")
 

@@ -1,12 +1,11 @@
-"""Whether a text says what an older one says, in almost the same words: then it may take its place.
+"""Classifies a text as a near duplicate of an older one, whose place it may then take.
 
-Two texts are alike where their normalised Levenshtein similarity is above 0.8. That alone would merge "pays
-300" with "pays 800". So the newer text must also say all that the older one says: each word of the older
-stands in it, in its order, as it was, with a typo, or in another form. Beside them it may have a few words
-more, and two clauses may have changed places. What differs may be no number, no name, no sign, and no word
-that turns a sentence (`telling_words`).
+Their normalised Levenshtein similarity must be above 0.8. That alone would merge "pays 300" with "pays 800".
+So the newer text must also contain each word of the older one, in order: unchanged, with a typo, or in
+another form. It may add a few words, and two clauses may change places. Numbers, names, signs and words that
+change the meaning of a sentence (`meaning_words`) must be the same.
 
-Cheap rules, with words from the files of languages: they rather leave two memories apart than lose one.
+In doubt, two memories stay apart.
 """
 
 import re
@@ -23,19 +22,19 @@ from memlog.projector.text.analyzer import is_cjk
 from memlog.projector.text.spelling import american
 from memlog.projector.text.stemming import ENGLISH, is_latin
 from memlog.projector.text.tokens import vocabulary
-from memlog.service.memories.meaning_words import fills, joins, sound_alike, turns, verb_stem
+from memlog.service.memories.meaning_words import fills, joins, turns, verb_stem
 
 ALIKE = 0.8
-"""Texts are alike above this similarity, from 0 to 1."""
+"""The similarity, from 0 to 1, above which a text may be a near duplicate."""
 
 LONGEST = 10_000
-"""Characters; what is longer is a document, of which a fifth is too much to replace."""
+"""Characters. Longer texts are documents, and a fifth of one is too much to lose."""
 
 _MOST_ADDED = 3
-"""More words than these are another thing to keep."""
+"""Words that a near duplicate may add."""
 
 _CLAUSES = 8
-"""So many orders of clauses are tried."""
+"""Orders of clauses to try."""
 
 _SHORTEST_CHINESE_CLAUSE = 4
 """Characters: 上海 and 海上 are two words, 蜜蜂 and 蜂蜜, too."""
@@ -51,20 +50,20 @@ _CYRILLIC = re.compile("[а-я]+")
 _SIGNS = frozenset("?%#&@*/\\")
 
 _SHORTEST_STEM = 5
-"""Letters; of a shorter one an ending makes a word that may as well be a typo."""
+"""Letters; a shorter word with an ending is as likely a typo."""
 
+# Letters of a word in which a typo is recognised.
 _SHORTEST_TYPO = 4
+_SHORTEST_TWO_TYPOS = 9
+# The same without a dictionary: a letter too many or too few, and another letter.
 _SHORTEST_UNKNOWN_TYPO = 5
 _SHORTEST_OTHER_LETTER = 7
-_LONG = 9
-"""Letters of a word in which a typo is told; and where no dictionary helps, a letter too many or too few, and
-another letter; and in which two typos are told, or of Finnish one letter in the place of two."""
 
 
 class Token(NamedTuple):
-    """A word, a Chinese character, a number, an address or a sign of a text.
+    """A word, a Chinese character, a number, an address or a sign.
 
-    word: folded. is_fixed: whether a text that says the same has it unchanged.
+    word: folded. is_fixed: whether near duplicates have it unchanged.
     is_cjk: whether it is a character of a script without spaces.
     """
 
@@ -74,27 +73,27 @@ class Token(NamedTuple):
 
 
 class Text:
-    """A text of at most `LONGEST` characters, as it is compared."""
+    """A text of at most `LONGEST` characters, prepared for comparison."""
 
     def __init__(self, content: str) -> None:
         self._content = nfkc(content)
 
     @cached_property
     def normalised(self) -> str:
-        """Equal for texts that are the same but for white space, case and compatible forms."""
+        """The text without differences of white space, case and compatible forms."""
         return folded(self._content)
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
-        """The likeliest languages of its Latin words; English where nothing tells."""
+        """The likeliest languages of its Latin words; English by default."""
         words = filter(is_latin, re.findall(f"{_LETTER}+", self._content.lower()))
         return stemming.languages(words) or (ENGLISH,)
 
     @cached_property
     def tokens(self) -> list[Token]:
-        """All of it but spaces and punctuation."""
-        stops = _stop_words(self.languages)
-        # Capitals that all words have tell no names.
+        """Its tokens, without spaces and punctuation."""
+        stops = stemming.stop_words_in(self.languages)
+        # In capitals, names look like other words.
         is_shouted = self._content.isupper()
         found: list[Token] = []
         for text, begins in _cut(self._content):
@@ -113,7 +112,7 @@ class Text:
 
 
 def similarity(older: Text, newer: Text) -> float | None:
-    """The similarity, above `ALIKE` to 1, of a text to one whose place it may take; None where it may not."""
+    """The similarity, above `ALIKE` to 1, if `newer` is a near duplicate of `older`; else None."""
     for words in _orders(older.tokens, newer.tokens):
         alike = _alike(_joined(words), newer.joined)
         if alike is not None and _says_all(words, newer.tokens, newer.languages):
@@ -122,14 +121,8 @@ def similarity(older: Text, newer: Text) -> float | None:
 
 
 def says_all(text: Text, other: Text) -> bool:
-    """Whether `text` says all that `other` says, as a merge asks."""
+    """Whether `text` says all that `other` says, whatever their similarity."""
     return any(_says_all(words, text.tokens, text.languages) for words in _orders(other.tokens, text.tokens))
-
-
-@cache
-def _stop_words(spoken: tuple[str, ...]) -> frozenset[str]:
-    named = {*spoken, *stemming.with_own_letters()}
-    return frozenset().union(*(stemming.stop_words()[name] for name in named))
 
 
 def _alike(older: str, newer: str) -> float | None:
@@ -145,7 +138,7 @@ def _joined(tokens: Sequence[Token]) -> str:
 
 
 def _cut(text: str) -> Iterator[tuple[str, bool]]:
-    """The pieces that tokens are made of, and whether each begins a sentence."""
+    """The pieces to make tokens of, and whether each begins a sentence."""
     end, begins = 0, True
     for match in _TOKEN.finditer(text):
         begins = begins or _ENDS.search(text, end, match.start()) is not None
@@ -161,7 +154,7 @@ def _cut(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _pieces(word: str) -> Iterator[str]:
-    """A run of letters and digits as numbers and addresses, words, and characters of Chinese."""
+    """The numbers, addresses, words and Chinese characters in a run of letters and digits."""
     if word.isascii() and word.isalpha():
         yield word
         return
@@ -180,7 +173,7 @@ def _is_one(text: str) -> bool:
 
 
 def _is_sign(character: str) -> bool:
-    """Whether a character that is no letter says something; the vowels of Indian scripts are such."""
+    """Whether a character that is no letter has a meaning, as the vowels of Indian scripts have."""
     return character in _SIGNS or unicodedata.category(character)[0] in "SM"
 
 
@@ -196,7 +189,7 @@ def _is_number_or_sign(text: str) -> bool:
 
 
 def _orders(older: Sequence[Token], newer: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """The older text's words as they are, and with two of its clauses exchanged as the newer one has them."""
+    """The older text's words as they are, then with two clauses exchanged as in the newer text."""
     yield older
     start = _alike_from(older, newer)
     end = _alike_from(older[start:][::-1], newer[start:][::-1])
@@ -213,9 +206,9 @@ def _alike_from(one: Sequence[Token], other: Sequence[Token]) -> int:
 
 
 def _exchanged(part: Sequence[Token], first: str, fixed: Container[str]) -> Iterator[Sequence[Token]]:
-    """Two clauses in the other order, next to each other or joined by "and", so that `first` begins them.
+    """Two clauses in the other order, adjacent or joined by "and", so that `first` begins them.
 
-    fixed: the words of the newer text that are. A word is no name for a capital at the beginning of one text.
+    fixed: the fixed words of the newer text. A capital at the beginning of one text makes no name.
     """
     for at in range(1, len(part)):
         before, here, behind = part[:at], part[at], part[at + 1 :]
@@ -227,9 +220,9 @@ def _exchanged(part: Sequence[Token], first: str, fixed: Container[str]) -> Iter
 
 
 def _is_clause(tokens: Sequence[Token], fixed: Container[str]) -> bool:
-    """Whether words may be moved: no number, name or "not" on its own, and of Chinese no two words.
+    """Whether words may be moved: not a number, name or "not" alone, and not a single Chinese word.
 
-    A name's place says who does what, where its ending does not; Russian's does.
+    The place of a name tells who does what, but in Russian its ending does.
     """
     if all(token.is_cjk for token in tokens):
         return len(tokens) >= _SHORTEST_CHINESE_CLAUSE
@@ -249,7 +242,7 @@ def _says_all(older: Sequence[Token], newer: Sequence[Token], spoken: Sequence[s
 
 
 def _differences(older: Sequence[Token], newer: Sequence[Token]) -> Iterator[tuple[list[Token], list[Token]]]:
-    """The stretches between the words that both have in their place."""
+    """The parts that differ, between the words that both have in the same place."""
     from rapidfuzz.distance import Levenshtein
 
     steps = Levenshtein.opcodes([token.word for token in older], [token.word for token in newer])
@@ -265,7 +258,7 @@ def _differences(older: Sequence[Token], newer: Sequence[Token]) -> Iterator[tup
 def _unmatched(
     before: Sequence[Token], after: Sequence[Token], spoken: Sequence[str]
 ) -> tuple[list[Token], list[Token]]:
-    """What of one stretch has no match in the other, in its order, and what of the other has none."""
+    """The words of each part without a match in the other part, in order."""
     lost: list[Token] = []
     added: list[Token] = []
     rest = list(after)
@@ -280,8 +273,8 @@ def _unmatched(
 
 
 def _may_change(tokens: Sequence[Token]) -> bool:
-    """Whether a text may have these beside another's. Of Chinese, whose words cannot be told from names, it
-    may have fillers alone."""
+    """Whether only one of two near duplicates may have these words: of Chinese, whose words look like names,
+    fillers alone."""
     return not any(token.is_fixed for token in tokens) and _are_fillers([t for t in tokens if t.is_cjk])
 
 
@@ -291,15 +284,11 @@ def _are_fillers(tokens: Sequence[Token]) -> bool:
 
 
 def _is_same(one: Token, other: Token, spoken: Sequence[str]) -> bool:
-    """Whether two words are one: written otherwise, in another form, or with a typo."""
+    """Whether two words are one: in another spelling, in another form, or with a typo."""
     if one.word == other.word:
         return True
-    if one.is_fixed or other.is_fixed:
-        return _is_slip_of_a_turning_word(one, other, spoken)
-    if one.is_cjk or other.is_cjk:
-        return sound_alike(one.word, other.word)
-    if "finnish" in spoken and _has_doubled(one.word, other.word):
-        return max(len(one.word), len(other.word)) >= _LONG
+    if one.is_fixed or other.is_fixed or one.is_cjk or other.is_cjk:
+        return False
     return (
         _spelled(one.word) == _spelled(other.word)
         or not _stems(one.word, spoken).isdisjoint(_stems(other.word, spoken))
@@ -317,9 +306,9 @@ def _stems(word: str, spoken: Sequence[str]) -> set[str]:
 
 
 def _is_typo(one: str, other: str, spoken: Sequence[str]) -> bool:
-    """Whether one word is the other with a slip of the finger, which seldom hits the first letter.
+    """Whether one word is the other with a typo, which rarely hits the first letter or makes another word.
 
-    A slip seldom makes another word. Of English the dictionary tells: one of the two is in it.
+    In English just one of the two must be in the dictionary.
     """
     from rapidfuzz.distance import OSA
 
@@ -329,38 +318,16 @@ def _is_typo(one: str, other: str, spoken: Sequence[str]) -> bool:
     if one[0] != other[0] or all(known) or longest < _SHORTEST_TYPO:
         return False
     if is_english:
-        most = 2 if longest >= _LONG else 1
+        most = 2 if longest >= _SHORTEST_TWO_TYPOS else 1
         return any(known) and OSA.distance(one, other, score_cutoff=most) <= most
     return OSA.distance(one, other, score_cutoff=1) <= 1 and _is_slip(one, other)
 
 
-def _is_slip_of_a_turning_word(one: Token, other: Token, spoken: Sequence[str]) -> bool:
-    """Whether it is morning and morniing: what is written so is no English word, and no number or name."""
-    turning, plain = (one, other) if one.is_fixed else (other, one)
-    return (
-        not plain.is_fixed
-        and turns(turning.word)
-        and ENGLISH in spoken
-        and is_latin(plain.word)
-        and _is_typo(turning.word, plain.word, spoken)
-    )
-
-
 def _is_slip(one: str, other: str) -> bool:
-    """Whether two words that differ in one place are likelier one than two, by their length."""
+    """Whether two words that differ in one place are long enough to be one."""
     if len(one) != len(other):
         return max(len(one), len(other)) >= _SHORTEST_UNKNOWN_TYPO
     return sorted(one) == sorted(other) or len(one) >= _SHORTEST_OTHER_LETTER
-
-
-def _has_doubled(one: str, other: str) -> bool:
-    """Whether one word has a letter twice that the other has once, before its end: tapaa, tappaa."""
-    shorter, longer = sorted((one, other), key=len)
-    return _without_doubles(one) == _without_doubles(other) and not longer.startswith(shorter)
-
-
-def _without_doubles(word: str) -> str:
-    return "".join(letter for letter, _ in groupby(word))
 
 
 def _is_known(word: str) -> bool:

@@ -30,12 +30,27 @@ finally:
 """
 
 
+_READING = f"""
+import sys
+files = set()
+sys.addaudithook(lambda event, args: files.add(str(args[0])) if event == "open" else None)
+{_MAIN}
+    print(*sorted(files), file=sys.stderr)
+"""
+
+
 def imported(env: dict[str, str], args: Sequence[str], input: bytes = b"") -> set[str]:
     """The modules that `memlog` with `args` has imported when it ends."""
     done = subprocess.run(
         [sys.executable, "-c", _MAIN, *args], input=input, env=env, capture_output=True, check=True
     )
     return set(done.stderr.decode().split())
+
+
+def files_read(env: dict[str, str], args: Sequence[str]) -> set[str]:
+    """The names of the files that `memlog` with `args` opens."""
+    done = subprocess.run([sys.executable, "-c", _READING, *args], env=env, capture_output=True, check=True)
+    return {Path(file).name for file in done.stderr.decode().split()}
 
 
 @pytest.mark.parametrize(
@@ -125,9 +140,8 @@ def test_a_command_that_analyses_no_text_reads_no_language_file(
     environment: dict[str, str], command: tuple[str, ...]
 ) -> None:
     imported(environment, SAID)
-    query = ("query", "tea", "--mode", "text")
-    assert "tomllib" in imported(environment, query)
-    assert "tomllib" not in imported(environment, command)
+    assert "english.toml" in files_read(environment, ("query", "tea", "--mode", "text"))
+    assert "english.toml" not in files_read(environment, command)
 
 
 @pytest.mark.usefixtures("empty_store")

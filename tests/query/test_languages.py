@@ -9,8 +9,15 @@ import memlog
 from memlog.projector.text.language_files import Table, languages
 from tests.support.places import FIXTURES
 
-FOLDER = FIXTURES / "languages"
-EXAMPLES = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in FOLDER.iterdir()}
+
+def tables(folder: str):
+    files = sorted((FIXTURES / folder).iterdir())
+    return {file.stem: tomllib.loads(file.read_text(encoding="utf-8")) for file in files}
+
+
+EXAMPLES = tables("languages")
+HELD_OUT = tables("languages-held-out")
+PAGE = (FIXTURES.parent / "docs/languages.md").read_text(encoding="utf-8")
 WITH_FACTS = list(languages("facts"))
 WITH_GATE = list(languages("gate"))
 
@@ -20,7 +27,11 @@ def store(tmp_path_factory):
     """The texts of all languages in one store, the facts of each in a chat of its own."""
     with memlog.open(tmp_path_factory.mktemp("store"), durability="os") as opened:
         texts = [text for examples in EXAMPLES.values() for text, _ in examples["search"]]
-        opened.append([memlog.Message(channel="x", chat_id="1", role="user", content=text) for text in texts])
+        # Each in a chat of its own, since a search also finds the neighbours of what it finds.
+        messages = enumerate(texts)
+        opened.append(
+            [memlog.Message(channel="x", chat_id=str(n), role="user", content=t) for n, t in messages]
+        )
         for name, examples in EXAMPLES.items():
             for topic, value in examples.get("facts", {}).items():
                 values = [value] if isinstance(value, str) else value
@@ -59,3 +70,23 @@ def test_the_gate_lets_questions_through_and_stops_small_talk(name):
 def test_a_question_of_a_fact_is_answered_or_not(store, name, question, values):
     answer = store.facts.ask(question, chat=f"x:{name}")
     assert [fact.value for fact in answer.facts] == values, answer.why
+
+
+@pytest.mark.parametrize("name", HELD_OUT)
+def test_what_was_written_before_the_words_is_understood_as_the_page_says(name, tmp_path):
+    held_out = HELD_OUT[name]
+    gate = [bool(memlog.should_retrieve(text)) for text in held_out["look"]]
+    gate += [not memlog.should_retrieve(text) for text in held_out["pass_over"]]
+    with memlog.open(tmp_path, durability="os") as store:
+        for topic, _, value in held_out["facts"]:
+            values = [value] if isinstance(value, str) else value
+            store.facts.set(topic, *values, single=isinstance(value, str))
+        keys = [len(store.facts.get(other).facts) > 0 for _, other, _ in held_out["facts"]]
+        answers = {
+            question: [fact.value for fact in store.facts.ask(question).facts]
+            for question in held_out["answers"]
+        }
+    right = [answers[question] == values for question, values in held_out["answers"].items()]
+    assert [q for q, values in answers.items() if values and values != held_out["answers"][q]] == []
+    figures = (f"{sum(each)} of {len(each)}" for each in (gate, keys, right))
+    assert f"| {name.title()} | {' | '.join(figures)} |" in PAGE

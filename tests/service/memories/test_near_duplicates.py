@@ -26,7 +26,6 @@ SAME = {
         "The bus arrives at the clinic and leaves from the market",
     ),
     "tense": ("The key of the cellar is kept in the tin", "The key of the cellar was kept in the tin"),
-    "slip of a day": ("Anna drinks green tea every morning", "Anna drinks green tea every morniing"),
     "shouted": ("The keys of the cellar are with Marina", "THE KEYS OF THE CELLAR ARE WITH MARINA!!"),
     "ru tense": ("Проект использует базу на порту 5433", "Проект использовал базу на порту 5433"),
     "ru subject": ("Весной Виктор переехал в новую Казань", "Весной переехал в новую Казань Виктор"),
@@ -43,7 +42,7 @@ SAME = {
     "fi one more": ("Kellarin avain on keittiön pöydällä", "Kellarin avain on kotona keittiön pöydällä"),
     "zh punctuation": ("安娜喜欢喝绿茶,不喝咖啡", "安娜喜欢喝绿茶,不喝咖啡。"),
     "zh filler": ("安娜每天早上喝绿茶", "安娜每天早上都喝绿茶"),
-    "zh sound": ("他高兴的跑进了办公室的大门", "他高兴地跑进了办公室的大门"),
+    "zh particle": ("他高兴的跑进了办公室的大门", "他高兴地跑进了办公室的大门"),
     "zh clauses": ("因为下雨,我们留在家里看书", "我们留在家里看书,因为下雨"),
 }
 
@@ -62,6 +61,7 @@ OTHER = {
     "name added": ("The keys of the cellar are with Anna", "The keys of the cellar are with Anna, Bob"),
     "whose": ("Anna likes green tea in the morning", "Anna's mother likes green tea in the morning"),
     "negation": ("Anna drinks coffee in the evening", "Anna never drinks coffee in the evening"),
+    "slip of a day": ("Anna drinks green tea every morning", "Anna drinks green tea every morniing"),
     "n't": ("The lift does stop on the third floor", "The lift doesn't stop on the third floor"),
     "dislikes": ("Anna likes tea", "Anna dislikes tea"),
     "impossible": ("It is possible to park in the yard", "It is impossible to park in the yard"),
@@ -92,13 +92,13 @@ OTHER = {
     "fi negation": ("Anna juo kahvia illalla", "Anna ei juo kahvia illalla"),
     "fi without": ("Pekka juo kahvia sokerilla aamulla", "Pekka juo kahvia sokeritta aamulla"),
     "fi -ton": ("Kaapissa on sokerinen mehu", "Kaapissa on sokeriton mehu"),
-    "fi one letter": ("Pekka tapaa ystävänsä kirjastossa", "Pekka tappaa ystävänsä kirjastossa"),
     "fi another letter": ("Kaapissa on kylmää kalaa huomiseksi", "Kaapissa on kylmää kanaa huomiseksi"),
     "ru another letter": ("Мастер сломал старый приход воды", "Мастер сломал старый проход воды"),
     "zh two words": ("我们上海的朋友来吃饭了", "我们海上的朋友来吃饭了"),
     "zh number": ("房租每月三百欧元", "房租每月八百欧元"),
     "zh name": ("李明喜欢在公园里跑步", "李明辉喜欢在公园里跑步"),
     "zh negation": ("安娜晚上喝咖啡和绿茶", "安娜晚上不喝咖啡和绿茶"),
+    "zh sound": ("彼得把钥匙放在炉子后面的蓝色罐子里", "彼得把钥匙放再炉子后面的蓝色罐子里"),
     "zh whose": ("安娜喜欢在早上喝绿茶", "安娜的妈妈喜欢在早上喝绿茶"),
 }
 
