@@ -1,4 +1,4 @@
-"""The state of every file below the log by its status, and the streams that changed between two looks."""
+"""The status of every file below the log, and the streams that changed between two looks."""
 
 import stat
 from collections.abc import Iterable

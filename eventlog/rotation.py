@@ -22,7 +22,7 @@ from memlog.eventlog.file_io import identity, is_regular
 from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.precedence import CAP
-from memlog.eventlog.seals.reader import SealWatch
+from memlog.eventlog.seals.watch import SealWatch
 from memlog.eventlog.streams import SegmentName, current_segments, segment_names
 
 # What seals is imported where it is called: most appends seal nothing.

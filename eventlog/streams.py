@@ -7,6 +7,7 @@ No input can leave `log/`: a conversation's folder name consists of a–z, 0–9
 import errno
 import os
 import re
+import stat
 from collections import defaultdict
 from collections.abc import Container, Iterable
 from datetime import date
@@ -317,7 +318,14 @@ def _stream_folders(log: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
 def _existing(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
     """The folders of `streams`, without links."""
     folders = ((stream, log / stream) for stream in sorted(streams))
-    return [each for each in folders if disk.is_folder(each[1]) and not each[1].is_symlink()]
+    return [(stream, folder) for stream, folder in folders if _is_folder(folder)]
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(disk.look(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def _subfolders(parent: Path) -> tuple[list[Path], list[Path]]:

@@ -15,7 +15,7 @@ import msgspec
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.seals.lengths import sealed_bytes
-from memlog.eventlog.seals.losses import LOST, Loss, losses
+from memlog.eventlog.seals.losses import LOST, losses
 from memlog.eventlog.segment import opened
 from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_of
 from memlog.projector import checkpoints
@@ -83,7 +83,8 @@ def catch_up(
     """
     segments, strangers = segments_of(log, streams)
     report = CatchUp(notes=_notes_of(log, strangers))
-    report.notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in _losses(log, streams)]
+    only = None if streams is None else [name for name in sealed_bytes(log) if name[0] in streams]
+    report.notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in losses(log, only=only)]
     work = _unread(log, segments, checkpoints.load_all(db, streams), bounds)
     watermarks = _watermarks(log) if remembers and work else None
     begins_to_remember = watermarks is not None and watermarks.is_void
@@ -105,12 +106,6 @@ def catch_up(
         # As in a copied store, of which the read model has segments that nobody reads on.
         report.notes += remember_all(db, log)
     return report
-
-
-def _losses(log: Path, streams: Collection[str] | None) -> list[Loss]:
-    if streams is None:
-        return losses(log)
-    return losses(log, only=[name for name in sealed_bytes(log) if name[0] in streams])
 
 
 def _watermarks(log: Path) -> "Watermarks":
