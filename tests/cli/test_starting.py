@@ -97,7 +97,7 @@ def test_the_second_line_of_a_segment_costs_no_import_either(environment: dict[s
 def test_an_append_that_seals_nothing_imports_nothing_that_seals(environment: dict[str, str]) -> None:
     imported(environment, SAID)
     of_seals = {name for name in imported(environment, SAID) if name.startswith("memlog.eventlog.seals.")}
-    assert of_seals == {"memlog.eventlog.seals.reader"}
+    assert of_seals == {"memlog.eventlog.seals.reader", "memlog.eventlog.seals.watch"}
 
 
 def test_an_append_asks_for_no_translations(environment: dict[str, str]) -> None:
