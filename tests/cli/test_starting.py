@@ -132,6 +132,14 @@ def test_a_query_that_finds_nothing_new_imports_nothing_that_folds_lines(environ
     assert imported(environment, query) & folding == set()
 
 
+def test_a_window_imports_nothing_that_searches_or_makes_contexts(environment: dict[str, str]) -> None:
+    imported(environment, SAID)
+    others = {f"memlog.query.{name}" for name in ("search.hybrid", "search.fts_query", "context.entries")}
+    others.add("memlog.service.maintenance.facade")
+    assert imported(environment, ("window", "--chat", "x:1")) & others == set()
+    assert imported(environment, ("query", "tea", "--mode", "text")) >= {"memlog.query.search.hybrid"}
+
+
 @pytest.mark.parametrize(
     "command",
     [SAID, ("memory", "list"), ("log", "tail"), ("window", "--chat", "x:1"), ("digest",), ("fact", "list")],
