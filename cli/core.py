@@ -22,7 +22,6 @@ def core() -> None:
 @request_command(GetCoreMemory, group=core, arguments=["section", "key"])
 @format_options
 def get(ctx: click.Context, asked: GetCoreMemory) -> None:
-    """Print the core memory."""
     with open_store(ctx) as store:
         sections: dict[str, dict[str, str]] = msgspec.structs.asdict(store.core.get())
     if asked.section is not None and asked.key is not None:
@@ -54,7 +53,6 @@ def _all_values(sections: dict[str, dict[str, str]]) -> Answer:
 @request_command(SetCoreValue, group=core, arguments=["section", "key", "value"])
 @json_option
 def set_(ctx: click.Context, asked: SetCoreValue, *, as_json: bool) -> None:  # noqa: ARG001
-    """Set a key."""
     with open_store(ctx) as store:
         print_json(store.core.set(asked))
 
@@ -62,7 +60,6 @@ def set_(ctx: click.Context, asked: SetCoreValue, *, as_json: bool) -> None:  # 
 @request_command(DeleteCoreValue, group=core, arguments=["section", "key"])
 @json_option
 def delete(ctx: click.Context, asked: DeleteCoreValue, *, as_json: bool) -> None:  # noqa: ARG001
-    """Remove a key."""
     with open_store(ctx) as store:
         position = store.core.delete(asked)
     if position is False:
@@ -73,7 +70,6 @@ def delete(ctx: click.Context, asked: DeleteCoreValue, *, as_json: bool) -> None
 @request_command(ImportCoreMemory, group=core, name="import", arguments=["path"])
 @format_options
 def import_(ctx: click.Context, asked: ImportCoreMemory) -> None:
-    """Import a file."""
     with open_store(ctx) as store:
         done = store.core.import_file(asked)
     rows = [

@@ -21,7 +21,6 @@ def daily() -> None:
 @request_command(RecordDailyEvent, group=daily, names={"event_id": "--id"}, types={"summary": STDIN})
 @json_option
 def record(ctx: click.Context, asked: RecordDailyEvent, *, as_json: bool) -> None:  # noqa: ARG001
-    """Record a daily event."""
     with open_store(ctx) as store:
         print_json(store.daily.record(asked))
 
@@ -29,7 +28,6 @@ def record(ctx: click.Context, asked: RecordDailyEvent, *, as_json: bool) -> Non
 @request_command(ListDailyEvents, group=daily)
 @format_options
 def list_(ctx: click.Context, asked: ListDailyEvents) -> None:
-    """Print daily events."""
     with open_store(ctx) as store:
         found = store.daily.list(asked)
     answer = Answer(
@@ -44,7 +42,6 @@ def list_(ctx: click.Context, asked: ListDailyEvents) -> None:
 @request_command(CompressDailyEvents, group=daily, arguments=["ids"], names={"event_id": "--id"})
 @json_option
 def compress(ctx: click.Context, asked: CompressDailyEvents, *, as_json: bool) -> None:  # noqa: ARG001
-    """Mark daily events."""
     with open_store(ctx) as store:
         print_json(store.daily.compress(asked))
 

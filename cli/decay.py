@@ -11,6 +11,5 @@ from memlog.service.requests.fading import DecayMemories
 @request_command(DecayMemories)
 @json_option
 def decay(ctx: click.Context, asked: DecayMemories, *, as_json: bool) -> None:  # noqa: ARG001
-    """Let a day pass."""
     with open_store(ctx) as store:
         print_json(store.memories.decay(asked))

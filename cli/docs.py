@@ -65,7 +65,6 @@ def docs() -> None:
 @request_command(AddSources, group=docs, arguments=["paths"], without=["kind"])
 @format_options
 def add(ctx: click.Context, asked: AddSources) -> None:
-    """Add sources."""
     with open_store(ctx) as store, progress_line() as progress:
         added = store.documents.add_all(replace(asked, progress=progress))
     print_answer(ctx, answer_of_added(added))
@@ -74,7 +73,6 @@ def add(ctx: click.Context, asked: AddSources) -> None:
 @request_command(RefreshDocuments, group=docs, arguments=["source"])
 @format_options
 def refresh(ctx: click.Context, asked: RefreshDocuments) -> None:
-    """Refresh sources."""
     with open_store(ctx) as store, progress_line() as progress:
         refreshed = store.documents.refresh(replace(asked, progress=progress))
     with reader_may_go():
@@ -86,7 +84,6 @@ def refresh(ctx: click.Context, asked: RefreshDocuments) -> None:
 @request_command(ListDocuments, group=docs, arguments=["source"])
 @format_options
 def list_(ctx: click.Context, asked: ListDocuments) -> None:
-    """Print the sources, or the documents of one."""
     with open_store(ctx) as store:
         answer = (
             answer_of_sources(store.documents.list())
@@ -118,7 +115,6 @@ def show(ctx: click.Context, name: str) -> None:
 @request_command(ShowDocumentTree, group=docs, arguments=["source"])
 @format_options
 def tree(ctx: click.Context, asked: ShowDocumentTree) -> None:
-    """Print the tree."""
     with open_store(ctx) as store:
         folders = store.documents.tree(asked)
     rows = [(path, each.passages, each.bytes) for folder in folders for path, each in _files_in(folder)]
@@ -135,7 +131,6 @@ def tree(ctx: click.Context, asked: ShowDocumentTree) -> None:
 @request_command(ShowSourceStatus, group=docs, arguments=["source"])
 @format_options
 def status(ctx: click.Context, asked: ShowSourceStatus) -> None:
-    """Print the state of sources."""
     with open_store(ctx) as store:
         found = store.documents.status(asked)
     print_answer(ctx, _answer_of("sources", ("source", *SourceStatus.__struct_fields__[1:]), found))
@@ -144,7 +139,6 @@ def status(ctx: click.Context, asked: ShowSourceStatus) -> None:
 @request_command(ListIndexingJobs, group=docs)
 @format_options
 def jobs(ctx: click.Context, asked: ListIndexingJobs) -> None:
-    """Print the jobs."""
     with open_store(ctx) as store:
         found = store.documents.jobs(asked)
     print_answer(ctx, _answer_of("jobs", ("source", *IndexingJob.__struct_fields__[1:]), found))
@@ -153,7 +147,6 @@ def jobs(ctx: click.Context, asked: ListIndexingJobs) -> None:
 @request_command(RemoveDocuments, group=docs, arguments=["name"])
 @json_option
 def remove(ctx: click.Context, asked: RemoveDocuments, *, as_json: bool) -> None:  # noqa: ARG001
-    """Remove a source or document."""
     with open_store(ctx) as store:
         position = store.documents.remove(asked)
     if position is False:

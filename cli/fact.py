@@ -20,7 +20,6 @@ def fact() -> None:
 @request_command(SetFact, group=fact, arguments=["topic", "values"])
 @json_option
 def set_(ctx: click.Context, asked: SetFact, *, as_json: bool) -> None:  # noqa: ARG001
-    """Set a fact."""
     with open_store(ctx) as store:
         print_json(store.facts.set(asked))
 
@@ -28,7 +27,6 @@ def set_(ctx: click.Context, asked: SetFact, *, as_json: bool) -> None:  # noqa:
 @request_command(GetFact, group=fact, arguments=["topic"])
 @format_options
 def get(ctx: click.Context, asked: GetFact) -> None:
-    """Print a fact."""
     with open_store(ctx) as store:
         found = store.facts.get(asked)
     print_answer(ctx, answer_of(found))
@@ -37,7 +35,6 @@ def get(ctx: click.Context, asked: GetFact) -> None:
 @request_command(ListFacts, group=fact)
 @format_options
 def list_(ctx: click.Context, asked: ListFacts) -> None:
-    """Print facts."""
     with open_store(ctx) as store:
         found = store.facts.list(asked)
     answer = Answer(
@@ -59,7 +56,6 @@ def list_(ctx: click.Context, asked: ListFacts) -> None:
 )
 @format_options
 def extract(ctx: click.Context, asked: ExtractFacts) -> None:
-    """Extract facts."""
     with open_store(ctx) as store:
         done = store.facts.extract(asked)
     rows = [(done.topic_key, rank, value) for rank, value in enumerate(done.values, 1)]
@@ -76,7 +72,6 @@ def extract(ctx: click.Context, asked: ExtractFacts) -> None:
 @request_command(RemoveFact, group=fact, arguments=["topic"])
 @json_option
 def remove(ctx: click.Context, asked: RemoveFact, *, as_json: bool) -> None:  # noqa: ARG001
-    """Remove a fact."""
     with open_store(ctx) as store:
         print_json({"removed": store.facts.remove(asked)})
 

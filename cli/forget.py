@@ -22,7 +22,6 @@ _COLUMNS = ("position", "id", "type", "words")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @format_options
 def forget(ctx: click.Context, asked: Forget, *, dry_run: bool, yes: bool) -> None:
-    """Forget events, once a person agrees."""
     if not dry_run:
         check_can_ask(ctx, is_yes=yes)
 

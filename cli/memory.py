@@ -59,7 +59,7 @@ def memory() -> None:
 @request_command(SaveMemory, group=memory, names=_OPTIONS, types=_TYPES)
 @json_option
 def save(ctx: click.Context, asked: SaveMemory, *, as_json: bool) -> None:  # noqa: ARG001
-    """Save a memory; without a search for duplicates the store stays closed, and the command starts fast."""
+    # Without a search for duplicates the store stays closed, and the command starts fast.
     if not asked.looks_for_duplicates:
         print_json(save_memory(open_log(ctx).append, event_of(MemorySaved, asked)))
         return
@@ -70,7 +70,6 @@ def save(ctx: click.Context, asked: SaveMemory, *, as_json: bool) -> None:  # no
 @request_command(ListMemories, group=memory)
 @format_options
 def list_(ctx: click.Context, asked: ListMemories) -> None:
-    """Print memories."""
     with open_store(ctx) as store:
         found = store.memories.list(asked)
     answer = Answer(
@@ -85,7 +84,6 @@ def list_(ctx: click.Context, asked: ListMemories) -> None:
 @request_command(GetMemory, group=memory, arguments=["memory_id"])
 @format_options
 def show(ctx: click.Context, asked: GetMemory) -> None:
-    """Print a memory."""
     with open_store(ctx) as store:
         found = store.memories.get(asked)
     if found is None:
@@ -102,7 +100,6 @@ def show(ctx: click.Context, asked: GetMemory) -> None:
 @request_command(ShowHistory, group=memory, arguments=["memory_id"])
 @format_options
 def history(ctx: click.Context, asked: ShowHistory) -> None:
-    """Print the events of a memory."""
     with open_store(ctx) as store:
         events = store.memories.history(asked)
     if not events:
@@ -121,7 +118,6 @@ def history(ctx: click.Context, asked: ShowHistory) -> None:
 @click.option("--no-tags", is_flag=True, help="Remove all tags.")
 @json_option
 def update(ctx: click.Context, asked: UpdateMemory, *, no_tags: bool, as_json: bool) -> None:  # noqa: ARG001
-    """Change a memory."""
     if no_tags and asked.tags:
         raise click.UsageError("--tag and --no-tags: a memory has tags, or none", ctx)
     if no_tags:
@@ -135,7 +131,6 @@ def update(ctx: click.Context, asked: UpdateMemory, *, no_tags: bool, as_json: b
 @request_command(ArchiveMemory, group=memory, arguments=["memory_id"])
 @json_option
 def archive(ctx: click.Context, asked: ArchiveMemory, *, as_json: bool) -> None:  # noqa: ARG001
-    """Archive a memory."""
     with open_store(ctx) as store:
         print_json(store.memories.archive(asked))
 
@@ -143,7 +138,6 @@ def archive(ctx: click.Context, asked: ArchiveMemory, *, as_json: bool) -> None:
 @request_command(DeleteMemory, group=memory, arguments=["memory_id"])
 @json_option
 def delete(ctx: click.Context, asked: DeleteMemory, *, as_json: bool) -> None:  # noqa: ARG001
-    """Delete a memory."""
     with open_store(ctx) as store:
         position: Position | Literal[False] = store.memories.delete(asked)
     if position is False:
@@ -154,7 +148,6 @@ def delete(ctx: click.Context, asked: DeleteMemory, *, as_json: bool) -> None:  
 @request_command(TouchMemories, group=memory, arguments=["memory_ids"])
 @json_option
 def touch(ctx: click.Context, asked: TouchMemories, *, as_json: bool) -> None:  # noqa: ARG001
-    """Count accesses."""
     with open_store(ctx) as store:
         print_json(store.memories.touch(asked))
 

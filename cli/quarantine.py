@@ -11,7 +11,6 @@ from memlog.service.requests.maintenance import ListQuarantine
 @request_command(ListQuarantine)
 @format_options
 def quarantine(ctx: click.Context, asked: ListQuarantine) -> None:
-    """Print the quarantined lines."""
     with open_store(ctx) as store:
         lines = store.maintenance.quarantine(asked)
         rows = [

@@ -33,7 +33,6 @@ from memlog.service.requests.erasure import Scrub
 )
 @format_options
 def scrub(ctx: click.Context, asked: Scrub, *, yes: bool, prove: str | None) -> int:
-    """Scrub, once a person agrees."""
     if prove is not None:
         if yes:
             raise click.UsageError("--prove overwrites nothing: there is nothing to say --yes to", ctx)

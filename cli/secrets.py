@@ -11,7 +11,6 @@ from memlog.service.requests.erasure import FindSecrets
 @request_command(FindSecrets)
 @format_options
 def secrets(ctx: click.Context, asked: FindSecrets) -> None:
-    """Print the places of keys."""
     with open_store(ctx) as store:
         found = store.erasure.secrets(asked)
     rows = [(each.kind, f"{each.stream}/{each.segment}:{each.line}", each.id) for each in found]

@@ -12,7 +12,6 @@ from memlog.service.requests.conversations import ListSessions
 @request_command(ListSessions)
 @format_options
 def sessions(ctx: click.Context, asked: ListSessions) -> None:
-    """Print the sessions of chats."""
     with open_store(ctx) as store:
         found = store.conversations.sessions(asked)
     rows = [

@@ -14,7 +14,6 @@ from memlog.service.requests.conversations import GetEvent
 @request_command(GetEvent, arguments=["id"])
 @format_options
 def show(ctx: click.Context, asked: GetEvent) -> None:
-    """Print the line of an event."""
     with open_store(ctx) as store:
         found = store.get(asked)
     if found is None:

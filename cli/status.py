@@ -13,7 +13,6 @@ from memlog.service.requests.maintenance import ShowStatus
 @request_command(ShowStatus)
 @format_options
 def status(ctx: click.Context, asked: ShowStatus) -> None:
-    """See `ShowStatus`."""
     with open_store(ctx) as store:
         found = store.maintenance.status(asked)
     print_answer(ctx, Answer(document=found, table=named_values(values(found)), notes=silence(found.silent)))

@@ -13,7 +13,6 @@ from memlog.service.requests.conversations import ListSummaries
 @request_command(ListSummaries)
 @format_options
 def summaries(ctx: click.Context, asked: ListSummaries) -> None:
-    """Print summaries."""
     with open_store(ctx) as store:
         found = store.conversations.summaries(asked)
     answer = Answer(

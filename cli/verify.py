@@ -26,7 +26,6 @@ from memlog.service.requests.maintenance import Verify
 )
 @format_options
 def verify(ctx: click.Context, asked: Verify, *, strict: bool) -> int:
-    """Print the verification."""
     with open_store(ctx) as store, progress_line() as progress:
         found = store.maintenance.verify(replace(asked, progress=progress))
     with reader_may_go():

@@ -26,7 +26,6 @@ from memlog.service.watching.worker import WatchStep
 )
 @json_option
 def watch(ctx: click.Context, asked: Watch, *, as_json: bool) -> None:
-    """Watch, and show each step."""
     with line_on_a_terminal() as line:
         shown = _WatchOutput(line, as_json=as_json, once=asked.once)
         with open_store(ctx, notify=shown.note) as store, _set_on_sigterm(once=asked.once) as stop:

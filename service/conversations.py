@@ -19,7 +19,6 @@ class Conversations:
 
     @operation(ReadWindow)
     def window(self, asked: ReadWindow) -> Window:
-        """See `ReadWindow`."""
         return self._read(
             lambda db: window(
                 db,
@@ -32,7 +31,6 @@ class Conversations:
 
     @operation(ReadSession)
     def session_content(self, asked: ReadSession) -> SessionContent:
-        """See `ReadSession`."""
         return self._read(
             lambda db: session_content(
                 db,
@@ -45,10 +43,8 @@ class Conversations:
 
     @operation(ListSessions)
     def sessions(self, asked: ListSessions) -> list[Session]:
-        """See `ListSessions`."""
         return self._read(lambda db: sessions(db, asked.conversation, is_all=asked.all))
 
     @operation(ListSummaries)
     def summaries(self, asked: ListSummaries) -> list[Summary]:
-        """See `ListSummaries`."""
         return self._read(lambda db: summaries(db, asked.conversation))

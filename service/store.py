@@ -262,7 +262,6 @@ class Store:
 
     @operation(Search)
     def search(self, asked: Search) -> SearchResult:
-        """See `Search`."""
         started = time.perf_counter()
 
         def found(read_model: ReadModel) -> SearchResult:
@@ -281,12 +280,11 @@ class Store:
 
     @operation(BuildContext)
     def context(self, asked: BuildContext) -> "Context":
-        """See `BuildContext`."""
         return self._contexts.give(asked)
 
     @operation(GetEvent)
     def get(self, asked: GetEvent) -> StoredEvent | None:
-        """See `GetEvent`; None where nothing has this id."""
+        """Returns None if nothing has this id."""
         return self._read(
             lambda db: provenance.stored(db, self._log.path, asked.id, asked.stream, neighbours=asked.around)
         )

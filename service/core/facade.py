@@ -82,7 +82,7 @@ class Core:
 
         @operation(GetCoreMemory)
         def get(self, asked: GetCoreMemory) -> CoreMemory | str | None:
-            """See `GetCoreMemory`: all of it; or the value of one key, None where it is not set."""
+            """Returns the whole core memory, or the value of one key: None if it is not set."""
             memory = self._read(core_memory)
             if asked.section is None or asked.key is None:
                 return memory
@@ -90,14 +90,13 @@ class Core:
 
     @operation(SetCoreValue)
     def set(self, asked: SetCoreValue) -> Position:
-        """See `SetCoreValue`."""
         event = CoreMemoryUpdated(section=asked.section, key=asked.key, value=asked.value)
         (position,) = self._append([event])
         return position
 
     @operation(DeleteCoreValue)
     def delete(self, asked: DeleteCoreValue) -> Position | Literal[False]:
-        """See `DeleteCoreValue`; False where the key is not set."""
+        """Returns False if the key is not set."""
         if asked.key not in getattr(self.get(), asked.section):
             return False
         (position,) = self._append([CoreMemoryDeleted(section=asked.section, key=asked.key)])
@@ -105,7 +104,6 @@ class Core:
 
     @operation(ImportCoreMemory)
     def import_file(self, asked: ImportCoreMemory) -> CoreImportReport:
-        """See `ImportCoreMemory`."""
         path = Path(asked.path)
         if self._is_view(path) and (shown := self._view.read()) is not None:
             return self._import_view(path, shown.view, shown.base)

@@ -95,13 +95,11 @@ class Documents:
 
     @operation(AddSource)
     def add(self, asked: AddSource) -> IndexingReport:
-        """See `AddSource`."""
         (added,) = self._add_all([Path(asked.path)], asked)
         return added
 
     @operation(AddSources)
     def add_all(self, asked: AddSources) -> list[IndexingReport]:
-        """See `AddSources`."""
         return self._add_all([Path(path) for path in asked.paths], asked)
 
     def _add_all(self, paths: Sequence[Path], asked: AddSource | AddSources) -> list[IndexingReport]:
@@ -126,7 +124,6 @@ class Documents:
 
     @operation(RefreshDocuments)
     def refresh(self, asked: RefreshDocuments) -> list[IndexingReport]:
-        """See `RefreshDocuments`."""
         registered = self._decide(standing.registered)
         if asked.source is not None and not any(each.source_id == asked.source for each in registered):
             self._sources(asked.source)
@@ -150,7 +147,6 @@ class Documents:
 
         @operation(ListDocuments)
         def list(self, asked: ListDocuments) -> _Sources | _Documents:
-            """See `ListDocuments`."""
             if asked.source is None:
                 return self._read(standing.sources)
             found, documents = self._read(
@@ -162,24 +158,21 @@ class Documents:
 
     @operation(GetDocument)
     def get(self, asked: GetDocument) -> DocumentText | None:
-        """See `GetDocument`; None where there is no such document."""
+        """Returns None if no document has this name."""
         return self._read(lambda db: standing.text(db, asked.name))
 
     @operation(ShowDocumentTree)
     def tree(self, asked: ShowDocumentTree) -> _Folders:
-        """See `ShowDocumentTree`."""
         names = [each.source_id for each in self._sources(asked.source)]
         found = self._read(lambda db: [(name, standing.documents(db, name)) for name in names])
         return [tree(name, documents) for name, documents in found]
 
     @operation(ShowSourceStatus)
     def status(self, asked: ShowSourceStatus) -> _Statuses:
-        """See `ShowSourceStatus`."""
         return [status_of(each, self._records(each.source_id).job()) for each in self._sources(asked.source)]
 
     @operation(ListIndexingJobs)
     def jobs(self, _: ListIndexingJobs) -> _Jobs:
-        """See `ListIndexingJobs`."""
         return known(self._records(each.source_id).job() for each in self.list())
 
     def _sources(self, source: str | None) -> _Sources:
@@ -190,7 +183,7 @@ class Documents:
 
     @operation(RemoveDocuments)
     def remove(self, asked: RemoveDocuments) -> Position | Literal[False]:
-        """See `RemoveDocuments`; False where there is no such source or document."""
+        """Returns False if no source or document has this name."""
         source_id, is_document, file = asked.name.partition("/")
         # Before the records are held, which makes their folder: a missing store stays missing.
         self._decide(standing.registered)

@@ -44,7 +44,6 @@ class Erasure:
 
     @operation(Forget)
     def forget(self, asked: Forget) -> ForgetReport:
-        """See `Forget`."""
         check_store(self._path)
         forgetting = Forgetting(self._log, self._read_model)
         if asked.chat is not None:
@@ -58,7 +57,6 @@ class Erasure:
 
     @operation(Scrub)
     def scrub(self, asked: Scrub) -> ScrubReport:
-        """See `Scrub`."""
         check_store(self._path)
         with self._read_model.mutex, wrapped("the read model"):
             done = scrub_store(
@@ -73,7 +71,6 @@ class Erasure:
 
     @operation(Prove)
     def prove(self, asked: Prove) -> Proof:
-        """See `Prove`."""
         check_store(self._path)
         # Who closes a file that SQLite has open in the same process drops SQLite's locks.
         with self._reads.all_closed():
@@ -82,6 +79,6 @@ class Erasure:
 
     @operation(FindSecrets)
     def secrets(self, _: FindSecrets) -> list[SecretPlace]:
-        """See `FindSecrets`. Reads the log alone."""
+        """Reads the log alone."""
         check_store(self._path)
         return secrets_in(self._path / LOG)

@@ -83,7 +83,6 @@ class Facts:
 
     @operation(SetFact.of_values)
     def set(self, asked: SetFact) -> FactUpdate:
-        """See `SetFact`."""
         key, values, ranks = key_of(asked.topic), asked.values, asked.ranks
         _check_values(values)
         fact = FactStored(
@@ -115,7 +114,6 @@ class Facts:
 
     @operation(GetFact)
     def get(self, asked: GetFact) -> FactAnswer:
-        """See `GetFact`."""
         key = key_of(asked.topic)
         return self._read(
             lambda db: by_key(db, key, rank=asked.rank, chat=asked.scope, any_chat=asked.any_chat)
@@ -123,12 +121,10 @@ class Facts:
 
     @operation(AskFacts)
     def ask(self, asked: AskFacts) -> FactAnswer:
-        """See `AskFacts`; the answer's route tells how it was found."""
         return self._read(lambda db: ask(db, asked.question, chat=asked.scope, any_chat=asked.any_chat))
 
     @operation(ExtractFacts)
     def extract(self, asked: ExtractFacts) -> FactExtraction:
-        """See `ExtractFacts`."""
         said = ranked_list(asked.text)
         found = FactExtraction(
             stored=False,
@@ -147,7 +143,6 @@ class Facts:
 
     @operation(RemoveFact)
     def remove(self, asked: RemoveFact) -> list[Position]:
-        """See `RemoveFact`."""
         key = key_of(asked.topic)
         standing = self._decide(lambda db: topic_of(db, key, chat=asked.scope, any_chat=False))
         if standing is None:
@@ -158,7 +153,6 @@ class Facts:
 
     @operation(ListFacts)
     def list(self, asked: ListFacts) -> _Facts:
-        """See `ListFacts`."""
         found = self._read(lambda db: all_topics(db) if asked.scope is None else topics(db, asked.scope))
         return [fact for topic in found for fact in topic.facts]
 
