@@ -54,19 +54,19 @@ def request_command(
     adds: what the help says beside the description of the request, such as exit codes.
     """
 
-    def made(function: Callable[..., Any]) -> click.Command:
-        spelling = _Spelling(
-            request,
-            arguments,
-            joined,
-            or_stdin,
-            may_be_blank,
-            names or {},
-            settings or {},
-            types or {},
-            without,
-        )
+    spelling = _Spelling(
+        request=request,
+        arguments=(*arguments, *([joined] if joined else [])),
+        joined=joined,
+        or_stdin=or_stdin,
+        may_be_blank=may_be_blank,
+        names=names or {},
+        settings=settings or {},
+        types=types or {},
+        without=without,
+    )
 
+    def made(function: Callable[..., Any]) -> click.Command:
         def callback(**given: Any) -> Any:  # noqa: ANN401
             ctx = click.get_current_context()
             asked = spelling.request_of(ctx, given)
@@ -87,45 +87,33 @@ def request_command(
     return made
 
 
-class _Spelling:
+class _Spelling(msgspec.Struct, frozen=True, kw_only=True):
     """How a command spells the fields of a request. See `request_command`."""
 
-    def __init__(
-        self,
-        request: type[Request],
-        arguments: Collection[str],
-        joined: str | None,
-        or_stdin: bool,
-        may_be_blank: bool,
-        names: Mapping[str, str],
-        settings: Mapping[str, str],
-        types: Mapping[str, click.ParamType[Any]],
-        without: Collection[str],
-    ) -> None:
-        self._request = request
-        self._arguments = [*arguments, *([joined] if joined else [])]
-        self._joined = joined
-        self._or_stdin = or_stdin
-        self._may_be_blank = may_be_blank
-        self._names = names
-        self._settings = settings
-        self._types = types
-        self._without = without
+    request: type[Request]
+    arguments: Sequence[str]
+    joined: str | None
+    or_stdin: bool
+    may_be_blank: bool
+    names: Mapping[str, str]
+    settings: Mapping[str, str]
+    types: Mapping[str, click.ParamType[Any]]
+    without: Collection[str]
 
     def parameters(self) -> Iterator[click.Parameter]:
         """The arguments, then the options."""
         fields = {field.name: field for field in self._fields()}
-        for name in self._arguments:
+        for name in self.arguments:
             yield self._argument(fields.pop(name))
         for field in fields.values():
             yield self._option(field)
 
     def help(self) -> str:
         """The description of the request, with its fields as the command spells them."""
-        return self._spelled(description_of(self._request))
+        return self._spelled(description_of(self.request))
 
     def _spelled(self, text: str) -> str:
-        spelled = {name: self._metavar(name) for name in self._arguments}
+        spelled = {name: self._metavar(name) for name in self.arguments}
         spelled |= {field.name: self._declaration(field).split("/")[0] for field in self._options()}
         return re.sub(r"`(\w+)`", lambda match: spelled.get(match[1], match[0]), text)
 
@@ -135,18 +123,18 @@ class _Spelling:
         Raises:
             UsageError: the values do not make a request.
         """
-        return self._built(self._request, ctx, given)
+        return self._built(self.request, ctx, given)
 
     def _built(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
         values: dict[str, Any] = {}
         for field in fields_of(request):
             if field.struct:
                 values[field.name] = self._built(field.struct, ctx, given)
-            elif field.name in self._settings:
-                values[field.name] = ctx.ensure_object(Settings).value(self._settings[field.name])
+            elif field.name in self.settings:
+                values[field.name] = ctx.ensure_object(Settings).value(self.settings[field.name])
             elif field.name in given:
                 value = given.pop(field.name)
-                if field.name == self._joined and (value or self._or_stdin):
+                if field.name == self.joined and (value or self.or_stdin):
                     values[field.name] = self._text(value)
                 elif value is not None and value != ():
                     values[field.name] = value
@@ -157,28 +145,28 @@ class _Spelling:
 
     def _text(self, words: Sequence[str]) -> str:
         text = stdin_text() if words in ((), ("-",)) else " ".join(words)
-        if not (self._may_be_blank or text.strip()):
-            raise click.BadParameter("it is empty", param_hint=self._metavar(str(self._joined)))
+        if not (self.may_be_blank or text.strip()):
+            raise click.BadParameter("it is empty", param_hint=self._metavar(str(self.joined)))
         return text
 
     def _options(self) -> Iterator[Field]:
-        return (field for field in self._fields() if field.name not in self._arguments)
+        return (field for field in self._fields() if field.name not in self.arguments)
 
     def _fields(self) -> Iterator[Field]:
-        seen = set(self._without)
-        for field in _flat(self._request):
+        seen = set(self.without)
+        for field in _flat(self.request):
             if field.name not in seen and not field.is_local:
                 seen.add(field.name)
                 yield field
 
     def _argument(self, field: Field) -> click.Argument:
-        is_joined = field.name == self._joined
+        is_joined = field.name == self.joined
         is_many = is_joined or field.is_list
         metavar = self._metavar(field.name) + ("..." if is_many else "")
-        is_required = field.default is msgspec.NODEFAULT and not (is_joined and self._or_stdin)
+        is_required = field.default is msgspec.NODEFAULT and not (is_joined and self.or_stdin)
         return click.Argument(
             [field.name],
-            type=self._types.get(field.name) or type_of(field),
+            type=self.types.get(field.name) or type_of(field),
             # click shows choices.
             metavar=None if field.choices and not is_many else metavar if is_required else f"[{metavar}]",
             nargs=-1 if is_many else 1,
@@ -187,17 +175,17 @@ class _Spelling:
 
     def _option(self, field: Field) -> click.Option:
         declaration = self._declaration(field)
-        if field.name in self._settings:
-            setting = BY_NAME[self._settings[field.name]]
+        if field.name in self.settings:
+            setting = BY_NAME[self.settings[field.name]]
             return SettingOption([declaration, setting.name], setting=setting)
-        changes: dict[str, Any] = {"type": self._types[field.name]} if field.name in self._types else {}
+        changes: dict[str, Any] = {"type": self.types[field.name]} if field.name in self.types else {}
         changes["help"] = self._spelled(field.description)
         if changes.get("type") is STDIN:
             changes["help"] = f"{changes['help'].removesuffix('.')}; - reads it from stdin."
         return option_of(field, declaration, **changes)
 
     def _declaration(self, field: Field) -> str:
-        return self._names.get(field.name) or declaration_of(field)
+        return self.names.get(field.name) or declaration_of(field)
 
     def _metavar(self, name: str) -> str:
         title = next(field.title for field in self._fields() if field.name == name)

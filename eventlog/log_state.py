@@ -1,10 +1,12 @@
-"""What stands below the log, as far as the status of its files tells."""
+"""The status of every file below the log, and the streams that changed between two looks."""
 
+import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from memlog.eventlog import disk
 from memlog.eventlog.layout import CONVERSATIONS
-from memlog.eventlog.streams import may_be_stream
+from memlog.eventlog.streams import is_utf8, may_be_stream
 
 FileState = tuple[str, int, int, int, int]
 """The path, its mode, inode, size in bytes, and the time of its last change in nanoseconds."""
@@ -29,6 +31,29 @@ def state_of(log: Path) -> list[FileState]:
         for conversation in below if stream == conversations else ():
             _add_entries(conversation, found)
     return found
+
+
+def changed_streams(log: Path, before: Iterable[FileState], now: Iterable[FileState]) -> set[str] | None:
+    """The streams whose folder or files differ between two states of `log`.
+
+    None if anything else differs: seals, the format, or a file where a stream's folder belongs.
+    """
+    streams = set()
+    for path, mode, *_ in set(before) ^ set(now):
+        stream, is_folder = _stream_at(path.removeprefix(f"{log}/")), stat.S_ISDIR(mode)
+        top, _, rest = stream.partition("/")
+        is_within = path != f"{log}/{stream}"
+        if not is_utf8(stream) or not (is_folder or is_within):
+            return None
+        if may_be_stream(rest or top) and stream != CONVERSATIONS:
+            streams.add(stream)
+    return streams
+
+
+def _stream_at(path: str) -> str:
+    """The stream that a path below the log is in, or is the folder of."""
+    parts = path.split("/")
+    return "/".join(parts[:2] if parts[0] == CONVERSATIONS else parts[:1])
 
 
 def _add_entries(folder: str, found: list[FileState]) -> list[str]:

@@ -230,16 +230,18 @@ def segment_names(folder: Path | int) -> list[SegmentName]:
     return _segment_names(folder)[0]
 
 
-def segments_of(log: Path) -> tuple[list[Segment], list[Path]]:
+def segments_of(log: Path, only: Iterable[str] | None = None) -> tuple[list[Segment], list[Path]]:
     """All segments below `log`, by stream and in order; and what stands there and is no part of the log.
 
     Links, devices and files of other names are never read: they are the second list, without hidden ones.
+
+    only: the streams to list; None for all.
     """
     # Imported here, as in segments_in: an append lists no segments.
     from memlog.eventlog.seals.lengths import sealed_bytes
 
     segments: list[Segment] = []
-    folders, strangers = _stream_folders(log)
+    folders, strangers = _stream_folders(log) if only is None else (_existing(log, only), [])
     sealed = sealed_bytes(log)
     for stream, folder in folders:
         names, others = _segment_names(folder)
@@ -312,6 +314,12 @@ def _stream_folders(log: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
     return sorted(streams), strangers
 
 
+def _existing(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
+    """The folders of `streams`, without links."""
+    folders = ((stream, log / stream) for stream in sorted(streams))
+    return [each for each in folders if disk.is_folder(each[1]) and not each[1].is_symlink()]
+
+
 def _subfolders(parent: Path) -> tuple[list[Path], list[Path]]:
     folders: list[Path] = []
     others: list[Path] = []
@@ -319,12 +327,13 @@ def _subfolders(parent: Path) -> tuple[list[Path], list[Path]]:
         for entry in entries:
             if not may_be_stream(entry.name):
                 continue
-            is_folder = entry.is_dir(follow_symlinks=False) and _is_utf8(entry.name)
+            is_folder = entry.is_dir(follow_symlinks=False) and is_utf8(entry.name)
             (folders if is_folder else others).append(Path(entry.path))
     return folders, others
 
 
-def _is_utf8(name: str) -> bool:
+def is_utf8(name: str) -> bool:
+    """Whether the name of a file is UTF-8."""
     try:
         name.encode()
     except UnicodeEncodeError:

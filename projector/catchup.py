@@ -1,11 +1,11 @@
-"""Brings one read model up to the log: what is new is read on, what was rewritten is replayed.
+"""Brings a read model up to date with the log: reads new lines, replays streams that were rewritten.
 
-A rebuild is the same on an empty file, so that both give the same rows.
+A rebuild does the same in an empty file, so both give the same rows.
 """
 
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
@@ -40,9 +40,8 @@ _SMALL_SHARE = 16
 class CatchUp(Tally):
     """What became of the lines that a catch-up read.
 
-    notes: what a person should know: streams whose history was rewritten, what is lost, files that are no
-        segments.
-    is_whole: whether all was read that stood there.
+    notes: for people: streams whose history was rewritten, losses, files that are not segments.
+    is_whole: whether nothing was left unread.
     """
 
     notes: list[str] = msgspec.field(default_factory=list)
@@ -59,23 +58,28 @@ def catch_up(
     progress: Progress | None = None,
     seconds: float | None = None,
     remembers: bool = False,
+    streams: Collection[str] | None = None,
 ) -> CatchUp:
-    """Bring the read model in `db` up to what stands in `log` now, or to `bounds`, each batch in a `turn`.
+    """Bring the read model in `db` up to the present end of `log`, or to `bounds`, each batch in a `turn`.
 
-    seconds: come back after so long, in small batches, though there is more to read.
+    seconds: stop after so long, though there is more to read; batches are small then.
 
     remembers: what was read raises the watermarks of the store, in the turn that reads it.
 
-    What is lost of the log is a note, and stops nothing: what remains is read.
+    streams: those that may have changed since a catch-up that left nothing unread and had no note; None if
+    that is not known, to look at all.
+
+    A loss is a note and stops nothing: the rest is read.
 
     Raises:
         Busy: a turn was not to be had in time, or the log was rewritten again and again. What was done so
             far stays.
     """
-    segments, strangers = segments_of(log)
+    segments, strangers = segments_of(log, streams)
     report = CatchUp(notes=_notes_of(log, strangers))
-    report.notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in losses(log)]
-    work = _unread(db, log, segments, bounds)
+    lost = losses(log) if streams is None else [loss for each in streams for loss in losses(log, stream=each)]
+    report.notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in lost]
+    work = _unread(log, segments, checkpoints.load_all(db, streams), bounds)
     begins_to_remember = remembers and bool(work) and _remembers_nothing(log)
     tell = _teller(progress, report, db, log, bounds)
     pace = _Pace(seconds)
@@ -241,10 +245,9 @@ def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
 
 
 def _unread(
-    db: Connection, log: Path, segments: list[Segment], bounds: Bounds | None
+    log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
 ) -> dict[str, list[Stretch]]:
-    """What is new, or gone, by stream."""
-    known = checkpoints.load_all(db)
+    """What is new, or gone, by stream. known: the checkpoints of the streams of `segments`."""
     work: defaultdict[str, list[Stretch]] = defaultdict(list)
     for segment in segments:
         stretch = _new_in(segment, known.pop(_key(segment), NOTHING_READ), bounds)

@@ -1,7 +1,7 @@
 """How far the read model has come in each segment, and whether what it read still stands there."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from msgspec import Struct
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from memlog.eventlog import disk
 from memlog.eventlog.segment import UNREAD, Fingerprint, fingerprint
 from memlog.eventlog.streams import Segment
+from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 
 
@@ -83,9 +84,12 @@ NOTHING_READ = Checkpoint()
 _COLUMNS = "offset, lines, is_open, tail, chain, rest, size, inode, mtime_ns"
 
 
-def load_all(db: Connection) -> dict[tuple[str, str], Checkpoint]:
-    """Every checkpoint by (stream, segment)."""
-    rows = db.execute(f"SELECT stream, segment, {_COLUMNS} FROM checkpoints")
+def load_all(db: Connection, streams: Collection[str] | None = None) -> dict[tuple[str, str], Checkpoint]:
+    """The checkpoints of `streams`, or of all, by (stream, segment)."""
+    where, values = "", []
+    if streams is not None:
+        where, values = "WHERE stream IN (SELECT value FROM json_each(?))", [as_list(streams)]
+    rows = db.execute(f"SELECT stream, segment, {_COLUMNS} FROM checkpoints {where}", values)
     return {(stream, segment): _from_row(*columns) for stream, segment, *columns in rows}
 
 

@@ -24,6 +24,9 @@ from memlog.projector.sqlite import Connection
 _BATCH_LINES = 4096
 _BATCH_BYTES = 8 * 1024 * 1024
 
+Redaction = tuple[Placed, Redacted]
+"""A redaction with its position."""
+
 _Place = tuple[str, int, str, int]
 """(day, number, writer, offset)."""
 
@@ -145,10 +148,10 @@ def placed_event(entry: LogEntry, event: Event) -> Placed:
     return Placed(event.id, event.ts, event, segment.stream, name, line, entry.content, place)
 
 
-def _unrecorded(db: Connection, decoded: list[Placed]) -> list[Placed]:
-    """The redactions that have no rows: in a replay all have them before anything is folded."""
+def _unrecorded(db: Connection, decoded: list[Placed]) -> list[Redaction]:
+    """The redactions without rows: in a replay all have them before anything is folded."""
     return [
-        placed
+        (placed, placed.event)
         for placed in decoded
         if isinstance(placed.event, Redacted) and not _is_recorded(db, placed, placed.event)
     ]
@@ -164,7 +167,11 @@ def _is_recorded(db: Connection, placed: Placed, redaction: Redacted) -> bool:
 
 
 def _redacted(
-    db: Connection, segment: Segment, decoded: list[Placed], bad_ids: Iterable[str], redactions: list[Placed]
+    db: Connection,
+    segment: Segment,
+    decoded: list[Placed],
+    bad_ids: Iterable[str],
+    redactions: list[Redaction],
 ) -> set[str]:
     """Of the events and bad lines of a batch, the ids of those that are to be left out.
 
@@ -173,12 +180,7 @@ def _redacted(
     Raises:
         HistoryChanged: what is to be left out was projected before.
     """
-    targets = {
-        target
-        for placed in redactions
-        if isinstance(event := placed.event, Redacted)
-        for target in event.targets
-    }
+    targets = {target for _, redaction in redactions for target in redaction.targets}
     projected = _first_projected(db, segment.stream, sorted(targets))
     if projected is not None:
         raise HistoryChanged(segment.stream, f"{projected} was redacted")
@@ -298,18 +300,17 @@ def _record_nuls(db: Connection, segment: Segment, lines: list[Line]) -> int:
     return len(runs)
 
 
-def record_redactions(db: Connection, redactions: list[Placed]) -> None:
+def record_redactions(db: Connection, redactions: Iterable[Redaction]) -> None:
     """A row for each target of each line, since also a line that repeats or contradicts another counts."""
     db.executemany(
         "INSERT OR IGNORE INTO redactions (stream, target_id, id, reason, ts, segment, offset)"
         " VALUES (?, ?, ?, nullif(?, 0), ?, ?, ?)",
         (
             # 0 in the place of None: see `insert`. A reason may be "".
-            (placed.stream, target, placed.id, 0 if event.reason is None else event.reason)
-            + (event.ts, placed.segment.filename, placed.line.offset)
-            for placed in redactions
-            if isinstance(event := placed.event, Redacted)
-            for target in event.targets
+            (placed.stream, target, placed.id, 0 if redaction.reason is None else redaction.reason)
+            + (placed.ts, placed.segment.filename, placed.line.offset)
+            for placed, redaction in redactions
+            for target in redaction.targets
         ),
     )
 

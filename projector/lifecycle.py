@@ -1,27 +1,27 @@
-"""The projector of a store: which read model is live, who may write it, and how a new one takes its place.
+"""The projector of a store: opens the live read model, writes to it under a lock, replaces it by a new one.
 
-Each call may be killed at any moment; the next one goes on where it stopped.
+A call may be killed at any moment; the next one continues from there.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from memlog.eventlog.errors import Busy, DatabaseError
-from memlog.eventlog.layout import BUILD_LOCK, EMBEDDINGS, LOG, PROJECTOR_LOCK
+from memlog.eventlog.layout import BUILD_LOCK, LOG, PROJECTOR_LOCK
 from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import shown
-from memlog.projector import catchup, projection_id, schema, sqlite
-from memlog.projector.catchup import Bounds, CatchUp, Progress
+from memlog.projector import catchup, projection_id
+from memlog.projector.build import build
+from memlog.projector.catchup import CatchUp, Progress
 from memlog.projector.core_memory_file import CoreView
 from memlog.projector.embedding import EMBED_BATCH
-from memlog.projector.embedding.cache import VectorCache
+from memlog.projector.embedding.fill import Embedded, PendingVectors, take_cached_vectors
 from memlog.projector.embedding.models import Embedder, Model
 from memlog.projector.generations import Generations
-from memlog.projector.passages import index, vectors
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import (
     DAMAGED,
@@ -41,13 +41,6 @@ _ATTEMPTS = 3
 _BUILD_TIMEOUT = 600.0
 
 
-class Embedded(msgspec.Struct):
-    """How many texts the model `computed` vectors for, and how many passages had one `cached`."""
-
-    computed: int = 0
-    cached: int = 0
-
-
 class Projection(msgspec.Struct):
     """What a projection did.
 
@@ -61,7 +54,7 @@ class Projection(msgspec.Struct):
 
 
 class _GenerationChanged(Exception):
-    """Another process has put a new generation in place."""
+    """Another process has published a new generation."""
 
 
 class Projector:
@@ -98,10 +91,11 @@ class Projector:
         lock_timeout: float | None = None,
         progress: Progress | None = None,
         seconds: float | None = None,
+        streams: Collection[str] | None = None,
     ) -> Projection:
-        """Read on from the checkpoints; build a generation where none stands that can be read on.
+        """Read the log from the checkpoints on; build a generation if the live one is missing or unusable.
 
-        seconds: to read on for, see `catchup.catch_up`.
+        seconds, streams: see `catchup.catch_up`.
 
         Raises:
             Busy: another projector held the lock for too long; the read model is whole, and behind.
@@ -117,8 +111,11 @@ class Projector:
             if unusable is not None:
                 return self.rebuild(unusable, progress=progress, only_if_unusable=True)
             try:
-                return self._shown(Projection(self._read_on(timeout, progress, seconds)), timeout)
+                return self._with_core_view(
+                    Projection(self._read_on(timeout, progress, seconds, streams)), timeout
+                )
             except _GenerationChanged:
+                streams = None  # nothing is known of how far the new generation has come
                 continue
             except DatabaseError as error:
                 if error.code != DAMAGED:
@@ -149,7 +146,7 @@ class Projector:
         with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT, if_stopped=self._lock_timeout):
             is_replaced = only_if_live is not None and self.generations.current() != only_if_live
             if (only_if_unusable or is_replaced) and self.why_unusable() is None:
-                return self._shown(
+                return self._with_core_view(
                     Projection(self._read_on(self._lock_timeout, progress)), self._lock_timeout
                 )
             path = self.generations.new_file()
@@ -159,10 +156,10 @@ class Projector:
                 if self.generations.current() != path:
                     remove_database(path)
                 raise
-        return self._shown(Projection(read, rebuilt=why, vectors_cached=cached), self._lock_timeout)
+        return self._with_core_view(Projection(read, rebuilt=why, vectors_cached=cached), self._lock_timeout)
 
     def replace_damaged(self, error: DatabaseError, *, progress: Progress | None = None) -> Projection:
-        """Build a generation in the place of the live one, which gave `error`; the log is whole.
+        """Replace the live generation, which raised `error`, by one built from the log.
 
         Raises as `rebuild`.
         """
@@ -180,7 +177,7 @@ class Projector:
         lock_timeout: float | None = None,
         progress: Progress | None = None,
     ) -> Embedded:
-        """Give passages that have no vector one: from the cache, or computed, at most `limit` of these.
+        """Store the missing vectors of passages: from the cache, or computed, at most `limit` of the latter.
 
         Vectors are computed outside the lock and written in short transactions of `batch` passages, in the
         order in which the passages came. A text that was forgotten meanwhile gets none, in the cache neither.
@@ -189,18 +186,19 @@ class Projector:
             EmbeddingError: the model failed; what was written before stays.
             Busy, DatabaseError: as `catch_up`.
         """
-        done = Embedded()
+        counts = Embedded()
         timeout = self._lock_timeout if lock_timeout is None else lock_timeout
         if why_no_vectors() is not None:
-            return done
+            return counts
         for _ in range(_ATTEMPTS):
             try:
                 with wrapped("the read model"):
-                    self._embed(embedder, limit, batch, timeout, progress, done)
+                    pending = PendingVectors(self.live(), lambda: self._turn(timeout))
+                    pending.fill(self.store, embedder, counts, limit=limit, batch=batch, progress=progress)
                 break
             except _GenerationChanged:
                 continue
-        return done
+        return counts
 
     def leave_no_other(self) -> None:
         """Remove every generation but the live one, also the one that was live before it.
@@ -214,7 +212,7 @@ class Projector:
             self.generations.remove_others({self.generations.current()})
 
     def in_turn(self, write: Callable[[Connection], T]) -> T:
-        """Do `write` in one transaction of the live generation, while no other projector reads the log on.
+        """Run `write` in one transaction of the live generation, under the projector lock.
 
         Raises:
             Busy, DatabaseError: as `catch_up`.
@@ -260,18 +258,14 @@ class Projector:
         try:
             db = self.live()
             with wrapped("the read model"):
-                standing = projection_id.stored_projection_id(db)
+                stored = projection_id.stored_projection_id(db)
         except DatabaseError as error:
             self.close()
             return f"the read model could not be read ({error.message})"
-        if standing != projection_id.projection_id(self.sizes):
+        if stored != projection_id.projection_id(self.sizes):
             self.close()
             return "the read model was made with other chunk sizes, or by another memlog"
         return None
-
-    def is_sound(self) -> bool:
-        """Whether SQLite finds nothing wrong with the live generation. Reads all of it."""
-        return sqlite.is_sound(self.live())
 
     def close(self) -> None:
         """Close the connection to the live generation."""
@@ -280,47 +274,12 @@ class Projector:
             self._live = None
         self.frozen = None
 
-    def _embed(
+    def _read_on(
         self,
-        embedder: Embedder,
-        limit: int | None,
-        batch_size: int,
         lock_timeout: float,
         progress: Progress | None,
-        done: Embedded,
-    ) -> None:
-        db = self.live()
-        if vectors.model_of(db) != embedder.id:
-            with self._turn(lock_timeout):
-                if vectors.use_model(db, embedder):
-                    index.queue_all(db)
-        total = index.count_pending(db)
-        if not total:
-            return
-        if progress:
-            progress("vectors", 0, total)
-        with closing(VectorCache(self.store, embedder.id)) as cache:
-            for shelf, batch in index.waiting(db, batch_size):
-                room = None if limit is None else max(0, limit - done.computed)
-                known = cache.find([item.text for item in batch])
-                missing = list(dict.fromkeys(item.text for item in batch if item.text not in known))[:room]
-                fresh = _computed(embedder, missing)
-                ready = [item for item in batch if item.text in known or item.text in fresh]
-                found = [(item.chunk_no, (known | fresh)[item.text]) for item in ready]
-                with self._turn(lock_timeout):
-                    stored = vectors.store(db, shelf.vectors, shelf.queue, found)
-                    # Within the turn: a scrub that ended meanwhile has put another generation in place.
-                    kept = {item.text for item in ready if item.chunk_no in stored}
-                    cache.add((text, fresh[text]) for text in fresh.keys() & kept)
-                done.computed += len(fresh)
-                done.cached += len(ready) - len(fresh)
-                if len(ready) < len(batch):
-                    return
-                if progress:
-                    progress("vectors", done.computed + done.cached, total)
-
-    def _read_on(
-        self, lock_timeout: float, progress: Progress | None, seconds: float | None = None
+        seconds: float | None = None,
+        streams: Collection[str] | None = None,
     ) -> CatchUp:
         with wrapped("the read model"):
             return catchup.catch_up(
@@ -331,10 +290,11 @@ class Projector:
                 progress=progress,
                 seconds=seconds,
                 remembers=True,
+                streams=streams,
             )
 
-    def _shown(self, done: Projection, lock_timeout: float) -> Projection:
-        """Bring the core view up to the read model; what a person should know of it is a note of `done`."""
+    def _with_core_view(self, done: Projection, lock_timeout: float) -> Projection:
+        """Bring the core view up to the read model; a change by hand becomes a note of `done`."""
         try:
             with wrapped("the read model"):
                 if self.core_view.is_up_to(self.live()):
@@ -365,7 +325,7 @@ class Projector:
         try:
             with wrapped(path):
                 report = build(db, self.log, self.sizes, progress=progress)
-                cached = self._take_cached_vectors(db)
+                cached = take_cached_vectors(db, self.store, self._model)
                 with locked(self._lock, "the read model", self._lock_timeout):
                     with transaction(db):
                         newer = catchup.catch_up(db, self.log, self.sizes)
@@ -378,50 +338,3 @@ class Projector:
         finally:
             db.close()
         return report, cached
-
-    def _take_cached_vectors(self, db: Connection) -> int:
-        """Make the vector tables, and fill them with what the cache has; return how many it had."""
-        model = None if why_no_vectors() is not None else self._model()
-        if model is None:
-            return 0
-        with transaction(db):
-            vectors.use_model(db, model)
-        if not (self.store / EMBEDDINGS).exists():
-            return 0
-        taken = 0
-        with closing(VectorCache(self.store, model.id)) as cache, transaction(db):
-            for shelf, batch in index.waiting(db, EMBED_BATCH):
-                known = cache.find([item.text for item in batch])
-                found = [(item.chunk_no, known[item.text]) for item in batch if item.text in known]
-                taken += len(vectors.store(db, shelf.vectors, shelf.queue, found))
-        return taken
-
-
-def build(
-    db: Connection,
-    log: Path,
-    sizes: ChunkSizes,
-    *,
-    bounds: Bounds | None = None,
-    progress: Progress | None = None,
-) -> CatchUp:
-    """Make the read model of `log` in the empty file of `db`, up to `bounds` where they are given.
-
-    Raises:
-        DatabaseError: a row refers to one that is not there.
-    """
-    with transaction(db):
-        schema.create_tables(db)
-        projection_id.store_projection_id(db, sizes)
-        report = catchup.catch_up(db, log, sizes, bounds=bounds, progress=progress)
-        schema.create_indexes(db)
-    dangling = db.execute("PRAGMA foreign_key_check").fetchone()
-    if dangling:
-        raise DatabaseError(f"a row of {dangling[0]} refers to a row of {dangling[2]} that is not there")
-    return report
-
-
-def _computed(embedder: Embedder, texts: list[str]) -> dict[str, bytes]:
-    if not texts:
-        return {}
-    return {text: row.tobytes() for text, row in zip(texts, embedder.embed(texts), strict=True)}

@@ -59,7 +59,7 @@ def _find_redactions(db: Connection, stretch: Stretch, read: Checkpoint) -> None
             number=read.lines + 1,
             tail_is_a_line=stretch.tail_is_a_line,
         )
-        found = [placed_event(entry, event) for entry, event in redactions_in(segment, lines)]
+        found = [(placed_event(entry, event), event) for entry, event in redactions_in(segment, lines)]
     record_redactions(db, found)
 
 

@@ -42,6 +42,16 @@ def upsert(db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by
     db.execute(_upsertion(table, tuple(row), tuple(key), newer_by), row)
 
 
+def delete(db: Connection, table: str, where: str, values: Sequence[Any]) -> None:
+    """Delete the rows that meet the condition `where`."""
+    db.execute(f"DELETE FROM {table} WHERE {where}", values)
+
+
+def update(db: Connection, table: str, column: str, where: str, rows: Iterable[Sequence[Any]]) -> None:
+    """Set one column. rows: each its value, then the values of the condition `where`."""
+    db.executemany(f"UPDATE {table} SET {column} = ? WHERE {where}", rows)
+
+
 # One event needs several statements, and each joins the names of up to twenty columns.
 
 

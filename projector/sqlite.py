@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import DatabaseError
@@ -241,12 +241,16 @@ def _is_damage(error: Exception) -> bool:
     return code not in _NOT_OF_THE_FILE
 
 
-def is_sound(db: Connection) -> bool:
-    """Whether SQLite's own check of the whole file finds nothing, of its pages and of the rows' types."""
-    try:
-        return list(db.execute("PRAGMA integrity_check(1)")) == [("ok",)]
-    except error_types():
-        return False
+def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
+    """The first row of a query that has one in every sound read model.
+
+    Raises:
+        DatabaseError: the query has no row, so an index or a table is damaged; its code is DAMAGED.
+    """
+    row: tuple[Any, ...] | None = rows.fetchone()
+    if row is None:
+        raise DatabaseError("the read model: a row is missing", hint=DISPOSABLE, code=DAMAGED)
+    return row
 
 
 def count_rows(db: Connection, rows: str) -> int:

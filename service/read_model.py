@@ -3,23 +3,24 @@
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from json import JSONDecodeError
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError, LogError
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import LOG
-from memlog.eventlog.log_state import state_of
+from memlog.eventlog.log_state import FileState, changed_streams, state_of
 from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
+from memlog.projector.embedding.fill import Embedded
 from memlog.projector.embedding.models import Embedder
-from memlog.projector.lifecycle import Embedded, Projection, Projector
+from memlog.projector.lifecycle import Projection, Projector
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, wrapped
 from memlog.query.search.vector_cache import HeldVectors
@@ -28,10 +29,12 @@ from memlog.service.shared_catch_up import SharedCatchUp
 
 _QUERY_LOCK_TIMEOUT = 0.25
 _QUERY_EMBEDDINGS = 16
+_FEW_STREAMS = 8
+"""Changed streams up to which a catch-up looks at them alone: it reads the list of seals once for each."""
 
-_OF_ODD_VALUES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
-_OF_NO_TEXT = (msgspec.DecodeError, JSONDecodeError, UnicodeDecodeError)
-"""What reading a text raises that is no JSON, or no text, any more. No question of a user's is read so."""
+_UNREADABLE = (msgspec.DecodeError, JSONDecodeError, UnicodeDecodeError)
+"""Errors of decoding a column of the read model that does not hold the JSON or UTF-8 that memlog wrote there.
+Input of a caller is decoded elsewhere."""
 
 Answer = TypeVar("Answer")
 Ask = Callable[[Connection], Answer]
@@ -50,6 +53,14 @@ class Deciding(Protocol):
 
     def __call__(self, ask: Ask[Answer], /, *, creates: bool = False) -> Answer:
         """What `ask` reads."""
+
+
+class _State(NamedTuple):
+    """What a catch-up depends on: the live generation, the file that shows core memory, and the log."""
+
+    live: Path
+    core_view: list[tuple[int, int, int] | None]
+    log: list[FileState]
 
 
 class ReadModel:
@@ -139,7 +150,7 @@ class ReadModel:
         """
         with self.mutex:
             try:
-                with wrapped("the read model"), self._noticing_damage():
+                with wrapped("the read model"), _wrapping_decode_errors():
                     return work()
             except DatabaseError as error:
                 if error.code != DAMAGED or self.is_read_only:
@@ -147,19 +158,6 @@ class ReadModel:
                 self._tell(self.projector.replace_damaged(error))
             with wrapped("the read model"):
                 return work()
-
-    @contextmanager
-    def _noticing_damage(self) -> Iterator[None]:
-        """Tell apart what went wrong because of a row that SQLite has read, and memlog never wrote."""
-        try:
-            yield
-        except UnicodeEncodeError as error:
-            # What was asked has it: no text of a log does.
-            raise BadInput(f"a lone surrogate is no character: {error.object!r}") from error
-        except _OF_ODD_VALUES as error:
-            if isinstance(error, _OF_NO_TEXT) or not self.projector.is_sound():
-                raise DatabaseError(f"the read model: {error}", hint=DISPOSABLE, code=DAMAGED) from error
-            raise
 
     def latest(
         self,
@@ -199,9 +197,12 @@ class ReadModel:
         lock_timeout: float | None = None,
         progress: Progress | None = None,
         seconds: float | None = None,
+        streams: Collection[str] | None = None,
     ) -> Projection:
         """Catch up with the log, and tell what a person should know of it; see `Projector.catch_up`."""
-        done = self.projector.catch_up(lock_timeout=lock_timeout, progress=progress, seconds=seconds)
+        done = self.projector.catch_up(
+            lock_timeout=lock_timeout, progress=progress, seconds=seconds, streams=streams
+        )
         self._tell(done)
         return done
 
@@ -214,16 +215,20 @@ class ReadModel:
         finally:
             self._embedding.release()
 
-    def _catch_up_quietly(self, lock_timeout: float) -> bool:
-        """Catch up; whether there was nothing to tell, and nothing is left to be read."""
-        done = self.caught_up(lock_timeout=lock_timeout)
+    def _catch_up_quietly(self, lock_timeout: float, before: "_State | None", state: "_State | None") -> bool:
+        """Catch up with the streams that changed; see `SharedCatchUp.share`."""
+        streams = None
+        if before is not None and state is not None and before.live == state.live:
+            changed = changed_streams(self.projector.log, before.log, state.log)
+            streams = changed if changed is not None and len(changed) <= _FEW_STREAMS else None
+        done = self.caught_up(lock_timeout=lock_timeout, streams=streams)
         return done.read.is_whole and not done.read.notes and done.rebuilt is None
 
-    def _state(self) -> object | None:
-        """What a catch-up depends on: the live generation, the file that shows core memory, and the log; None
-        where no generation is live."""
+    def _state(self) -> "_State | None":
         live = self.projector.generations.current()
-        return live and (live, self.projector.core_view.state(), state_of(self.projector.log))
+        if live is None:
+            return None
+        return _State(live, self.projector.core_view.state(), state_of(self.projector.log))
 
     def _tell(self, done: Projection) -> None:
         # The first command of a store has built nothing that anybody would miss.
@@ -314,3 +319,18 @@ def _of_conflicts(count: int) -> str:
     return (
         f"{count} events have ids of earlier ones that differ: no read shows them; memlog doctor names them"
     )
+
+
+@contextmanager
+def _wrapping_decode_errors() -> Iterator[None]:
+    """Report a column that cannot be decoded as damage, and a lone surrogate as bad input.
+
+    Every other exception passes: whether the file is damaged is for SQLite to say, at any step that reads it.
+    """
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        # The caller's text: none in a log has one.
+        raise BadInput(f"a lone surrogate is no character: {error.object!r}") from error
+    except _UNREADABLE as error:
+        raise DatabaseError(f"the read model: {error}", hint=DISPOSABLE, code=DAMAGED) from error

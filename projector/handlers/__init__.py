@@ -45,7 +45,7 @@ from memlog.projector.handlers import (
 from memlog.projector.handlers.accepted import Placed
 from memlog.projector.passages import fulltext, index
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.rows import insert
+from memlog.projector.rows import delete, insert
 from memlog.projector.sqlite import Connection
 
 VERSION = 8
@@ -110,7 +110,7 @@ def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> N
     for name, table in schema.tables().items():
         stays = name in keep or name in _CLEARED_BEFORE or _ONLY_STREAM_OF.get(name, stream) != stream
         if "stream" in table.columns and not stays:
-            db.execute(f"DELETE FROM {name} WHERE stream = ?", (stream,))
+            delete(db, name, "stream = ?", (stream,))
 
 
 _PASSAGES_OF = {

@@ -6,7 +6,7 @@ from typing import cast
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated
 from memlog.projector.handlers.accepted import Placed, as_json, buried, bury
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.rows import upsert
+from memlog.projector.rows import delete, upsert
 from memlog.projector.sqlite import Connection
 
 
@@ -17,10 +17,8 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  
         thing = as_json([said.section, said.key])
         if isinstance(said, CoreMemoryDeleted):
             bury(db, thing, placed)
-            db.execute(
-                "DELETE FROM core_memory WHERE section = ? AND key = ? AND precedence < ?",
-                (said.section, said.key, placed.precedence),
-            )
+            older = (said.section, said.key, placed.precedence)
+            delete(db, "core_memory", "section = ? AND key = ? AND precedence < ?", older)
         elif placed.precedence > buried(db, placed.stream, thing):
             row = {
                 "section": said.section,

@@ -9,7 +9,7 @@ from memlog.projector.handlers.accepted import Placed, as_json, buried, bury
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import Whole
-from memlog.projector.rows import Row, upsert
+from memlog.projector.rows import Row, delete, update, upsert
 from memlog.projector.sqlite import Connection
 
 
@@ -55,9 +55,7 @@ def _register(db: Connection, placed: Placed, said: SourceRegistered, sizes: Chu
 
 def _remove_source(db: Connection, placed: Placed, said: SourceRemoved, sizes: ChunkSizes) -> None:
     bury(db, said.source_id, placed)
-    db.execute(
-        "DELETE FROM sources WHERE source_id = ? AND precedence < ?", (said.source_id, placed.precedence)
-    )
+    delete(db, "sources", "source_id = ? AND precedence < ?", (said.source_id, placed.precedence))
     _remove_documents(db, placed, "source_id = ?", said.source_id)
     # What was indexed after a late removal stays, of a source that is not registered.
     _put_on_shelf(db, said.source_id, sizes)
@@ -100,7 +98,7 @@ def _put_on_shelf(db: Connection, source_id: str, sizes: ChunkSizes) -> None:
     for values in moved:
         row = dict(zip(columns, values, strict=True)) | {"kind": kind}
         _remove_passages(db, "document_id = ?", row["document_id"])
-        db.execute("UPDATE documents SET kind = ? WHERE document_id = ?", (kind, row["document_id"]))
+        update(db, "documents", "kind", "document_id = ?", [(kind, row["document_id"])])
         _add_passages(db, row, sizes)
 
 
@@ -117,7 +115,7 @@ def _remove_documents(db: Connection, placed: Placed, where: str, value: str) ->
     ).fetchall()
     for (thing,) in gone:
         _remove_passages(db, "document_id = ?", thing)
-        db.execute("DELETE FROM documents WHERE document_id = ?", (thing,))
+        delete(db, "documents", "document_id = ?", (thing,))
 
 
 def _remove_passages(db: Connection, where: str, value: str) -> None:

@@ -10,8 +10,8 @@ from memlog.projector.limits import entries, is_structured
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import Whole
-from memlog.projector.rows import Row, insert, upsert
-from memlog.projector.sqlite import Connection
+from memlog.projector.rows import Row, delete, insert, upsert
+from memlog.projector.sqlite import Connection, required_row
 
 _KEY = ("chat_id", "topic_key", "kind", "rank")
 
@@ -63,7 +63,7 @@ def _put(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None
             return
         index.remove(db, index.MEMORY, "fact_id = ?", (standing[1],))
     upsert(db, "facts", _KEY, row)
-    fact_id, content = db.execute(f"SELECT fact_id, content {of_key}", row).fetchone()
+    fact_id, content = required_row(db.execute(f"SELECT fact_id, content {of_key}", row))
     ts, chat = row["updated_at"], row["chat_id"]
     whole = Whole(row["stream"], fact_id, "fact", chat, None, ts, ts, content, is_plain)
     index.add(db, "fact_id", [whole], sizes)
@@ -74,9 +74,9 @@ def _clear(db: Connection, placed: Placed, said: FactRemoved) -> None:
     chat = said.chat_id or ""
     bury(db, as_json([chat, said.topic_key, said.kind, said.rank]), placed)
     older = (
-        "FROM facts WHERE chat_id = ? AND topic_key = ? AND kind = coalesce(?, kind)"
+        "chat_id = ? AND topic_key = ? AND kind = coalesce(?, kind)"
         " AND rank = coalesce(?, rank) AND precedence < ?"
     )
     values = (chat, said.topic_key, said.kind, said.rank, placed.precedence)
-    index.remove(db, index.MEMORY, f"fact_id IN (SELECT fact_id {older})", values)
-    db.execute(f"DELETE {older}", values)
+    index.remove(db, index.MEMORY, f"fact_id IN (SELECT fact_id FROM facts WHERE {older})", values)
+    delete(db, "facts", older, values)

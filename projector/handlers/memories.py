@@ -26,8 +26,8 @@ from memlog.projector.handlers.accepted import Placed, as_json, buried, bury
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import Whole
-from memlog.projector.rows import Row, insert, upsert
-from memlog.projector.sqlite import Connection
+from memlog.projector.rows import Row, delete, insert, update, upsert
+from memlog.projector.sqlite import Connection, required_row
 from memlog.projector.text.analyzer import memory_label
 
 STREAM = "memory"
@@ -102,10 +102,8 @@ def _set(db: Connection, memory_id: str, placed: Placed, **fields: Any) -> None:
 
 def _delete(db: Connection, memory_id: str, placed: Placed) -> None:
     bury(db, memory_id, placed)
-    db.execute(
-        "DELETE FROM versions WHERE stream = ? AND memory_id = ? AND precedence < ?",
-        (placed.stream, memory_id, placed.precedence),
-    )
+    older = (placed.stream, memory_id, placed.precedence)
+    delete(db, "versions", "stream = ? AND memory_id = ? AND precedence < ?", older)
 
 
 class _Version(NamedTuple):
@@ -148,7 +146,7 @@ def _refresh(db: Connection, memory_id: str, decays: _Decays, sizes: ChunkSizes)
     if before is not None:
         index.remove(db, index.MEMORY, "memory_id = ?", (memory_id,))
     if row is None:
-        db.execute("DELETE FROM memories WHERE memory_id = ?", (memory_id,))
+        delete(db, "memories", "memory_id = ?", (memory_id,))
     elif row["archived_at"] is None:
         index.add(db, "memory_id", [_whole(row)], sizes)
 
@@ -211,10 +209,11 @@ _TOUCHES = (
 
 def _first_saved(db: Connection, memory_id: str, since: str) -> tuple[str, str]:
     """When a memory was first saved after `since`, and the precedence of that event."""
-    ts, precedence = db.execute(
+    saved = db.execute(
         f"SELECT e.ts, t.precedence {_TOUCHES} ORDER BY t.precedence LIMIT 1",
         (memory_id, since, "memory_saved"),
-    ).fetchone()
+    )
+    ts, precedence = required_row(saved)
     return ts, precedence
 
 
@@ -244,10 +243,8 @@ def _fade_all(db: Connection, decays: _Decays) -> None:
     rows = db.execute(
         "SELECT memory_id, category, salience_set, salience_precedence FROM memories"
     ).fetchall()
-    db.executemany(
-        "UPDATE memories SET salience = ? WHERE memory_id = ?",
-        (
-            (decays.applied(salience, precedence, category), memory_id)
-            for memory_id, category, salience, precedence in rows
-        ),
+    faded = (
+        (decays.applied(salience, precedence, category), memory_id)
+        for memory_id, category, salience, precedence in rows
     )
+    update(db, "memories", "salience", "memory_id = ?", faded)

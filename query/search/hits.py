@@ -1,11 +1,8 @@
 """A hit: what was found, what it says, where it stands in the log, and why it was found."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import msgspec
 
-from memlog.projector.sqlite import Connection
+from memlog.projector.sqlite import Connection, required_row
 from memlog.query.event_index import LinePosition
 from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
 from memlog.query.search.candidates import Candidate, Owner
@@ -102,7 +99,7 @@ def hit_of(db: Connection, found: Candidate, score: float, question: FtsQuery) -
 
     score: from 0 to 1.
     """
-    row: Sequence[Any] = db.execute(_ROWS[found.owner], found.key).fetchone()
+    row = required_row(db.execute(_ROWS[found.owner], found.key))
     event_id, stream, segment, offset, line, content, chat, ts, role, name, title, category, source = row
     hit = Hit(
         kind=found.kind,
@@ -134,6 +131,7 @@ def _say_passage(db: Connection, found: Candidate, hit: Hit) -> None:
         # A file of memories is found as one: its name is its source.
         hit.source = hit.file or hit.source
         return
-    hit.content, hit.section, hit.start_line, hit.end_line = db.execute(
+    passage = db.execute(
         "SELECT content, section, start_line, end_line FROM doc_chunks WHERE chunk_no = ?", (found.chunk_no,)
-    ).fetchone()
+    )
+    hit.content, hit.section, hit.start_line, hit.end_line = required_row(passage)

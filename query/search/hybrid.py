@@ -9,31 +9,27 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from memlog.eventlog.errors import BadInput, EmbeddingError
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.struct_fields import Reads
 from memlog.projector.embedding.models import Embedder, can_read
-from memlog.projector.passages import vectors
-from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction, why_no_vectors
+from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction
 from memlog.query.filters import Filters
 from memlog.query.request import ChatField, OfText, Synced, Unit
-from memlog.query.search import candidates, fulltext, nearest
-from memlog.query.search.candidates import SCORE_DIGITS, Candidate, Ref, Scores
+from memlog.query.search import fulltext, nearest
+from memlog.query.search.candidates import Candidate, Scores
+from memlog.query.search.embed_query import embed_query
+from memlog.query.search.evidence import add_evidence
 from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS, FtsQuery, parse, raw
 from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
-from memlog.query.search.hits import Evidence, Hit, hit_of
-from memlog.query.search.neighbours import Neighbourhood, neighbourhood_of
-from memlog.query.search.priors import HasLikelihood, passages_of, priors
+from memlog.query.search.hits import Hit, hit_of
+from memlog.query.search.neighbours import Neighbourhood
+from memlog.query.search.pool import Lists, Pool
+from memlog.query.search.priors import priors
 from memlog.query.search.ranking import Ranking
 from memlog.query.search.vector_cache import HeldVectors
 from memlog.query.surroundings import MAX_NEIGHBOURS, Surroundings, around_event, around_passage
 
 Mode = Literal["hybrid", "text", "vector"]
-
-_EMBEDDED_CHARACTERS = 4000
-"""Of a question: more takes the model seconds and says nothing new."""
-
-_Lists = list[list[Candidate]]
-"""What one side found."""
 
 
 class SearchResult(msgspec.Struct, kw_only=True):
@@ -124,7 +120,7 @@ def search(
     started = time.perf_counter()
     silent: dict[str, str] = {}
     with transaction(db, "DEFERRED"):
-        sides: dict[str, _Lists] = {}
+        sides: dict[str, Lists] = {}
         if asked.mode != "vector" and (texts := _text_side(db, asked, silent)) is not None:
             sides["text"] = texts
         if asked.mode != "text" and (near := _vector_side(db, asked, embedder, silent, held)) is not None:
@@ -139,40 +135,11 @@ def search(
     )
 
 
-class _Pool:
-    """All that may become a hit: what the sides found, and the messages around.
-
-    Of what several lists have, the last one is kept.
-    """
-
-    def __init__(self, db: Connection, asked: Search, sides: Mapping[str, _Lists]) -> None:
-        found = [each for lists in sides.values() for rows in lists for each in rows]
-        self._found = {each.ref: each for each in found}
-        numbers = [ref for ref in self._found if isinstance(ref, int)]
-        self.near: Neighbourhood = neighbourhood_of(
-            db, numbers, asked.where, alone=not asked.ranked_by.context
-        )
-        self.passages = passages_of(db, self._found.values())
-
-    @property
-    def said(self) -> dict[Ref, HasLikelihood]:
-        return dict[Ref, HasLikelihood]([*self.near.messages.items(), *self.passages.items()])
-
-    def candidate(self, ref: Ref) -> Candidate:
-        if isinstance(ref, int) and ref not in self._found:
-            said = self.near.messages[ref]
-            return Candidate("message", "message", said.key, None, said.ts, ref)
-        return self._found[ref]
-
-    def in_order(self, refs: Iterable[Ref]) -> list[Ref]:
-        return [each.ref for each in candidates.in_order(map(self.candidate, refs))]
-
-
-def _ranked(db: Connection, asked: Search, sides: Mapping[str, _Lists]) -> list[Hit]:
+def _ranked(db: Connection, asked: Search, sides: Mapping[str, Lists]) -> list[Hit]:
     """The hits of what the sides found that took part."""
     ranking = asked.ranked_by
-    pool = _Pool(db, asked, sides)
-    likely = priors(pool.said, asked.text[:LONGEST_QUESTION]) if ranking.priors else {}
+    pool = Pool(db, sides, asked.where, with_context=ranking.context)
+    likely = priors(pool.likelihoods, asked.text[:LONGEST_QUESTION]) if ranking.priors else {}
     factors = {ref: each.factor for ref, each in pool.passages.items()} if ranking.salience else {}
     weights = _weights(ranking, sides)
     ranks = {
@@ -189,14 +156,14 @@ def _ranked(db: Connection, asked: Search, sides: Mapping[str, _Lists]) -> list[
         ref: hit_of(db, pool.candidate(ref), min(1.0, max(0.0, score / best)), asked.question)
         for ref, score in found
     }
-    _add_evidence(hits, sides, ranks, explain=asked.explain)
+    add_evidence(hits, sides, ranks, explain=asked.explain)
     for ref, hit in hits.items():
         hit.around = _around(db, pool.candidate(ref), asked.expand) if asked.expand else None
     return [*hits.values()]
 
 
 def _scores(
-    db: Connection, asked: Search, sides: Mapping[str, _Lists], near: Neighbourhood
+    db: Connection, asked: Search, sides: Mapping[str, Lists], near: Neighbourhood
 ) -> dict[str, list[Scores]]:
     """The lists of each side, with what was said around their messages."""
     scores = {side: list(map(_own_scores, lists)) for side, lists in sides.items()}
@@ -222,7 +189,7 @@ def _weights(ranking: Ranking, sides: Iterable[str]) -> dict[str, float]:
     return {side: weights[side] if len(present) > 1 else 1.0 for side in present}
 
 
-def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> _Lists | None:
+def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> Lists | None:
     """What the full text finds: messages, memories, documents; None where it has nothing to look for."""
     question = asked.question
     if question.expression is None:
@@ -251,8 +218,10 @@ def _vector_side(
     held: HeldVectors | None,
 ) -> list[Candidate] | None:
     """What means the most alike; None, with the reason in `silent`, where nothing can be compared."""
-    vector = _embedded(asked.text, db, embedder, silent) if embedder is not None else None
-    if embedder is None or vector is None:
+    if embedder is None:
+        return None
+    vector = embed_query(asked.text, db, embedder, silent)
+    if vector is None:
         return None
     return nearest.nearest(
         db,
@@ -265,27 +234,6 @@ def _vector_side(
     )
 
 
-def _add_evidence(
-    hits: Mapping[Ref, Hit], sides: Mapping[str, _Lists], ranks: Mapping[str, list[Ranks]], *, explain: bool
-) -> None:
-    """Say how near each hit is, and which side found it at which rank."""
-    seen: dict[Ref, dict[str, Evidence]] = {ref: {} for ref in hits}
-    for side, lists in ranks.items():
-        scores = {each.ref: each.score for rows in sides[side] for each in rows if each.ref in hits}
-        for weight, rows in lists:
-            for rank, row in enumerate(rows, start=1):
-                if row.ref in hits:
-                    prior = round(row.prior, SCORE_DIGITS)
-                    seen[row.ref][side] = Evidence(rank, scores.get(row.ref), row.found, prior, weight)
-    for ref, hit in hits.items():
-        evidence = seen[ref]
-        if "vector" in evidence and (similarity := evidence["vector"].score) is not None:
-            hit.similarity = max(0.0, similarity)
-        hit.only_context = all(side.score is None for side in evidence.values())
-        if explain:
-            hit.explain = evidence
-
-
 def _around(db: Connection, found: Candidate, neighbours: int) -> Surroundings | None:
     """The surroundings of a candidate, with up to `neighbours` on either side.
 
@@ -295,23 +243,4 @@ def _around(db: Connection, found: Candidate, neighbours: int) -> Surroundings |
         return around_event(db, found.key, neighbours)
     if found.kind == "document" and found.chunk_no is not None:
         return around_passage(db, found.chunk_no, neighbours)
-    return None
-
-
-def _embedded(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:
-    """The question's vector; None, with the reason in `silent`, where it cannot be compared with any."""
-    reason = why_no_vectors()
-    if reason is None and vectors.model_of(db) is None:
-        reason = "no vectors yet: memlog project"
-    reason = reason or vectors.why_unlike(db, embedder)
-    if reason is None and not can_read(embedder, text):
-        reason = "the model reads English, and the question is in another script"
-    if reason is None:
-        if len(text) > _EMBEDDED_CHARACTERS:
-            silent["vector"] = f"only the question's first {_EMBEDDED_CHARACTERS:,} characters were compared"
-        try:
-            return bytes(embedder.embed([text[:_EMBEDDED_CHARACTERS]])[0].tobytes())
-        except EmbeddingError as error:
-            reason = error.message
-    silent["vector"] = reason
     return None

@@ -5,7 +5,7 @@ import time
 import msgspec
 
 from memlog.projector.catchup import Progress
-from memlog.projector.lifecycle import Embedded
+from memlog.projector.embedding.fill import Embedded
 from memlog.projector.passages import index
 from memlog.projector.sqlite import count_rows
 from memlog.service.read_model import ReadModel

@@ -8,7 +8,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.locks import locked
-from memlog.eventlog.log_state import state_of
+from memlog.eventlog.log_state import changed_streams, state_of
 from memlog.service.shared_catch_up import SharedCatchUp
 
 
@@ -17,7 +17,7 @@ def test_reads_that_wait_share_the_next_catch_up():
     shared = SharedCatchUp(lambda: next(numbers))
     began, go_on, made = threading.Event(), threading.Event(), []
 
-    def catch_up(_):
+    def catch_up(*_):
         made.append(threading.current_thread())
         began.set()
         return go_on.wait(10)
@@ -43,11 +43,34 @@ def test_reads_that_wait_share_the_next_catch_up():
     assert len(made) == 2, "the one that ran could not be relied on; one more served all"
 
 
+def test_a_catch_up_that_serves_others_looks_again_when_its_turn_comes():
+    state, given = ["a"], []
+    shared = SharedCatchUp(lambda: state[0])
+    began, go_on = threading.Event(), threading.Event()
+
+    def catch_up(_, before, now):
+        given.append((before, now))
+        began.set()
+        return go_on.wait(10)
+
+    threads = []
+    for now in ("a", "b", "c"):
+        state[0] = now
+        threads.append(threading.Thread(target=shared.share, args=(catch_up, 10)))
+        threads[-1].start()
+        began.wait(10)
+        threads[-1].join(0.05)
+    go_on.set()
+    for thread in threads:
+        thread.join(10)
+    assert given == [(None, "a"), ("a", "c")]
+
+
 def test_while_nothing_changes_no_read_catches_up():
     made, state = [], ["a"]
     shared = SharedCatchUp(lambda: state[0])
 
-    def catch_up(_):
+    def catch_up(*_):
         made.append(state[0])
         return True
 
@@ -61,7 +84,7 @@ def test_a_catch_up_that_left_something_or_failed_is_made_again():
     results = iter([False, ValueError("no room"), True])
     shared, made = SharedCatchUp(lambda: "a"), []
 
-    def catch_up(_):
+    def catch_up(*_):
         made.append(result := next(results))
         if isinstance(result, ValueError):
             raise result
@@ -79,7 +102,7 @@ def test_a_read_does_not_wait_longer_than_its_time_for_another_thread():
     shared = SharedCatchUp(object)
     began, go_on = threading.Event(), threading.Event()
 
-    def slow(_):
+    def slow(*_):
         began.set()
         return go_on.wait(10)
 
@@ -87,7 +110,7 @@ def test_a_read_does_not_wait_longer_than_its_time_for_another_thread():
     thread.start()
     began.wait(10)
     left = []
-    shared.share(lambda seconds: left.append(seconds) is None, 0.05)
+    shared.share(lambda seconds, *_: left.append(seconds) is None, 0.05)
     assert left == [0.0]
     go_on.set()
     thread.join()
@@ -164,6 +187,106 @@ def replaced_by_as_many_bytes_of_the_same_time(store, segment):
 def test_each_change_is_seen_by_the_next_read(store, segment, change):
     expected = change(store, segment)
     assert contents(store) == contents(store) == expected
+
+
+def test_a_catch_up_is_given_the_state_up_to_which_everything_was_read():
+    state, given, results = ["a"], [], [True, True, False, True]
+    shared = SharedCatchUp(lambda: state[0])
+
+    def catch_up(_, before, now):
+        given.append((before, now))
+        return results[len(given) - 1]
+
+    for now in ("a", "b", "c", "d"):
+        state[0] = now
+        shared.share(catch_up, 1)
+    assert given == [(None, "a"), ("a", "b"), ("b", "c"), (None, "d")]
+
+
+def a_line(segment):
+    with segment.open("a") as file:
+        file.write("x\n")
+
+
+def a_new_folder(segment):
+    (segment.parents[1] / "cli_2").mkdir()
+
+
+def a_removed_folder(segment):
+    shutil.rmtree(segment.parent)
+
+
+def a_truncated_file(segment):
+    os.truncate(segment, 3)
+
+
+def a_file_of_another_name(segment):
+    segment.with_name("notes").touch()
+
+
+def a_git_folder(segment):
+    (segment.parents[2] / ".git").mkdir()
+
+
+def a_link_for_a_folder(segment):
+    segment.parent.rename(segment.parents[3] / "elsewhere")
+    segment.parent.symlink_to(segment.parents[3] / "elsewhere")
+
+
+def a_seal(segment):
+    (segment.parents[2] / "seals.jsonl").touch()
+
+
+def a_file_among_the_folders(segment):
+    (segment.parents[1] / "cli_3").touch()
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (a_line, {"conversations/cli_1"}),
+        (a_truncated_file, {"conversations/cli_1"}),
+        (a_removed_folder, {"conversations/cli_1"}),
+        (a_file_of_another_name, {"conversations/cli_1"}),
+        (a_new_folder, {"conversations/cli_2"}),
+        (a_git_folder, set()),
+        (a_link_for_a_folder, None),
+        (a_seal, None),
+        (a_file_among_the_folders, None),
+    ],
+)
+def test_what_changes_in_streams_alone_names_these_streams(store, segment, change, expected):
+    store.memories.save("tea")
+    log = store.path / "log"
+    before = state_of(log)
+    change(segment)
+    assert changed_streams(log, before, state_of(log)) == expected
+
+
+def test_a_catch_up_with_some_streams_reads_no_others(store, segment):
+    with memlog.open(store.path) as other:
+        other.append([message("two"), memlog.MemorySaved(content="tea")])
+    done = store._read_model.projector.catch_up(streams={"memory"})
+    assert done.read.events == 1
+    assert contents(store) == ["one", "two"]
+
+
+def test_what_a_person_should_know_of_a_changed_stream_is_told(tmp_path):
+    notes = []
+    with memlog.open(tmp_path / "store", notify=notes.append) as store:
+        store.append([message("one"), message("two")])
+        (segment,) = (store.path / "log/conversations/cli_1").iterdir()
+        assert len(contents(store)) == len(contents(store)) == 2
+        segment.with_name("notes").touch()
+        contents(store)
+        assert "cli_1/notes is no segment" in notes[-1]
+        segment.with_name("notes").unlink()
+        contents(store)
+        store.append([message("three")])
+        contents(store)
+        os.truncate(segment, 0)
+        assert contents(store) == []
+        assert any("was rewritten; the stream was replayed" in note for note in notes[1:])
 
 
 def test_a_read_model_that_was_removed_is_built_by_the_next_read(store, segment):

@@ -87,15 +87,21 @@ def test_another_schema_and_a_newer_format_are_healed(model):
             db.execute("UPDATE messages SET metadata = '{'")
         db.close()
 
+    def without_an_event(path):
+        with sqlite3.connect(path) as db:
+            db.execute("DELETE FROM events WHERE id = 'm7'")
+        db.close()
+
     newer = [overwritten(18, bytes(both)) for both in ((3, 2), (2, 3), (3, 3))]
     newer.append(overwritten(44, b"\0\0\0\x09"))
     others = [
         ("another schema", of_another_schema),
         ("a table is gone", without_a_table),
         ("no JSON", with_rows_of_another_shape),
+        ("a message without its event", without_an_event),
     ]
     assert model.try_each([*newer, *others]) == []
-    assert model.done == {"healed": 6, "told": 0, "harmless": 1}, "what may be read only is read"
+    assert model.done == {"healed": 7, "told": 0, "harmless": 1}, "what may be read only is read"
 
 
 def test_a_file_that_may_be_read_only_is_healed_when_it_is_written(run, store):
