@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
+from memlog.cli.answer import Answer, format_options, named_values, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, print_json, printable
+from memlog.cli.records import rows_answer
 from memlog.cli.request_options import request_command
 from memlog.eventlog.errors import NotFound
 from memlog.service.core.facade import CoreImportReport
@@ -41,13 +42,7 @@ def _one_value(sections: dict[str, dict[str, str]], section: str, key: str) -> A
 
 def _all_values(sections: dict[str, dict[str, str]]) -> Answer:
     rows = [(section, key, value) for section, values in sections.items() for key, value in values.items()]
-    columns = ("section", "key", "value")
-    return Answer(
-        document=sections,
-        table=Table(columns, rows),
-        records=[dict(zip(columns, row, strict=True)) for row in rows],
-        notes=[] if rows else ["nothing is set"],
-    )
+    return rows_answer(sections, ("section", "key", "value"), rows, [] if rows else ["nothing is set"])
 
 
 @request_command(SetCoreValue, group=core, arguments=["section", "key", "value"])
@@ -77,14 +72,7 @@ def import_(ctx: click.Context, asked: ImportCoreMemory) -> None:
         for change, values in (("set", done.set), ("deleted", done.deleted), ("kept", done.kept))
         for each in values
     ]
-    columns = ("change", "section", "key", "value")
-    answer = Answer(
-        document=done,
-        table=Table(columns, rows),
-        records=[dict(zip(columns, row, strict=True)) for row in rows],
-        notes=list(_notes(done)),
-    )
-    print_answer(ctx, answer)
+    print_answer(ctx, rows_answer(done, ("change", "section", "key", "value"), rows, _notes(done)))
 
 
 def _notes(done: CoreImportReport) -> Iterator[str]:

@@ -3,10 +3,11 @@
 import click
 
 from memlog import DailyEvent
-from memlog.cli.answer import Answer, Table, format_options, print_answer
+from memlog.cli.answer import format_options, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, minute, print_json
 from memlog.cli.param_types import STDIN
+from memlog.cli.records import list_answer
 from memlog.cli.request_options import request_command
 from memlog.service.requests.daily import CompressDailyEvents, ListDailyEvents, RecordDailyEvent
 
@@ -30,13 +31,7 @@ def record(ctx: click.Context, asked: RecordDailyEvent, *, as_json: bool) -> Non
 def list_(ctx: click.Context, asked: ListDailyEvents) -> None:
     with open_store(ctx) as store:
         found = store.daily.list(asked)
-    answer = Answer(
-        document={"daily_events": found},
-        table=Table(_COLUMNS, [_row(each) for each in found]),
-        records=found,
-        notes=[] if found else ["no daily events"],
-    )
-    print_answer(ctx, answer)
+    print_answer(ctx, list_answer("daily_events", found, _COLUMNS, _row))
 
 
 @request_command(CompressDailyEvents, group=daily, arguments=["ids"], names={"event_id": "--id"})

@@ -14,6 +14,7 @@ from memlog.cli.open_store import open_store
 from memlog.cli.output import json_option, one_line, print_json, printable
 from memlog.cli.param_types import TEXT
 from memlog.cli.progress import progress_line
+from memlog.cli.records import list_answer
 from memlog.cli.request_options import request_command
 from memlog.cli.standard_streams import reader_may_go
 from memlog.eventlog.errors import NotFound
@@ -168,13 +169,7 @@ def _answer_of_one(found: Source | DocumentText) -> Answer:
 
 
 def _answer_of(name: str, columns: tuple[str, ...], found: Sequence[msgspec.Struct]) -> Answer:
-    rows = [list(msgspec.structs.asdict(each).values()) for each in found]
-    return Answer(
-        document={name: found},
-        table=Table(columns, rows),
-        records=found,
-        notes=[] if rows else [f"no {name}"],
-    )
+    return list_answer(name, found, columns, lambda each: list(msgspec.structs.asdict(each).values()))
 
 
 def _files_in(folder: DocumentFolder) -> Iterator[tuple[str, DocumentFile]]:
@@ -263,37 +258,21 @@ def _told_of_user(user: CoreImportReport) -> str:
 
 def answer_of_sources(sources: list[Source], name: str = "sources") -> Answer:
     """Sources, a row each; `name` is what they are called."""
-    rows = [
-        (
-            each.source_id,
-            each.kind,
-            each.documents,
-            each.passages,
-            each.bytes,
-            " ".join(each.include) or _ALL_TYPES,
-            " ".join(each.exclude),
-            each.root,
-        )
-        for each in sources
-    ]
     columns = ("source", "kind", "documents", "passages", "bytes", "include", "exclude", "root")
-    return Answer(
-        document={name: sources},
-        table=Table(columns, rows),
-        records=sources,
-        notes=[] if rows else [f"no {name}"],
-    )
+    return list_answer(name, sources, columns, _source_row)
+
+
+def _source_row(source: Source) -> tuple[object, ...]:
+    counts = (source.documents, source.passages, source.bytes)
+    patterns = (" ".join(source.include) or _ALL_TYPES, " ".join(source.exclude))
+    return source.source_id, source.kind, *counts, *patterns, source.root
 
 
 def _answer_of_documents(documents: list[Document]) -> Answer:
     columns = ("file", "type", "bytes", "passages", "modified", "version")
-    rows = [
-        (each.file, each.filetype, each.size, each.passages, each.mtime, each.version[:12])
-        for each in documents
-    ]
-    return Answer(
-        document={"documents": documents},
-        table=Table(columns, rows),
-        records=documents,
-        notes=[] if rows else ["no documents"],
-    )
+    return list_answer("documents", documents, columns, _document_row)
+
+
+def _document_row(document: Document) -> tuple[object, ...]:
+    version = document.version[:12]
+    return document.file, document.filetype, document.size, document.passages, document.mtime, version

@@ -11,6 +11,7 @@ from memlog.cli.answer import Answer, Table, format_options, named_values, print
 from memlog.cli.open_store import open_log, open_store
 from memlog.cli.output import bold, dim, json_option, minute, one_line, print_json, printable
 from memlog.cli.param_types import STDIN
+from memlog.cli.records import list_answer
 from memlog.cli.request_options import request_command
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.events import MemorySaved
@@ -72,13 +73,7 @@ def save(ctx: click.Context, asked: SaveMemory, *, as_json: bool) -> None:  # no
 def list_(ctx: click.Context, asked: ListMemories) -> None:
     with open_store(ctx) as store:
         found = store.memories.list(asked)
-    answer = Answer(
-        document={"memories": found},
-        table=Table(_COLUMNS, [_row(each) for each in found]),
-        records=found,
-        notes=[] if found else ["no memories"],
-    )
-    print_answer(ctx, answer)
+    print_answer(ctx, list_answer("memories", found, _COLUMNS, _row))
 
 
 @request_command(GetMemory, group=memory, arguments=["memory_id"])
