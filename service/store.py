@@ -1,7 +1,6 @@
 """A store: append, search, read, and the groups of what else programs do with it."""
 
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +8,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from memlog.eventlog.acknowledgements import OnStored
-from memlog.eventlog.chat import ChatName
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event
 from memlog.eventlog.writer import Durability, Log, Position
@@ -47,35 +45,6 @@ _READS_WAIT = 0.25
 EventLike = Event | dict[str, Any] | bytes
 """An event as callers give it: a struct, its members, or a line of JSON."""
 
-MOVED = {
-    **dict.fromkeys(("window", "session_content", "sessions", "summaries"), "conversations"),
-    **dict.fromkeys(("forget", "scrub", "prove", "secrets"), "erasure"),
-    **dict.fromkeys(
-        (
-            "project",
-            "embed",
-            "watch",
-            "verify",
-            "examine",
-            "digest",
-            "status",
-            "stats",
-            "quarantine",
-            "explain",
-        ),
-        "maintenance",
-    ),
-}
-"""Methods that a group has now, for one release also found here."""
-
-
-def _ignore(_: str) -> None:
-    pass
-
-
-def _go_on() -> None:
-    pass
-
 
 class _Readings(TypedDict):
     """Two ways to ask the read model."""
@@ -104,25 +73,25 @@ class Store:
 
     def __init__(
         self,
-        path: Path,
+        path: str | Path,
         *,
-        model: Path | None = None,
+        model: str | Path | None = None,
         durability: Durability = "fsync",
         lock_timeout: float = 10.0,
         chunk_sizes: ChunkSizes | None = None,
         redact: bool = False,
         document_seconds: int = 60,
-        notify: Callable[[str], None] = _ignore,
+        notify: Callable[[str], None] = lambda _: None,
         on_stored: OnStored | None = None,
     ) -> None:
-        self.path = path
+        self.path = Path(path)
         self._lock_timeout = lock_timeout
         self._redact = redact
         self._document_seconds = document_seconds
         self._on_stored = on_stored
-        self._known_ids = KnownIds(path)
+        self._known_ids = KnownIds(self.path)
         self._log = Log(
-            path,
+            self.path,
             durability=durability,
             lock_timeout=lock_timeout,
             find_stream=self.stream_with,
@@ -131,7 +100,11 @@ class Store:
             on_stored=on_stored,
         )
         self._read_model = ReadModel(
-            path, chunk_sizes, lock_timeout=lock_timeout, model=LocalModel(model), notify=notify
+            self.path,
+            chunk_sizes,
+            lock_timeout=lock_timeout,
+            model=LocalModel(None if model is None else Path(model)),
+            notify=notify,
         )
         self._reads = ReadPool(self._read_model)
         self._read = self._reads.read
@@ -170,7 +143,7 @@ class Store:
     @cached_property
     def documents(self) -> "Documents":
         """Folders and files of text; see `Documents`."""
-        return self._documents_by(self._reads, _go_on)
+        return self._documents_by(self._reads)
 
     @cached_property
     def workspaces(self) -> "Workspaces":
@@ -209,7 +182,9 @@ class Store:
 
         return Core(self.append, view=self._read_model.projector.core_view, **_readings(reads))
 
-    def _documents_by(self, reads: ReadModel | ReadPool, on_wait: Callable[[], None]) -> "Documents":
+    def _documents_by(
+        self, reads: ReadModel | ReadPool, on_wait: Callable[[], None] = lambda: None
+    ) -> "Documents":
         from memlog.service.documents.facade import Documents
         from memlog.service.documents.readers import Readers
 
@@ -313,44 +288,10 @@ class Store:
 
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - an attribute can be anything
             """A method by its name of the release before."""
-            if name not in MOVED:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            there = f"Store.{MOVED[name]}.{name}"
-            warnings.warn(f"Store.{name} is {there} now", DeprecationWarning, stacklevel=2)
-            method = getattr(getattr(self, MOVED[name]), name)
-            return _of_two_texts(method) if name in ("window", "session_content") else method
+            from memlog.service.moved_methods import moved_method
+
+            return moved_method(self, name)
 
 
-def _of_two_texts(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method as it was: a chat may be its channel and its id."""
-
-    def called(chat: ChatName, chat_id: str | None = None, **given: Any) -> Any:  # noqa: ANN401
-        return method(chat if chat_id is None else (chat, chat_id), **given)
-
-    return called
-
-
-def open(
-    path: str | Path,
-    *,
-    model: str | Path | None = None,
-    durability: Durability = "fsync",
-    lock_timeout: float = 10.0,
-    chunk_sizes: ChunkSizes | None = None,
-    redact: bool = False,
-    document_seconds: int = 60,
-    notify: Callable[[str], None] = _ignore,
-    on_stored: OnStored | None = None,
-) -> Store:
-    """The store in the folder `path`; see `Store`."""
-    return Store(
-        Path(path),
-        model=None if model is None else Path(model),
-        durability=durability,
-        lock_timeout=lock_timeout,
-        chunk_sizes=chunk_sizes,
-        redact=redact,
-        document_seconds=document_seconds,
-        notify=notify,
-        on_stored=on_stored,
-    )
+open = Store
+"""Opens the store in the folder `path`; takes what `Store` takes."""

@@ -52,6 +52,7 @@ LEFT_OUT: dict[str, str] = {
     "cli.field_options.*": "makes options from the fields of structs",
     "cli.request_options.*": "makes options from the fields of requests",
     "cli.answer.*": "prints what `cli.output` makes printable",
+    "cli.records.*": "makes answers, which `cli.answer` prints, of rows that commands made",
     "cli.output.print_*": "writes to standard output what `printable` made",
     "cli.output.note": "writes to standard error what `printable` made",
     "cli.progress.*": "names of memlog's own work",
@@ -141,7 +142,6 @@ LEFT_OUT: dict[str, str] = {
     "service.memories.fading.*": "categories and rates, one each",
     "service.projects.*": "names of folders, of at most 255 bytes",
     "service.read_model.*": "names of a stream or a chat",
-    "service.store.open": "names of folders",
 }
 """Functions, by name or pattern, and why no foreign text of any length reaches their own work."""
 
