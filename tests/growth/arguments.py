@@ -140,6 +140,7 @@ LEFT_OUT: dict[str, str] = {
     "service.erasure.forget.Forgetting.match": "hands the pattern to a process that has limits",
     "service.erasure.untrusted_pattern.*": "hands the pattern to a process that has limits",
     "service.memories.fading.*": "categories and rates, one each",
+    "service.moved_methods.*": "names of memlog's own methods",
     "service.projects.*": "names of folders, of at most 255 bytes",
     "service.read_model.*": "names of a stream or a chat",
 }
