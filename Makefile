@@ -9,7 +9,7 @@ RSYNC := $(VENV)/rsync/rsync
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test snapshots test-all-pythons resolve wheel-test aarch64 lint format eval bench coverage storm
+.PHONY: help demo test snapshots test-all-pythons resolve wheel-test aarch64 lint format eval bench coverage storm docs
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 24
@@ -28,8 +28,11 @@ $(RSYNC):
 test: $(INSTALLED) $(RSYNC)  ## all tests, one process a processor; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
 	$(BIN)/pytest --numprocesses auto --dist worksteal
 
-snapshots: $(INSTALLED)  ## write docs/cli.md, the transcripts of tests/cli and the schema's page as they are now; read the difference
-	$(BIN)/pytest -q tests/cli/test_help.py tests/cli/test_transcripts.py tests/test_architecture_pages.py --snapshot-update
+snapshots: $(INSTALLED)  ## write docs/cli.md, the transcripts of tests/cli, the examples of the pages and the schema's page as they are now; read the difference
+	$(BIN)/pytest -q tests/cli/test_help.py tests/cli/test_transcripts.py tests/cli/test_pages.py tests/test_architecture_pages.py --snapshot-update
+
+docs: $(INSTALLED)  ## build docs/ as a site in build/site; fails on a broken link. Serve it: python -m http.server -d build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 test-all-pythons:  ## all tests on each Python of 3.11, 3.12 and 3.13 that this machine has
 	@pythons=$$(.ci/pythons) && for python in $$pythons; do \

@@ -1,23 +1,36 @@
-"""The forms in which a command prints its answer: a table for people, JSON, JSON Lines, Markdown.
+"""Prints the answer of a command: as a table for people, JSON, JSON Lines, or Markdown.
 
-A command makes one `Answer` and prints it with `print_answer`; which form was asked for is known here alone.
+A command makes one `Answer` and passes it to `print_answer`, which knows the format that was asked for.
 """
 
+import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 import click
 import msgspec
 
-from memlog.cli.output import bold, dim, note, one_line, print_json, printable
+from memlog.cli.output import (
+    bold,
+    choose_format,
+    columns_of,
+    dim,
+    format_of,
+    note,
+    one_line,
+    print_json,
+    printable,
+)
 
 FORMATS = ("table", "json", "jsonl", "md")
-JSON_FORMATS = ("json", "jsonl")
 
-_CHOSEN = "memlog.format"
 _GAP = "  "
+_LEAST = 14
+"""Columns of a terminal that a column of a table has, however narrow the terminal is."""
+_NEVER_FOLDED = ("id", "position", "file", "folder", "segment")
+"""Columns whose texts people copy into the next command."""
 _LINES_AT_ONCE = 1000
 _WIDE = ("W", "F")
 _WITHOUT_WIDTH = ("Mn", "Me", "Cf")
@@ -26,7 +39,7 @@ _WITHOUT_WIDTH = ("Mn", "Me", "Cf")
 class Table(msgspec.Struct, frozen=True):
     """Rows of cells under the names of their columns. A cell of None is empty.
 
-    is_headed: whether people need the names; a table of names and values speaks for itself.
+    is_headed: whether to print the names of the columns; a table of names and values needs none.
     """
 
     columns: tuple[str, ...]
@@ -35,54 +48,57 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a command answers, ready for every form.
+    """The answer of a command in every format.
 
-    document: what `json` prints, as one document.
-    table: what `table` and `md` print.
-    records: what `jsonl` prints, one a line; None where the document is one record itself.
-    text: lines for people in the place of the table, where they say it more clearly; they are `printable`.
-    notes: what the document says beside its records; in the other forms it goes to stderr.
+    document: printed by `json`.
+    table: printed by `table` and `md`.
+    records: printed by `jsonl`, one a line; None if the document is a single record.
+    text: lines that `table` prints in the place of the table, already `printable`.
+    notes: what the document holds beside its records; the other formats print it on stderr.
     """
 
     document: object
     table: Table
     records: Sequence[object] | None = None
-    text: Sequence[str] | None = None
+    text: Iterable[str] | None = None
     notes: Sequence[str] = ()
 
 
 def named_values(values: Mapping[str, object]) -> Table:
-    """A table of one record: a row per member."""
+    """Make the table of one record: a row per member."""
     return Table(("name", "value"), list(values.items()), is_headed=False)
 
 
 def silence(silent: Mapping[str, str]) -> list[str]:
-    """Notes of what did not take part, and why."""
+    """Make a note for each part of a search that was left out, with the reason."""
     return [f"{side}: {why}" for side, why in silent.items()]
 
 
 def format_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options `--format`, `--json` and `--jsonl` of a command that prints its answer in any form."""
+    """Add `--format`, `--json` and `--jsonl` to a command that prints an `Answer`."""
     for option in (
         click.option(
             "--jsonl",
             is_flag=True,
+            is_eager=True,
             expose_value=False,
-            callback=_choose,
+            callback=choose_format,
             help="Short for --format jsonl: a JSON object a line for each record.",
         ),
         click.option(
             "--json",
             is_flag=True,
+            is_eager=True,
             expose_value=False,
-            callback=_choose,
+            callback=choose_format,
             help="Short for --format json: one JSON document for programs.",
         ),
         click.option(
             "--format",
             type=click.Choice(FORMATS),
+            is_eager=True,
             expose_value=False,
-            callback=_choose,
+            callback=choose_format,
             help="How to print; table where not given, md is a Markdown table.",
         ),
     ):
@@ -91,8 +107,8 @@ def format_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def print_answer(ctx: click.Context, answer: Answer) -> None:
-    """Print `answer` in the form that the command line asks for."""
-    form = ctx.meta.get(_CHOSEN, "table")
+    """Print `answer` in the format that the command line asks for."""
+    form = format_of(ctx)
     if form == "json" or (form == "jsonl" and answer.records is None):
         print_json(answer.document)
         return
@@ -106,16 +122,8 @@ def print_answer(ctx: click.Context, answer: Answer) -> None:
         note(text)
 
 
-def _choose(ctx: click.Context, option: click.Parameter, value: Any) -> None:  # noqa: ANN401 - a name or a flag
-    if not value:
-        return
-    asked = value if option.name == "format" else str(option.name)
-    if ctx.meta.setdefault(_CHOSEN, asked) != asked:
-        raise click.UsageError(f"{asked} and {ctx.meta[_CHOSEN]}: the output can have one format only", ctx)
-
-
 def _echo(lines: Iterable[str]) -> None:
-    # Each echo flushes and looks for styles: a call for each of 200,000 lines took 1 s.
+    # An echo flushes and strips styles: one for each of 200,000 lines took 1 s.
     rest = iter(lines)
     while some := list(islice(rest, _LINES_AT_ONCE)):
         click.echo("\n".join(some))
@@ -127,31 +135,74 @@ def _markdown(table: Table) -> Iterator[str]:
 
 
 def _markdown_cell(cell: object) -> str:
-    """What would end the cell, its row, or pass for a tag is escaped (https://github.github.com/gfm/#tables-extension-)."""
+    """A cell in which nothing ends it or its row, or passes for a tag (https://github.github.com/gfm/#tables-extension-)."""
     text = printable(_text(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<")
     return "<br>".join(text.splitlines())
 
 
 def _aligned(table: Table) -> Iterator[str]:
-    columns = list(zip(*table.rows, strict=True))
+    rows = [[one_line(_text(cell)) for cell in row] for row in table.rows]
+    room = columns_of(sys.stdout)
+    if room is not None and rows:
+        rows = list(_folded_rows(table, rows, room))
+    columns = list(zip(*rows, strict=True))
     printed = [
-        _column(name, cells, is_headed=table.is_headed, is_last=number == len(columns))
-        for number, (name, cells) in enumerate(zip(table.columns, columns, strict=False), 1)
+        _column(name, texts, is_headed=table.is_headed, is_last=number == len(columns))
+        for number, (name, texts) in enumerate(zip(table.columns, columns, strict=False), 1)
     ]
     for cells in zip(*printed, strict=True):
         yield _GAP.join(cells).rstrip()
 
 
-def _column(name: str, cells: Iterable[object], *, is_headed: bool, is_last: bool) -> list[str]:
-    texts = [one_line(_text(cell)) for cell in cells]
-    if is_headed:
-        texts.insert(0, name)
-    # The last column is not padded: its texts may be long, and to measure one takes a look at each character.
+def _column(name: str, cells: Iterable[str], *, is_headed: bool, is_last: bool) -> list[str]:
+    texts = [name, *cells] if is_headed else [*cells]
+    # The last column is not padded: its texts may be long, and measuring one takes a look at each character.
     width = 0 if is_last else max(map(_width, texts))
     padded = texts if is_last else [_padded(text, width) for text in texts]
     head = [bold(text) for text in padded[:is_headed]]
     body = padded[is_headed:]
     return head + ([dim(text) for text in body] if name == "position" else body)
+
+
+def _folded_rows(table: Table, rows: list[list[str]], room: int) -> Iterator[list[str]]:
+    """The rows in lines that fit into `room` columns of a terminal; the widest columns are folded first."""
+    widths = [max(map(_width, texts)) for texts in zip(*rows, strict=True)]
+    if table.is_headed:
+        widths = [max(width, len(name)) for width, name in zip(widths, table.columns, strict=True)]
+    foldable = [name not in _NEVER_FOLDED for name in table.columns]
+    taken = len(_GAP) * (len(widths) - 1)
+
+    def fits(most: int) -> bool:
+        folded = [min(width, most) if can else width for width, can in zip(widths, foldable, strict=True)]
+        return taken + sum(folded) <= room
+
+    most = next((most for most in range(room, _LEAST, -1) if fits(most)), _LEAST)
+    for row in rows:
+        lines = [
+            list(_folded(text, most)) if can else [text] for text, can in zip(row, foldable, strict=True)
+        ]
+        yield from map(list, zip_longest(*lines, fillvalue=""))
+
+
+def _folded(text: str, width: int) -> Iterator[str]:
+    """The lines of at most `width` columns of a text, broken at spaces where it has some."""
+    start = 0
+    while (end := _end_of_line(text, start, width)) < len(text):
+        space = text.rfind(" ", start + 1, end + 1)
+        end = space if space > 0 else end
+        yield text[start:end]
+        start = end + (space > 0)
+    yield text[start:]
+
+
+def _end_of_line(text: str, start: int, width: int) -> int:
+    if text.isascii():
+        return min(start + width, len(text))
+    for index in range(start, len(text)):
+        width -= _character_width(text[index])
+        if width < 0:
+            return index
+    return len(text)
 
 
 def _text(cell: object) -> str:
@@ -163,7 +214,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _width(text: str) -> int:
-    """How many columns of a terminal `text` takes: Chinese characters take two, marks none."""
+    """The columns of a terminal that `text` takes: two for a Chinese character, none for a mark."""
     return len(text) if text.isascii() else sum(map(_character_width, text))
 
 
@@ -171,38 +222,3 @@ def _character_width(character: str) -> int:
     if unicodedata.category(character) in _WITHOUT_WIDTH:
         return 0
     return 2 if unicodedata.east_asian_width(character) in _WIDE else 1
-
-
-def asks_for_json(command: click.Command, args: Sequence[str]) -> bool:
-    """Whether a command line asks for JSON: read as click reads it, also where the rest of it is wrong.
-
-    A word that only looks like the option, since it is the value of another, does not ask for it.
-    """
-    words = iter(args)
-    for word in words:
-        name, equals, value = word.partition("=")
-        option = _option(command, name)
-        if name in ("--json", "--jsonl"):
-            return True
-        if name == "--format" or (option is not None and not option.is_flag):
-            value = value if equals else next(words, "")
-            if name == "--format" and value in JSON_FORMATS:
-                return True
-        elif word == "--" and not isinstance(command, click.Group):
-            return False
-        elif option is None:
-            command = _subcommand(command, word)
-    return False
-
-
-def _option(command: click.Command, name: str) -> click.Option | None:
-    return next(
-        (option for option in command.params if isinstance(option, click.Option) and name in option.opts),
-        None,
-    )
-
-
-def _subcommand(command: click.Command, word: str) -> click.Command:
-    """The command that `word` calls; `command` itself where it calls none."""
-    found = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
-    return found or command

@@ -15,7 +15,7 @@ from memlog import Position
 from memlog.cli.error_handler import exit_code_of, failure_of
 from memlog.cli.lazy_commands import LazyCommands
 from memlog.cli.open_store import open_log
-from memlog.cli.output import json_option, note, print_json
+from memlog.cli.output import json_on_terminal_option, note, one_line, print_done, print_json, says_sentences
 from memlog.cli.settings import setting_option
 from memlog.cli.standard_options import help_option
 from memlog.cli.stdin import stdin, stdin_text
@@ -48,10 +48,10 @@ class _Types(LazyCommands):
 )
 @_durability
 @_redact
-@json_option
+@json_on_terminal_option
 @help_option
 @click.pass_context
-def append(ctx: click.Context, as_json: bool) -> int:  # noqa: ARG001
+def append(ctx: click.Context) -> int:
     """Append events to the log.
 
     Without a TYPE, events are read from stdin, one JSON object a line, until its end. Each line is answered
@@ -69,7 +69,10 @@ def append(ctx: click.Context, as_json: bool) -> int:  # noqa: ARG001
         for batch in _batches(fd):
             answers, code = _answered(log, batch)
             worst = max(worst, code)
-            print_json(*answers)
+            if says_sentences(ctx):
+                click.echo("\n".join(one_line(_sentence(answer)) for answer in answers))
+            else:
+                print_json(*answers)
             refused += sum(not isinstance(answer, Position) for answer in answers)
             STORED.acknowledged()
             tell()
@@ -84,17 +87,26 @@ def _command(name: str, kind: type[Event]) -> click.Command:
     from memlog.cli.event_options import members_of_options, options_of
 
     @click.pass_context
-    def append_one(ctx: click.Context, /, as_json: bool, **given: Any) -> None:  # noqa: ANN401, ARG001
+    def append_one(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401
         event = members_of_options(kind, given)
         if event.get("content") == "-":
             event["content"] = stdin_text()
-        print_json(*open_log(ctx).append([event]))
+        (position,) = open_log(ctx).append([event])
+        print_done(ctx, position, _sentence(position))
 
     command = click.Command(
         name, callback=append_one, params=options_of(kind), help=_help_of(kind), add_help_option=False
     )
-    with_options: click.Command = help_option(json_option(_redact(_durability(command))))
+    with_options: click.Command = help_option(json_on_terminal_option(_redact(_durability(command))))
     return with_options
+
+
+def _sentence(answer: Position | dict[str, Any]) -> str:
+    """An answer for people."""
+    if not isinstance(answer, Position):
+        return f"Line {answer['line']} was not stored: {answer['error'].message}."
+    repeated = " It was stored before, and counts once." if answer.duplicate else ""
+    return f"Stored {answer.id} in {answer.stream}/{answer.segment}.{repeated}"
 
 
 def _help_of(kind: type[Event]) -> str:

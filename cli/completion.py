@@ -13,7 +13,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @json_option
 def completion(shell: str, as_json: bool) -> None:
-    """Print the script that makes a shell complete memlog's commands, options and choices.
+    """Print the script that completes memlog's commands, options and choices in a shell.
 
     For bash, put `eval "$(memlog completion bash)"` into ~/.bashrc; for zsh, the same with zsh into ~/.zshrc;
     for fish, `memlog completion fish > ~/.config/fish/completions/memlog.fish`.

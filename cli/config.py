@@ -6,7 +6,8 @@ import click
 
 from memlog.cli.output import json_option, print_json, printable
 from memlog.cli.param_types import TEXT
-from memlog.cli.settings import BY_NAME, SETTINGS, Settings, nearest
+from memlog.cli.settings import Settings
+from memlog.cli.settings_schema import BY_NAME, SETTINGS, nearest
 from memlog.eventlog.streams import shown
 
 

@@ -1,4 +1,4 @@
-"""BuildContext a person before something is done that cannot be undone."""
+"""Asks for confirmation before work that cannot be undone."""
 
 import sys
 
@@ -6,7 +6,7 @@ import click
 
 
 def check_can_ask(ctx: click.Context, *, is_yes: bool) -> None:
-    """Refuse to go on where a question is due, and nobody is there to answer.
+    """Check that there is somebody to ask, or that --yes was given.
 
     Raises:
         UsageError: stdin is no terminal, and --yes is not given.
@@ -18,7 +18,7 @@ def check_can_ask(ctx: click.Context, *, is_yes: bool) -> None:
 
 
 def agrees(question: str) -> bool:
-    """Whether a person says yes. Asked on stderr: stdout is for the answer."""
+    """Ask a yes-or-no question, on stderr: stdout is for the answer of the command."""
     return click.confirm(question, err=True)
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from memlog.cli.answer import Answer, format_options, named_values, print_answer
 from memlog.cli.open_store import open_store
-from memlog.cli.output import json_option, print_json, printable
+from memlog.cli.output import json_on_terminal_option, print_done, printable
 from memlog.cli.records import rows_answer
 from memlog.cli.request_options import request_command
 from memlog.eventlog.errors import NotFound
@@ -46,20 +46,21 @@ def _all_values(sections: dict[str, dict[str, str]]) -> Answer:
 
 
 @request_command(SetCoreValue, group=core, arguments=["section", "key", "value"])
-@json_option
-def set_(ctx: click.Context, asked: SetCoreValue, *, as_json: bool) -> None:  # noqa: ARG001
+@json_on_terminal_option
+def set_(ctx: click.Context, asked: SetCoreValue) -> None:
     with open_store(ctx) as store:
-        print_json(store.core.set(asked))
+        position = store.core.set(asked)
+    print_done(ctx, position, f"Set {asked.key} of {asked.section}.")
 
 
 @request_command(DeleteCoreValue, group=core, arguments=["section", "key"])
-@json_option
-def delete(ctx: click.Context, asked: DeleteCoreValue, *, as_json: bool) -> None:  # noqa: ARG001
+@json_on_terminal_option
+def delete(ctx: click.Context, asked: DeleteCoreValue) -> None:
     with open_store(ctx) as store:
         position = store.core.delete(asked)
     if position is False:
         raise _unknown(asked.section, asked.key)
-    print_json(position)
+    print_done(ctx, position, f"Deleted {asked.key} of {asked.section}.")
 
 
 @request_command(ImportCoreMemory, group=core, name="import", arguments=["path"])

@@ -5,7 +5,7 @@ import click
 from memlog import DailyEvent
 from memlog.cli.answer import format_options, print_answer
 from memlog.cli.open_store import open_store
-from memlog.cli.output import json_option, minute, print_json
+from memlog.cli.output import json_on_terminal_option, minute, print_done
 from memlog.cli.param_types import STDIN
 from memlog.cli.records import list_answer
 from memlog.cli.request_options import request_command
@@ -20,10 +20,11 @@ def daily() -> None:
 
 
 @request_command(RecordDailyEvent, group=daily, names={"event_id": "--id"}, types={"summary": STDIN})
-@json_option
-def record(ctx: click.Context, asked: RecordDailyEvent, *, as_json: bool) -> None:  # noqa: ARG001
+@json_on_terminal_option
+def record(ctx: click.Context, asked: RecordDailyEvent) -> None:
     with open_store(ctx) as store:
-        print_json(store.daily.record(asked))
+        position = store.daily.record(asked)
+    print_done(ctx, position, f"Recorded the daily event {position.id}.")
 
 
 @request_command(ListDailyEvents, group=daily)
@@ -35,10 +36,11 @@ def list_(ctx: click.Context, asked: ListDailyEvents) -> None:
 
 
 @request_command(CompressDailyEvents, group=daily, arguments=["ids"], names={"event_id": "--id"})
-@json_option
-def compress(ctx: click.Context, asked: CompressDailyEvents, *, as_json: bool) -> None:  # noqa: ARG001
+@json_on_terminal_option
+def compress(ctx: click.Context, asked: CompressDailyEvents) -> None:
     with open_store(ctx) as store:
-        print_json(store.daily.compress(asked))
+        position = store.daily.compress(asked)
+    print_done(ctx, position, f"Marked as distilled: {', '.join(asked.ids)}.")
 
 
 def _row(event: DailyEvent) -> tuple[object, ...]:

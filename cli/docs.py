@@ -11,7 +11,7 @@ from memlog import Document, DocumentFile, DocumentFolder, DocumentText, Source
 from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.error_handler import IO_FAILED
 from memlog.cli.open_store import open_store
-from memlog.cli.output import json_option, one_line, print_json, printable
+from memlog.cli.output import json_on_terminal_option, one_line, print_done, printable
 from memlog.cli.param_types import TEXT
 from memlog.cli.progress import progress_line
 from memlog.cli.records import list_answer
@@ -146,13 +146,13 @@ def jobs(ctx: click.Context, asked: ListIndexingJobs) -> None:
 
 
 @request_command(RemoveDocuments, group=docs, arguments=["name"])
-@json_option
-def remove(ctx: click.Context, asked: RemoveDocuments, *, as_json: bool) -> None:  # noqa: ARG001
+@json_on_terminal_option
+def remove(ctx: click.Context, asked: RemoveDocuments) -> None:
     with open_store(ctx) as store:
         position = store.documents.remove(asked)
     if position is False:
         raise _unknown(asked.name)
-    print_json(position)
+    print_done(ctx, position, f"Removed {asked.name}.")
 
 
 def _unknown(name: str) -> NotFound:

@@ -1,4 +1,4 @@
-"""Errors as a user sees them: one line and a hint, and an exit code."""
+"""Prints errors: one line and a hint for people, an object for programs; and gives exit codes."""
 
 import errno
 import os
@@ -22,7 +22,7 @@ from memlog.eventlog.errors import (
 
 EXIT_CODES = {
     0: "done",
-    1: "a check failed, or nothing of that id",
+    1: "a check failed, or no such id",
     2: "wrong usage",
     3: "loss or tampering",
     65: "bad data",
@@ -48,14 +48,14 @@ _EXIT_CODES: dict[type[MemlogError], int] = {
 }
 _CANNOT_CREATE = 73
 LOSS = 3
-"""What was sealed is gone or changed."""
+"""Exit code: sealed bytes are gone or changed."""
 _INTERRUPTED = 130
 _INTERNAL = 70
 IO_FAILED = 74
 _LACKING = 71
 _OF_LACK = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 _NOT_LOADED = "failed to map segment from shared object"
-"""What the loader of glibc and musl says of a library for which there is no memory."""
+"""The message of glibc's and musl's loader when there is no memory for a library."""
 
 
 class Failure(msgspec.Struct):
@@ -68,7 +68,7 @@ class Failure(msgspec.Struct):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """What a program needs to know of `error`, which may quote what was given: without keys."""
+    """Describe `error` to a program; keys and passwords that it quotes are masked."""
     # Imported here: most runs end without an error.
     from memlog.eventlog.secrets import masked
 
@@ -81,8 +81,7 @@ def _failure_of(error: BaseException) -> Failure:
         case MemlogError():
             return Failure(error.code, error.message, error.hint, error.retryable)
         case click.UsageError():
-            command = error.ctx.command_path if error.ctx else "memlog"
-            return Failure("usage", error.format_message(), f"{command} --help", False)
+            return Failure("usage", error.format_message(), _usage_hint(error), False)
         case click.ClickException():
             return Failure("usage", error.format_message(), "memlog --help", False)
         case KeyboardInterrupt() | click.Abort():
@@ -100,6 +99,20 @@ def _failure_of(error: BaseException) -> Failure:
     )
 
 
+def _usage_hint(error: click.UsageError) -> str:
+    context = error.ctx
+    if context is None:
+        return "memlog --help"
+    if isinstance(error, click.NoSuchOption):
+        root, name = context.find_root(), error.option_name
+        if context is not root and any(name in option.opts for option in root.command.params):
+            return f"{name} goes before the command: {root.command_path} {name} … {context.info_name}"
+        takes_text = any(isinstance(parameter, click.Argument) for parameter in context.command.params)
+        if takes_text and not error.possibilities:
+            return f"to pass a text that begins with a dash, put -- before it; {context.command_path} --help"
+    return f"{context.command_path} --help"
+
+
 def _not_printed(error: OutputError) -> Failure:
     if not STORED.count:
         return Failure("io", f"the output: {error}", "see that it can be written, then try again", True)
@@ -114,7 +127,7 @@ def _not_printed(error: OutputError) -> Failure:
 
 
 def _lacking(error: BaseException | None) -> str | None:
-    """What the system has no more of, where that is the error; None where it is another."""
+    """The resource that the system has run out of; None for other errors."""
     match error:
         case MemoryError():
             return "memory"

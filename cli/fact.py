@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import click
 
-from memlog import Fact, FactAnswer, Route
+from memlog import Fact, FactAnswer, FactUpdate, Route
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.open_store import open_store
-from memlog.cli.output import json_option, minute, one_line, print_json, printable
+from memlog.cli.output import json_on_terminal_option, minute, one_line, print_done, printable
 from memlog.cli.records import list_answer, rows_answer
 from memlog.cli.request_options import request_command
 from memlog.service.requests.facts import ExtractFacts, GetFact, ListFacts, RemoveFact, SetFact
@@ -21,10 +21,11 @@ def fact() -> None:
 
 
 @request_command(SetFact, group=fact, arguments=["topic", "values"])
-@json_option
-def set_(ctx: click.Context, asked: SetFact, *, as_json: bool) -> None:  # noqa: ARG001
+@json_on_terminal_option
+def set_(ctx: click.Context, asked: SetFact) -> None:
     with open_store(ctx) as store:
-        print_json(store.facts.set(asked))
+        done = store.facts.set(asked)
+    print_done(ctx, done, _told_of_set(done))
 
 
 @request_command(GetFact, group=fact, arguments=["topic"])
@@ -61,10 +62,19 @@ def extract(ctx: click.Context, asked: ExtractFacts) -> None:
 
 
 @request_command(RemoveFact, group=fact, arguments=["topic"])
-@json_option
-def remove(ctx: click.Context, asked: RemoveFact, *, as_json: bool) -> None:  # noqa: ARG001
+@json_on_terminal_option
+def remove(ctx: click.Context, asked: RemoveFact) -> None:
     with open_store(ctx) as store:
-        print_json({"removed": store.facts.remove(asked)})
+        removed = store.facts.remove(asked)
+    what = asked.topic if asked.rank is None else f"rank {asked.rank} of {asked.topic}"
+    print_done(ctx, {"removed": removed}, f"Removed {what}.")
+
+
+def _told_of_set(done: FactUpdate) -> str:
+    values = (
+        f"{rank}. {value}" if rank else value for rank, value in zip(done.ranks, done.values, strict=True)
+    )
+    return f"Set {done.topic_key}: {', '.join(values)}."
 
 
 def answer_of(found: FactAnswer) -> Answer:

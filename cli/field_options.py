@@ -21,7 +21,8 @@ def option_of(field: Field, declaration: str | None = None, **changes: Any) -> c
         is_flag and field.default
     )
     settled: dict[str, Any] = {
-        "is_flag": is_flag,
+        # With False, click takes no value that begins with a dash.
+        "is_flag": is_flag or None,
         "type": None if is_flag else type_of(field),
         "multiple": field.is_list,
         "required": field.default is msgspec.NODEFAULT,

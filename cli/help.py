@@ -1,4 +1,4 @@
-"""memlog help: for people as `--help`; for programs every command as JSON."""
+"""memlog help: prints `--help` for people, and describes every command as JSON for programs."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -55,7 +55,7 @@ def _with_all_below(context: click.Context) -> Iterator[click.Context]:
 
 
 def _description(context: click.Context) -> dict[str, Any]:
-    """`context`'s command and all below it, as programs read them."""
+    """Describe the command of `context` and all commands below it, for programs."""
     return {
         "version": memlog.__version__,
         "commands": [_command(each) for each in _with_all_below(context)],

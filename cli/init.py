@@ -3,8 +3,7 @@
 import click
 
 from memlog.cli.output import json_option, print_json, printable
-from memlog.cli.settings import Settings
-from memlog.cli.settings_file import text_with_defaults
+from memlog.cli.settings import Settings, file_with_defaults
 from memlog.service.create import create_store
 
 
@@ -18,7 +17,7 @@ def init(ctx: click.Context, as_json: bool) -> None:
     files stay as they are: of these two, the lines that they lack are named. A store needs no init: the first
     append makes it, too.
     """
-    done = create_store(ctx.ensure_object(Settings).store, text_with_defaults())
+    done = create_store(ctx.ensure_object(Settings).store, file_with_defaults())
     if as_json:
         print_json(done)
         return

@@ -12,25 +12,25 @@ from collections.abc import Callable
 from types import FrameType
 
 _GRACE = 0.6
-"""Seconds in which a command ends by itself; measured: most do in 0.4 on a busy machine."""
+"""Seconds that a command has to end by itself; measured: most need 0.4 on a busy machine."""
 
 
 class Interrupts:
-    """What is known of Ctrl-C since the process began.
+    """Handles Ctrl-C from the start of the process.
 
-    end: ends the process where the command does not.
+    end: ends the process if the command does not end in time.
     """
 
     def __init__(self, end: Callable[[], None]) -> None:
         self.has_come = False
         self._writer: int | None = None
         self._end = end
-        # A shell has commands in the background ignore it.
+        # A shell makes commands in the background ignore it.
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._begin()
 
     def release(self) -> None:
-        """Close the descriptors: where the command has used all others, printing its error needs them."""
+        """Close the pipe: after a command that ran out of descriptors, printing the error needs them."""
         if self._writer is not None:
             signal.set_wakeup_fd(-1)
             os.close(self._writer)
@@ -47,7 +47,7 @@ class Interrupts:
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self.has_come = True
         if _is_importing(frame):
-            # Libraries print the exception where they are imported, or turn it into another one.
+            # A library that is being imported prints the exception, or turns it into another.
             self._end()
         signal.default_int_handler(number, frame)
 

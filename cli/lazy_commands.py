@@ -1,4 +1,4 @@
-"""Groups whose commands are made when they are called."""
+"""Groups that make a command when it is called."""
 
 from collections.abc import Iterable
 
@@ -6,12 +6,12 @@ import click
 
 
 class LazyCommands(click.Group):
-    """Knows its commands by `list_commands` alone; an unknown name is answered with the nearest ones."""
+    """Suggests the nearest commands for an unknown name; knows them from `list_commands` alone."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """See `click.Group`, which suggests only commands that are made already."""
+        """See `click.Group`, which suggests only commands that exist already."""
         name = args[0]
         if not name.startswith("-") and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
             raise no_such_command(name, self.list_commands(ctx), ctx)
@@ -19,7 +19,7 @@ class LazyCommands(click.Group):
 
 
 def no_such_command(name: str, known: Iterable[str], ctx: click.Context) -> click.UsageError:
-    """Make the error for an unknown command; it suggests the nearest known ones."""
+    """Make the error for an unknown command, with the nearest known ones."""
     from difflib import get_close_matches
 
     last = name.rpartition(" ")[2]

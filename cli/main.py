@@ -1,4 +1,4 @@
-"""The command `memlog`: its options, its commands (each imported when called), its one error handler."""
+"""The command `memlog`: its options, its groups of commands, and the one error handler."""
 
 import os
 import sys
@@ -12,69 +12,82 @@ import click
 from memlog.cli.error_handler import EXIT_CODES_HELP, exit_code_of, print_error
 from memlog.cli.interrupts import Interrupts
 from memlog.cli.lazy_commands import LazyCommands
-from memlog.cli.output import note, shows_colours
+from memlog.cli.output import RUN, note, shows_colours, wants_json
 from memlog.cli.settings import Settings, misspelt_variables, setting_option
 from memlog.cli.standard_options import HELP_NAMES, help_option, version_option
 from memlog.cli.standard_streams import OutputError, use_own_streams
 from memlog.cli.stored_events import STORED
 
 _COMMANDS = {
-    "append": "Append events to the log.",
-    "ask": "Answer a question from what facts say.",
-    "completion": "Print the script that completes commands in a shell.",
-    "config": "Show the settings, and where each comes from.",
-    "context": "Say what an agent should know now, within a budget of tokens.",
-    "core": "Read and change the core memory.",
-    "decay": "Let a day pass: fade memories by their categories.",
-    "daily": "Record and list daily events.",
-    "digest": "Print one number for all that the read model holds.",
-    "docs": "Read files into the log as documents.",
-    "doctor": "Say what is not as it should be, and what to do.",
-    "embed": "Give passages that have no vector one.",
-    "fact": "Set, show and remove facts.",
-    "forget": "Take events away for ever.",
-    "gate": "Say whether a text is worth a look into the memory.",
-    "help": "Show the help of a command, or describe all for programs.",
-    "init": "Make a store with its settings file.",
-    "log": "Read the log itself.",
-    "memory": "Save, list and change memories.",
-    "project": "Bring the read model up to the log.",
-    "projects": "List, show and remove projects.",
-    "prune": "Archive memories that have faded.",
-    "quarantine": "List the lines that could not be projected.",
-    "query": "Search messages and memories.",
-    "scrub": "Overwrite in the log what was forgotten.",
-    "seal": "Close and seal every segment of the log.",
-    "secrets": "List where the log holds keys.",
-    "session": "Read a conversation.",
-    "sessions": "List the current session of each chat.",
-    "show": "Show the line of the log behind a hit.",
-    "stats": "Count what stands in the store.",
-    "status": "Say what stands in the store and what works here.",
-    "summaries": "List what was written of conversations.",
-    "verify": "Compare the read model with a replay of the log.",
-    "watch": "Keep the read model up to the log, and documents up to files.",
-    "window": "Show the newest messages of a chat's session.",
-    "workspace": "Have the notes in an agent's folder found as memories.",
+    "Write": {
+        "append": "Append events to the log.",
+        "forget": "Erase events.",
+        "init": "Create a store with its settings file.",
+        "scrub": "Overwrite forgotten events in the log.",
+    },
+    "Read": {
+        "ask": "Answer a question from the facts.",
+        "context": "Build the memory context for a prompt.",
+        "gate": "Decide whether a text is worth a search.",
+        "log": "Read the log itself.",
+        "query": "Search messages, memories and documents.",
+        "session": "Read a conversation.",
+        "sessions": "List the current session of each chat.",
+        "show": "Show the line of the log behind a hit.",
+        "summaries": "List the summaries of conversations.",
+        "window": "Show the newest messages of a chat's session.",
+    },
+    "Memory": {
+        "core": "Read and change the core memory.",
+        "daily": "Record and list daily events.",
+        "decay": "Fade memories by one day.",
+        "fact": "Set, show and remove facts.",
+        "memory": "Save, list and change memories.",
+        "prune": "Archive faded memories.",
+    },
+    "Documents": {
+        "docs": "Index files as documents.",
+        "watch": "Keep the read model and the documents up to date.",
+        "workspace": "Index the notes in an agent's folder as memories.",
+    },
+    "Maintain": {
+        "completion": "Print the shell completion script.",
+        "config": "Show the settings and where each comes from.",
+        "digest": "Print a hash over the whole read model.",
+        "doctor": "Check the store and the installation, and suggest repairs.",
+        "embed": "Compute missing embeddings.",
+        "help": "Show the help of a command, or describe every command as JSON.",
+        "project": "Replay the log into the read model.",
+        "projects": "List, show and remove projects.",
+        "quarantine": "List the lines that cannot be replayed.",
+        "seal": "Close and seal every segment of the log.",
+        "secrets": "List keys and passwords in the log.",
+        "stats": "Count what the store holds.",
+        "status": "Show the state of the store, its read model and its model.",
+        "verify": "Compare the read model with a replay of the log.",
+    },
 }
+"""The commands by group, with the line that `memlog --help` shows for each."""
 
 
 class _Commands(LazyCommands):
     """Imports `memlog.cli.<command>` when that command is called, so that `append` starts fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(_COMMANDS)
+        return sorted(name for group in _COMMANDS.values() for name in group)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _COMMANDS:
+        if not any(cmd_name in group for group in _COMMANDS.values()):
             return None
         command: click.Command = getattr(import_module(f"memlog.cli.{cmd_name}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Without importing any of them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+        """Write the groups of commands, without importing any command."""
+        width = max(len(name) for group in _COMMANDS.values() for name in group)
+        for heading, group in _COMMANDS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), text) for name, text in group.items()])
 
 
 @click.group(
@@ -86,23 +99,25 @@ class _Commands(LazyCommands):
 @setting_option("store", "--store")
 @setting_option("project", "--project")
 @setting_option("model", "--model")
+@click.option("-q", "--quiet", is_flag=True, help="Print no notes and no progress; errors are still printed.")
 @version_option
 @help_option
 @click.pass_context
-def memlog_command(ctx: click.Context) -> None:
+def memlog_command(ctx: click.Context, quiet: bool) -> None:
     """A memory for AI agents that is a folder of JSONL files.
 
     `append` writes events to the log, `project` replays the log into a searchable read model, `query`
     searches it. The log is the only truth: the folders model/ and cache/ can always be deleted.
     """
     ctx.ensure_object(Settings)
+    RUN.is_quiet = quiet
     for variable, meant in misspelt_variables():
         note(f"{variable} is no setting: is {meant} meant?")
     ctx.color = shows_colours()
 
 
 def main() -> NoReturn:
-    """The program `memlog`, in a process of its own."""
+    """Run the program in a process of its own, and exit."""
     interrupts = Interrupts(_end_interrupted)
     before = set(threading.enumerate())
     use_own_streams()
@@ -111,12 +126,13 @@ def main() -> NoReturn:
 
 
 def run(interrupts: Interrupts | None = None) -> int:
-    """Run the command line and return its exit code. Errors are one line and a hint, never a traceback.
+    """Run the command line, print its error, and return the exit code.
 
-    interrupts: tells whether a library may have turned an interrupt into another error.
+    interrupts: says whether an interrupt came, which a library may have turned into another error.
     """
     code = 0
     error: BaseException | None = None
+    RUN.context = None
     try:
         result = memlog_command.main(prog_name="memlog", standalone_mode=False)
         code = result if isinstance(result, int) else 0
@@ -133,7 +149,7 @@ def run(interrupts: Interrupts | None = None) -> int:
     if error is not None:
         if interrupts is not None:
             interrupts.release()
-        print_error(error, as_json=_asks_for_json())
+        print_error(error, as_json=wants_json(error, sys.argv[1:]))
         code = exit_code_of(error)
     STORED.print_repeated_warnings()
     return code
@@ -141,7 +157,7 @@ def run(interrupts: Interrupts | None = None) -> int:
 
 def _end(code: int, *, has_threads: bool) -> NoReturn:
     if has_threads:
-        # A watch does not wait for the step that a thread of it is at. Python would wait for it, or crash.
+        # A watch does not wait for its threads; Python would wait for them, or crash.
         with suppress(OSError):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -150,14 +166,7 @@ def _end(code: int, *, has_threads: bool) -> NoReturn:
 
 
 def _end_interrupted() -> NoReturn:
-    """What ends a command that does not end by itself; what is not flushed was not acknowledged."""
+    """End a command that does not end by itself; output that is not flushed acknowledged nothing."""
     error = KeyboardInterrupt()
-    print_error(error, as_json=_asks_for_json())
+    print_error(error, as_json=wants_json(error, sys.argv[1:]))
     os._exit(exit_code_of(error))
-
-
-def _asks_for_json() -> bool:
-    # Imported here: most runs end without an error.
-    from memlog.cli.answer import asks_for_json
-
-    return asks_for_json(memlog_command, sys.argv[1:])

@@ -9,12 +9,13 @@ from msgspec.structs import replace
 
 from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
 from memlog.cli.open_store import open_log, open_store
-from memlog.cli.output import bold, dim, json_option, minute, one_line, print_json, printable
+from memlog.cli.output import bold, dim, json_on_terminal_option, minute, one_line, print_done, printable
 from memlog.cli.param_types import STDIN
 from memlog.cli.records import list_answer
 from memlog.cli.request_options import request_command
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.events import MemorySaved
+from memlog.service.memories.save import SaveReport
 from memlog.service.memories.save import save as save_memory
 from memlog.service.requests.memories import (
     ArchiveMemory,
@@ -58,14 +59,26 @@ def memory() -> None:
 
 
 @request_command(SaveMemory, group=memory, names=_OPTIONS, types=_TYPES)
-@json_option
-def save(ctx: click.Context, asked: SaveMemory, *, as_json: bool) -> None:  # noqa: ARG001
+@json_on_terminal_option
+def save(ctx: click.Context, asked: SaveMemory) -> None:
     # Without a search for duplicates the store stays closed, and the command starts fast.
     if not asked.looks_for_duplicates:
-        print_json(save_memory(open_log(ctx).append, event_of(MemorySaved, asked)))
+        _print_saved(ctx, save_memory(open_log(ctx).append, event_of(MemorySaved, asked)))
         return
     with open_store(ctx) as store:
-        print_json(store.memories.save(asked))
+        done = store.memories.save(asked)
+    _print_saved(ctx, done)
+
+
+_SAVED = {
+    "saved": "Saved the memory {id}.",
+    "already known": "The memory {id} says this already.",
+}
+
+
+def _print_saved(ctx: click.Context, done: SaveReport) -> None:
+    sentence = _SAVED.get(done.decision, "The memory {id} almost said this, and now does.")
+    print_done(ctx, done, sentence.format(id=done.memory_id))
 
 
 @request_command(ListMemories, group=memory)
@@ -111,8 +124,8 @@ def history(ctx: click.Context, asked: ShowHistory) -> None:
 
 @request_command(UpdateMemory, group=memory, arguments=["memory_id"], names=_OPTIONS, types=_TYPES)
 @click.option("--no-tags", is_flag=True, help="Remove all tags.")
-@json_option
-def update(ctx: click.Context, asked: UpdateMemory, *, no_tags: bool, as_json: bool) -> None:  # noqa: ARG001
+@json_on_terminal_option
+def update(ctx: click.Context, asked: UpdateMemory, *, no_tags: bool) -> None:
     if no_tags and asked.tags:
         raise click.UsageError("--tag and --no-tags: a memory has tags, or none", ctx)
     if no_tags:
@@ -120,31 +133,34 @@ def update(ctx: click.Context, asked: UpdateMemory, *, no_tags: bool, as_json: b
     if asked.is_empty:
         raise click.UsageError("nothing is to be changed", ctx)
     with open_store(ctx) as store:
-        print_json(store.memories.update(asked))
+        position = store.memories.update(asked)
+    print_done(ctx, position, f"Changed the memory {asked.memory_id}.")
 
 
 @request_command(ArchiveMemory, group=memory, arguments=["memory_id"])
-@json_option
-def archive(ctx: click.Context, asked: ArchiveMemory, *, as_json: bool) -> None:  # noqa: ARG001
+@json_on_terminal_option
+def archive(ctx: click.Context, asked: ArchiveMemory) -> None:
     with open_store(ctx) as store:
-        print_json(store.memories.archive(asked))
+        position = store.memories.archive(asked)
+    print_done(ctx, position, f"Archived the memory {asked.memory_id}.")
 
 
 @request_command(DeleteMemory, group=memory, arguments=["memory_id"])
-@json_option
-def delete(ctx: click.Context, asked: DeleteMemory, *, as_json: bool) -> None:  # noqa: ARG001
+@json_on_terminal_option
+def delete(ctx: click.Context, asked: DeleteMemory) -> None:
     with open_store(ctx) as store:
         position: Position | Literal[False] = store.memories.delete(asked)
     if position is False:
         raise _unknown(asked.memory_id)
-    print_json(position)
+    print_done(ctx, position, f"Deleted the memory {asked.memory_id}.")
 
 
 @request_command(TouchMemories, group=memory, arguments=["memory_ids"])
-@json_option
-def touch(ctx: click.Context, asked: TouchMemories, *, as_json: bool) -> None:  # noqa: ARG001
+@json_on_terminal_option
+def touch(ctx: click.Context, asked: TouchMemories) -> None:
     with open_store(ctx) as store:
-        print_json(store.memories.touch(asked))
+        position = store.memories.touch(asked)
+    print_done(ctx, position, f"Counted an access to {', '.join(asked.memory_ids)}.")
 
 
 def _row(memory: "Memory") -> tuple[object, ...]:

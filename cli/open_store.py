@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from memlog.service.known_ids import KnownIds
 
 
-# The name is a text: looked up, it would import all that a store is made of, for `open_log` too.
+# The annotation is a text: looked up, it would import all of the store, for `open_log` too.
 def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "memlog.Store":
-    """The store of this call's settings; its notes go to stderr.
+    """Open the store of this call's settings; its notes go to stderr.
 
     Raises:
         BadInput: a setting cannot be used.
@@ -38,7 +38,7 @@ def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "mem
 
 
 def open_log(ctx: click.Context) -> Log:
-    """The log of that store, for what only appends: without the read model a command starts fast.
+    """Open the log of the store, for commands that only append: without the read model they start fast.
 
     Raises:
         BadInput: a setting cannot be used.

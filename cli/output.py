@@ -1,11 +1,12 @@
-"""Printing: JSON for programs, text for people; notes on stderr."""
+"""Prints answers: JSON for programs, text for people; notes on stderr."""
 
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
+from itertools import pairwise
+from typing import Any, TextIO
 
 import click
 import msgspec
@@ -13,24 +14,104 @@ import msgspec
 # C0 but tab and newline, DEL, C1, and the marks that reverse or hide text (CWE-150).
 _CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-"""The option that every command has."""
+JSON_FORMATS = ("json", "jsonl")
+
+_USUAL_COLUMNS = 80
+
+_FORMAT = "memlog.format"
+"""Where a context keeps the format that an option names."""
+
+
+class Run(msgspec.Struct):
+    """What the options of this run say of its output, for code that has no context.
+
+    is_quiet: whether notes and progress are left out.
+    context: the context whose options for a format were read last.
+    """
+
+    is_quiet: bool = False
+    context: click.Context | None = None
+
+
+RUN = Run()
+"""This process runs one command line."""
+
+
+def choose_format(ctx: click.Context, option: click.Parameter, value: Any) -> Any:  # noqa: ANN401 - a name or a flag
+    """Take the value of `--format`, or of a flag that is short for one; as the callback of that option.
+
+    Raises:
+        UsageError: options name two formats.
+    """
+    # Behind a group's options stand the words of its command.
+    RUN.context = None if isinstance(ctx.command, click.Group) else ctx
+    if value:
+        asked = value if isinstance(value, str) else option.opts[0].removeprefix("--")
+        if ctx.meta.setdefault(_FORMAT, asked) != asked:
+            raise click.UsageError(
+                f"{asked} and {ctx.meta[_FORMAT]}: the output can have one format only", ctx
+            )
+    return value
+
+
+def format_of(ctx: click.Context) -> str:
+    """The format that the options of a command name; `table` without one."""
+    chosen: str = ctx.meta.get(_FORMAT, "table")
+    return chosen
+
+
+def wants_json(error: BaseException, words: Sequence[str]) -> bool:
+    """Whether an error is printed as JSON: as the options say, or `words` where they could not be read."""
+    is_read = not isinstance(error, click.UsageError) or error.ctx in (None, RUN.context)
+    if RUN.context is not None and is_read:
+        return format_of(RUN.context) in JSON_FORMATS
+    asked = {*words, *map("=".join, pairwise(words))}
+    return not asked.isdisjoint(("--json", "--jsonl", "--format=json", "--format=jsonl"))
+
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, is_eager=True, callback=choose_format, help="Print JSON for programs."
+)
+"""The option of a command that prints text unless it is asked for JSON."""
+
+json_on_terminal_option = click.option(
+    "--json",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=choose_format,
+    help="Print JSON on a terminal, too, in the place of a sentence.",
+)
+"""The option of a command that prints what it has done (`print_done`)."""
+
+
+def says_sentences(ctx: click.Context) -> bool:
+    """Whether a person reads what a command has done: on a terminal, unless an option asks for JSON."""
+    return sys.stdout.isatty() and format_of(ctx) not in JSON_FORMATS
+
+
+def print_done(ctx: click.Context, done: Any, sentence: str) -> None:  # noqa: ANN401 - whatever msgspec can encode
+    """Print what a command has done: a sentence for a person, else JSON."""
+    if says_sentences(ctx):
+        click.echo(one_line(sentence))
+    else:
+        print_json(done)
 
 
 def print_json(*values: Any) -> None:  # noqa: ANN401 - whatever msgspec can encode
-    """Print JSON documents, one a line, as UTF-8 whatever the locale."""
+    """Print JSON documents, one a line, as UTF-8 in any locale."""
     print_lines(msgspec.json.encode(value) for value in values)
 
 
 def print_raw(text: str) -> None:
-    """Print a text as it is, as UTF-8 whatever the locale: but on a terminal, which it must not drive."""
-    said = printable(text) if sys.stdout.isatty() else text
-    sys.stdout.buffer.write(f"{said}\n".encode())
+    """Print a text unchanged, as UTF-8 in any locale; on a terminal, escape what would control it."""
+    shown = printable(text) if sys.stdout.isatty() else text
+    sys.stdout.buffer.write(f"{shown}\n".encode())
     sys.stdout.buffer.flush()
 
 
 def print_lines(lines: Iterable[bytes]) -> None:
-    """Print lines of JSON, or of the log, byte for byte: but on a terminal, which they must not drive."""
+    """Print lines of JSON or of the log, byte for byte; on a terminal, escape what would control it."""
     is_terminal = sys.stdout.isatty()
     for line in lines:
         sys.stdout.buffer.write((_on_a_terminal(line) if is_terminal else line) + b"\n")
@@ -38,13 +119,13 @@ def print_lines(lines: Iterable[bytes]) -> None:
 
 
 def _on_a_terminal(line: bytes) -> bytes:
-    """JSON says the same with its control characters and bidi marks as escapes."""
+    """Escape control characters and bidi marks: the same JSON to a program."""
     text = line.decode(errors="backslashreplace")
     return _controls().sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
 
 
 def printable(text: str) -> str:
-    r"""`text` with control characters and bidi marks as `\x1b`: stored text must not drive a terminal."""
+    r"""`text` with control characters and bidi marks as `\x1b`: stored text must not control a terminal."""
     if text.isascii() and text.isprintable():
         return text
     return _controls().sub(lambda match: match[0].encode("unicode_escape").decode(), text)
@@ -52,12 +133,12 @@ def printable(text: str) -> str:
 
 @cache
 def _controls() -> re.Pattern[str]:
-    # Compiled when it is first needed: an acknowledgement does not need it.
+    # Compiled on first use: an acknowledgement does not need it.
     return re.compile(_CONTROLS)
 
 
 def one_line(text: str) -> str:
-    """`text` for people on one line."""
+    """`text` for people, on one line."""
     return printable(" ".join(text.split()))
 
 
@@ -67,24 +148,48 @@ def minute(ts: str) -> str:
 
 
 def bold(text: str) -> str:
-    """`text` in bold, on a terminal that shows it."""
+    """`text` in bold, where colours are shown."""
     return click.style(text, bold=True)
 
 
 def dim(text: str) -> str:
-    """`text` paler, on a terminal that shows it."""
+    """`text` paler, where colours are shown."""
     return click.style(text, dim=True)
 
 
-def shows_colours() -> bool | None:
-    """False where the user wants no colours or the terminal has none; None: a terminal decides.
+def highlighted(text: str, places: Iterable[tuple[int, int]]) -> str:
+    """`text` with the parts at `places`, (start, end), highlighted where colours are shown."""
+    parts, at = [], 0
+    for start, end in places:
+        parts += [text[at:start], click.style(text[start:end], fg="yellow", bold=True)]
+        at = end
+    return "".join([*parts, text[at:]])
 
-    https://no-color.org: any value that is not empty.
+
+def columns_of(stream: TextIO | None) -> int | None:
+    """The width of the terminal that `stream` writes to: COLUMNS, else its own; None for a pipe."""
+    if stream is None or not stream.isatty():
+        return None
+    told = os.environ.get("COLUMNS", "")
+    # A terminal that nobody has told its size has 0.
+    width = int(told) if told.isdecimal() else 0
+    return width or os.get_terminal_size(stream.fileno()).columns or _USUAL_COLUMNS
+
+
+def shows_colours() -> bool | None:
+    """Whether answers have colours; None: on a terminal.
+
+    https://no-color.org and https://force-color.org: any value counts but the empty one. As in Python,
+    NO_COLOR goes before FORCE_COLOR, and this before TERM=dumb.
     """
-    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return False if unwanted else None
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return False if os.environ.get("TERM") == "dumb" else None
 
 
 def note(text: str) -> None:
-    """Say something beside the data, on stderr."""
-    click.echo(f"memlog: {printable(text)}", err=True)
+    """Print a note on stderr, unless the run is quiet."""
+    if not RUN.is_quiet:
+        click.echo(f"memlog: {printable(text)}", err=True)

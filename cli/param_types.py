@@ -1,7 +1,8 @@
-"""The kinds of values that options take."""
+"""The types of arguments and options."""
 
 import math
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,96 +16,70 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-class _TextType(click.ParamType):  # type: ignore[type-arg] # generic from click 8.4 on
-    name = "text"
+class TextType(click.ParamType):  # type: ignore[type-arg] # generic from click 8.4 on
+    """UTF-8.
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+    read: makes a value of the text; raises ValueError or BadInput, which say what is wrong.
+    """
+
+    def __init__(self, name: str, read: Callable[[str], Any] = str) -> None:
+        self.name = name
+        self._read = read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """See `click.ParamType`."""
         text = str(value)
         try:
             text.encode()
         except UnicodeEncodeError:
             self.fail(f"{text!r} is not UTF-8", param, ctx)
-        return text
+        try:
+            return self._read(text)
+        except (BadInput, ValueError) as error:
+            self.fail(str(error), param, ctx)
 
 
-class _TextOrStdin(_TextType):
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+class _TextOrStdin(TextType):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         from memlog.cli.stdin import stdin_text
 
         return stdin_text() if value == "-" else super().convert(value, param, ctx)
 
 
-class _ProjectType(_TextType):
-    name = "name"
+def _project(text: str) -> str:
+    # Imported here: most programs name their store.
+    from memlog.eventlog.streams import project_folder
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
-        # Imported here: most programs name their store.
-        from memlog.eventlog.streams import project_folder
-
-        text = super().convert(value, param, ctx)
-        try:
-            project_folder(text)
-        except BadInput as error:
-            self.fail(error.message, param, ctx)
-        return text
+    project_folder(text)
+    return text
 
 
-class _ChatType(_TextType):
-    name = "channel:chat_id"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        channel, colon, chat_id = super().convert(value, param, ctx).partition(":")
-        if not (channel and colon and chat_id):
-            self.fail(f"{value!r} is not CHANNEL:CHAT_ID, such as telegram:123456", param, ctx)
-        return channel, chat_id
+def _chat(text: str) -> tuple[str, str]:
+    channel, colon, chat_id = text.partition(":")
+    if not (channel and colon and chat_id):
+        raise ValueError(f"{text!r} is not CHANNEL:CHAT_ID, such as telegram:123456")
+    return channel, chat_id
 
 
-class _Time(_TextType):
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
-        text = super().convert(value, param, ctx)
-        try:
-            return timestamps.of_day_or_time(text)
-        except ValueError:
-            self.fail(f"{value!r} is no time such as 2026-02-24 or 2026-02-24T10:15:00Z", param, ctx)
+def _time(text: str) -> str:
+    try:
+        return timestamps.of_day_or_time(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no time such as 2026-02-24 or 2026-02-24T10:15:00Z") from error
 
 
-class _Day(_TextType):
-    name = "day"
+def _json_object(text: str) -> Any:  # noqa: ANN401 - a JSON object
+    # Imported here: what a log accepts is more than most commands need to know.
+    from memlog.eventlog.decode import members_of
+    from memlog.eventlog.quarantine import BadLine, check_text
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
-        text = super().convert(value, param, ctx)
-        try:
-            return timestamps.day(text)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class _Seconds(click.FloatRange):
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401
-        seconds = float(super().convert(value, param, ctx))
-        # It is neither below nor above a limit, and a wait for so long would never end.
-        if math.isnan(seconds):
-            self.fail(f"{value!r} is not a number", param, ctx)
-        return seconds
-
-
-class _JsonObject(_TextType):
-    name = "json"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        # Imported here: what a log accepts is more than most commands need to know.
-        from memlog.eventlog.decode import members_of
-        from memlog.eventlog.quarantine import BadLine, check_text
-
-        data = super().convert(value, param, ctx).encode()
-        try:
-            check_text(data)
-            return members_of(data)
-        except BadLine as bad:
-            why = f"{bad.reason.replace('_', ' ')}: {bad.detail}"
-            self.fail(f"{value!r} is no JSON object that a log can keep: {why}", param, ctx)
+    data = text.encode()
+    try:
+        check_text(data)
+        return members_of(data)
+    except BadLine as bad:
+        why = f"{bad.reason.replace('_', ' ')}: {bad.detail}"
+        raise ValueError(f"{text!r} is no JSON object that a log can keep: {why}") from bad
 
 
 class CategoryType(click.Choice):  # type: ignore[type-arg]
@@ -128,9 +103,9 @@ class Number(click.FloatRange):
 
 
 class _Path(click.ParamType):  # type: ignore[type-arg]
-    """Of click's own, gettext translates the name; see `standard_options`.
+    """A path. gettext would translate the name of click's own type; see `standard_options`.
 
-    must_be_readable: where the file system has something of this name.
+    must_be_readable: refuse a path that exists and cannot be read.
     """
 
     name = "path"
@@ -159,41 +134,33 @@ class _Path(click.ParamType):  # type: ignore[type-arg]
 
 
 def count(least: int) -> click.IntRange:
-    """A number of things, from `least` on. More than a million is a slip, and SQLite's numbers end, too."""
+    """A number of things, from `least` to a million: more is a slip, and SQLite's numbers end, too."""
     return click.IntRange(least, 1_000_000)
 
 
-UNIT = Number(0, 1)
-"""A number from 0 to 1."""
-
-WEIGHT = Number(0, 1000)
-"""How much something counts."""
-
-TEXT = _TextType()
+TEXT = TextType("text")
 """UTF-8."""
 
-STDIN = _TextOrStdin()
+STDIN = _TextOrStdin("text")
 """UTF-8; `-` reads it from stdin."""
 
-PROJECT = _ProjectType()
+PROJECT = TextType("name", _project)
 """A project's name."""
 
-CHAT = _ChatType()
+CHAT = TextType("channel:chat_id", _chat)
 """(channel, chat_id), split at the first `:`."""
 
-TIME = _Time()
+TIME = TextType("time", _time)
 """A day, or an RFC 3339 time; as the log writes times."""
 
-DAY = _Day()
+DAY = TextType("day", timestamps.day)
 """A date of the calendar: 2026-02-24."""
 
 FOLDER = _Path(must_be_readable=True)
 """A folder's path."""
 
 PATH = _Path(must_be_readable=False)
-"""A file's or folder's path; what is wrong with it the command says."""
-SECONDS = _Seconds(0, 3600)
-"""A time to wait, at most an hour."""
+"""A path of a file or a folder, which the command checks."""
 
-JSON_OBJECT = _JsonObject()
+JSON_OBJECT = TextType("json", _json_object)
 """A JSON object."""

@@ -7,10 +7,11 @@ import click
 from memlog import Evidence, Hit, SearchResult
 from memlog.cli.answer import Answer, Table, format_options, print_answer, silence
 from memlog.cli.open_store import open_store
-from memlog.cli.output import bold, dim, minute, one_line
+from memlog.cli.output import bold, dim, highlighted, minute, one_line
 from memlog.cli.request_options import request_command
 from memlog.cli.turns import lines_around, set_in
 from memlog.query.speakers import speaker
+from memlog.service.highlights import Highlighter, highlighter
 from memlog.service.requests.reads import Search
 
 _KINDS = {"messages": "message", "memories": "memory", "documents": "document"}
@@ -35,10 +36,10 @@ class _Kinds(click.Choice):  # type: ignore[type-arg] # generic from click 8.4 o
 def query(ctx: click.Context, asked: Search) -> None:
     with open_store(ctx) as store:
         result = store.search(asked)
-    print_answer(ctx, _answer(result))
+    print_answer(ctx, _answer(result, highlighter(asked)))
 
 
-def _answer(result: SearchResult) -> Answer:
+def _answer(result: SearchResult, matched: Highlighter) -> Answer:
     notes = [] if result.hits else ["nothing found"]
     if not result.synced:
         notes.append("the read model may be behind the log")
@@ -46,7 +47,7 @@ def _answer(result: SearchResult) -> Answer:
         document=result,
         table=_table(result.hits),
         records=result.hits,
-        text=[line for rank, hit in enumerate(result.hits, start=1) for line in _lines(rank, hit)],
+        text=(line for rank, hit in enumerate(result.hits, start=1) for line in _lines(rank, hit, matched)),
         notes=[*notes, *silence(result.silent)],
     )
 
@@ -73,12 +74,13 @@ def _table(hits: list[Hit]) -> Table:
     return Table((*columns, "around"), [(*row, text) for row, text in zip(rows, around, strict=True)])
 
 
-def _lines(rank: int, hit: Hit) -> list[str]:
+def _lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
     """A hit for people: a row of a table would hold its snippet too far to the right."""
+    snippet = one_line(hit.snippet)
     head = [hit.kind, hit.chat, _who(hit), minute(hit.ts), "(beside a match)" if hit.only_context else None]
     return [
         bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
-        f"    {one_line(hit.snippet)}",
+        f"    {highlighted(snippet, matched(snippet))}",
         *_lines_around(hit),
         *(f"    {side}: {_evidence(seen)}" for side, seen in (hit.explain or {}).items()),
         dim(f"    {one_line(f'{_place(hit)}  {hit.id}')}"),

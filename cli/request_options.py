@@ -9,7 +9,8 @@ import msgspec
 
 from memlog.cli.field_options import declaration_of, option_of, type_of
 from memlog.cli.param_types import STDIN
-from memlog.cli.settings import BY_NAME, SettingOption, Settings
+from memlog.cli.settings import SettingOption, Settings
+from memlog.cli.settings_schema import BY_NAME
 from memlog.cli.stdin import stdin_text
 from memlog.eventlog.errors import BadInput
 from memlog.service.requests import Field, Request, description_of, fields_of

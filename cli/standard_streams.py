@@ -1,4 +1,4 @@
-"""Stdout, whose failures have an error of their own; stderr, whose failures are ignored."""
+"""Streams of memlog's own: a failure of stdout raises `OutputError`, one of stderr is ignored."""
 
 import errno
 import io
@@ -12,7 +12,7 @@ from typing import Any
 class OutputError(Exception):
     """Stdout cannot be written.
 
-    No OSError: click ends the process for some of these, and others are about the store.
+    It is no OSError: click ends the process for some of these, and the rest are about the store.
     """
 
     def __init__(self, cause: OSError) -> None:
@@ -22,7 +22,7 @@ class OutputError(Exception):
 
 @contextmanager
 def reader_may_go() -> Iterator[None]:
-    """What is printed within it may go unread: the exit code gives the verdict, too, and must be right."""
+    """Ignore a reader that goes: the exit code gives the verdict, too, and must be right."""
     try:
         yield
     except OutputError as error:
@@ -31,10 +31,10 @@ def reader_may_go() -> Iterator[None]:
 
 
 def use_own_streams() -> None:
-    """Put them in the place of Python's; what a caller in this process has put there stays."""
+    """Replace sys.stdout and sys.stderr, unless a caller in this process has replaced them."""
     try:
         sys.stdout = _text(_stdout(), sys.stdout)
-        # Where it is closed, Python and click write nothing.
+        # None if stderr is closed: Python and click then write nothing.
         if sys.stderr is not None:
             sys.stderr = _text(_Output(_file(sys.stderr.fileno()), is_needed=False), sys.stderr)
     except io.UnsupportedOperation:
@@ -42,12 +42,12 @@ def use_own_streams() -> None:
 
 
 class _Output(io.BufferedWriter):
-    """What is written after the first failure, such as what was buffered, is dropped.
+    """Drops all output after the first failure, buffered output too.
 
-    The buffer does it and not the file below: an interrupt between a write of the system and its return would
-    leave what was written in the buffer, to be written again.
+    Not the file below it: an interrupt between the system's write and its return would leave written bytes
+    in the buffer, to be written again.
 
-    is_needed: whether the first failure is raised.
+    is_needed: whether to raise the first failure.
     """
 
     def __init__(self, file: io.FileIO, *, is_needed: bool, failure: OSError | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Reading stdin."""
+"""Reads stdin."""
 
 import sys
 from typing import BinaryIO
@@ -8,22 +8,22 @@ from memlog.eventlog.quarantine import HINTS, MAX_LINE, TOO_LONG
 
 
 def stdin() -> BinaryIO:
-    """It, as bytes.
+    """Stdin as a stream of bytes.
 
     Raises:
-        BadInput: it is closed.
+        BadInput: stdin is closed.
     """
-    # Python has none where it was started with it closed.
+    # None if Python was started with stdin closed.
     if sys.stdin is None:
         raise BadInput("stdin is closed", hint="give events on stdin, or an event by options")
     return sys.stdin.buffer
 
 
 def stdin_text() -> str:
-    """What stdin holds, without the newline that `echo` adds.
+    """Read stdin to its end, without the newline that `echo` adds.
 
     Raises:
-        BadInput: it is closed, longer than an event may be, or not UTF-8.
+        BadInput: stdin is closed, not UTF-8, or longer than an event may be.
     """
     data = stdin().read(MAX_LINE + 1)
     if len(data) > MAX_LINE:

@@ -1,4 +1,4 @@
-"""What this run has stored: named where its acknowledgement cannot be written, and warned about."""
+"""The events that this run has stored: their ids, for a failed acknowledgement, and their warnings."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _Kind = tuple[str, str]
 class StoredEvents:
     """The events that a run has stored.
 
-    count: how many have not been acknowledged yet. ids: the first of them.
+    count: of events not acknowledged yet. ids: of the first of them.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class StoredEvents:
         self._first: dict[_Kind, str] = {}
 
     def add(self, positions: "Sequence[Position]") -> None:
-        """Take what has become durable, and print its warnings, each kind once."""
+        """Add durable events, and print their warnings, each kind once."""
         self.count += len(positions)
         self.ids += [position.id for position in positions[: _MOST_IDS - len(self.ids)]]
         for position in positions:
@@ -36,12 +36,12 @@ class StoredEvents:
                 self._warn(warning)
 
     def acknowledged(self) -> None:
-        """All that was added has been acknowledged."""
+        """Forget the events: they have been acknowledged."""
         self.count = 0
         self.ids = []
 
     def print_repeated_warnings(self) -> None:
-        """Print how often the warnings came again."""
+        """Print how often each kind of warning was repeated."""
         for kind, count in self._warnings.items():
             if kind not in self._first:
                 note(f"{count} warnings of other kinds are in the acknowledgements")
@@ -59,4 +59,4 @@ class StoredEvents:
 
 
 STORED = StoredEvents()
-"""Those of this run."""
+"""The events of this run."""

@@ -1,4 +1,4 @@
-"""What was said and written around a place, for people."""
+"""Renders messages, and the surroundings of a hit, for people."""
 
 from memlog import Surroundings, WindowMessage
 from memlog.cli.output import dim, minute, one_line, printable
@@ -6,18 +6,18 @@ from memlog.query.speakers import speaker
 
 
 def who(message: WindowMessage) -> str:
-    """Who says it: the role, and the speaker's name."""
+    """The role, and the speaker's name."""
     return speaker(message.role, message.name)
 
 
 def turn(message: WindowMessage) -> str:
-    """A message, on lines of its own."""
+    """A message with its time and speaker."""
     head = one_line(f"[{minute(message.ts)}] {who(message)}:")
     return set_in(f"{head} {printable(message.content)}", 4)
 
 
 def lines_around(found: Surroundings, own_id: str) -> list[str]:
-    """The messages around the one with the id `own_id`, which has a `>`; or the text around a passage."""
+    """The messages around a hit, its own (`own_id`) marked by `>`; or the text around a passage."""
     if found.content is not None:
         head = dim(f"  lines {found.start_line} to {found.end_line}:")
         return [head, set_in(f"    {printable(found.content.rstrip())}", 4)]
@@ -27,5 +27,5 @@ def lines_around(found: Surroundings, own_id: str) -> list[str]:
 
 
 def set_in(text: str, width: int) -> str:
-    """`text` with its further lines set in, so that none can pass for what begins farther left."""
+    """`text` with all lines but the first indented, so that none passes for a line of memlog's."""
     return text.replace("\n", "\n" + " " * width)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from memlog.cli.answer import format_options, print_answer
 from memlog.cli.docs import answer_of_added, answer_of_sources
 from memlog.cli.open_store import open_store
-from memlog.cli.output import json_option, print_json
+from memlog.cli.output import json_on_terminal_option, print_done
 from memlog.cli.progress import progress_line
 from memlog.cli.request_options import request_command
 from memlog.eventlog.errors import NotFound
@@ -35,10 +35,10 @@ def list_(ctx: click.Context, asked: ListWorkspaces) -> None:
 
 
 @request_command(RemoveWorkspace, group=workspace, arguments=["name"])
-@json_option
-def remove(ctx: click.Context, asked: RemoveWorkspace, *, as_json: bool) -> None:  # noqa: ARG001
+@json_on_terminal_option
+def remove(ctx: click.Context, asked: RemoveWorkspace) -> None:
     with open_store(ctx) as store:
         position = store.workspaces.remove(asked)
     if position is False:
         raise NotFound(f"no workspace {asked.name!r}", hint="memlog workspace list", code="source_not_found")
-    print_json(position)
+    print_done(ctx, position, f"Removed {asked.name}.")

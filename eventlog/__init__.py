@@ -1,4 +1,4 @@
-"""The truth: writes and reads the segments of the log. Knows no SQLite.
+"""The log, the source of truth: writes and reads its segments. Uses no SQLite.
 
 The format is docs/storage/jsonl-format.md.
 """

@@ -13,8 +13,8 @@ class AppendWarning(msgspec.Struct, frozen=True):
     """Something about a stored event that its writer probably did not intend.
 
     code: `unknown_member`, `chat_form`, `conflict` or `forgotten`.
-    member: the member of the event that it is about.
-    message: what is odd, and what would be right.
+    member: the member in question.
+    message: the problem and its remedy.
     """
 
     code: str
@@ -23,7 +23,7 @@ class AppendWarning(msgspec.Struct, frozen=True):
 
 
 class IdHolder(msgspec.Struct, frozen=True):
-    """Where the event stands that has an id: its stream, segment, and the offset of its line in bytes."""
+    """The position of the event that has an id; offset in bytes."""
 
     stream: str
     segment: str
@@ -31,13 +31,11 @@ class IdHolder(msgspec.Struct, frozen=True):
 
 
 class Position(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Where an event stands: the stream, the segment's file name, the offset of its line in bytes.
+    """The position of a stored event: stream, segment's file name, offset of its line in bytes.
 
-    memory_id: of the memory that the event saves or changes.
-    conflict: the event that already had this id, with other content. That one counts; this one is stored in
-        the log, and no read shows it.
-    duplicate: whether the same event was stored before under this id; the two count as one.
-    warnings: what the writer should know.
+    memory_id: the memory that the event saves or changes.
+    conflict: an earlier event with this id and other content. It counts; the new one stays in the log unread.
+    duplicate: the same event was stored before under this id; the two count as one.
     """
 
     id: str
@@ -52,9 +50,9 @@ class Position(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class KnownId(msgspec.Struct, frozen=True):
-    """What is known of an id in a stream.
+    """An id in use in a stream.
 
-    holder: None where the id was forgotten. content: the hash of what the holder says.
+    holder: None for a forgotten id. content: the holder's content hash.
     """
 
     holder: IdHolder | None = None
@@ -62,16 +60,16 @@ class KnownId(msgspec.Struct, frozen=True):
 
 
 LookUp = Callable[[str, Sequence[str]], Mapping[str, KnownId]]
-"""Returns, for a stream and ids of events that were just appended to it, those ids that were known before."""
+"""Given a stream and ids just appended to it, returns the ids that were in use before."""
 
 OnStored = Callable[[Sequence[Position]], None]
-"""Called with events that have become durable."""
+"""Called with stored events, once they are durable."""
 
 
 def compared(position: Position, content: bytes, known: KnownId | None) -> Position:
-    """`position` with what follows for the event from what is known of its id.
+    """`position` with the duplicate, conflict or warning that follows from an id in use.
 
-    content: the hash of what the event says.
+    content: the event's content hash.
     """
     if known is None:
         return position

@@ -1,4 +1,4 @@
-"""Appends lines of JSON: each is stored, or refused by itself."""
+"""Appends lines of JSON, and stores or refuses each on its own."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,21 +12,18 @@ from memlog.eventlog.quarantine import TOO_LONG
 from memlog.eventlog.writer import Log
 
 NumberedLine = tuple[int, bytes | None]
-"""A line's number, from 1, and its bytes; None where it was too long to be kept."""
+"""A line's number, from 1, and its bytes; None if it was too long to keep."""
 
 
 class RefusedLine(msgspec.Struct, frozen=True):
-    """A line that is not known to be stored.
-
-    id: of its event, where the line or memlog has given it one.
-    """
+    """A line that may not be stored. id: its event's id, if the line or memlog gave one."""
 
     error: MemlogError
     id: str | None
 
 
 def append_lines(log: Log, lines: Sequence[NumberedLine]) -> Iterator[tuple[int, Position | RefusedLine]]:
-    """Append the events of `lines` but blank ones; for each its outcome, in order, once all are durable."""
+    """Append `lines` without blank ones; yields each outcome in order, once all are durable."""
     checked = [(number, _checked(log, line)) for number, line in _without_blank(lines)]
     stored = iter(log.append_each([item for _, item in checked if isinstance(item, Draft)]))
     for number, item in checked:
@@ -58,8 +55,8 @@ class _Identified(msgspec.Struct):
 
 
 def _given_id(line: bytes) -> str | None:
-    """The id that a line which cannot be stored gives its event, as far as it can be read."""
-    # Imported here: most lines can be stored.
+    """The event id in a refused line, if it can be read."""
+    # Imported here: most lines are valid.
     from memlog.eventlog.secrets import masked
 
     try:

@@ -1,7 +1,7 @@
-"""The categories of memories, and how each of them fades.
+"""The categories of memories, and how each fades.
 
-docs/memory/salience.md has this table with its reasons; a test keeps them in step. A log may hold any other
-category: it behaves as `other`.
+docs/memory/salience.md has this table and its reasons; a test compares them. Any other category in a log
+behaves as `other`.
 """
 
 import msgspec
@@ -12,9 +12,9 @@ from memlog.eventlog.errors import BadInput
 class Category(msgspec.Struct, frozen=True):
     """How memories of one category fade.
 
-    rate: what a decay multiplies their salience by where it is not told otherwise, from 0 to 1.
+    rate: the default factor of a decay on their salience, from 0 to 1.
     half_life: days in which age halves their freshness.
-    floor: the freshness, from 0 to 1, that age leaves them for ever.
+    floor: the lowest freshness by age, from 0 to 1.
     """
 
     rate: float
@@ -23,7 +23,7 @@ class Category(msgspec.Struct, frozen=True):
 
 
 OTHER = "other"
-"""The category of a memory that names none."""
+"""The default category."""
 
 CATEGORIES = {
     "decisions": Category(rate=1.0, half_life=365, floor=0.5),
@@ -39,28 +39,24 @@ CATEGORIES = {
     "debug": Category(rate=0.85, half_life=3, floor=0.0),
     OTHER: Category(rate=1.0, half_life=120, floor=0.1),
 }
-"""Every category that memlog knows, by its name."""
+"""The known categories by name."""
 
 _READ_AS = {"decision": "decisions"}
 
 
 def read_as(name: str) -> str:
-    """The category that `name` stands for: `decision` is `decisions`, all others are themselves."""
+    """The category of a name: `decisions` for `decision`, any other name itself."""
     return _READ_AS.get(name, name)
 
 
 def behaves_as(name: str) -> str:
-    """The category of the table that `name` behaves as: itself where it is known, else `other`."""
+    """The category of the table that `name` behaves as: `other` if it is unknown."""
     known = read_as(name)
     return known if known in CATEGORIES else OTHER
 
 
 def known_category(name: str) -> str:
-    """The category that `name` stands for, where there is one.
-
-    Raises:
-        BadInput: there is none; the message lists those that there are.
-    """
+    """As `read_as`, for known categories. Raises BadInput, which lists them, for others."""
     known = read_as(name) if isinstance(name, str) else ""
     if known not in CATEGORIES:
         raise BadInput(f"category is {name!r}, not one of {', '.join(CATEGORIES)}", hint=f"{OTHER} fits all")
@@ -68,13 +64,12 @@ def known_category(name: str) -> str:
 
 
 def rates_by_category(rates: dict[str, float]) -> dict[str, float]:
-    """`rates` under the categories that their names stand for. What is named by its own name counts."""
+    """`rates` by category; a category's own name wins over other names for it."""
     return {read_as(name): rate for name, rate in rates.items()} | {
         name: rate for name, rate in rates.items() if read_as(name) == name
     }
 
 
 def rate_of(rates: dict[str, float], category: str) -> float:
-    """What a decay of these `rates` multiplies the salience of a memory of `category` by; 1 where it names
-    neither that nor, for a category that is not known, `other`."""
+    """The factor of a decay for a category: its rate, or that of `other` if it is unknown, or 1."""
     return rates.get(category, 1.0 if category in CATEGORIES else rates.get(OTHER, 1.0))

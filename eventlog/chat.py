@@ -1,11 +1,11 @@
-"""A conversation's name: the channel that it comes from, and its id there."""
+"""The name of a conversation: its channel and its id there."""
 
 from typing import Self
 
 from memlog.eventlog.errors import BadInput
 
 ChatName = tuple[str, str] | str
-"""What callers name a chat by: (channel, chat_id), a `Chat`, or its text form `telegram:7`."""
+"""A chat in arguments: (channel, chat_id), a `Chat`, or its text form `telegram:7`."""
 
 
 class Chat(tuple[str, str]):
@@ -28,10 +28,11 @@ class Chat(tuple[str, str]):
 
     @classmethod
     def of(cls, name: ChatName) -> Self:
-        """The chat that a caller names.
+        """The chat of an argument.
 
         Raises:
-            BadInput: it is no pair of texts, and no text with a channel and an id around its first colon.
+            BadInput: it is neither a pair of texts nor a text with a channel and an id around its first
+                colon.
         """
         if isinstance(name, cls):
             return name

@@ -1,4 +1,4 @@
-"""The times with which appended lines are stamped: `at`, and the `wins` of changes."""
+"""Stamps appended lines: `at`, and `wins` for changes."""
 
 import os
 from collections import defaultdict
@@ -9,7 +9,7 @@ import msgspec
 
 from memlog.eventlog import disk, timestamps
 from memlog.eventlog.decode import ends_with_crc
-from memlog.eventlog.file_io import identity
+from memlog.eventlog.file_io import closing, identity
 from memlog.eventlog.precedence import earlier_of, end_of
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.streams import SegmentName
@@ -19,10 +19,10 @@ _GROWTH = 8
 
 
 class _Tail(msgspec.Struct, frozen=True):
-    """What the lines before `end` say.
+    """The stamps of the lines before `end`.
 
-    at: the last that memlog wrote. highest: precedence of any change.
-    is_stamped: whether the last change of memlog has `wins`, which tells of all before it.
+    at: the last one of memlog. highest: the highest precedence of a change.
+    is_stamped: memlog's last change has `wins`, which covers all changes before it.
     """
 
     end: int = 0
@@ -39,25 +39,25 @@ class _Stamps(msgspec.Struct, frozen=True):
 
 
 class Clock:
-    """Remembers what it has read of segments, so that the next append reads on."""
+    """Caches the stamps of segments, so that the next append reads only new lines."""
 
     def __init__(self) -> None:
         self._at: dict[tuple[int, int], _Tail] = {}
         self._changes: dict[tuple[int, int], _Tail] = {}
 
     def next_at(self, fd: int, status: os.stat_result) -> str:
-        """Now, but never lower than the last `at` of the open segment of this status: clocks go back."""
+        """Now, but never lower than the last `at` of the segment: clocks go back."""
         return max(timestamps.now(), self._read(self._at, fd, status, None).at)
 
     def has_shrunk(self, status: os.stat_result) -> bool:
-        """Whether a segment of this status is shorter than it was."""
+        """Whether a segment is shorter than this process knows it."""
         known = self._at.get(identity(status))
         return known is not None and status.st_size < known.end
 
     def wrote(self, status: os.stat_result, end: int, at: str, highest: str) -> None:
-        """A segment, which had this status, now ends at `end`, with lines that have this `at`.
+        """Record an append: the segment, which had this status, ends at `end` with lines of this `at`.
 
-        highest: the highest precedence that its stream has with them; "" where they are no changes.
+        highest: the stream's highest precedence with them; "" if they are no changes.
         """
         key = identity(status)
         self._at[key] = _Tail(end, at)
@@ -65,48 +65,45 @@ class Clock:
             self._changes[key] = _Tail(end, "", highest, is_stamped=True)
 
     def highest(self, folder: int, names: Iterable[SegmentName]) -> str:
-        """The highest precedence in a stream of which the folder is open; "" where it has no changes.
+        """The highest precedence in a stream; "" without changes.
 
-        names: of all its segments.
+        folder: descriptor of the stream's folder. names: all its segments.
         """
         written: defaultdict[str, list[SegmentName]] = defaultdict(list)
         for name in sorted(names, key=lambda name: name.age, reverse=True):
             written[name.writer].append(name)
         plain = written.pop("", [])
-        found = max((self._highest_of_writer(folder, newest) for newest in written.values()), default="")
+        highest = max((self._highest_of_writer(folder, newest) for newest in written.values()), default="")
         for name in plain:
-            # No line of a plain name has `wins`, and none can be higher than this.
-            if earlier_of(timestamps.LAST, end_of(name.day)) > found:
-                found = max(found, self._tail(folder, name).highest)
-        return found
+            # Lines of a plain segment have no `wins`, and cannot exceed this.
+            if earlier_of(timestamps.LAST, end_of(name.day)) > highest:
+                highest = max(highest, self._tail(folder, name).highest)
+        return highest
 
     def _highest_of_writer(self, folder: int, newest_first: list[SegmentName]) -> str:
-        found = ""
+        highest = ""
         for name in newest_first:
             tail = self._tail(folder, name)
-            found = max(found, tail.highest)
+            highest = max(highest, tail.highest)
             if tail.is_stamped:
                 break
-        return found
+        return highest
 
     def _tail(self, folder: int, name: SegmentName) -> _Tail:
         status = disk.look(name.filename, folder=folder)
         known = self._changes.get(identity(status))
         if known is not None and known.end == status.st_size:
             return known
-        fd = disk.open(name.filename, disk.READ, folder=folder)
-        try:
+        with closing(disk.open(name.filename, disk.READ, folder=folder)) as fd:
             return self._read(self._changes, fd, disk.status(fd), name.day)
-        finally:
-            disk.close(fd)
 
     def _read(
         self, known: dict[tuple[int, int], _Tail], fd: int, status: os.stat_result, day: str | None
     ) -> _Tail:
-        """day: of the segment, where changes are looked for; None for the last `at` alone."""
+        """day: the segment's, to look for changes; None for the last `at` alone."""
         key = identity(status)
         before = known.get(key, _Tail())
-        if status.st_size < before.end:  # an older copy was put back
+        if status.st_size < before.end:  # an older copy was restored
             before = _Tail()
         if status.st_size > before.end:
             before = _read_on(fd, before, status.st_size, day)
@@ -116,7 +113,7 @@ class Clock:
 
 def _read_on(fd: int, before: _Tail, size: int, day: str | None) -> _Tail:
     lines = _lines_from_end(fd, before.end, size)
-    pending = next(lines)  # another writer may be at it
+    pending = next(lines)  # another writer may not have finished it
     end, highest = size - len(pending), ""
     for stamps in filter(None, map(_stamps, chain([pending], lines))):
         if day is None:
@@ -130,7 +127,7 @@ def _read_on(fd: int, before: _Tail, size: int, day: str | None) -> _Tail:
 
 
 def _lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
-    """The lines between `start`, where one begins, and `end`: the last one first."""
+    """The lines between `start`, where one begins, and `end`, last first."""
     rest, size = b"", _TAIL_BLOCK
     while end > start:
         begin = max(start, end - size)
@@ -141,17 +138,17 @@ def _lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
 
 
 def _stamps(line: bytes) -> _Stamps | None:
-    """None for a damaged line, which could set the year 9999; `ts` alone for a foreign one."""
-    line = line.strip(b"\0")  # a power cut may have left them around it
+    """The stamps of a line: None if it is damaged (its year may be 9999), `ts` alone if it is foreign."""
+    line = line.strip(b"\0")  # a power cut may leave NUL bytes
     try:
-        found = msgspec.json.decode(line, type=_Stamps)
-        is_of_memlog = ends_with_crc(line) and found.at is not None and timestamps.is_written_form(found.at)
+        stamps = msgspec.json.decode(line, type=_Stamps)
+        is_of_memlog = ends_with_crc(line) and stamps.at is not None and timestamps.is_written_form(stamps.at)
     except (BadLine, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     if not is_of_memlog:
-        return _Stamps(found.ts)
-    has_wins = found.wins is not None and timestamps.is_written_form(found.wins)
-    return found if has_wins else _Stamps(found.ts, found.at)
+        return _Stamps(stamps.ts)
+    has_wins = stamps.wins is not None and timestamps.is_written_form(stamps.wins)
+    return stamps if has_wins else _Stamps(stamps.ts, stamps.at)
 
 
 def _precedence(stamps: _Stamps, day: str) -> str:

@@ -1,4 +1,4 @@
-"""When two lines are the same event, and two texts the same memory."""
+"""Identity by content: the hash of an event, and the id of a memory without one."""
 
 import re
 from hashlib import sha256
@@ -11,9 +11,9 @@ _WHITE_SPACE = re.compile(r"\s+")
 
 
 def content_hash(event: Event) -> bytes:
-    """sha256 of what the event says, 32 bytes: of its canonical JSON without id, ts, at, v and crc.
+    """sha256 (32 bytes) of the event's canonical JSON, which has no id, ts, at, v and crc.
 
-    Two lines with one id are the same event, appended twice, where this is equal.
+    Two lines with one id and one hash are the same event, appended twice.
 
     Raises:
         BadLine: see `canonical`.
@@ -22,21 +22,21 @@ def content_hash(event: Event) -> bytes:
 
 
 def derived_memory_id(chat_id: str | None, content: str) -> str:
-    """The id of a memory that names none: two processes that save one text in one chat name one memory.
+    """The id of a memory without one: equal for the same text in the same chat.
 
     The first 32 hex digits of sha256(chat_id, NUL, content in NFKC, case-folded, white space collapsed).
     """
-    # Half a surrogate pair is refused by the log, which says so better.
+    # The log refuses half a surrogate pair with a better message.
     return sha256(f"{chat_id or ''}\0{folded(content)}".encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def folded(content: str) -> str:
-    """`content` in NFKC, case-folded, with white space collapsed: of texts that are one memory the same."""
+    """`content` in NFKC, case-folded, with white space collapsed: equal for texts of one memory."""
     parts = []
     has_space = True
     for piece in pieces(content):
         part = _WHITE_SPACE.sub(" ", nfkc(piece).casefold())
-        # White space may go on from one piece to the next.
+        # White space may continue from one piece to the next.
         parts.append(part.removeprefix(" ") if has_space else part)
         has_space = part.endswith(" ")
     return "".join(parts).rstrip(" ")

@@ -1,4 +1,4 @@
-"""A line of the log → an event.
+"""Decodes a line of the log into an event.
 
 docs/storage/jsonl-format.md has a worked example in real bytes.
 """
@@ -19,25 +19,22 @@ from memlog.eventlog.strict_json import check_members, is_as_short_as_can_be
 from memlog.eventlog.upcast import Place, upcast
 
 ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
-"""The members that every event has; `crc` stands in the line alone."""
+"""The members of every event; `crc` is in the line alone."""
 
-_SAID = -len(Event.__struct_fields__)
-"""Where the members of an event of its own type end: the envelope stands behind them."""
-
-_CHANGE_SAID = -len(Change.__struct_fields__)
+_ENVELOPE_FIELDS = len(Event.__struct_fields__)
+_CHANGE_ENVELOPE_FIELDS = len(Change.__struct_fields__)
 
 _TAGS = {kind: tag for tag, kind in TYPES.items()}
 
 VERSION = 7
-"""Changes with any change to which lines are accepted, or to what `canonical` holds; part of the
-projection id."""
+"""Changes whenever other lines are accepted or `canonical` changes; part of the projection id."""
 
 BOM = b"\xef\xbb\xbf"
-"""The byte order mark with which some programs begin a file."""
+"""The byte order mark at the start of some files."""
 
 ERASING = b"\x18"
-"""What a line begins with that is being erased: nothing of it is read. No other line of memlog's does, and no
-flip of one bit makes it of the brace with which they begin."""
+"""The first byte of a line that is being erased, which is not read. memlog's other lines begin with a brace,
+which no flip of one bit turns into this byte."""
 
 _TRAILER = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
 _TRAILER_LENGTH = len(b',"crc":"00000000"}')
@@ -50,15 +47,15 @@ _canonical = msgspec.json.Encoder(order="deterministic")
 
 
 def decode(line: bytes, place: Place) -> Event:
-    """The event that a line without its newline holds, in today's shape.
+    """The event of a line without its newline, in today's shape.
 
     Raises:
-        BadLine: the line is to be quarantined.
+        BadLine: the line belongs in the quarantine.
     """
     line = line.removesuffix(b"\r")
     if place.offset == 0:
         line = line.removeprefix(BOM)
-    # First of all: bytes that memlog wrote and that have changed are that, whatever else they now are.
+    # First: a changed line of memlog is `bad_crc`, whatever else is wrong with it.
     has_crc = ends_with_crc(line)
     try:
         check_text(line)
@@ -82,32 +79,29 @@ def _home_of(event: Event) -> str:
 
 
 def is_blank(line: bytes) -> bool:
-    """Whether a line holds nothing, or is being erased: legal, and no event."""
+    """Whether a line is empty or being erased: legal, and no event."""
     if line.startswith(b"{"):  # most lines
         return False
     return not line or line.isspace() or line == BOM or line.startswith(ERASING)
 
 
 def canonical(event: Event) -> bytearray:
-    """What the event says: a JSON list of its type and its members but id, ts, at, v and crc, in the order in
-    which its struct has them, defaults included.
+    """A JSON list of the event's type and members, without id, ts, at, v and crc, in the order of its struct,
+    defaults included.
 
     Raises:
-        BadLine: it holds an integer that JSON readers would not agree on.
+        BadLine: an integer is outside 64 bits.
     """
-    said = _CHANGE_SAID if isinstance(event, Change) else _SAID
+    # The envelope's fields come last.
+    envelope = _CHANGE_ENVELOPE_FIELDS if isinstance(event, Change) else _ENVELOPE_FIELDS
     try:
-        return encoded_buffer((_TAGS[type(event)], *msgspec.structs.astuple(event)[:said]), _canonical)
+        return encoded_buffer((_TAGS[type(event)], *msgspec.structs.astuple(event)[:-envelope]), _canonical)
     except OverflowError as error:
         raise BadLine("invalid", "an integer is outside 64 bits") from error
 
 
 def ends_with_crc(line: bytes) -> bool:
-    """Whether `line` ends with a crc.
-
-    Raises:
-        BadLine: it does, and its bytes are not those that the crc was made of.
-    """
+    """Whether `line` ends with a crc. Raises BadLine if the crc does not match the bytes."""
     if line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-_TRAILER_LENGTH])):
         return True
     if _TRAILER.fullmatch(line, len(line) - _TRAILER_LENGTH):
@@ -116,7 +110,7 @@ def ends_with_crc(line: bytes) -> bool:
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether these are all bytes of a line that memlog wrote, so that it lacks no more than its newline."""
+    """Whether this is a complete line of memlog, except for its newline."""
     try:
         return ends_with_crc(line)
     except BadLine:
@@ -124,8 +118,9 @@ def is_whole(line: bytes) -> bool:
 
 
 def _ends_nearly_with_crc(line: bytes) -> bool:
-    """Whether up to two bytes keep the end of `line` from being a crc. What a killed writer cut short has a
-    shorter end, no other one."""
+    """Whether at most two changed bytes keep the end of `line` from being a crc. A killed writer leaves a
+    shorter end, not a changed one.
+    """
     end = line[-_TRAILER_LENGTH:]
     if len(end) < _TRAILER_LENGTH:
         return False
@@ -135,12 +130,12 @@ def _ends_nearly_with_crc(line: bytes) -> bool:
 
 @cache
 def _event() -> "msgspec.json.Decoder[AnyEvent]":
-    # Made when it is first needed: an append does not need it.
+    # Made at first use: an append does not need it.
     return msgspec.json.Decoder(AnyEvent)
 
 
 def _native(line: bytes) -> Event | None:
-    """The event of a line that memlog wrote; None where a foreign writer did."""
+    """The event of a line that memlog wrote; None for a foreign line."""
     try:
         event: Event = _event().decode(line)
     except msgspec.MsgspecError:
@@ -172,16 +167,12 @@ def _foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
 
 
 def envelope_of(event: Event) -> tuple[str, ...]:
-    """The members of its line that are no part of what it says."""
+    """The members of its line that are not its content."""
     return (*ENVELOPE, "wins", "highest_wins") if isinstance(event, Change) else ENVELOPE
 
 
 def event_of(members: dict[str, Any]) -> Event:
-    """The event that `members`, of today's shape, make.
-
-    Raises:
-        BadLine: they make none.
-    """
+    """The event of `members` in today's shape. Raises BadLine if they are none."""
     kind = members.get("type")
     version = members.get("v", 1)
     if not isinstance(kind, str):
@@ -197,7 +188,7 @@ def event_of(members: dict[str, Any]) -> Event:
 
 
 def _fault(error: msgspec.ValidationError, members: dict[str, Any]) -> str:
-    """What is wrong, with the value that is: msgspec names the member alone."""
+    """The fault with its value; msgspec's message names the member alone."""
     member = re.search(_MEMBER_AT_FAULT, str(error))
     if member is None or member[1] not in members:
         return str(error)
@@ -206,17 +197,13 @@ def _fault(error: msgspec.ValidationError, members: dict[str, Any]) -> str:
 
 
 def check_crc_is_last(members: dict[str, Any], *, has_crc: bool) -> None:
-    """Refuse a line that has a crc elsewhere than at its end, where alone it can be checked."""
+    """Raise BadLine for a crc that is not the last member: it can be checked only there."""
     if "crc" in members and not has_crc:
         raise BadLine("bad_crc", "crc is not the last member, directly before the closing brace")
 
 
 def members_of(line: bytes) -> dict[str, Any]:
-    """The members of the object that a line holds, of any shape.
-
-    Raises:
-        BadLine: it holds none.
-    """
+    """The members of a line's object, of any shape. Raises BadLine if it has none."""
     try:
         members = _members.decode(line)
     except msgspec.ValidationError as error:

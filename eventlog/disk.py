@@ -1,7 +1,8 @@
-"""All that memlog does to the files of the log, of its locks, and to make a generation the live one.
+"""The system calls on files of the log and of locks, and to publish a generation.
 
-Each function is one call of the system: the one place where tests put a disk that fails, one that records,
-and one that forgets what was not synced. What SQLite does to its own files is SQLite's.
+One function per call: tests replace them by a disk that fails, records, or forgets what was not synced.
+    SQLite
+accesses its own files.
 """
 
 import os
@@ -10,30 +11,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-CALLS = (
-    "open",
-    "close",
-    "read",
-    "write",
-    "overwrite",
-    "position",
-    "status",
-    "generation",
-    "look",
-    "is_folder",
-    "sync",
-    "sync_data",
-    "make_folder",
-    "remove_folder",
-    "set_mode",
-    "set_times",
-    "rename",
-    "unlink",
-    "entries",
-    "lock",
-    "unlock",
+CALLS = tuple(
+    "open close read write overwrite position status generation look is_folder sync sync_data make_folder"
+    " remove_folder set_mode set_times rename unlink entries lock unlock".split()
 )
-"""The names of the functions, each of which another one may stand in for."""
+"""The names of the functions, which tests may replace."""
 
 READ = os.O_RDONLY
 APPEND = os.O_RDWR | os.O_APPEND
@@ -42,54 +24,54 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY
 CREATE = os.O_CREAT
 NEW = os.O_CREAT | os.O_EXCL
 
-# A pipe or device under a file's name is not waited for; its caller looks what it has opened.
+# Opening a pipe or device does not block; callers check what they have opened.
 _ALWAYS = os.O_CLOEXEC | os.O_NONBLOCK
 
 
 def open(path: Path | str, flags: int, *, folder: int | None = None, follow: bool = False) -> int:
-    """A descriptor of `path`, which no child process inherits. What it makes is for its owner alone.
+    """A descriptor of `path`, which no child process inherits. A new file is for its owner alone.
 
-    folder: the descriptor of the folder that `path` is in. follow: also where the last name is a link.
+    folder: descriptor of the folder of `path`. follow: follow a link.
     """
     no_link = 0 if follow else os.O_NOFOLLOW
     return os.open(path, flags | _ALWAYS | no_link, 0o600, dir_fd=folder)
 
 
 def close(fd: int) -> None:
-    """Give a descriptor back; what it locks is free."""
+    """Close a descriptor, and free its lock."""
     os.close(fd)
 
 
 def read(fd: int, length: int, offset: int) -> bytes:
-    """At most `length` bytes from `offset`; none behind the end."""
+    """At most `length` bytes from `offset`; b"" at the end."""
     return os.pread(fd, length, offset)
 
 
 def write(fd: int, data: bytes | memoryview) -> int:
-    """Write at the descriptor's place, or at the end where it appends; return how many bytes were written."""
+    """Write at the descriptor's position, or append; return the number of bytes written."""
     return os.write(fd, data)
 
 
 def overwrite(fd: int, data: bytes | memoryview, offset: int) -> int:
-    """Write over the bytes at `offset`, with a descriptor that does not append; return how many were written.
+    """Write at `offset`, with a descriptor that does not append; return the number of bytes written.
 
-    What a user asks to be erased is: nothing else of the log is ever written over.
+    Only an erasure overwrites bytes of the log.
     """
     return os.pwrite(fd, data, offset)
 
 
 def position(fd: int) -> int:
-    """The descriptor's place: behind what it wrote last."""
+    """The descriptor's position: the end of its last write."""
     return os.lseek(fd, 0, os.SEEK_CUR)
 
 
 def status(fd: int) -> os.stat_result:
-    """What stands behind a descriptor."""
+    """The status of an open file."""
     return os.fstat(fd)
 
 
 def generation(fd: int) -> int | None:
-    """What tells a file from an earlier one that had its inode; None where the file system does not say.
+    """A number that differs from earlier files with the same inode; None if the file system has none.
 
     Linux, FS_IOC_GETVERSION of ioctl_getflags(2) and the headers of ext4, xfs and btrfs.
     """
@@ -97,21 +79,21 @@ def generation(fd: int) -> int | None:
         return None
     import fcntl
 
-    size = 8 if sys.maxsize > 2**32 else 4  # bytes of a C long: part of the number of the request
+    size = 8 if sys.maxsize > 2**32 else 4  # bytes of a C long, part of the request's number
     try:
-        found = fcntl.ioctl(fd, 2 << 30 | size << 16 | ord("v") << 8 | 1, bytes(size))
+        answer = fcntl.ioctl(fd, 2 << 30 | size << 16 | ord("v") << 8 | 1, bytes(size))
     except OSError:
         return None
-    return int.from_bytes(found[:4], sys.byteorder)
+    return int.from_bytes(answer[:4], sys.byteorder)
 
 
 def look(path: Path | str, *, folder: int | None = None, follow: bool = False) -> os.stat_result:
-    """What stands at `path`; of a link the link itself, unless it is to `follow` it."""
+    """The status of `path`; of a link itself unless `follow`."""
     return os.stat(path, dir_fd=folder, follow_symlinks=follow)
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder stands at `path`, or behind the link that does."""
+    """Whether `path` is a folder, or a link to one."""
     return path.is_dir()
 
 
@@ -121,7 +103,7 @@ def sync(fd: int) -> None:
 
 
 def sync_data(fd: int) -> None:
-    """Make the bytes of a file durable, and its size."""
+    """Make a file's bytes and size durable."""
     if sys.platform == "darwin":
         import fcntl
 
@@ -132,27 +114,27 @@ def sync_data(fd: int) -> None:
 
 
 def make_folder(path: Path | str, *, folder: int | None = None) -> None:
-    """Make a folder, for its owner alone."""
+    """Make a folder for its owner alone."""
     os.mkdir(path, 0o700, dir_fd=folder)
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder in which nothing stands."""
+    """Remove an empty folder."""
     path.rmdir()
 
 
 def set_mode(target: Path | str | int, mode: int, *, folder: int | None = None) -> None:
-    """Set the permissions of what stands at a path, or behind a descriptor."""
+    """Set the permissions of a path or an open file."""
     os.chmod(target, mode, dir_fd=folder)
 
 
 def set_times(fd: int, atime_ns: int, mtime_ns: int) -> None:
-    """Set when a file was last read and last changed."""
+    """Set the times of the last access and change."""
     os.utime(fd, ns=(atime_ns, mtime_ns))
 
 
 def rename(old: Path, new: Path) -> None:
-    """Give `old` the name `new`, in the place of what stands there, at once."""
+    """Rename `old` to `new`, atomically replacing what is there."""
     old.replace(new)
 
 
@@ -162,23 +144,20 @@ def unlink(path: Path) -> None:
 
 
 def entries(folder: Path | str | int) -> "AbstractContextManager[Iterator[os.DirEntry[str]]]":
-    """What stands in a folder, in no order."""
+    """The entries of a folder, in no order."""
     return os.scandir(folder)
 
 
 def lock(fd: int) -> None:
-    """Lock the file for this descriptor alone, as flock does: the kernel frees it at kill -9.
-
-    Raises:
-        BlockingIOError: another one has it.
-    """
+    """Lock a file exclusively (flock), which the kernel frees at kill -9. Raises BlockingIOError if it is
+    locked."""
     import fcntl
 
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def unlock(fd: int) -> None:
-    """Free what `lock` locked."""
+    """Free the lock."""
     import fcntl
 
     fcntl.flock(fd, fcntl.LOCK_UN)

@@ -1,4 +1,4 @@
-"""An event → a line of the log: checked, and ready to be written."""
+"""Checks an event and encodes it as a line of the log."""
 
 import zlib
 from collections import defaultdict
@@ -26,19 +26,19 @@ from memlog.eventlog.quarantine import HINTS, BadLine, check_length, check_text
 from memlog.eventlog.streams import stream_of
 
 FindStream = Callable[[str], str]
-"""Says in which stream the event of an id stands. Raises MemlogError where that cannot be said."""
+"""Returns the stream of the event with an id. Raises MemlogError if there is none, or more than one."""
 
 _raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
-    """An event ready to be written: all of its line but `at`, `wins` and `crc`, which are set under the lock.
+    """An encoded event without `at`, `wins` and `crc`, which are set under the lock.
 
-    change_ts: the `ts` of a `Change`, or the `wins` that it has in another log; else empty.
-    is_dated: whether the caller gave it.
-    memory_id: of the memory that it saves or changes.
-    content: the hash of what it says, where the caller gave its id, which may be known; else empty.
-    warnings: what its writer should know.
+    change_ts: the `ts` of a `Change`, or its `wins` from another log; else "".
+    is_dated: whether the caller gave `ts`.
+    memory_id: the memory that it saves or changes.
+    content: the content hash if the caller gave the id, which may be in use; else b"".
+    warnings: for its writer.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
 _TIME = "2026-02-24T10:15:00.000Z"
 
 _STAMPS = len(Draft("", "", b"", b"").line(_TIME)) - len(b"\n")
-"""What `at` and `crc` add to a line, in bytes."""
+"""The bytes that `at` and `crc` add to a line."""
 
 _STAMPS_OF_CHANGE = len(Draft("", "", b"", b"").line(_TIME, _TIME, _TIME)) - len(b"\n")
 
@@ -70,23 +70,23 @@ _STAMPS_OF_CHANGE = len(Draft("", "", b"", b"").line(_TIME, _TIME, _TIME)) - len
 def draft(
     event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None = None, *, redact: bool = False
 ) -> Draft:
-    """Check `event` (a struct, its members, or a line of JSON) and make it ready to be written.
+    """Check and encode `event`: a struct, its members, or a line of JSON.
 
-    Unknown members are kept, byte for byte where a line is given.
+    Unknown members are kept; those of a line byte for byte.
 
-    find_stream: asked where a redaction goes that does not say it.
-    redact: mask what looks like a key, in every text; `memlog.eventlog.secrets` has their shapes.
+    find_stream: finds the stream of a redaction that names none.
+    redact: mask keys in every text; see `memlog.eventlog.secrets`.
 
     Raises:
-        BadInput: the event is not whole, of an unknown type or version, or over 16 MiB; or its name is to be
-            masked.
-        MemlogError: what `find_stream` raises.
+        BadInput: the event is invalid, of an unknown type or version, or over 16 MiB; or a name contains a
+            key.
+        MemlogError: from `find_stream`.
     """
     return (_masked if redact else _as_given)(event, find_stream)
 
 
 def redactions_of(targets: Iterable[tuple[str, str]], reason: str | None) -> Iterator[Redacted]:
-    """Redactions of events by (stream, id), as few as can be: 200,000 lines took 3 s of CPU more than 200."""
+    """As few redactions of (stream, id) as possible: 200,000 lines took 3 s of CPU more than 200."""
     ids_of: defaultdict[str, list[str]] = defaultdict(list)
     for stream, target_id in targets:
         ids_of[stream].append(target_id)
@@ -103,7 +103,7 @@ def _masked(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | N
     from memlog.eventlog.secrets import masked_error, masked_event
 
     try:
-        # First as it is: what is wrong with it must not be lost with what is masked.
+        # First unmasked: masking must not hide a fault.
         made = _as_given(event, find_stream)
         source = event if isinstance(event, bytes) else _encoded(event)
         clean = masked_event(source)
@@ -122,7 +122,7 @@ def _as_given(event: "Event | dict[str, Any] | bytes", find_stream: FindStream |
 
 
 def _checked_input(source: bytes, find_stream: FindStream | None) -> Event:
-    """The event of an input line, which may carry the `at` and `crc` of another log."""
+    """The event of an input line, which may have the `at` and `crc` of another log."""
     check_length(len(source))
     check_text(source)
     has_crc = ends_with_crc(source.rstrip())
@@ -149,7 +149,7 @@ def _checked_input(source: bytes, find_stream: FindStream | None) -> Event:
 def _stream_of_all(targets: list[str], find_stream: FindStream) -> str:
     first, *others = dict.fromkeys(map(find_stream, targets))
     if others:
-        raise BadLine("invalid", f"target_ids stand in several streams: {first}, {others[0]}")
+        raise BadLine("invalid", f"target_ids are in several streams: {first}, {others[0]}")
     return first
 
 
@@ -178,7 +178,7 @@ def _drafted(event: Event, source: bytes) -> Draft:
     own = envelope_of(event)
     tail = {"v": event.v} | {name: raw for name, raw in members.items() if name not in own}
     head_bytes = msgspec.json.encode(head).removesuffix(b"}")
-    # A line holds no newline, but white space between the members of an input may.
+    # Input may have newlines between its members; a line has none.
     tail_bytes = b"," + b" ".join(encoded(tail).splitlines())[1:-1]
     stamps = _STAMPS_OF_CHANGE if isinstance(event, Change) else _STAMPS
     check_length(len(head_bytes) + len(tail_bytes) + stamps)
@@ -196,14 +196,14 @@ def _drafted(event: Event, source: bytes) -> Draft:
 
 
 def _content(event: Event) -> bytes:
-    # Imported here: most callers leave the id to memlog.
+    # Imported here: most callers give no id.
     from memlog.eventlog.content_ids import content_hash
 
     return content_hash(event)
 
 
 def _memory_id(event: Event) -> str | None:
-    """The memory that an event saves or changes, under the id that the read model will give it."""
+    """The id of the memory that an event saves or changes."""
     if isinstance(event, MemorySaved) and event.memory_id is None:
         from memlog.eventlog.content_ids import derived_memory_id
 
@@ -217,7 +217,8 @@ def _encoded(event: "Event | dict[str, Any]") -> bytes:
         return encoded(members) if _is_all_text(members) else _encoded_with_numbers(members)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadInput(
-            f"the event cannot be written as JSON: {error}", hint="give an event struct or a dict"
+            f"the event cannot be written as JSON: {error}",
+            hint="pass an event struct or a dict of JSON values",
         ) from error
 
 
@@ -226,9 +227,8 @@ def _is_all_text(members: object) -> bool:
 
 
 def _encoded_with_numbers(members: object) -> bytes:
-    """Not by msgspec, which writes NaN and infinity as null, another event than was given, and refuses
-    integers beyond 64 bits."""
-    # Imported here: it takes 1.4 ms, and an event of text alone, as most are, starts without it.
+    """Without msgspec, which writes NaN and infinity as null and refuses integers beyond 64 bits."""
+    # Imported here: it takes 1.4 ms, and most events are text alone.
     import json
 
     return json.dumps(members, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,4 +1,4 @@
-"""JSON of values that may be as long as an event."""
+"""Encodes long values as JSON without a crash when memory runs out."""
 
 import msgspec
 
@@ -6,19 +6,15 @@ _plain = msgspec.json.Encoder()
 
 
 def encoded(value: object, encoder: msgspec.json.Encoder = _plain) -> bytes:
-    """`value` as JSON.
-
-    Raises:
-        MemoryError: see `encoded_buffer`.
-    """
+    """`value` as JSON. Raises MemoryError; see `encoded_buffer`."""
     return bytes(encoded_buffer(value, encoder))
 
 
 def encoded_buffer(value: object, encoder: msgspec.json.Encoder) -> bytearray:
-    """`value` as JSON, in the buffer that it was written to.
+    """`value` as JSON in a buffer.
 
     Raises:
-        MemoryError: memory runs out, where `Encoder.encode` of msgspec 0.22 crashes the process.
+        MemoryError: memory runs out; `Encoder.encode` of msgspec 0.22 would crash the process.
     """
     buffer = bytearray()
     encoder.encode_into(value, buffer)

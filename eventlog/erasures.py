@@ -1,4 +1,5 @@
-"""Which lines of a segment are erased, and which are to be: what two versions of it may differ by."""
+"""Finds the erased lines of a segment, and those still to be erased: two versions of it may differ in
+them."""
 
 from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
@@ -15,14 +16,14 @@ from memlog.eventlog.streams import Segment
 _BLOCK = 1024 * 1024
 
 Span = tuple[int, int]
-"""Where adjacent lines begin, and where they end."""
+"""Start and end of adjacent lines, as byte offsets."""
 
 
 class Erasures(NamedTuple):
-    """The lines that are erased or to be erased; without their bytes.
+    """The erased lines of a segment and those to be erased, without their bytes.
 
-    blank: erased. begun: an erasure has reached their first byte. due: redacted, and still to be read.
-    is_whole: no other line is damaged. is_proven: each of them is memlog's, and has its crc.
+    blank: erased. begun: partly erased. due: redacted and still readable.
+    is_whole: no other line is damaged. is_proven: memlog wrote every other line, and its crc is right.
     """
 
     blank: list[Line]
@@ -32,37 +33,33 @@ class Erasures(NamedTuple):
     is_proven: bool = True
 
     @property
-    def standing(self) -> list[Line]:
-        """What an erasure has still to overwrite, in the order of the segment."""
+    def unfinished(self) -> list[Line]:
+        """The lines that an erasure must still overwrite, in order."""
         return sorted([*self.begun, *self.due], key=lambda line: line.offset)
 
 
 def erasures_in(segment: Segment, fd: int, end: int, redacted: Container[Key]) -> Erasures:
-    """Those of the first `end` bytes of an open segment.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    found = Erasures([], [], [])
+    """The erasures in the first `end` bytes of an open segment. Raises OSError."""
+    erasures = Erasures([], [], [])
     for line in read_lines(fd, end=end, tail_is_a_line=True):
         bare = replace(line, data=None)
         if is_begun(fd, line):
-            found.begun.append(bare)
+            erasures.begun.append(bare)
         elif is_erased(fd, line):
-            found.blank.append(bare)
+            erasures.blank.append(bare)
         elif (entry := entry_of(segment, line)) is not None:
             if is_redacted(entry, redacted):
-                found.due.append(bare)
+                erasures.due.append(bare)
             elif isinstance(entry.event, BadLine):
-                is_whole = found.is_whole and entry.event.reason not in DAMAGE
-                found = found._replace(is_whole=is_whole, is_proven=False)
+                is_whole = erasures.is_whole and entry.event.reason not in DAMAGE
+                erasures = erasures._replace(is_whole=is_whole, is_proven=False)
             elif not entry.at:
-                found = found._replace(is_proven=False)
-    return found
+                erasures = erasures._replace(is_proven=False)
+    return erasures
 
 
 def erased_lines(fd: int, start: int, end: int) -> list[Line]:
-    """The erased lines between two offsets, without their bytes. Ordinary lines end with no space."""
+    """The erased lines between two offsets, without their bytes. Other lines do not end with a space."""
     for offset in range(start, end, _BLOCK):
         # With the byte before: a line may end at the beginning of a block.
         first = max(start, offset - 1)
@@ -74,7 +71,7 @@ def erased_lines(fd: int, start: int, end: int) -> list[Line]:
 
 
 def is_due(fd: int, segment: Segment, line: Line, redacted: Container[Key]) -> bool:
-    """Whether a line is to be gone and still says something, or is being erased."""
+    """Whether a line is redacted and still readable, or partly erased."""
     if is_begun(fd, line):
         return True
     entry = entry_of(segment, line)
@@ -82,12 +79,12 @@ def is_due(fd: int, segment: Segment, line: Line, redacted: Container[Key]) -> b
 
 
 def is_begun(fd: int, line: Line) -> bool:
-    """Whether an erasure of a line has begun and not ended."""
+    """Whether a line is partly erased."""
     return line.length > 0 and (line.data or disk.read(fd, 1, line.offset)).startswith(ERASING)
 
 
 def is_erased(fd: int, line: Line) -> bool:
-    """Whether nothing but spaces stands in a line."""
+    """Whether a line has only spaces."""
     if line.data is not None:
         return line.length > 0 and not line.data.strip(b" ")
     end = line.offset + line.length
@@ -96,9 +93,9 @@ def is_erased(fd: int, line: Line) -> bool:
 
 
 def spans_of(lines: Iterable[Line]) -> tuple[Span, ...]:
-    """Where `lines` are, adjacent ones as one span."""
+    """The spans of `lines`, adjacent lines joined."""
     spans: list[Span] = []
-    for line in sorted(lines, key=lambda each: each.offset):
+    for line in sorted(lines, key=lambda line: line.offset):
         start = line.offset
         if spans and spans[-1][1] == start:
             start, _ = spans.pop()
@@ -107,13 +104,13 @@ def spans_of(lines: Iterable[Line]) -> tuple[Span, ...]:
 
 
 def split_by(lines: Iterable[Line], spans: Sequence[Span]) -> tuple[list[Line], list[Line]]:
-    """Those of `lines` within `spans`, and the others."""
+    """The `lines` within `spans`, and the others."""
     from bisect import bisect_right
 
     inside: list[Line] = []
     outside: list[Line] = []
     for line in lines:
-        place = bisect_right(spans, line.offset, key=lambda span: span[0]) - 1
-        is_inside = place >= 0 and line.offset < spans[place][1]
+        index = bisect_right(spans, line.offset, key=lambda span: span[0]) - 1
+        is_inside = index >= 0 and line.offset < spans[index][1]
         (inside if is_inside else outside).append(line)
     return inside, outside

@@ -1,33 +1,33 @@
 """Every error that memlog raises, as one tree.
 
 MemlogError
-    BadInput        what the caller gave cannot be stored or asked
-    NotFound        no event, memory, chat or key of that name
+    BadInput        an argument or event is invalid
+    NotFound        no event, memory, chat or key has that name
     Busy            a lock was not free before the deadline
-    LogError        the log could not be written or read
-    DatabaseError   the read model or the vector cache could not be used
-    EmbeddingError  the embedding model could not be loaded or gave no usable vector
+    LogError        the log cannot be written or read
+    DatabaseError   the read model or the vector cache cannot be used
+    EmbeddingError  the embedding model cannot be loaded or returned no usable vector
 """
 
 from typing import Literal
 
 LineFault = Literal[
-    "bad_crc",  # the line has a crc that does not match its bytes
-    "missing_crc",  # the line has `at`, so memlog wrote it, but no crc
-    "conflict_marker",  # git could not merge two versions of the file, and wrote both
-    "torn",  # the beginning of an object: a writer was killed
+    "bad_crc",  # the crc does not match the bytes
+    "missing_crc",  # memlog wrote the line, since it has `at`, but the crc is gone
+    "conflict_marker",  # git could not merge two versions of the file and wrote both
+    "torn",  # an incomplete object: a writer was killed
     "not_json",
     "not_utf8",
     "lone_surrogate",  # an escape such as \ud800 that is no character
     "too_long",
     "too_deep",
-    "duplicate_key",  # an object says two things under one name, and readers differ in which they take
+    "duplicate_key",  # readers differ in which of two equal keys they take
     "invalid",  # JSON, but members are missing or of the wrong type
-    "unknown_type",  # of a newer memlog or another tool; no damage
-    "newer_version",  # of a newer memlog; no damage
+    "unknown_type",  # from a newer memlog or another tool; no damage
+    "newer_version",  # from a newer memlog; no damage
     "wrong_stream",
 ]
-"""Why a line is quarantined, or refused by an append."""
+"""Why a line is quarantined or an append refused."""
 
 ErrorCode = Literal[
     LineFault,
@@ -54,7 +54,7 @@ ErrorCode = Literal[
     "damaged",
     "no_room",
     "embedding",
-    # Of the command line alone:
+    # Command line only:
     "usage",
     "io",
     "stored",
@@ -62,11 +62,11 @@ ErrorCode = Literal[
     "interrupted",
     "internal",
 ]
-"""Every code of an error, as docs/json-output.md explains them."""
+"""All error codes; docs/json-output.md explains them."""
 
 
 class MemlogError(Exception):
-    """An error with what a program needs (`code`, `retryable`) and what a person needs (`hint`)."""
+    """Base of all errors: `code` and `retryable` for programs, message and `hint` for people."""
 
     code: ErrorCode = "error"
     retryable = False
@@ -84,29 +84,29 @@ class MemlogError(Exception):
 
 
 class BadInput(MemlogError):
-    """What the caller gave cannot be stored or asked; the message names the offending value."""
+    """An argument or event is invalid; the message names the value."""
 
     code: ErrorCode = "bad_input"
 
 
 class NotFound(MemlogError):
-    """No event, memory, chat or key of that name."""
+    """No event, memory, chat or key has that name."""
 
     code: ErrorCode = "not_found"
 
 
 class Busy(MemlogError):
-    """A lock was not free before the deadline; the message names its holder where it can be known."""
+    """A lock was not free before the deadline; the message names its holder if known."""
 
     code: ErrorCode = "busy"
     retryable = True
 
 
 class LogError(MemlogError):
-    """The log could not be written or read.
+    """The log cannot be written or read.
 
-    After a failed append the events are not known to be stored: trying again with the same ids is safe,
-    since the projector counts a repeated event once.
+    After a failed append it is unknown whether the events are stored. Retry with the same ids: a repeated
+    event counts once.
     """
 
     code: ErrorCode = "log_io"
@@ -114,12 +114,12 @@ class LogError(MemlogError):
 
 
 class DatabaseError(MemlogError):
-    """The read model or the vector cache could not be used. Both can be deleted and come back."""
+    """The read model or the vector cache cannot be used. Both can be deleted and are rebuilt."""
 
     code: ErrorCode = "database"
 
 
 class EmbeddingError(MemlogError):
-    """The embedding model could not be loaded or gave no usable vector."""
+    """The embedding model cannot be loaded or returned no usable vector."""
 
     code: ErrorCode = "embedding"

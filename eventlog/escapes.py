@@ -1,8 +1,9 @@
-"""Texts without one level of escapes, and where each character of such a text came from.
+"""Removes one level of escapes from a text, and maps positions back.
 
-A level is what one quoting adds: JSON or a Python literal (`\\n`, `\\u001b`), a URL (`%3D`), HTML (`&quot;`),
-quoted-printable (`=3D`), colours of a terminal and characters of no width. An escape becomes one character,
-a colour or a character of no width becomes none.
+A level is one quoting: JSON or a Python literal (`\\n`, `\\u001b`), a URL (`%3D`), HTML (`&quot;`),
+    quoted-printable
+(`=3D`), terminal colours, zero-width characters. An escape becomes one character; a colour or a zero-width
+character is removed.
 """
 
 import re
@@ -19,22 +20,12 @@ _ESCAPE = re.compile(
     rf"(?<=\\)(?:(?:x1[bB]|u001[bB]|033|e){_COLOUR}|"
     r"u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-7]{3}|[abefnrtv0\"'`\\/]))"
 )
-_CONTROLS = {
-    "a": "\a",
-    "b": "\b",
-    "e": "\x1b",
-    "f": "\f",
-    "n": "\n",
-    "r": "\r",
-    "t": "\t",
-    "v": "\v",
-    "0": "\0",
-}
+_CONTROLS = dict(zip("abefnrtv0", "\a\b\x1b\f\n\r\t\v\0", strict=True))
 _LAST_CHARACTER = 0x10FFFF
 
 
 def is_escaped(text: str) -> bool:
-    """Answers quickly whether `text` may hold an escape."""
+    """A quick test whether `text` may have an escape."""
     if "\\" in text or "%" in text or "\x1b" in text or "&" in text or "=3D" in text:
         return True
     return not text.isascii() and any(character in text for character in _NO_WIDTH)
@@ -46,16 +37,15 @@ def unescaped(text: str) -> str:
 
 
 def spans(text: str, plain_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The spans in `text` of rising spans, none empty, of `unescaped(text)`.
-
-    What became no character belongs to a span only if it is within.
+    """Maps rising, non-empty spans of `unescaped(text)` to spans of `text`. Removed characters belong to a
+    span only if they lie within it.
     """
     characters = _characters(text, chain.from_iterable((start, end - 1) for start, end in plain_spans))
     return ((first[0], last[1]) for first, last in zip(characters, characters, strict=True))
 
 
 def _characters(text: str, indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Where the characters at rising `indexes` of `unescaped(text)` begin and end in `text`."""
+    """Start and end in `text` of the characters at rising `indexes` of `unescaped(text)`."""
     escapes = _ESCAPE.finditer(text)
     escape = next(escapes, None)
     removed = 0
@@ -87,7 +77,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _character_of(reference: str) -> str:
-    """Of a reference of HTML: `39`, `x27`."""
+    """The character of an HTML reference: `39`, `x27`."""
     return _numbered(int(reference) if reference.isdigit() else int(reference[1:], 16))
 
 

@@ -1,7 +1,7 @@
 """The events: one struct per type, a tagged union on `type`.
 
-Members that a struct does not know stay in the log and are ignored. A type or member is added here, and
-its effect in `memlog.projector.handlers`. The table of all types is in docs/storage/jsonl-format.md.
+Unknown members stay in the log and are ignored. Types and members are added here, their effects in
+`memlog.projector.handlers`. docs/storage/jsonl-format.md has a table of all types.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, get_args
@@ -11,8 +11,7 @@ import msgspec
 from memlog.eventlog.fields import Channel, Count, Day, Id, Ids, SourceId, Text, Topic, Unit
 
 MAX_TARGETS = 1000
-"""Events that one redaction names: a line of them is shorter than 1 MB, and one of 200,000 would be read at
-once."""
+"""Targets of one redaction: its line stays below 1 MB."""
 
 Role = Literal["user", "assistant", "system", "tool"]
 MemoryKind = Literal["fact", "preference", "insight"]
@@ -21,11 +20,11 @@ SourceKind = Literal["memory", "docs"]
 
 
 class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
-    """The envelope that every event has.
+    """The envelope of every event.
 
-    id: UUIDv7 where the caller gives none; unique in its stream.
-    ts: when it happened; may be given, else the time of appending.
-    at: when memlog appended it; set by memlog alone. None in a line of a foreign writer.
+    id: unique in its stream; a UUIDv7 if the caller gives none.
+    ts: when it happened; the time of appending if the caller gives none.
+    at: when memlog appended it; None in a foreign line.
     v: version of the type's schema.
     """
 
@@ -38,11 +37,11 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
 
 
 class Change(Event, kw_only=True):
-    """An event that sets, changes or removes something that has one value at a time.
+    """An event that sets, changes or removes something with one value at a time.
 
-    wins: of two changes of one thing the one with the greater `wins` holds; set by memlog alone. None in a
-        line of a foreign writer or of an older memlog; see `memlog.eventlog.precedence`.
-    highest_wins: the highest precedence in the stream, where that is above `wins`.
+    wins: its precedence: of two changes of one thing the greater wins. Set by memlog; None in a foreign line
+        or one of an older memlog. See `memlog.eventlog.precedence`.
+    highest_wins: the stream's highest precedence, if that is above `wins`.
     """
 
     wins: str | None = None
@@ -62,7 +61,7 @@ class Message(Event, tag="message"):
 
 
 class SessionBreak(Event, tag="session_break"):
-    """The end of a session. Written by agents; what follows in the chat is a new session."""
+    """The end of a session. Written by agents; a new session follows in the chat."""
 
     channel: Channel
     chat_id: Text
@@ -70,9 +69,9 @@ class SessionBreak(Event, tag="session_break"):
 
 
 class SummaryWritten(Event, tag="summary_written"):
-    """What a stretch of a conversation said, in short. Written by agents; adds a summary, which is searched.
+    """A summary of a part of a conversation. Written by agents; adds a summary, which is searched.
 
-    from_message_id, to_message_id: the ids of the first and the last message that it is about.
+    from_message_id, to_message_id: the first and the last message of that part.
     """
 
     channel: Channel
@@ -83,8 +82,9 @@ class SummaryWritten(Event, tag="summary_written"):
 
 
 class ExtractionCompleted(Event, tag="extraction_completed"):
-    """A conversation's messages up to `through_message_id` are distilled into memories; those after it are
-    the buffer. Written by whoever distils them; moves the buffer's beginning."""
+    """Messages up to `through_message_id` were distilled into memories; later ones are the buffer. Written by
+    the distilling program; moves the start of the buffer.
+    """
 
     channel: Channel
     chat_id: Text
@@ -92,10 +92,10 @@ class ExtractionCompleted(Event, tag="extraction_completed"):
 
 
 class MemorySaved(Change, tag="memory_saved"):
-    """Something worth keeping. Written by agents and people; adds a memory or replaces all that it says.
+    """Something worth keeping. Written by agents and people; adds a memory or replaces it whole.
 
-    memory_id: derived from chat and content where not given.
-    chat_id: `<channel>:<chat_id>`; None for the store's own scope. So in all events but a conversation's.
+    memory_id: derived from chat and content by default.
+    chat_id: `<channel>:<chat_id>`; None for the store's own scope. The same in all events without a channel.
     """
 
     content: Text
@@ -111,8 +111,7 @@ class MemorySaved(Change, tag="memory_saved"):
 
 
 class MemoryUpdated(Change, tag="memory_updated"):
-    """A memory says something else. Written by agents and people; sets its fields that are not None, and no
-    others."""
+    """A memory was changed. Written by agents and people; sets the fields that are not None."""
 
     memory_id: Text
     content: Text | None = None
@@ -128,29 +127,28 @@ class MemoryUpdated(Change, tag="memory_updated"):
 
 
 class MemoryArchived(Change, tag="memory_archived"):
-    """A memory is put away. Written by agents, people and pruning; it is kept, and no longer searched."""
+    """A memory was archived. Written by agents, people and pruning; it is kept, but no longer searched."""
 
     memory_id: Text
 
 
 class MemoryDeleted(Change, tag="memory_deleted"):
-    """A memory is to be gone. Written by agents and people; it is, until a later `memory_saved` says it
-    again."""
+    """A memory was deleted. Written by agents and people; a later `memory_saved` restores it."""
 
     memory_id: Text
 
 
 class MemoryAccessed(Change, tag="memory_accessed"):
-    """Memories were given to an agent. Written when that happens; counts once for each of them."""
+    """Memories were given to an agent. Written at that moment; counts one access for each."""
 
     memory_ids: Ids
 
 
 class SalienceDecayed(Change, tag="salience_decayed"):
-    """Time has passed. Written once a day; multiplies the salience of all older memories of each category.
+    """A day has passed. Written once a day; multiplies the salience of all older memories by their rate.
 
-    rates: factors from 0 to 1 by category; other categories stay as they are. Of a category that memlog does
-        not know, and that is not named, that of `other` counts.
+    rates: factors from 0 to 1 by category; other known categories keep their salience. Unknown categories use
+        the rate of `other`.
     """
 
     rates: dict[str, Unit]
@@ -159,7 +157,7 @@ class SalienceDecayed(Change, tag="salience_decayed"):
 class DailyEventRecorded(Change, tag="daily_event_recorded"):
     """Something that happened on a day. Written by agents; adds a daily event.
 
-    event_date: the day of `ts` where not given. raw_tokens: the length of what `summary` sums up.
+    event_date: the day of `ts` by default. raw_tokens: the length of the summarised text.
     """
 
     event_date: Day | None = None
@@ -170,7 +168,8 @@ class DailyEventRecorded(Change, tag="daily_event_recorded"):
 
 
 class DailyEventsCompressed(Change, tag="daily_events_compressed"):
-    """Daily events were distilled. Written by whoever distils them; marks each with the memories it is in.
+    """Daily events were distilled into memories. Written by the distilling program; links each to its
+    memories.
 
     ids: of the `daily_event_recorded` events.
     """
@@ -188,18 +187,18 @@ class CoreMemoryUpdated(Change, tag="core_memory_updated"):
 
 
 class CoreMemoryDeleted(Change, tag="core_memory_deleted"):
-    """A key of the core memory is to be gone. Written by agents; removes it."""
+    """A key of the core memory was removed. Written by agents."""
 
     section: Literal["user", "agent"]
     key: Text
 
 
 class FactStored(Change, tag="fact_stored"):
-    """One value of a subject. Written by agents; sets what (chat_id, topic_key, kind, rank) is.
+    """One value of a subject. Written by agents; sets the value of (chat_id, topic_key, kind, rank).
 
     rank: from 1 in a ranked list; 0 for a single value.
-    rest: with rank 1, the values of ranks 2, 3, …: this is then the whole list, and ends there. One event,
-        so that no list is ever half replaced.
+    rest: with rank 1, the values of ranks 2, 3, …, which make the whole list: one event never replaces half a
+        list.
     """
 
     topic_key: Topic
@@ -218,8 +217,8 @@ class FactStored(Change, tag="fact_stored"):
 
 
 class FactRemoved(Change, tag="fact_removed"):
-    """Facts of a subject are to be gone. Written by agents; removes those of a chat: all, or those of one
-    kind, or one rank."""
+    """Facts about a subject were removed. Written by agents; removes a chat's: all, one kind, or one
+    rank."""
 
     topic_key: Topic
     kind: FactKind | None = None
@@ -228,9 +227,9 @@ class FactRemoved(Change, tag="fact_removed"):
 
 
 class SourceRegistered(Change, tag="source_registered"):
-    """A folder of documents is to be indexed. Written by `docs add`; adds a source, or says it anew.
+    """A folder of documents was registered. Written by `docs add`; adds or replaces a source.
 
-    kind: `memory` for files that are searched as memories, `docs` for others.
+    kind: `memory` for files that are searched as memories, else `docs`.
     include, exclude: glob patterns below `root`.
     """
 
@@ -242,14 +241,13 @@ class SourceRegistered(Change, tag="source_registered"):
 
 
 class SourceRemoved(Change, tag="source_removed"):
-    """A source is to be gone. Written by `docs remove`; removes it, and all its documents that were indexed
-    before."""
+    """A source was removed. Written by `docs remove`; removes it and the documents indexed before."""
 
     source_id: SourceId
 
 
 class DocumentIndexed(Change, tag="document_indexed"):
-    """A file as it was read. Written by `docs add`; adds a document or replaces its content.
+    """A file was read. Written by `docs add`; adds a document or replaces its content.
 
     file: its path below the source's root, with `/`. version: sha256 of its bytes, in hex. size: in bytes.
     mtime: RFC 3339, or seconds since 1970.
@@ -265,18 +263,18 @@ class DocumentIndexed(Change, tag="document_indexed"):
 
 
 class DocumentRemoved(Change, tag="document_removed"):
-    """A document is to be gone. Written by `docs add` and `docs remove`; it is, until it is indexed again."""
+    """A document was removed. Written by `docs add` and `docs remove`; indexing restores it."""
 
     source_id: SourceId
     file: Text
 
 
 class Redacted(Event, tag="redacted"):
-    """A person wants an event gone. Written where that event stands; no line of its id is projected any
-    more, wherever in that stream it stands and whenever it comes.
+    """A person has redacted events. Written to their stream; no line with a target's id in that stream
+    is projected any more, earlier or later.
 
-    target_id, target_ids: the event's id, or the ids of several events; a line has one of the two.
-    stream: where to write it; needed on appending alone.
+    target_id, target_ids: one id or several; a line has one of the two.
+    stream: that of the targets; needed only for appending.
     """
 
     target_id: Id | None = None
@@ -285,13 +283,12 @@ class Redacted(Event, tag="redacted"):
     stream: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError where it names no event, or names events in both ways."""
         if (self.target_id is None) == (not self.target_ids):
             raise ValueError("name one event by target_id, or several by target_ids")
 
     @property
     def targets(self) -> list[str]:
-        """The ids of all the events."""
+        """All target ids."""
         return self.target_ids if self.target_id is None else [self.target_id]
 
 
@@ -321,12 +318,12 @@ AnyEvent = (
 
 
 def tag_of(event: Event | type[Event]) -> str:
-    """The event's type, as the log writes it."""
+    """The name of an event's type in the log."""
     return str(event.__struct_config__.tag)
 
 
 TYPES: dict[str, type[Event]] = {tag_of(kind): kind for kind in get_args(AnyEvent)}
-"""Every event type by its name in the log."""
+"""The event types by their names in the log."""
 
 ConversationEvent = Message | SessionBreak | SummaryWritten | ExtractionCompleted
-"""What stands in a conversation's stream and names its channel and chat_id."""
+"""The events of a conversation's stream, which have channel and chat_id."""

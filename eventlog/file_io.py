@@ -1,4 +1,4 @@
-"""Adding whole lines to a file of the log, whatever stands at its end."""
+"""Writes to files of the log: whole lines, whatever the file ends with, and bytes in place."""
 
 import errno
 import os
@@ -8,18 +8,19 @@ from contextlib import contextmanager, suppress
 
 from memlog.eventlog import disk
 
+_BLOCK = 1024 * 1024
 _FRUITLESS_WRITES = 16
-"""So many writes in a row that end no line are no accident; each leaves a fragment."""
+"""After this many writes in a row without a whole line the disk is broken; each leaves a fragment."""
 
 
 def write_lines(fd: int, lines: list[bytes]) -> list[int]:
     """Append `lines`, each whole, and return their offsets.
 
-    A line that was cut short, or that a writer without the lock got in front of, is written again on a
-    line of its own: the fragment is left for the quarantine, since nothing is ever truncated.
+    A line that was cut short, or joined to one of a writer without the lock, is written again on its own
+    line. The fragment stays for the quarantine, since nothing is ever truncated.
 
     Raises:
-        OSError: the disk does not take them; those that it took stay.
+        OSError: the disk does not take all of them; those written stay.
     """
     offsets: list[int] = []
     fruitless = 0
@@ -43,29 +44,55 @@ def write_lines(fd: int, lines: list[bytes]) -> list[int]:
     return offsets
 
 
+@contextmanager
+def closing(fd: int) -> Iterator[int]:
+    """A context that closes the descriptor at its end."""
+    try:
+        yield fd
+    finally:
+        disk.close(fd)
+
+
 def ends_with_newline(fd: int, offset: int) -> bool:
     """Whether a line begins at `offset`."""
     return offset == 0 or disk.read(fd, 1, offset - 1) == b"\n"
 
 
+def read_all(fd: int) -> bytes:
+    """The bytes of an open file."""
+    blocks, size = [], 0
+    while block := disk.read(fd, _BLOCK, size):
+        blocks.append(block)
+        size += len(block)
+    return b"".join(blocks)
+
+
 def is_regular(fd: int) -> bool:
-    """Whether it is a file: a pipe or device would block, or swallow what is written to it."""
+    """Whether a regular file is open: a pipe or device would block, or swallow what is written."""
     return stat.S_ISREG(disk.status(fd).st_mode)
 
 
 def check_regular(fd: int) -> None:
-    """Raises FileExistsError where no file is open; see `is_regular`."""
+    """Raises FileExistsError if no regular file is open."""
     if not is_regular(fd):
-        raise FileExistsError(errno.EEXIST, "something that is no regular file has the name of one")
+        raise FileExistsError(errno.EEXIST, "something that is no regular file has its name")
 
 
 def identity(status: os.stat_result) -> tuple[int, int]:
-    """The device and inode of a file of this status."""
+    """The device and inode of a file."""
     return status.st_dev, status.st_ino
 
 
+def file_version(status: os.stat_result) -> tuple[int, ...]:
+    """Changes with every change of the file's bytes.
+
+    Without mtime, which a scrub restores.
+    """
+    return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
+
+
 def overwrite_all(fd: int, data: bytes, offset: int) -> None:
-    """Write over what stands at `offset`, whole, however little the disk takes at once."""
+    """Overwrite bytes from `offset` with all of `data`."""
     left = memoryview(data)
     while left:
         done = disk.overwrite(fd, left, offset)
@@ -74,10 +101,11 @@ def overwrite_all(fd: int, data: bytes, offset: int) -> None:
 
 @contextmanager
 def keeping_time(fd: int, keeps: bool) -> Iterator[None]:
-    """Give a file that changes in the context the mtime that it had, where it `keeps` that.
+    """A context after which a changed file has its old mtime again, if `keeps`.
 
-    A file sync takes the file with the later mtime for the newer one. What is erased in this copy of another
-    writer's file must not take the place of the original, to which lines may have come.
+    A file sync takes the later mtime for the newer version: this copy of another writer's file, with erased
+        lines,
+    must not replace the original, which may have grown.
     """
     before = disk.status(fd)
     yield

@@ -1,8 +1,8 @@
-"""What the file system tells of changes below folders.
+"""Waits for the file system's events about changes in folders.
 
-Its events are hints only: some come late, a new folder's first may not come at all, and what a queue of the
-kernel has no room for (16,384 of them on Linux) is dropped without a word. Who waits here looks again after a
-while whatever was told.
+The events are hints: some come late, the first ones of a new folder may be missing, and the kernel drops
+    those
+beyond its queue (16,384 on Linux) silently. Callers must also look from time to time without an event.
 """
 
 import stat
@@ -15,7 +15,7 @@ from memlog.eventlog import disk
 
 STEP_MS = 20
 GROUP_MS = 60
-"""How long the file system must be quiet before changes are told, and how long they are held back at most."""
+"""Milliseconds of quiet before changes are reported, and the longest delay."""
 
 _TICK_MS = 100
 _BEFORE_ANOTHER_TRY = 60.0
@@ -27,9 +27,9 @@ _Changes = Generator[set[str], None, None]
 class ChangeHints:
     """Waits until something changes in folders. Close it after use.
 
-    is_deep: also in the folders below them, those to come included. Folders are watched, never files.
-    stop: set by another thread, it ends the waiting.
-    step_ms, group_ms: see above.
+    is_deep: include folders below them, new ones too. Folders are watched, never files.
+    stop: another thread sets it to end the waiting.
+    step_ms, group_ms: see STEP_MS and GROUP_MS.
     """
 
     def __init__(
@@ -44,29 +44,28 @@ class ChangeHints:
 
     @property
     def works(self) -> bool:
-        """Whether the system tells of changes: it may have no watches left."""
+        """Whether the system reports changes: it may have no watches left."""
         return self._changes is not None
 
     def wait(self, folders: Iterable[Path], seconds: float) -> set[str]:
-        """The paths that have changed; none where nothing was told of for so many seconds.
+        """The changed paths; an empty set if no change is reported for `seconds`.
 
-        folders: those to watch from now on, which may differ from call to call, and may be missing. Where
-            they are others than before, or one was made anew, all are said to have changed: nobody told of
-            what happened in them meanwhile.
+        folders: watched from now on; may be missing, and differ between calls. If they differ from the last
+            call's, or one was created again, all count as changed: nobody watched them meanwhile.
         """
-        standing = _standing(folders)
-        if standing != self._watched or (not self.works and standing and time.monotonic() >= self._next_try):
-            self._watch(standing)
-            return {str(folder) for folder in standing}
-        return self._told(time.monotonic() + seconds)
+        existing = _existing(folders)
+        if existing != self._watched or (not self.works and existing and time.monotonic() >= self._next_try):
+            self._watch(existing)
+            return {str(folder) for folder in existing}
+        return self._next_changes(time.monotonic() + seconds)
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         if self._changes is not None:
             self._changes.close()
         self._watched, self._changes = {}, None
 
-    def _told(self, deadline: float) -> set[str]:
+    def _next_changes(self, deadline: float) -> set[str]:
         if self._changes is None:
             self._stop.wait(max(0.0, deadline - time.monotonic()))
             return set()
@@ -75,7 +74,7 @@ class ChangeHints:
                 if changed or time.monotonic() >= deadline:
                     return changed
         except RuntimeError:
-            # watchfiles': such as that a new folder found no watch left.
+            # From watchfiles, for example if no watch is left for a new folder.
             self._give_up()
         return set()
 
@@ -86,23 +85,23 @@ class ChangeHints:
         changes = _changes(list(folders), self._stop, self._step_ms, self._group_ms, is_deep=self._is_deep)
         self._watched, self._changes = folders, changes
         try:
-            # The watch stands when the first answer comes, and not before.
+            # The watch is active once the first answer has come.
             next(changes, None)
         except FileNotFoundError:
-            # A folder went meanwhile: the next call looks which stand.
+            # A folder was removed meanwhile: the next call checks again.
             self.close()
             self._stop.wait(_TICK_MS / 1000)
         except (OSError, RuntimeError):
             self._give_up()
 
     def _give_up(self) -> None:
-        """Until it is time for another try."""
+        """Stop watching until it is time for another try."""
         self._changes = None
         self._next_try = time.monotonic() + _BEFORE_ANOTHER_TRY
 
 
 def _changes(folders: list[Path], stop: Event, step_ms: int, group_ms: int, *, is_deep: bool) -> _Changes:
-    """The paths that have changed, at each change, and none of them ten times a second."""
+    """Yields the changed paths at each change, and an empty set ten times a second."""
     # Imported here: appending watches nothing.
     from watchfiles import watch
 
@@ -120,15 +119,15 @@ def _changes(folders: list[Path], stop: Event, step_ms: int, group_ms: int, *, i
         yield {path for _, path in changes}
 
 
-def _standing(folders: Iterable[Path]) -> dict[Path, _Identity]:
-    """Those of `folders` that stand, each with what tells it from one made anew under its name."""
-    found = {}
+def _existing(folders: Iterable[Path]) -> dict[Path, _Identity]:
+    """The existing `folders`, each with device and inode."""
+    existing = {}
     for folder in folders:
         try:
             status = disk.look(folder, follow=True)
         except OSError:
-            # It is not there, or is nobody's business.
+            # Missing, or not accessible.
             continue
         if stat.S_ISDIR(status.st_mode):
-            found[folder] = (status.st_dev, status.st_ino)
-    return found
+            existing[folder] = (status.st_dev, status.st_ino)
+    return existing

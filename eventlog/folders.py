@@ -1,20 +1,21 @@
-"""The way down to a stream's folder, name by name: nothing below the log is reached through a link."""
+"""Opens folders name by name, so that nothing below the log is reached through a link."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memlog.eventlog import disk, permissions
+from memlog.eventlog.file_io import closing
 
 
 @contextmanager
 def entered(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]]:
-    """Descriptors of the log's folder, and of each folder below it down to that of `stream`.
+    """A context with descriptors of the log's folder and of each folder below it, down to that of `stream`.
 
-    make: make those that do not stand, and their names durable.
+    make: create missing folders, and make their names durable.
 
     Raises:
-        OSError: there is none; or what has its name is a link or no folder.
+        OSError: a folder is missing, a link, or no folder.
     """
     folders: list[int] = []
     try:
@@ -27,7 +28,7 @@ def entered(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]
 
 
 def make_path(folder: Path) -> None:
-    """Make a folder where it does not stand, and those above it, and make their names durable."""
+    """Create a folder and its missing parents, and make their names durable."""
     if disk.is_folder(folder):
         return
     make_path(folder.parent)
@@ -41,15 +42,12 @@ def make_path(folder: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable."""
-    fd = disk.open(folder, disk.FOLDER, follow=True)
-    try:
+    with closing(disk.open(folder, disk.FOLDER, follow=True)) as fd:
         disk.sync(fd)
-    finally:
-        disk.close(fd)
 
 
 def _close_all(folders: list[int]) -> None:
-    """Each, though the closing of another fails."""
+    """Close each, even if closing another fails."""
     if folders:
         try:
             disk.close(folders[-1])
@@ -73,7 +71,7 @@ def _entered(parent: int, name: str, *, make: bool) -> int:
     except FileNotFoundError:
         if not make:
             raise
-    # Another process may be faster; the name that it made may not be durable yet.
+    # Another process may be faster, and its name may not be durable yet.
     with suppress(FileExistsError):
         permissions.make_folder(name, folder=parent)
     disk.sync(parent)

@@ -1,4 +1,4 @@
-"""Event ids: UUID version 7 (RFC 9562, section 5.7): sorted by the time of making, then random."""
+"""Event ids: UUID version 7 (RFC 9562, section 5.7), which sort by creation time."""
 
 import os
 import time

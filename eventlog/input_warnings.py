@@ -1,4 +1,4 @@
-"""Warnings about valid events that probably differ from what their writer meant."""
+"""Warns about valid events that probably differ from what their writer meant."""
 
 from collections.abc import Iterator, Mapping
 
@@ -24,20 +24,17 @@ _MEANT = {
     "chat": ("chat_id",),
     "topic": ("topic_key",),
 }
-"""Names that other programs give to members. Their spelling is too far from memlog's to be found by it."""
+"""Member names of other programs, whose spelling differs too much from memlog's for a comparison."""
 
 _LONGEST_TYPO = 40
-"""Characters. The comparison of spellings takes quadratic time, and memlog's longest member has 18."""
+"""Characters: comparing spellings takes quadratic time, and memlog's longest member has 18."""
 
 _MOST_WARNINGS = 8
 _MOST_SHOWN = 60
 
 
 def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
-    """What is odd about an event that can be stored.
-
-    members: all that was given.
-    """
+    """Warnings about a valid event. members: all given members."""
     known = (*_SET_BY_MEMLOG, *event.__struct_fields__)
     unknown = [name for name in members if name not in known]
     of_chat = (*_chat_form(event, members),)
@@ -58,8 +55,8 @@ def _unknown_members(event: Event, unknown: list[str]) -> Iterator[AppendWarning
 
 
 def _meant(event: Event, name: str) -> str | None:
-    """The member whose name `name` most probably is a misspelling of."""
-    # Imported here: most events have no unknown members.
+    """The member that `name` probably misspells."""
+    # Imported here: few events have unknown members.
     from difflib import get_close_matches
 
     members = [member for member in event.__struct_fields__ if member not in ("at", "wins", "highest_wins")]
@@ -70,7 +67,7 @@ def _meant(event: Event, name: str) -> str | None:
 
 
 def _chat_form(event: Event, members: Mapping[str, msgspec.Raw]) -> Iterator[AppendWarning]:
-    """A chat is `channel` and `chat_id` in the events of a conversation, and one text in all others."""
+    """Conversation events name a chat by `channel` and `chat_id`, all others by one text."""
     chat_id = getattr(event, "chat_id", None)
     if chat_id is None:
         return

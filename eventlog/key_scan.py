@@ -1,7 +1,7 @@
-"""Where a text holds keys.
+"""Finds keys in a text.
 
-`str.find` finds the fixed texts of the shapes, and a pattern is tried there alone: an ordinary text costs no
-pattern. A long text is read by windows, so that no call holds the interpreter for long.
+`str.find` looks for the fixed texts of the shapes, and a pattern is tried only there: an ordinary text costs
+no pattern. A long text is read in windows, so that no call holds the interpreter for long.
 """
 
 import re
@@ -14,21 +14,21 @@ from memlog.eventlog.escapes import is_escaped, spans, unescaped
 from memlog.eventlog.key_shapes import SHAPES
 
 _LEVELS = 5
-"""How many levels of escapes to look through. A limit, since `%252525` could have as many as characters."""
+"""Levels of escapes to remove: `%252525` could have as many as characters."""
 _SHORTEST = len("a://:b@c")
-"""No key has fewer characters, with what tells that it is one."""
+"""Characters of the shortest key with its mark."""
 _LONGEST = 1 << 16
-"""No key has more characters (RSA with 16,384 bits: 13,000)."""
+"""Characters of the longest key (RSA with 16,384 bits: 13,000)."""
 _WINDOW = 1 << 18
 """Other threads wait at most 22 ms, measured on 16 MiB of keys behind escapes; 310 ms without windows."""
 _REACH = 1 << 15
-"""More than a pattern reads before it decides, each character an escape; less than a window."""
+"""More than a pattern reads before it decides, with each character an escape; less than a window."""
 _CONTEXT = 1 << 10
-"""More than stands before a key and decides whether it is one, each character an escape."""
+"""More than the text before a key that decides about it, with each character an escape."""
 
 
 class Key(NamedTuple):
-    """A key from `start` to `end` of a text, of the shape with this index in the table."""
+    """A key in a text; `shape` is an index into SHAPES."""
 
     start: int
     shape: int
@@ -41,7 +41,7 @@ class Key(NamedTuple):
 
 
 def keys_in(text: str, window: int = _WINDOW) -> Iterable[Key]:
-    """The keys of `text` in their order, none overlapping; also those that only show without escapes."""
+    """The keys of `text` in order, without overlaps, including those behind escapes."""
     return _keys(text, _LEVELS) if len(text) <= window else _keys_by_window(text, window)
 
 
@@ -69,7 +69,7 @@ def _moved(keys: list[Key], by: int) -> Iterator[Key]:
 def _keys(text: str, levels: int) -> list[Key]:
     if len(text) < _SHORTEST:
         return []
-    found = [
+    keys = [
         key
         for mark, group in _FIXED.items()
         if mark in text
@@ -81,15 +81,15 @@ def _keys(text: str, levels: int) -> list[Key]:
     if levels and is_escaped(text):
         plain = unescaped(text)
         if len(plain) < len(text):
-            found += _in_escaped(text, _keys(plain, levels - 1))
-    return _merged(found)
+            keys += _in_escaped(text, _keys(plain, levels - 1))
+    return _merged(keys)
 
 
 _MARKS = ("_", "-", ":", "/", "=", "")
 
 
 def _grouped() -> dict[str, dict[str, list[int]]]:
-    """The shapes of each fixed text, by a character that it holds: most texts lack several."""
+    """The shapes of each fixed text, by a character in it: most texts lack several of the characters."""
     groups: dict[str, dict[str, list[int]]] = {mark: {} for mark in _MARKS}
     for index, shape in enumerate(SHAPES):
         for fixed in shape.fixed.split():
@@ -119,15 +119,15 @@ def _keys_of(shape: int, fixed: str, text: str) -> Iterator[Key]:
 
 @cache
 def _patterns(shape: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Compiled when a text holds a fixed text of the shape: few texts hold any."""
+    """Compiled at first use: few texts hold a shape's fixed text."""
     row = SHAPES[shape]
     return re.compile(f"(?:{row.before})\\Z", re.ASCII), re.compile(row.rest, re.ASCII)
 
 
 def _in_escaped(text: str, keys: list[Key]) -> Iterator[Key]:
-    """`keys` of the unescaped `text`, where they stand in `text`."""
-    found = spans(text, ((key.start, key.end) for key in keys))
-    return (Key(start, key.shape, end) for key, (start, end) in zip(keys, found, strict=True))
+    """The spans in `text` of `keys` in its unescaped form."""
+    places = spans(text, ((key.start, key.end) for key in keys))
+    return (Key(start, key.shape, end) for key, (start, end) in zip(keys, places, strict=True))
 
 
 def _merged(keys: list[Key]) -> list[Key]:

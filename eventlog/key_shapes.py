@@ -1,10 +1,10 @@
-"""The kinds of keys that `memlog.eventlog.secrets` masks: a table, without an algorithm.
+"""The table of keys that `memlog.eventlog.secrets` masks.
 
-A kind is in the table if its keys hold a fixed text that few other texts hold, or follow a name that tells
-what they are. Entropy is no criterion: it would mask hashes and ids.
+A kind is in the table if its keys contain a fixed text that few other texts contain, or follow a telling
+name. Entropy is no criterion: it would mask hashes and ids.
 
-A search stays linear because each pattern reads a bounded number of characters, or ends with a possessive
-repetition: what that has read is masked, and not read again. tests/eventlog/test_key_scan.py measures it.
+The search is linear: each pattern reads a bounded number of characters, or ends with a possessive repetition,
+whose match is masked and not read again. tests/eventlog/test_key_scan.py measures it.
 """
 
 import msgspec
@@ -16,11 +16,11 @@ ANYWHERE = ""
 class KeyShape(msgspec.Struct, frozen=True, gc=False):
     """One shape of a kind of key: `before`, one of the fixed texts, `rest`. Patterns match ASCII only.
 
-    kind: named in the mask. A kind may have several shapes; of two that begin together the first one counts.
+    kind: its name in the mask. A kind may have several shapes; of two with one start the first counts.
     fixed: texts separated by spaces.
-    rest: its group, if it has one, is the key; otherwise the whole match is.
-    source: where the issuer documents the shape, or the rule set that it was taken from.
-    width: how many characters `before` takes at most.
+    rest: its group, if any, is the key; otherwise the whole match.
+    source: the issuer's documentation, or the rule set that has the shape.
+    width: the most characters that `before` matches.
     """
 
     kind: str
@@ -41,19 +41,19 @@ _PEM = r"[ +](?:[A-Z0-9]{1,16}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----"
 _PEM_GAP = r"(?:[\s\"'`,\\>|#*.:+/]|-(?!----)){0,99}+"
 _PEM_HEADER = r"(?:Proc-Type|DEK-Info|Version|Comment|Charset):[^\n]{0,120}+"
 _PEM_BLOCK = r"(?=[\s\S]{0,400}?[A-Za-z0-9+/]{40})[^-]*+(?:-(?!----(?:BEGIN|END))[^-]*+)*+-----END" + _PEM
-"""To the end, if a line of a key comes soon, and no other beginning stands between."""
+"""To the end, if a line of a key follows soon, and no other beginning lies between."""
 _PEM_LINES = (
     rf"(?:{_PEM_GAP}{_PEM_HEADER}){{0,4}}(?:{_PEM_GAP}[A-Za-z0-9+/]{{20,}}+={{0,2}})++"
     rf"(?:[^-]{{0,200}}+-----END{_PEM}|{_PEM_GAP}[A-Za-z0-9+/=]{{1,63}}+\Z)?"
 )
-"""As far as lines of a key go. A text that only mentions the first line of a key keeps what follows."""
+"""The lines of a key. A text that only mentions a key's first line keeps the rest."""
 
 _SIGNS = "[^A-Za-z0-9]{1,40}"
 _NO_VALUE = r"(?:[Vv]alue|None|[Dd]efault|[Ss]tring|[A-Z0-9]{4}(?=\])|[bru])"
 _NAMED = f"{_SIGNS}(?:{_NO_VALUE}{_SIGNS}){{0,2}}"
-"""What stands between a name and its value: an assignment in any notation, a table, a tag, a pair."""
+"""Text between a name and its value: an assignment in any notation, a table, a tag, a pair."""
 _NAMED_WORD = f"{_SIGNS}+(?:{_NO_VALUE}{_SIGNS}+){{0,2}}"
-"""The same before a value that begins with a letter or a digit: each sign is read once."""
+"""The same before a value that begins with a letter or digit: each sign is read once."""
 _DATABASES = (
     "postgres|postgresql|mysql|mariadb|mongodb|redis|rediss|amqp|amqps|mssql|sqlserver|oracle|clickhouse"
 )
@@ -68,7 +68,7 @@ _RAW_WORD = (
     r"""(?=[^\s@]{1,256}+@)(?![0-9]{1,5}(?:[^\w!$&*+.^~-]|\Z))"""
     r"""(?:[^\s"'`<>\\@]|["'`](?![,:;)\]}+\s\\])|<(?!/)){1,256}+"""
 )
-"""Clients of databases read a password up to `@`; a number before a path is a port."""
+"""Database clients read a password up to `@`; a number before a path is a port."""
 _HOST = r"@(?=[\w\[%.-])"
 _IN_URL = f"{_USER}{_VARIABLE}({_WORD}){_HOST}"
 _IN_DATABASE_URL = f"{_USER}{_VARIABLE}({_WORD}(?={_HOST})|{_RAW_WORD}){_HOST}"
@@ -80,7 +80,7 @@ _SETTING = (
     r"""([\w!#%+/=@^~-](?:[\w!#$%()*+./:=?@^~|-]|&(?!\w{1,32}=|[a-z0-9#]{1,6};)){9,127})"""
     r"""(?<![).:?|*])(?![\w(\[{<$])"""
 )
-"""What a setting holds that is opaque: letters and digits, no call, index, variable or placeholder."""
+"""An opaque value of a setting: letters and digits; no call, index, variable or placeholder."""
 
 # fmt: off
 SHAPES = (
@@ -144,7 +144,7 @@ SHAPES = (
     KeyShape("discord-webhook", "discord.com/api/webhooks/ discordapp.com/api/webhooks/",
              r"[0-9]{17,20}/[\w-]{60,}+", "https://discord.com/developers/docs/resources/webhook",
              before=ANYWHERE),
-    # It begins with the id of an account, of digits, in Base64.
+    # It begins with an account's id, digits in Base64.
     KeyShape("discord-token", "MT Mj Mz ND NT Nj Nz OD OT", r"[\w-]{21,26}\.[\w-]{6}\.[\w-]{27,}+",
              "https://docs.discord.com/developers/reference#authentication"),
     KeyShape("telegram-token", ":AA", r"[\w-]{33}(?![\w-])",
@@ -268,7 +268,7 @@ SHAPES = (
              _NAMED_WORD + r"(?=[A-Za-z_-]{0,63}[0-9])(?=[0-9_-]{0,63}[A-Za-z])"
              r"((?:[\w-]{20,}+|(?<=[^A-Za-z0-9][_-])[\w-]{19}(?![\w-]))=*+)(?![./(:])",
              "https://www.rfc-editor.org/rfc/rfc6750", before="[Aa]", width=1),
-    # A setting: its name is in capitals and ends so, its value has letters and digits, and is no expression.
+    # A setting with a name in capitals that ends so, and an opaque value.
     KeyShape("named-secret", "PASSW SECRET API_KEY SECRET_KEY AUTH_TOKEN ACCESS_TOKEN",
              "(?:ORD|D)?" + _SETTING, "https://12factor.net/config", before="(?<![a-z])"),
 )
@@ -284,4 +284,4 @@ NAMES = {
     "apikey": "API_KEY",
     "clientsecret": "SECRET",
 }
-"""How the shapes spell a name that tells that its value is a key, by its lower-case letters."""
+"""The spelling in the shapes of each telling name, by its lower-case letters."""

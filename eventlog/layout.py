@@ -1,4 +1,4 @@
-"""Where everything in a store stands, relative to its folder. No other module spells these names."""
+"""The paths in a store, relative to its folder. No other module spells these names."""
 
 from pathlib import Path
 
@@ -28,10 +28,10 @@ GITIGNORE = ".gitignore"
 GITATTRIBUTES = ".gitattributes"
 
 PRIVATE = (LOG, MODEL, CACHE, WRITERS, PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK)
-"""What nobody but the owner may read, with all that is below it."""
+"""Paths that only the owner may read, with all below them."""
 
 TOP = (*PRIVATE, SETTINGS, WATERMARKS, GITIGNORE, GITATTRIBUTES)
-"""All that memlog makes in a store's folder."""
+"""All that memlog creates in a store's folder."""
 
 # Below log/:
 CONVERSATIONS = "conversations"
@@ -39,18 +39,18 @@ FORMAT = "FORMAT"  # names the format of the log; see memlog.eventlog.log_format
 SEALS = "seals.jsonl"  # of an older memlog; see seals_file
 
 WRITER = "[a-z][a-z2-7]{5}"
-"""A pattern: the name of a writer, which is part of the names of its files."""
+"""A pattern for the name of a writer, which is part of its file names."""
 _WRITER_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz234567")
 
 
 def is_writer(name: str) -> bool:
-    """Whether this is the name of a writer, so that it can be part of a file's."""
-    # Every append asks: to compile the pattern would take longer than all else here.
+    """Whether `name` can be a writer's."""
+    # Every append asks: compiling the pattern would take longer than the rest.
     return len(name) == 6 and not name[0].isdigit() and _WRITER_CHARACTERS.issuperset(name)
 
 
 def seals_file(writer: str) -> str:
-    """The name below `log/` of the file with the seals that a writer made."""
+    """The name of a writer's seals file below `log/`."""
     return f"seals.{writer}.jsonl" if writer else SEALS
 
 
@@ -61,7 +61,7 @@ def is_seals_file(name: str) -> bool:
 
 
 def seals_files(log: Path) -> list[str]:
-    """The names of all files with seals in `log`, sorted; none where there is no such folder."""
+    """The names of all seals files in `log`, sorted; [] without a log."""
     try:
         with disk.entries(log) as entries:
             return sorted(entry.name for entry in entries if is_seals_file(entry.name))

@@ -1,4 +1,4 @@
-"""Advisory file locks with a deadline, by flock: the kernel frees them at kill -9."""
+"""Advisory file locks (flock) with a deadline; the kernel frees them at kill -9."""
 
 import errno
 import time
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import Busy
+from memlog.eventlog.file_io import closing
 
 _FIRST_PAUSE = 0.0002
 _LONGEST_PAUSE = 0.010
@@ -16,12 +17,12 @@ _PROC = "/proc"
 
 
 def acquire(fd: int, what: str, timeout: float, *, if_stopped: float | None = None) -> None:
-    """Lock the open file `fd` for this descriptor alone, waiting up to `timeout` seconds.
+    """Lock an open file exclusively, waiting up to `timeout` seconds.
 
-    if_stopped: wait no longer than so many seconds for a process that is stopped (SIGSTOP, Ctrl-Z).
+    what: names it in the error. if_stopped: seconds to wait for a stopped process (SIGSTOP, Ctrl-Z).
 
     Raises:
-        Busy: it was not free in time; the message names the process that holds it where the system tells.
+        Busy: the file stayed locked; the message names the holder if the system knows it.
     """
     started = time.monotonic()
     deadline = started + timeout
@@ -43,30 +44,24 @@ def acquire(fd: int, what: str, timeout: float, *, if_stopped: float | None = No
 
 
 def release(fd: int) -> None:
-    """Free what `acquire` locked."""
+    """Free a lock from `acquire`."""
     disk.unlock(fd)
 
 
 @contextmanager
 def locked(path: Path, what: str, timeout: float, *, if_stopped: float | None = None) -> Iterator[None]:
-    """Hold the lock file at `path`, which is made where it does not stand and is never unlinked.
-
-    Raises as `acquire`.
-    """
-    fd = permissions.open_file(path, disk.WRITE | disk.CREATE)
-    try:
+    """A context that holds the lock file at `path`, created if missing and never removed. Raises as
+    `acquire`."""
+    with closing(permissions.open_file(path, disk.WRITE | disk.CREATE)) as fd:
         acquire(fd, what, timeout, if_stopped=if_stopped)
         yield
-    finally:
-        disk.close(fd)
 
 
 @contextmanager
 def locked_if_there(
     path: Path, what: str, timeout: float, *, if_stopped: float | None = None
 ) -> Iterator[bool]:
-    """Hold the lock file at `path` where it stands, also where it cannot be written; whether it does.
-
+    """A context that holds the lock file at `path` if it exists, even read-only; yields whether it exists.
     Raises as `acquire`.
     """
     try:
@@ -74,23 +69,19 @@ def locked_if_there(
     except FileNotFoundError:
         yield False
         return
-    try:
+    with closing(fd):
         acquire(fd, what, timeout, if_stopped=if_stopped)
         yield True
-    finally:
-        disk.close(fd)
 
 
 def is_held(path: Path) -> bool:
-    """Whether anybody holds the lock file at `path`; one that does not stand is nobody's."""
+    """Whether a process holds the lock file at `path`; False if there is no file."""
     try:
         fd = disk.open(path, disk.READ)
     except FileNotFoundError:
         return False
-    try:
+    with closing(fd):
         return not _try(fd)
-    finally:
-        disk.close(fd)
 
 
 def _try(fd: int) -> bool:
@@ -104,7 +95,7 @@ def _try(fd: int) -> bool:
 
 
 def holder(fd: int) -> str:
-    """Who holds a lock on the open file `fd`, for people, as far as the system tells: `process 123`."""
+    """The holder of a lock on an open file, for people: `process 123`, or `another process` if unknown."""
     holders = _holders(fd)
     if not holders:
         return "another process"
@@ -112,26 +103,26 @@ def holder(fd: int) -> str:
 
 
 def _is_stopped(fd: int) -> bool:
-    """Whether all that hold the lock are stopped, as far as the system tells."""
+    """Whether all known holders of the lock are stopped."""
     holders = _holders(fd)
     return bool(holders) and all(_state(pid) in ("T", "t") for pid in holders)
 
 
 def _state(pid: str) -> str:
-    """One letter, as Linux tells of a process: proc(5), /proc/pid/stat."""
-    return _told_by(pid, "stat").rpartition(")")[2].strip()[:1]
+    """A process's state letter on Linux: proc(5), /proc/pid/stat."""
+    return _proc_file(pid, "stat").rpartition(")")[2].strip()[:1]
 
 
 def _holders(fd: int) -> set[str]:
-    """The processes that hold a flock on this file, as Linux lists them in /proc/locks."""
+    """The processes that hold a flock on this file, by Linux's /proc/locks."""
     inode = f":{disk.status(fd).st_ino}"
-    listing = _told_by("locks").splitlines()
+    listing = _proc_file("locks").splitlines()
     fields = [line.split() for line in listing if " FLOCK " in line and "->" not in line]
     return {line[4] for line in fields if line[5].endswith(inode)}
 
 
-def _told_by(*path: str) -> str:
-    """What a file of /proc says; nothing where there is none."""
+def _proc_file(*path: str) -> str:
+    """The text of a file below /proc; "" if it cannot be read."""
     try:
         return Path(_PROC, *path).read_text(errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""`log/FORMAT` names the format of the log, so that an older memlog does not write into a newer one."""
+"""`log/FORMAT` has the format number of the log, so that an older memlog does not write to a newer log."""
 
 import errno
 from contextlib import suppress
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memlog.eventlog import disk, locks, permissions
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.file_io import check_regular, overwrite_all
+from memlog.eventlog.file_io import closing, is_regular, overwrite_all
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import FORMAT
 
@@ -20,11 +20,10 @@ _LOCK_TIMEOUT = 10.0
 
 
 def check_writable(log: Path) -> bool:
-    """Check that this memlog may write to `log`; return whether the log names its format.
+    """Check that this memlog may write to `log`; return whether FORMAT exists.
 
     Raises:
-        LogError: the log has a newer format, or its FORMAT is damaged.
-        OSError: FORMAT cannot be read.
+        LogError: the log has a newer format, or FORMAT is damaged. OSError: FORMAT cannot be read.
     """
     try:
         fd = disk.open(log / FORMAT, disk.READ)
@@ -34,14 +33,8 @@ def check_writable(log: Path) -> bool:
         if error.errno == errno.ELOOP:
             raise _damaged(log) from error
         raise
-    try:
-        check_regular(fd)
-        text = disk.read(fd, _LONGEST, 0)
-    except FileExistsError as error:
-        raise _damaged(log) from error
-    finally:
-        disk.close(fd)
-    number = _number(text)
+    with closing(fd):
+        number = _number(disk.read(fd, _LONGEST, 0)) if is_regular(fd) else None
     if number is None:
         raise _damaged(log)
     if number > NUMBER:
@@ -55,22 +48,18 @@ def check_writable(log: Path) -> bool:
 
 
 def claim(log: Path, *, lock_timeout: float = _LOCK_TIMEOUT) -> bool:
-    """Check as `check_writable`, and write FORMAT where the log has none; return whether it was written.
+    """Write FORMAT if the log has none, after `check_writable`; return whether it was written. Raises as
+    that.
 
     lock_timeout: seconds to wait for another process that writes it.
-
-    Raises as `check_writable`; OSError also where the file cannot be written.
     """
     if check_writable(log):
         return False
     make_path(log)
-    folder = disk.open(log, disk.FOLDER, follow=True)
-    try:
+    with closing(disk.open(log, disk.FOLDER, follow=True)) as folder:
         locks.acquire(folder, log.name, lock_timeout)
         # Another process may have been faster.
         return not check_writable(log) and _write(log)
-    finally:
-        disk.close(folder)
 
 
 def _number(text: bytes) -> int | None:
@@ -80,17 +69,14 @@ def _number(text: bytes) -> int | None:
 
 
 def _write(log: Path) -> bool:
-    # Hidden, so that no reader takes the draft that a kill leaves for a part of the log.
+    # Hidden: no reader takes the draft that a kill leaves for a part of the log.
     draft = log / f".{FORMAT}.draft"
     with suppress(FileNotFoundError):
         disk.unlink(draft)
-    fd = permissions.open_file(draft, disk.WRITE | disk.NEW)
-    try:
+    with closing(permissions.open_file(draft, disk.WRITE | disk.NEW)) as fd:
         overwrite_all(fd, LINE, 0)
-        # Else a power cut could leave the name with no bytes, which is a damaged FORMAT.
+        # Otherwise a power cut could leave an empty file, a damaged FORMAT.
         disk.sync_data(fd)
-    finally:
-        disk.close(fd)
     disk.rename(draft, log / FORMAT)
     return True
 

@@ -13,24 +13,21 @@ FileState = tuple[str, int, int, int, int]
 
 
 def state_of(log: Path) -> list[FileState]:
-    """The state of each file and folder that a reader of `log` may look at; empty where there is no log.
+    """The state of each file and folder that a reader of `log` may look at; [] without a log. Raises OSError.
 
-    Where it is the same as before, nothing has come, changed or gone. It may differ where nothing has: the
+    An equal state means that nothing was added, changed or removed. It may differ without a change: the
     system lists a folder in any order.
 
-    An entry is asked for its status as it is listed. That keeps the interpreter's lock, so that a thread with
-    hundreds of segments to look at does not wait hundreds of times for other threads.
-
-    Raises:
-        OSError: a folder cannot be listed.
+    DirEntry.stat keeps the interpreter's lock: a thread with hundreds of segments does not wait hundreds of
+    times for other threads.
     """
-    found: list[FileState] = []
+    states: list[FileState] = []
     conversations = str(log / CONVERSATIONS)
-    for stream in _add_entries(str(log), found):
-        below = _add_entries(stream, found)
+    for stream in _add_entries(str(log), states):
+        below = _add_entries(stream, states)
         for conversation in below if stream == conversations else ():
-            _add_entries(conversation, found)
-    return found
+            _add_entries(conversation, states)
+    return states
 
 
 def changed_streams(log: Path, before: Iterable[FileState], now: Iterable[FileState]) -> set[str] | None:
@@ -56,17 +53,17 @@ def _stream_at(path: str) -> str:
     return "/".join(parts[:2] if parts[0] == CONVERSATIONS else parts[:1])
 
 
-def _add_entries(folder: str, found: list[FileState]) -> list[str]:
-    """Add the states of what stands in a folder, and return the folders in it that may be streams."""
+def _add_entries(folder: str, states: list[FileState]) -> list[str]:
+    """Add the states of a folder's entries; return its folders that may be streams."""
     below = []
     try:
         with disk.entries(folder) as entries:
             for entry in entries:
                 status = entry.stat(follow_symlinks=False)
                 mtime = status.st_mtime_ns
-                found.append((entry.path, status.st_mode, status.st_ino, status.st_size, mtime))
+                states.append((entry.path, status.st_mode, status.st_ino, status.st_size, mtime))
                 if entry.is_dir(follow_symlinks=False) and may_be_stream(entry.name):
                     below.append(entry.path)
     except (FileNotFoundError, NotADirectoryError):
-        return []  # it has gone since it was listed, and the next state tells so
+        return []  # removed since it was listed; the next state differs
     return below

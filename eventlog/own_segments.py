@@ -1,4 +1,4 @@
-"""What a writer remembers of the segments that it has made: which file each is, and how long it was."""
+"""A writer's record of the segments that it has made: inode and size of each."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from memlog.eventlog.copy_files import Origin, decoded, lines_in
 _BEGINNING = 512
 """Bytes; the first two lines have no 150."""
 _SPARE_LINES = 1024
-"""So many lines more than twice the streams may stand in the file before it is made anew."""
+"""The file is rewritten when it has this many lines more than twice its streams."""
 
 
 class _Changed(msgspec.Struct, frozen=True):
@@ -26,10 +26,10 @@ class _Written(msgspec.Struct, frozen=True):
 
 
 class OwnSegments:
-    """The file at `path`, which is read on where another process has added to it.
+    """The record at `path`. Reads the lines that another process has added.
 
-    Its second line says when the file of the writer's name changed last. Of the lines about one segment the
-    last one holds; of those about a stream, that of its current segment is asked for.
+    Its second line has the change time of the file of the writer's name. The last line about a segment
+    counts.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,22 +41,18 @@ class OwnSegments:
         self._of_stream: dict[str, _Written] = {}
 
     def begin(self, changed_ns: int) -> None:
-        """Make the file anew, for a writer that has made no segment."""
+        """Start the file of a new writer."""
         self._replace(_Changed(changed_ns), [])
 
     def changed_ns(self) -> int | None:
-        """What the file says of the writer's; None where it is missing or a copy.
-
-        Raises:
-            OSError: it cannot be read.
-        """
-        # Asked of each log that is looked at: the lines about segments may be many.
+        """The recorded change time; None if the file is missing or a copy. Raises OSError."""
+        # Only the beginning: there may be many lines about segments.
         _, _, lines = lines_in(self._path, _BEGINNING).partition(b"\n")
         changed = decoded(lines.partition(b"\n")[0], _Changed)
         return None if changed is None else changed.changed_ns
 
     def is_known(self, stream: str, segment: str) -> bool:
-        """Whether the writer has made a segment of this name. Raises as `changed_ns`."""
+        """Whether the writer has made a segment of this name. Raises OSError."""
         return self._last(stream, segment) is not None
 
     def is_intact(self, stream: str, segment: str, fd: int) -> bool:
@@ -70,11 +66,7 @@ class OwnSegments:
         return disk.status(fd).st_size >= known.bytes
 
     def add(self, stream: str, segment: str, fd: int) -> None:
-        """Note how long the open segment is; the caller has locked the file.
-
-        Raises:
-            OSError: it cannot be read or written.
-        """
+        """Record the size of the open segment; the caller has locked the file. Raises OSError."""
         self._read_on()
         here = Origin.of(fd)
         written = _Written(stream, segment, here.inode, here.generation, disk.status(fd).st_size)

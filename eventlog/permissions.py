@@ -1,6 +1,6 @@
-"""What memlog makes is for its owner alone, and its owner can use it, whatever the umask takes away.
+"""Creates files and folders for their owner alone, and usable by the owner, whatever the umask.
 
-A mode that is given at the making can only lose bits, so nothing is ever open to others for a moment.
+The mode given at creation only loses bits, so nothing is open to others even for a moment.
 """
 
 import stat
@@ -20,7 +20,7 @@ def make_folder(path: Path | str, *, folder: int | None = None) -> None:
 
 
 def open_file(path: Path | str, flags: int, *, folder: int | None = None) -> int:
-    """A descriptor of a file, which is made where `flags` say so; see `disk.open`."""
+    """As `disk.open`; a new file gets the owner's permissions."""
     fd = disk.open(path, flags, folder=folder)
     try:
         made = disk.status(fd)
@@ -33,10 +33,10 @@ def open_file(path: Path | str, flags: int, *, folder: int | None = None) -> int
 
 
 def give_to_owner(folder: Path) -> None:
-    """Give the owner of a new folder, which other code has made, what the umask took."""
+    """Give the owner of a new folder the permissions that the umask took."""
     if _lacks(_FOLDER, disk.look(folder).st_mode):
         disk.set_mode(folder, _FOLDER)
 
 
-def _lacks(mode: int, standing: int) -> bool:
-    return standing & mode != mode
+def _lacks(wanted: int, mode: int) -> bool:
+    return mode & wanted != wanted

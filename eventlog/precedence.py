@@ -1,6 +1,6 @@
-"""Which of two changes of one thing holds: the one with the greater precedence.
+"""The precedence of changes: of two changes of one thing the greater one wins.
 
-docs/storage/jsonl-format.md, "The order of changes", has the rule with its reasons. It is a hybrid logical
+docs/storage/jsonl-format.md, "The order of changes", has the rule and its reasons. It is a hybrid logical
 clock (Kulkarni et al., "Logical Physical Clocks and Consistent Snapshots in Globally Distributed Databases").
 """
 
@@ -14,10 +14,10 @@ Kerberos allows between the clocks of two machines (RFC 4120, 8.2)."""
 
 
 def precedence(event: Event, segment: SegmentName) -> str:
-    """The precedence of an event, as a time; `event.ts` is set.
+    """The precedence of an event with a `ts`, as a time.
 
-    That of a line without `wins` is its `ts`, which no clock can lift further than `CAP` above `at`, or above
-    the end of its segment's day where a foreign writer set none.
+    Without `wins` it is `ts`, at most `CAP` after `at`, or after the end of the segment's day in a foreign
+    line.
     """
     if isinstance(event, Change) and event.wins is not None:
         return event.wins
@@ -26,11 +26,11 @@ def precedence(event: Event, segment: SegmentName) -> str:
 
 
 def next_precedence(ts: str, now: str, highest: str, *, is_dated: bool) -> str:
-    """The `wins` of a change that is appended `now`.
+    """The `wins` of a change appended `now`.
 
-    highest: the highest precedence that its stream has; "" where it has no changes.
-    is_dated: the caller gave `ts`, so the change takes its place among others by that; else it holds against
-        all that were appended before it, whatever the clock says.
+    highest: the stream's highest precedence; "" without changes.
+    is_dated: the caller gave `ts`, which decides; otherwise the change wins against all earlier ones,
+        whatever the clock shows.
     """
     own = earlier_of(ts, now)
     return own if is_dated or own > highest else timestamps.shifted(highest, 1)

@@ -1,4 +1,4 @@
-"""What is wrong with a line that cannot be read: the reasons, and how each is told apart."""
+"""The faults of lines that cannot be read, and how to recognise them."""
 
 import re
 from collections import deque
@@ -8,40 +8,40 @@ from memlog.eventlog.errors import BadInput, LineFault
 from memlog.eventlog.events import TYPES
 
 MAX_LINE = 16 * 1024 * 1024
-"""The longest line in bytes, without its newline: read, appended or quarantined unread."""
+"""The longest line in bytes, without its newline; longer ones are quarantined unread."""
 
 MAX_DEPTH = 64
-"""Of objects and lists within each other. A limit of memlog's own: a parser's depends on the caller's stack,
-and a rebuild could quarantine what a catch-up did not."""
+"""The deepest nesting of objects and lists. A parser's own limit depends on the caller's stack, so a rebuild
+could quarantine what a catch-up did not."""
 
 DAMAGE: tuple[LineFault, ...] = ("bad_crc", "missing_crc", "conflict_marker")
-"""The reasons that say that the bytes of a segment are not those that were written to it."""
+"""The faults that mean that a segment changed after it was written."""
 
 HINTS: dict[LineFault, str] = {
-    "bad_crc": "the bytes are not those that were written; in an input, leave `at` and `crc` out",
-    "torn": "a line is one whole JSON object",
-    "not_json": "a line is one JSON object (https://jsonlines.org)",
-    "not_utf8": "text is UTF-8",
+    "bad_crc": "the line changed after it was written: restore it from a backup; in input omit `at`, `crc`",
+    "torn": "a line must be one complete JSON object",
+    "not_json": "a line must be one JSON object (https://jsonlines.org)",
+    "not_utf8": "encode text as UTF-8",
     "lone_surrogate": "write the character itself, or both halves of the pair",
-    "too_long": "an event has at most 16 MiB; split it",
+    "too_long": "an event has at most 16 MiB: split it",
     "too_deep": "nest less deeply",
-    "duplicate_key": "give each member of an object once",
+    "duplicate_key": "name each member of an object once",
     "invalid": "docs/storage/jsonl-format.md lists the members of each type",
     "unknown_type": f"known types: {', '.join(TYPES)}",
     "newer_version": "this line needs a newer memlog",
-    "conflict_marker": "keep the lines of both sides in the file, and remove those of git; then memlog scrub,"
-    " if one side was scrubbed; docs/copies.md says more",
+    "conflict_marker": "keep the lines of both sides and remove git's markers; then run memlog scrub if one"
+    " side was scrubbed; see docs/copies.md",
     "missing_crc": "the line was edited: memlog writes `at` only together with `crc`",
-    "wrong_stream": "the event names another chat or type than its folder",
+    "wrong_stream": "the event belongs to another chat or type than its folder",
 }
-"""What a person can do about a line of each reason."""
+"""Advice for each fault."""
 
 TOO_LONG = BadInput("too long", hint=HINTS["too_long"], code="too_long")
-"""An input is longer than an event may be."""
+"""The error for an input over 16 MiB."""
 
 
 class BadLine(Exception):
-    """A line that cannot be projected. `detail` is for people, and differs between library versions."""
+    """A line that cannot be projected. `detail` is for people and differs between library versions."""
 
     def __init__(self, reason: LineFault, detail: str = "") -> None:
         super().__init__(detail or reason)
@@ -49,28 +49,28 @@ class BadLine(Exception):
         self.detail = detail
 
 
-# Texts, which `re` compiles when they are first needed: a good line needs neither.
+# Texts, which `re` compiles at first use: a good line needs none.
 _ESCAPE = rb"(?s)\\u([0-9a-fA-F]{4})|\\."
 # https://git-scm.com/docs/git-merge#_how_conflicts_are_presented
 _CONFLICT_MARKER = rb"(?s)(?:<{7}|>{7}|\|{7}) .*|={7}\r?"
-# Possessive: a string that is not closed would cost a backtracking point for each of its bytes.
+# Possessive: an unclosed string would cost a backtracking point per byte.
 _STRING_OR_BRACKET = rb'(?s)"(?:[^"\\]++|\\.)*+(?P<end>"?)|[{}\[\]]'
 
 
 def check_length(length: int) -> None:
-    """Refuse a line of more than 16 MiB."""
+    """Raise BadLine for a line over 16 MiB."""
     if length > MAX_LINE:
         raise BadLine("too_long", f"{length:,} bytes")
 
 
 def check_text(line: bytes) -> None:
-    """Refuse what no JSON parser should be given: other bytes than UTF-8, and nesting without end."""
+    """Raise BadLine for bytes that are not UTF-8, and for nesting too deep for a parser."""
     _check_utf8(line)
     _check_depth(line)
 
 
 def why_not_json(line: bytes, parser_says: str) -> BadLine:
-    """The reason for a line that a JSON parser refused."""
+    """The fault of a line that a JSON parser refused."""
     if re.fullmatch(_CONFLICT_MARKER, line):
         return BadLine("conflict_marker", "git could not merge two versions of the file")
     if _is_torn(line):
@@ -80,7 +80,7 @@ def why_not_json(line: bytes, parser_says: str) -> BadLine:
 
 
 def _check_utf8(line: bytes) -> None:
-    """msgspec does not look into members that it skips, so this does."""
+    """Checks all bytes: msgspec does not look into members that it skips."""
     try:
         line.decode()
     except UnicodeDecodeError as error:
@@ -90,14 +90,14 @@ def _check_utf8(line: bytes) -> None:
 
 
 def _check_depth(line: bytes) -> None:
-    if line.find(b"{", 1) < 0 and line.find(b"[") < 0:  # most lines; finding nothing is faster than counting
+    if line.find(b"{", 1) < 0 and line.find(b"[") < 0:  # most lines: faster than counting
         return
     if line.count(b"{") + line.count(b"[") > MAX_DEPTH and max(_depths(line), default=0) > MAX_DEPTH:
-        raise BadLine("too_deep", f"more than {MAX_DEPTH} objects and lists within each other")
+        raise BadLine("too_deep", f"more than {MAX_DEPTH} nested objects and lists")
 
 
 def _is_torn(line: bytes) -> bool:
-    """Whether `line` is the beginning of an object: a proper prefix of one is never whole itself."""
+    """Whether `line` is an incomplete object."""
     if not line.startswith(b"{"):
         return False
     (last,) = deque(_depths(line), maxlen=1) or (0,)
@@ -105,7 +105,7 @@ def _is_torn(line: bytes) -> bool:
 
 
 def _depths(line: bytes) -> Iterator[int]:
-    """How many objects and lists are open behind each bracket; one more behind a string that never ends."""
+    """The depth of nesting after each bracket; an unclosed string adds one."""
     depth = 0
     for token in re.finditer(_STRING_OR_BRACKET, line):
         match token[0][:1]:
@@ -122,7 +122,7 @@ def _depths(line: bytes) -> Iterator[int]:
 
 
 def _lone_surrogate(line: bytes) -> str | None:
-    """The first escape that is half of a pair without the other half."""
+    """The first escape of half a surrogate pair without the other half."""
     high: re.Match[bytes] | None = None
     for escape in re.finditer(_ESCAPE, line):
         code = int(escape[1], 16) if escape[1] else 0

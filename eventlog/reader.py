@@ -1,10 +1,10 @@
-"""Reading the log without a read model: every line with its event, or with what is wrong with it.
+"""Reads the log without a read model: every line with its event or its fault.
 
-The reader reports; what becomes of a bad or repeated line, its caller decides.
+The reader reports bad and repeated lines; its caller decides what to do with them.
 """
 
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -30,19 +30,22 @@ from memlog.eventlog.streams import (
 from memlog.eventlog.upcast import Place
 
 _TAIL = 16 * 1024
-"""Bytes at the end of a segment: most last lines are shorter."""
+"""Bytes read from the end of a segment first: most last lines are shorter."""
 
 _raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 Key = tuple[str, str]
-"""A stream, and the id of one of its events, or the position of a line that has none."""
+"""A stream, and the id of one of its events, or the position of a line without an id."""
+
+Bounds = Mapping[tuple[str, str], int]
+"""How far to read each (stream, segment), in bytes; others are not read."""
 
 
 class LogEntry(msgspec.Struct, frozen=True, gc=False):
-    """A line that is not blank, and the event that it holds, or why it holds none.
+    """A non-blank line with its event or its fault.
 
-    content: `content_hash` of the event; b"" where there is none.
+    content: `content_hash` of the event; b"" without one.
     """
 
     segment: Segment
@@ -52,42 +55,41 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def id(self) -> str:
-        """The event's; of a line that holds none its position, as of a foreign line that names none."""
+        """The event's id, or the line's position if it has none."""
         named = None if isinstance(self.event, BadLine) else self.event.id
         return named or Place(self.segment.stream, self.segment.name, self.line.offset).id
 
     @property
     def key(self) -> Key:
-        """What a redaction names it by."""
+        """The key that redactions use."""
         return self.segment.stream, self.id
 
     @property
     def ts(self) -> str:
-        """When it happened; "" where it holds no event."""
+        """When it happened; "" without an event."""
         return "" if isinstance(self.event, BadLine) else self.event.ts or ""
 
     @property
     def order(self) -> tuple[str, SegmentName, int, str]:
-        """What sorts it among others: when it happened, of a change its precedence; then where it stands."""
+        """Sort key: the time (precedence for a change), then the position."""
         time = precedence(self.event, self.segment.name) if isinstance(self.event, Change) else self.ts
         return time, self.segment.name, self.line.offset, self.segment.stream
 
     @property
     def at(self) -> str:
-        """When memlog appended it; "" where that is not known."""
+        """When memlog appended it; "" if unknown."""
         return "" if isinstance(self.event, BadLine) else self.event.at or ""
 
     @property
     def position(self) -> str:
-        """Where it stands, for people: `memory/2026-02-24.jsonl:12 (byte 4711)`."""
-        place = f"{self.segment.stream}/{self.segment.name.filename}"
-        return f"{place}:{self.line.number} (byte {self.line.offset})"
+        """For people: `memory/2026-02-24.jsonl:12 (byte 4711)`."""
+        return f"{'/'.join(self.segment.key)}:{self.line.number} (byte {self.line.offset})"
 
 
 def segments_about(
     log: Path, *, stream: str | None = None, chat: tuple[str, str] | None = None
 ) -> list[Segment]:
-    """The segments of one stream, of all streams of the chat (channel, chat_id), or of all; in log order."""
+    """The segments of a stream, of a chat (channel, chat_id), or of the log, sorted."""
     return [
         segment
         for segment in segments_of(log)[0]
@@ -96,12 +98,12 @@ def segments_about(
 
 
 def reading(segment: Segment) -> AbstractContextManager[int]:
-    """A descriptor that reads the segment; see `opened`."""
-    return opened(segment.log, segment.stream, segment.name.filename)
+    """As `segment.opened`."""
+    return opened(segment.log, *segment.key)
 
 
 def entry_of(segment: Segment, line: Line) -> LogEntry | None:
-    """What `line` of `segment` holds; None where it is blank."""
+    """The entry of a line; None for a blank line."""
     try:
         check_length(line.length)
         if line.data is None or is_blank(line.data):
@@ -109,15 +111,15 @@ def entry_of(segment: Segment, line: Line) -> LogEntry | None:
         event = decode(line.data, Place(segment.stream, segment.name, line.offset))
         return LogEntry(segment, line, event, content_hash(event))
     except BadLine as bad:
-        # A new one: the frames of a traceback, and all that they hold, would stay as long as the entry. The
-        # garbage collector took half of the time of a replay of 19,200 bad lines to walk through them.
+        # A copy: the original keeps the frames of its traceback alive as long as the entry. The garbage
+        # collector took half of the time of a replay of 19,200 bad lines to walk through them.
         return LogEntry(segment, line, BadLine(bad.reason, bad.detail), b"")
 
 
 def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[LogEntry, Redacted]]:
-    """The lines that ask for an event to be gone, with what they say."""
+    """The redactions among `lines`, with their entries."""
     for line in lines:
-        # Most lines need no decoding to see that they are none: a name is spelt with escapes, or plainly.
+        # Most lines need no decoding: a redaction has its type in plain text or with escapes.
         if line.data is None or not (b"redacted" in line.data or b"\\u" in line.data):
             continue
         entry = entry_of(segment, line)
@@ -125,21 +127,18 @@ def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[Log
             yield entry, entry.event
 
 
-def redacted_keys(segments: Iterable[Segment]) -> set[Key]:
-    """What is to be gone, of what any line of `segments` says."""
-    found: set[Key] = set()
-    for segment in segments:
-        with reading(segment) as fd:
-            found.update(
-                (segment.stream, target)
-                for _, event in redactions_in(segment, _lines(segment, fd))
-                for target in event.targets
-            )
-    return found
+def redacted_keys(segments: Iterable[Segment], bounds: Bounds | None = None) -> set[Key]:
+    """The targets of all redactions in `segments`."""
+    return {
+        (segment.stream, target)
+        for segment in segments
+        for _, event in redactions_in(segment, lines_of(segment, bounds))
+        for target in event.targets
+    }
 
 
 def is_redacted(entry: LogEntry, redacted: Container[Key]) -> bool:
-    """Whether a line is to be gone; a redaction itself never is."""
+    """Whether a line is redacted; a redaction itself never is."""
     return entry.key in redacted and not isinstance(entry.event, Redacted)
 
 
@@ -148,61 +147,60 @@ def in_log_order(
 ) -> Iterator[LogEntry]:
     """Every line of `segments`, one segment after the other.
 
-    tails: also what stands behind the last newline of a newest segment, though a writer may be at it.
-    leave_out: offsets of lines that are not looked at.
+    tails: include bytes after the last newline of a newest segment, though a writer may not have finished.
+    leave_out: offsets of lines to skip.
     """
     for segment in segments:
         with reading(segment) as fd:
             lines = read_lines(fd, tail_is_a_line=tails or not segment.is_newest)
-            looked_at = (line for line in lines if line.offset not in leave_out)
-            yield from filter(None, (entry_of(segment, line) for line in looked_at))
+            kept = (line for line in lines if line.offset not in leave_out)
+            yield from filter(None, (entry_of(segment, line) for line in kept))
 
 
 def accepted(segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
-    """The events of `segments` in the one order, each once.
+    """The events of `segments` in log order, each once.
 
-    leave_out: called with each line that is no event of its own, and why: `redacted`; `duplicate` or
-        `conflict` where an earlier line of its stream has its id; else what is wrong with it.
+    leave_out: called with every other line and the reason: `redacted`, `duplicate` or `conflict` (an earlier
+        line of its stream has its id), or its fault.
 
-    The log is read three times and never held in memory: it may be larger.
+    Reads the log three times instead of holding it in memory.
     """
     redacted = redacted_keys(segments)
     known: dict[Key, bytes] = {}
-    found = []
+    places = []
     for entry in in_log_order(segments):
         why = why_left_out(entry, known, redacted)
         if why is not None:
             leave_out(entry, why)
         else:
-            found.append((entry.order, entry.segment, replace(entry.line, data=None)))
-    for _, segment, line in sorted(found, key=lambda each: each[0]):
-        data = line_at(segment.log, segment.stream, segment.name.filename, line.offset, line.length)
+            places.append((entry.order, entry.segment, replace(entry.line, data=None)))
+    for _, segment, line in sorted(places, key=lambda place: place[0]):
+        data = line_at(segment.log, *segment.key, line.offset, line.length)
         again = entry_of(segment, replace(line, data=data))
         if again is not None:
             yield again
 
 
 def last_entries(segments: list[Segment], count: int) -> list[LogEntry]:
-    """The last `count` lines of `segments`, in the order of their appending as far as it is known.
+    """The last `count` lines of `segments`, by time of appending.
 
     A line without `at` counts as appended with the line before it of its stream and writer.
     """
-    found: list[tuple[str, LogEntry]] = []
+    dated: list[tuple[str, LogEntry]] = []
     for written in by_writer(segments).values():
         at = ""
         for entry in _last_of_writer(written, count):
             at = max(at, entry.at or entry.segment.name.day)
-            found.append((at, entry))
+            dated.append((at, entry))
     # Sorting keeps the order of each writer.
-    found.sort(key=lambda each: each[0])
-    return [entry for _, entry in found][max(0, len(found) - count) :]
+    dated.sort(key=lambda pair: pair[0])
+    return [entry for _, entry in dated][max(0, len(dated) - count) :]
 
 
 def last_at(segments: Iterable[Segment]) -> str | None:
-    """When memlog appended to any of `segments` last; None where it never did.
+    """When memlog last appended to one of `segments`; None if never.
 
-    Days of segments are days of appending, so of all but those of the last day nothing is read; and of a
-    segment no more than its last lines, unless others have written them.
+    Reads the ends of the last day's segments: a segment's day is the day of appending.
     """
     newest = [written[-1] for written in by_writer(segments).values()]
     for day in sorted({segment.name.day for segment in newest}, reverse=True):
@@ -213,10 +211,10 @@ def last_at(segments: Iterable[Segment]) -> str | None:
 
 
 def todays_members(entry: LogEntry) -> dict[str, Any]:
-    """The members of an entry's event in today's shape, without `crc`; what memlog does not know comes last.
+    """The members of an entry's event in today's shape, without `crc`; unknown ones come last.
 
     Raises:
-        TypeError: the entry holds no event.
+        TypeError: the entry has no event.
     """
     event, data = entry.event, entry.line.data
     if isinstance(event, BadLine) or data is None:
@@ -238,21 +236,25 @@ def todays_members(entry: LogEntry) -> dict[str, Any]:
 
 
 def why_bad(bad: BadLine) -> str:
-    """The reason for people: `invalid: Object missing required field …`."""
+    """A fault for people: `invalid: Object missing required field …`."""
     return f"{bad.reason}: {bad.detail}" if bad.detail else bad.reason
 
 
 def is_about(stream: str, chat: tuple[str, str]) -> bool:
-    """Whether a stream is one of the chat (channel, chat_id)."""
+    """Whether a stream belongs to the chat (channel, chat_id)."""
     return stream == conversation_stream(*chat) or chat_of_stream(stream) == chat
 
 
-def _lines(segment: Segment, fd: int) -> Iterator[Line]:
-    return read_lines(fd, tail_is_a_line=not segment.is_newest)
+def lines_of(segment: Segment, bounds: Bounds | None = None) -> Iterator[Line]:
+    """The lines of a segment, up to its bound."""
+    end = None if bounds is None else bounds.get(segment.key, 0)
+    with reading(segment) as fd:
+        # A bound is the end of a line that was read, with or without newline.
+        yield from read_lines(fd, end=end, tail_is_a_line=end is not None or not segment.is_newest)
 
 
 def why_left_out(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
-    """Why a line is no event of its own; None where it is one, whose content is `known` from then on."""
+    """Why a line counts as no new event; None if it does. Adds new events to `known`."""
     if is_redacted(entry, redacted):
         return "redacted"
     if isinstance(entry.event, BadLine):
@@ -274,12 +276,12 @@ def _last_of_writer(segments: list[Segment], count: int) -> list[LogEntry]:
 
 
 def _last_at(segment: Segment) -> str:
-    """The greatest `at` of a segment, which is that of the last line that has one; "" where none has."""
+    """The last `at` of a segment; "" without one. Lines of a segment have rising `at`."""
     with reading(segment) as fd:
         start = size = disk.status(fd).st_size
         while start:
             start = max(0, size - max(_TAIL, 4 * (size - start)))
-            # The first may be the rest of a line.
+            # The first may be the end of a longer line.
             lines = [*read_lines(fd, start, tail_is_a_line=not segment.is_newest)][bool(start) :]
             for line in reversed(lines):
                 entry = entry_of(segment, line)
@@ -289,8 +291,7 @@ def _last_at(segment: Segment) -> str:
 
 
 def _last_of_segment(segment: Segment, count: int) -> list[LogEntry]:
-    """Only the last lines are decoded: a segment may be long."""
-    with reading(segment) as fd:
-        lines = (line for line in _lines(segment, fd) if line.data is None or not is_blank(line.data))
-        last = deque(lines, maxlen=count)
+    """Decodes the last lines alone: a segment may be long."""
+    lines = (line for line in lines_of(segment) if line.data is None or not is_blank(line.data))
+    last = deque(lines, maxlen=count)
     return [entry for line in last if (entry := entry_of(segment, line)) is not None]

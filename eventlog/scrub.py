@@ -1,9 +1,9 @@
-"""Erasing: the bytes of redacted lines are overwritten in place, so that nothing else of the log moves.
+"""Erases redacted lines: overwrites their bytes in place, so that no other byte of the log moves.
 
-A segment goes in three steps, each synced before the next: the first byte of every line that is to go
-becomes `ERASING` (one byte is written, or it is not), then all behind it spaces, then that byte, too. A kill
-or a power cut at any moment leaves lines that are whole, that begin with that byte, or that are blank. No
-reader takes the second for anything, and the next run finishes them; the redactions say what is to go.
+Each segment takes three steps, each synced before the next: the first byte of every line becomes `ERASING` (a
+single byte is written or not), then the rest of the line becomes spaces, then that byte. After a kill or a
+power cut a line is whole, begins with that byte, or is blank. Readers skip lines that begin with it, and the
+next run finishes them.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -17,7 +17,7 @@ from memlog.eventlog import disk, locks
 from memlog.eventlog.decode import ERASING
 from memlog.eventlog.erasures import is_due
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.file_io import check_regular, identity, keeping_time, overwrite_all
+from memlog.eventlog.file_io import check_regular, closing, identity, keeping_time, overwrite_all
 from memlog.eventlog.folders import entered
 from memlog.eventlog.quarantine import MAX_LINE
 from memlog.eventlog.reader import Key, reading
@@ -34,15 +34,15 @@ _BLOCK = 1024 * 1024
 _SPACE = b" "
 
 SealState = Literal[
-    "none",  # the segment has none
-    "renewed",  # a new one stands in the place of the old one, whose hash is blank
-    "arriving",  # bytes are still to come from its writer: the seal is blank until they are here
-    "unlike",  # the segment was not as it was sealed before it was erased: the seal stays, and says so
+    "none",  # the segment has no seal
+    "renewed",  # sealed again; the old seal's hash is blank
+    "arriving",  # its writer's bytes have not all arrived: the seal stays blank until then
+    "unlike",  # the segment differed from its seal before the erasure: the seal stays, and shows that
 ]
 
 
 class Erased(msgspec.Struct, frozen=True):
-    """What was erased of a segment, in lines and bytes, and what became of its seal."""
+    """The erased lines and bytes of a segment, and the state of its seal."""
 
     segment: Segment
     lines: int
@@ -51,12 +51,9 @@ class Erased(msgspec.Struct, frozen=True):
 
 
 def due_lines(segments: Iterable[Segment], redacted: set[Key]) -> Iterator[tuple[Segment, list[Line]]]:
-    """The lines that are to be erased, of each segment that has some; without their bytes.
+    """The lines to erase, without their bytes, for each segment that has some. Raises OSError.
 
-    redacted: what the redactions of their streams name.
-
-    Raises:
-        OSError: a segment cannot be read.
+    redacted: the targets of the redactions in their streams.
     """
     streams = {stream for stream, _ in redacted}
     for segment in segments:
@@ -64,9 +61,9 @@ def due_lines(segments: Iterable[Segment], redacted: set[Key]) -> Iterator[tuple
             continue
         with reading(segment) as fd:
             lines = read_lines(fd, tail_is_a_line=not segment.is_newest)
-            found = [replace(line, data=None) for line in lines if is_due(fd, segment, line, redacted)]
-        if found:
-            yield segment, found
+            due = [replace(line, data=None) for line in lines if is_due(fd, segment, line, redacted)]
+        if due:
+            yield segment, due
 
 
 def erase(
@@ -78,13 +75,13 @@ def erase(
     lock_timeout: float,
     around: Callable[[int], AbstractContextManager[None]],
 ) -> Erased:
-    """Overwrite `lines` of a segment with spaces, under its lock; those that are not due any more stay.
+    """Overwrite `lines` of a segment with spaces under its lock, if they are still due.
 
-    around: makes the context in which the bytes of the open segment change.
+    around: makes the context for the write, from the descriptor of the segment.
 
     Raises:
         Busy: another process held the segment for too long.
-        LogError: it was replaced meanwhile. OSError: it cannot be written. The next run finishes it.
+        LogError: the segment was replaced. OSError: it cannot be written. The next run finishes it.
     """
     is_foreign = segment.name.writer not in ("", seals.writer)
     with _locked(segment, lock_timeout) as fd:
@@ -98,69 +95,61 @@ def erase(
 
 
 def unfinished(segments: Iterable[Segment]) -> list[Segment]:
-    """The segments whose seals an erasure has not reached: it was killed between the two, or the seal came
-    from another writer after its segment was erased here.
-
-    Raises:
-        OSError: the seals or a segment cannot be read.
+    """The erased segments whose seals are out of date: a kill came in between, or the seal arrived from
+    another writer after the erasure. Raises OSError.
     """
-    found = list(segments)
-    if not found:
+    segments = list(segments)
+    if not segments:
         return []
-    log = found[0].log
-    due = {name for name, seal in read_seals(log).standing.items() if seal.is_blank}
-    due |= {each.seal.name for each in differing(log) if each.state == "erased here"}
-    return [segment for segment in found if _name(segment) in due]
+    log = segments[0].log
+    due = {name for name, seal in read_seals(log).valid.items() if seal.is_blank}
+    due |= {segment.seal.name for segment in differing(log) if segment.state == "erased here"}
+    return [segment for segment in segments if segment.key in due]
 
 
 def renew_seal(seals: SealFiles, segment: Segment, lock_timeout: float) -> None:
-    """Have the seal of an erased segment say what it holds now. Nothing, where that is so already.
-
-    Raises:
-        Busy, OSError: the seals cannot be written.
-    """
-    reseal(seals, *_name(segment), lock_timeout=lock_timeout)
+    """Seal an erased segment again, unless its seal is up to date. Raises Busy and OSError."""
+    reseal(seals, *segment.key, lock_timeout=lock_timeout)
 
 
 def _before(
     seals: SealFiles, segment: Segment, fd: int, due: list[Line], lock_timeout: float, *, is_foreign: bool
 ) -> SealState:
-    """Take the hash out of the seals, where the segment is what one of them says, with the lines `due` or
-    without, or has only grown since: another hash must never be made for what somebody else has changed."""
+    """Blank the seals of a segment that matches one of them, with the lines `due` or without, or has only
+    grown: a segment that somebody changed must not get a new hash.
+    """
     seals.refresh()
-    seal = seals.standing(*_name(segment))
+    seal = seals.valid(*segment.key)
     if seal is None:
         return "none"
     if is_foreign and disk.status(fd).st_size < seal.bytes:
-        blank(seals, *_name(segment), lock_timeout=lock_timeout)
+        blank(seals, *segment.key, lock_timeout=lock_timeout)
         return "arriving"
-    last = seals.last(*_name(segment))
-    if not (seal.is_blank or any(_is_sealed(fd, each, due) for each in last)):
+    last = seals.last(*segment.key)
+    if not (seal.is_blank or any(_is_sealed(fd, old, due) for old in last)):
         return "unlike"
-    blank(seals, *_name(segment), lock_timeout=lock_timeout)
+    blank(seals, *segment.key, lock_timeout=lock_timeout)
     return "renewed"
 
 
 def _is_sealed(fd: int, seal: Seal, due: list[Line]) -> bool:
-    """Whether the open segment begins with what a seal says, with the lines `due` or without."""
+    """Whether the open segment begins with the sealed bytes, with the lines `due` or without."""
     return any(seal.sha256 == held_in(fd, seal.bytes, erased).sha256 for erased in ([], due))
 
 
 @contextmanager
 def _locked(segment: Segment, timeout: float) -> Iterator[int]:
-    """A segment, open to be written over, and locked."""
+    """A descriptor of a locked segment for overwriting."""
     filename = segment.name.filename
-    with entered(segment.log, segment.stream) as folders:
-        fd = disk.open(filename, disk.WRITE, folder=folders[-1])
-        try:
-            check_regular(fd)
-            locks.acquire(fd, f"{segment.stream}/{filename}", timeout)
-            standing = disk.look(filename, folder=folders[-1])
-            if identity(standing) != identity(disk.status(fd)):
-                raise LogError(f"{segment.stream}/{filename} was replaced meanwhile", hint="memlog scrub")
-            yield fd
-        finally:
-            disk.close(fd)
+    with (
+        entered(segment.log, segment.stream) as folders,
+        closing(disk.open(filename, disk.WRITE, folder=folders[-1])) as fd,
+    ):
+        check_regular(fd)
+        locks.acquire(fd, f"{segment.stream}/{filename}", timeout)
+        if identity(disk.look(filename, folder=folders[-1])) != identity(disk.status(fd)):
+            raise LogError(f"{segment.stream}/{filename} was replaced meanwhile", hint="memlog scrub")
+        yield fd
 
 
 def _overwrite(fd: int, lines: list[Line]) -> None:
@@ -179,9 +168,5 @@ def _overwrite(fd: int, lines: list[Line]) -> None:
 
 
 def _again(fd: int, line: Line) -> Line:
-    """`line` with the bytes that stand there now; without, where it is too long to be an event."""
+    """`line` with its current bytes; without bytes if it is too long to be an event."""
     return line if line.length > MAX_LINE else replace(line, data=disk.read(fd, line.length, line.offset))
-
-
-def _name(segment: Segment) -> tuple[str, str]:
-    return segment.stream, segment.name.filename

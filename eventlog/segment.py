@@ -1,4 +1,4 @@
-"""Reading one segment: its lines, and the fingerprint of what was read."""
+"""Reads a segment: its lines and fingerprints of its bytes."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,7 @@ import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.decode import is_whole
+from memlog.eventlog.file_io import closing
 from memlog.eventlog.folders import entered
 from memlog.eventlog.quarantine import MAX_LINE
 
@@ -21,11 +22,11 @@ _TAIL = 4 * 1024
 class Line(msgspec.Struct, frozen=True, gc=False):
     """One line of a segment.
 
-    data: its bytes without the newline; None where it has more than 16 MiB and was not loaded.
+    data: its bytes without the newline; None for a line over 16 MiB, which is not loaded.
     length: in bytes, without the newline.
     number: 1 for the segment's first line.
-    end: where the next line begins.
-    nuls_before, nuls_behind: NUL bytes that stood around it, which are none of its own.
+    end: the offset of the next line.
+    nuls_before, nuls_behind: NUL bytes around it, not part of it.
     """
 
     offset: int
@@ -44,27 +45,25 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 @contextmanager
 def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
-    """A descriptor that reads a segment.
+    """A context with a descriptor that reads a segment.
 
     Raises:
-        OSError: it is gone; or it, or a folder on the way from `log`, is a link.
+        OSError: it is missing; or it, or a folder on its path below `log`, is a link.
     """
     with entered(log, stream) as folders:
         fd = disk.open(filename, disk.READ, folder=folders[-1])
-    try:
+    with closing(fd):
         yield fd
-    finally:
-        disk.close(fd)
 
 
 def read_lines(
     fd: int, start: int = 0, *, end: int | None = None, number: int = 1, tail_is_a_line: bool = False
 ) -> Iterator[Line]:
-    r"""The lines from `start`, where a line begins, to `end` (None: as far as the file goes).
+    r"""The lines from `start`, where a line begins, to `end` (None: the end of the file).
 
-    Lines end at b"\n" and nothing else. Bytes behind the last newline are a line where `tail_is_a_line`, or
-    where they are a whole one of memlog's; others a writer may still be at. NUL bytes around a line are left
-    out of it.
+    Only b"\n" ends a line. Bytes after the last newline are a line if `tail_is_a_line`, or if memlog wrote
+    them and they are whole; otherwise a writer may not have finished. NUL bytes around a line are not part of
+    it.
     """
     offset = position = start
     has_nuls = False
@@ -72,7 +71,7 @@ def read_lines(
     pending_length = 0
     while block := disk.read(fd, _READ_BLOCK if end is None else min(_READ_BLOCK, end - position), position):
         position += len(block)
-        # A look at the whole block: ordinary lines are not asked one by one.
+        # One search per block is faster than one per line.
         has_nuls = has_nuls or b"\0" in block
         first, *others = block.split(b"\n")
         pending_length += len(first)
@@ -91,8 +90,9 @@ def read_lines(
 
 
 def _without_nuls(line: Line) -> Line:
-    """`line` without the NUL bytes around it, which a file system leaves where a power cut found data that
-    was not written yet. A line of nothing else is blank."""
+    """`line` without the NUL bytes around it, which a file system leaves for data that was not written before
+    a power cut. A line of NUL bytes alone is blank.
+    """
     if line.data is None:
         return line
     rest = line.data.lstrip(b"\0")
@@ -108,28 +108,26 @@ def line_at(log: Path, stream: str, filename: str, offset: int, length: int) -> 
 
 
 def read_blanked(fd: int, length: int, offset: int, blanked: Sequence[Line]) -> bytes:
-    """As `disk.read`, with spaces in the place of the lines `blanked`, which are in order."""
+    """As `disk.read`, with spaces in place of the lines `blanked`, which are sorted."""
     data = disk.read(fd, length, offset)
     if not blanked:
         return data
-    found = bytearray(data)
+    masked = bytearray(data)
     first = bisect_right(blanked, offset, key=lambda line: line.end)
     last = bisect_left(blanked, offset + len(data), key=lambda line: line.offset)
     for line in blanked[first:last]:
         start = max(0, line.offset - offset)
         end = max(start, min(len(data), line.offset + line.length - offset))
-        found[start:end] = b" " * (end - start)
-    return bytes(found)
+        masked[start:end] = b" " * (end - start)
+    return bytes(masked)
 
 
 class Fingerprint(msgspec.Struct, frozen=True):
-    """What a segment's first `offset` bytes were.
+    """Hashes of a segment's first `offset` bytes.
 
-    offset: in bytes.
-    tail: sha256 of the 4 KiB before `offset`: a cheap look whether a grown file still is the same one.
-    chain: a hash over all whole blocks of 64 KiB, each with the hash before it, so that reading on costs
-        the new bytes and not the segment.
-    rest: sha256 of what stands between the last whole block and `offset`.
+    tail: sha256 of the 4 KiB before `offset`: a cheap test whether a grown file is still the same.
+    chain: chained sha256 of all whole blocks of 64 KiB, so that extending it hashes only new bytes.
+    rest: sha256 of the bytes between the last whole block and `offset`.
     """
 
     offset: int
@@ -138,23 +136,20 @@ class Fingerprint(msgspec.Struct, frozen=True):
     rest: bytes
 
     def matches_tail(self, fd: int) -> bool:
-        """Whether the 4 KiB before the offset are what they were."""
+        """Whether the 4 KiB before the offset are unchanged."""
         return _tail_hash(fd, self.offset) == self.tail
 
     def matches(self, fd: int) -> bool:
-        """Whether all bytes before the offset are what they were."""
+        """Whether all bytes before the offset are unchanged."""
         return fingerprint(fd, self.offset) == self
 
     def matches_rest(self, fd: int) -> bool:
-        """Whether the bytes between the last whole block and the offset are what they were."""
+        """Whether the bytes between the last whole block and the offset are unchanged."""
         start = self.offset // _CHAIN_BLOCK * _CHAIN_BLOCK
         return sha256(disk.read(fd, self.offset - start, start)).digest() == self.rest
 
     def extended(self, fd: int, offset: int, blanked: Sequence[Line] = ()) -> "Fingerprint":
-        """The fingerprint of a longer prefix of the same file, as it is when the lines `blanked` are erased.
-
-        blanked: in order.
-        """
+        """The fingerprint of a longer prefix of the file, as if the lines `blanked` (sorted) were erased."""
         chain = self.chain
         whole_before, whole = self.offset // _CHAIN_BLOCK, offset // _CHAIN_BLOCK
         for block in range(whole_before, whole):
@@ -164,8 +159,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
 
 def fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fingerprint:
-    """The fingerprint of the first `offset` bytes of the open file, as it is when the lines `blanked` are
-    erased."""
+    """The fingerprint of a file's first `offset` bytes, as if the lines `blanked` (sorted) were erased."""
     return UNREAD.extended(fd, offset, blanked)
 
 

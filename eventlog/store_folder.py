@@ -1,4 +1,4 @@
-"""Whether a folder is a store. Only what writes makes one: a mistyped path is an error to whatever reads."""
+"""Checks that a folder is a store. Only writes create one: for reads, a mistyped path is an error."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from memlog.eventlog.layout import LOG, SETTINGS
 
 
 def check_store(folder: Path) -> None:
-    """Raises NotFound where `folder` is no store: it has neither a log nor a settings file."""
+    """Raises NotFound if `folder` has neither a log nor a settings file."""
     if not any(_exists(folder / name) for name in (LOG, SETTINGS)):
         # Imported here: most folders are stores, and the settings import this module.
         from memlog.eventlog.streams import shown
@@ -26,6 +26,6 @@ def _exists(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
-        # Something is there. What reads it says why it cannot.
+        # Something is there; reading it reports the error.
         return True
     return True

@@ -1,12 +1,13 @@
-"""Names: the folders and files of the log, and which of them an event belongs in.
+"""Names of the log's folders and files, and the stream of each event.
 
-No input can leave `log/`: a conversation's folder is made of a–z, 0–9, `-`, `.`, `%` and `~` around one `_`,
-and that `_` makes it neither `.` nor `..`.
+No input can leave `log/`: a conversation's folder name consists of a–z, 0–9, `-`, `.`, `%` and `~` around one
+`_`, and that `_` makes it neither `.` nor `..`.
 """
 
 import errno
 import os
 import re
+import stat
 from collections import defaultdict
 from collections.abc import Container, Iterable
 from datetime import date
@@ -38,26 +39,26 @@ def encoded_name(name: str) -> str:
 
 
 def project_folder(name: str) -> str:
-    """The name of the folder that a project's store has below that of all projects. None leads out of it.
+    """The folder name of a project's store, which cannot lead out of the folder of all projects.
 
     Raises:
-        BadInput: it is no name: nothing but dots, too long, or no UTF-8.
+        BadInput: `name` has only dots, is too long, or is not UTF-8.
     """
     try:
         folder = encoded_name(name)
     except UnicodeEncodeError as error:
         raise BadInput(f"{name!r} is not UTF-8", hint=_PROJECT_HINT) from error
     if folder.strip(".") == "" or len(folder) > _NAME_LIMIT:
-        raise BadInput(f"{name!r} is no name", hint=_PROJECT_HINT)
+        raise BadInput(f"{name!r} cannot name a project", hint=_PROJECT_HINT)
     return folder
 
 
 @lru_cache(maxsize=4096)
 def conversation_stream(channel: str, chat_id: str) -> str:
-    """The stream that memlog appends a conversation's events to."""
+    """The stream of a conversation."""
     folder = f"{encoded_name(channel)}_{encoded_name(chat_id)}"
     if len(folder) > _FOLDER_LIMIT:
-        # Imported here, as in chat_of_stream below: most appends need neither, and pay for what they import.
+        # Imported here, as in chat_of_stream below: most appends need neither.
         import hashlib
 
         folder = f"{folder[:_FOLDER_HEAD]}~{hashlib.sha256(folder.encode()).hexdigest()[:16]}"
@@ -65,10 +66,10 @@ def conversation_stream(channel: str, chat_id: str) -> str:
 
 
 def chat_of_stream(stream: str) -> tuple[str, str] | None:
-    """The channel and chat_id that a conversation's folder names; None where it names none.
+    """The channel and chat_id of a conversation's stream; None for other streams and shortened names.
 
-    The folder is split at its first `_` and the two halves decoded, so that a folder made by hand
-    (`telegram_a_b`) and memlog's own (`telegram_a%5fb`) name the same chat.
+    The folder is split at its first `_` and both halves are decoded, so a hand-made folder (`telegram_a_b`)
+    and memlog's own (`telegram_a%5fb`) name the same chat.
     """
     from urllib.parse import unquote_to_bytes
 
@@ -106,7 +107,7 @@ _STREAM_OF_TYPE = {kind: stream for stream, kinds in _STREAMS.items() for kind i
 
 
 def stream_of(event: Event) -> str:
-    """The stream that memlog appends `event` to: its type decides, and of `redacted` the event itself.
+    """The stream of an event, by its type; a `redacted` names its stream.
 
     Raises:
         ValueError: a `redacted` names no stream.
@@ -121,12 +122,12 @@ def stream_of(event: Event) -> str:
 
 
 def is_stream(name: str) -> bool:
-    """Whether a folder of this name below `log/` can be a stream of memlog's."""
+    """Whether a folder of this name below `log/` can be a stream."""
     return name in _STREAMS or re.fullmatch(_CONVERSATION, name) is not None
 
 
 def belongs_in(event: Event, stream: str) -> bool:
-    """Whether `event` may stand in `stream`: in its own, or in a hand-made folder that names its chat."""
+    """Whether `stream` is the event's own, or a hand-made folder that names its chat."""
     if isinstance(event, Redacted):
         return event.stream in (None, stream)
     if stream == stream_of(event):
@@ -135,10 +136,10 @@ def belongs_in(event: Event, stream: str) -> bool:
 
 
 class SegmentName(msgspec.Struct, frozen=True, order=True):
-    """The day, number and writer of a segment, in the order in which segments of a stream are listed.
+    """The name of a segment. Sorts as segments of a stream are listed.
 
-    number: counts the segments of a writer in a stream, whatever their days: the greatest is the current one.
-        Of plain names, which have no writer, it counts those of one day.
+    number: counts a writer's segments in a stream across days; the greatest is the current one. For plain
+        names, which have no writer, it counts the segments of one day.
     writer: six characters; "" for a plain name, which memlog reads and never appends to.
     """
 
@@ -148,7 +149,7 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, filename: str) -> "SegmentName | None":
-        """The name that a file carries; None where the file is no segment."""
+        """The segment name of a file; None for other files."""
         match = _SEGMENT.fullmatch(filename)
         if match is None or match[3] == "0000" or not _is_day(match[1]):
             return None
@@ -156,29 +157,29 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
 
     @property
     def filename(self) -> str:
-        """`2026-11-23.k7f3qz.jsonl`, `2026-11-24.k7f3qz.0001.jsonl`; of a plain name `2026-02-24.jsonl`."""
+        """`2026-11-23.k7f3qz.jsonl`, `2026-11-24.k7f3qz.0001.jsonl`; a plain name: `2026-02-24.jsonl`."""
         writer = f".{self.writer}" if self.writer else ""
         number = f".{self.number:04d}" if self.number else ""
         return f"{self.day}{writer}{number}.jsonl"
 
     @property
     def age(self) -> tuple[int, str]:
-        """Sorts the segments of one writer by their making: a clock may go back, the number does not."""
+        """Sorts one writer's segments by age: a clock may go back, the number does not."""
         return (self.number, self.day) if self.writer else (0, f"{self.day} {self.number:018d}")
 
     def successor(self, today: str) -> "SegmentName":
-        """The name of the segment that its writer makes after this one on the day `today`."""
+        """The name of its writer's next segment."""
         return SegmentName(today, self.number + 1, self.writer)
 
 
 def current_segments(names: Iterable[SegmentName]) -> dict[str, SegmentName]:
-    """By writer the segment that was made last, to which alone the writer appends."""
-    found: dict[str, SegmentName] = {}
+    """Each writer's last segment, the only one that it appends to."""
+    last: dict[str, SegmentName] = {}
     for name in names:
-        known = found.get(name.writer)
+        known = last.get(name.writer)
         if known is None or known.age < name.age:
-            found[name.writer] = name
-    return found
+            last[name.writer] = name
+    return last
 
 
 def _is_day(text: str) -> bool:
@@ -192,9 +193,9 @@ def _is_day(text: str) -> bool:
 class Segment(msgspec.Struct, frozen=True):
     """One JSONL file of a stream.
 
-    is_newest: lines may still come to it, from its writer or by a file sync, so its tail may be pending: one
-        with a name of a writer until it is sealed; of plain names the last one until it is sealed. This
-        depends on the files alone, never on the machine that reads.
+    is_newest: its writer or a file sync may still add lines, so its tail may be incomplete. True for a
+        writer's segments and the last plain one until they are sealed. Depends on the files alone, never on
+        the machine that reads.
     """
 
     log: Path
@@ -203,41 +204,42 @@ class Segment(msgspec.Struct, frozen=True):
     is_newest: bool
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Stream and file name."""
+        return self.stream, self.name.filename
+
+    @property
     def path(self) -> Path:
-        """Of its file."""
+        """Path of its file."""
         return self.log / self.stream / self.name.filename
 
     def status(self) -> os.stat_result:
-        """Of its file.
-
-        Raises:
-            OSError: as os.stat.
-        """
-        # Of each segment at each look: to join paths takes as long as to ask the disk.
+        """Of its file. Raises OSError."""
+        # Called for thousands of segments: joining paths takes as long as the system call.
         return disk.look(f"{self.log}/{self.stream}/{self.name.filename}")
 
 
 def by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str], list[Segment]]:
-    """By (stream, writer) the segments in the order in which they were made."""
-    found: defaultdict[tuple[str, str], list[Segment]] = defaultdict(list)
+    """Segments by (stream, writer), oldest first."""
+    written: defaultdict[tuple[str, str], list[Segment]] = defaultdict(list)
     for segment in segments:
-        found[segment.stream, segment.name.writer].append(segment)
-    return {key: sorted(written, key=lambda segment: segment.name.age) for key, written in found.items()}
+        written[segment.stream, segment.name.writer].append(segment)
+    return {key: sorted(made, key=lambda segment: segment.name.age) for key, made in written.items()}
 
 
 def segment_names(folder: Path | int) -> list[SegmentName]:
-    """The segments in a stream's folder, in their order."""
+    """The segments in a stream's folder, sorted."""
     return _segment_names(folder)[0]
 
 
 def segments_of(log: Path, only: Iterable[str] | None = None) -> tuple[list[Segment], list[Path]]:
-    """All segments below `log`, by stream and in order; and what stands there and is no part of the log.
+    """All segments below `log`, sorted; and the paths that are no part of the log.
 
-    Links, devices and files of other names are never read: they are the second list, without hidden ones.
+    Links, devices and files with other names are never read: the second list has them, without hidden ones.
 
     only: the streams to list; None for all.
     """
-    # Imported here, as in segments_in: an append lists no segments.
+    # Imported here: an append lists no segments.
     from memlog.eventlog.seals.lengths import sealed_bytes
 
     segments: list[Segment] = []
@@ -251,7 +253,7 @@ def segments_of(log: Path, only: Iterable[str] | None = None) -> tuple[list[Segm
 
 
 def segments_in(log: Path, stream: str) -> list[Segment]:
-    """The segments of one stream, as in `segments_of`; none where its folder is gone, or is a link."""
+    """The segments of one stream, sorted; none if its folder is missing or a link."""
     from memlog.eventlog.folders import entered
     from memlog.eventlog.seals.lengths import sealed_bytes
 
@@ -262,8 +264,7 @@ def segments_in(log: Path, stream: str) -> list[Segment]:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             raise
         return []
-    sealed = sealed_bytes(log)
-    return _segments(log, stream, names, sealed)
+    return _segments(log, stream, names, sealed_bytes(log))
 
 
 def _segments(
@@ -279,13 +280,13 @@ def _segments(
 
 
 def may_be_stream(folder: str) -> bool:
-    """Whether a folder of this name in the log may be one of a stream, or of streams: .git and the like are
-    nobody's; the chat of a channel `.x` is."""
+    """Whether a folder of this name may hold a stream, or streams: `.git` does not, a chat of channel `.x`
+    does."""
     return not folder.startswith(".") or "_" in folder
 
 
 def shown(name: Path | str) -> str:
-    """`name`, or a text with one in it, as it can be written as UTF-8, whatever bytes it is made of."""
+    """`name`, or a text that contains one, with bytes that are not UTF-8 escaped."""
     return str(name).encode(errors="backslashreplace").decode()
 
 
@@ -317,7 +318,14 @@ def _stream_folders(log: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
 def _existing(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
     """The folders of `streams`, without links."""
     folders = ((stream, log / stream) for stream in sorted(streams))
-    return [each for each in folders if disk.is_folder(each[1]) and not each[1].is_symlink()]
+    return [(stream, folder) for stream, folder in folders if _is_folder(folder)]
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(disk.look(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def _subfolders(parent: Path) -> tuple[list[Path], list[Path]]:

@@ -1,6 +1,6 @@
-"""What JSON allows and its readers take differently: a key twice in one object, an integer beyond 64 bits.
+"""Refuses JSON that readers interpret differently: duplicate keys, integers beyond 64 bits.
 
-Most lines are cleared by a proof that costs less than another look at each byte.
+A proof that costs less than another look at each byte clears most lines.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from memlog.eventlog.events import Event
 from memlog.eventlog.quarantine import BadLine
 
 INTEGERS = range(-(2**63), 2**63)
-"""The integers that every reader, SQLite among them, keeps as they are."""
+"""The integers that every reader, SQLite included, keeps unchanged."""
 
 _COLONS = (b" :", b"\t:", b"\r:", b"\n:")
 _ADDED_TO_AN_EVENT = len(b',"v":1,"crc":"00000000"')
@@ -23,10 +23,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def is_as_short_as_can_be(line: bytes, event: Event) -> bool:
-    """Whether a line with `at` and crc, which was read as `event`, has no room for anything else.
+    """Whether a line with `at` and crc, decoded as `event`, has no room for a duplicate key.
 
-    msgspec spells text and integers as short as JSON can; of floats alone there are shorter spellings. `v`
-    may be missing, and the six bytes that it leaves are too few for any member to stand there twice.
+    msgspec writes text and integers in the shortest form; only floats have shorter ones. The six bytes of a
+    missing `v` are too few for another member.
     """
     if len(line) > len(_encode(event)) + _ADDED_TO_AN_EVENT:
         return False
@@ -38,16 +38,16 @@ def is_as_short_as_can_be(line: bytes, event: Event) -> bool:
 
 
 def check_members(line: bytes, members: dict[str, Any]) -> None:
-    """Refuse a line in which an object has a key twice, or which has an integer beyond 64 bits.
+    """Raise BadLine for a line with a duplicate key in an object, or an integer beyond 64 bits.
 
-    members: what it was read as, where the last of two equal keys has won.
+    members: the decoded line, in which the last of two equal keys has won.
     """
     if _keys_in(members) != _keys_at_most(line):
         _check_each_key(line)
 
 
 def _is_spelled_shortest(value: object) -> bool:
-    """Of a member that may hold a float: whether it surely holds none, and no integer beyond 64 bits."""
+    """Whether a member that may contain a float surely has none, and no integer beyond 64 bits."""
     if not isinstance(value, dict):
         return False
     for item in value.values():
@@ -59,23 +59,23 @@ def _is_spelled_shortest(value: object) -> bool:
 
 @cache
 def _spelled_in_ways(kind: type[Event]) -> tuple[tuple[str, Any], ...]:
-    """The members, with their defaults, of a type of event that may hold what JSON can spell shorter."""
+    """The members of an event type whose values have shorter spellings in JSON, with their defaults."""
     fields = inspect.type_info(kind)
     assert isinstance(fields, inspect.StructType)
     return tuple((field.name, field.default) for field in fields.fields if not _has_one_spelling(field.type))
 
 
-def _has_one_spelling(kind: Any) -> bool:  # noqa: ANN401 - msgspec has no common type of them
+def _has_one_spelling(kind: Any) -> bool:  # noqa: ANN401 - msgspec has no common type
     match kind:
         case inspect.UnionType():
-            return all(_has_one_spelling(each) for each in kind.types)
+            return all(_has_one_spelling(member) for member in kind.types)
         case inspect.ListType():
             return _has_one_spelling(kind.item_type)
     return isinstance(kind, inspect.StrType | inspect.IntType | inspect.LiteralType | inspect.NoneType)
 
 
 def _keys_in(members: dict[str, Any]) -> int:
-    """The keys of all objects within each other. Without recursion: the stack is the caller's.
+    """The number of keys in all nested objects. Without recursion, since the caller's stack may be deep.
 
     Raises:
         BadLine: an integer is beyond 64 bits.
@@ -99,22 +99,19 @@ def _worth_a_look(values: Iterable[Any]) -> list[Any]:
 
 
 def _keys_at_most(line: bytes) -> int | None:
-    """How many keys a line can have by its colons; None where that cannot be told cheaply."""
+    """The most keys that a line can have, by its colons; None if that is not cheap to tell."""
     if any(colon in line for colon in _COLONS):
         return None
-    found = line.count(b'":')
-    if found and b"\\" in line:
-        # Behind one backslash a quote is text; behind two it ends one.
-        return None if b'\\\\":' in line else found - line.count(b'\\":')
-    return found
+    keys = line.count(b'":')
+    if keys and b"\\" in line:
+        # After one backslash a quote is text; after two it ends a text.
+        return None if b'\\\\":' in line else keys - line.count(b'\\":')
+    return keys
 
 
 def _check_each_key(line: bytes) -> None:
-    """The exact look at each object.
-
-    A number may be as long as it likes: what is read here is dropped.
-    """
-    # Imported here: to append an ordinary line takes no JSON but msgspec's.
+    """Check every object exactly. Numbers of any length pass: the result is dropped."""
+    # Imported here: an ordinary line needs only msgspec's JSON.
     import json
 
     json.loads(line, object_pairs_hook=_check_pairs, parse_int=str, parse_float=str)

@@ -1,4 +1,4 @@
-"""Following the log: what any process appends, as it comes."""
+"""Follows the log: yields what any process appends."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -13,22 +13,22 @@ from memlog.eventlog.segment import read_lines
 from memlog.eventlog.streams import Segment, may_be_stream
 
 SWEEP_SECONDS = 2.0
-"""How long a change may stay unseen that the file system did not tell of."""
+"""The longest delay of a change that the file system did not report."""
 
-_AFTERWARDS = 0.15  # what happens in a new folder before it is watched is seen by a look of its own
+_AFTERWARDS = 0.15  # seconds to a second look, for changes in a new folder before it is watched
 _WITHOUT_FOLDER = 0.25
 _SHORTEST_PAUSE = 0.1
 _SHARE = 20
-"""Where the file system tells nothing, looks take one part in so many of the time, while that is enough."""
+"""Without reports of the file system, looking takes 1/20 of the time."""
 
 _BLOCK = 64 * 1024
 
 
 class Follower:
-    """Reads on from where segments end now.
+    """Yields the entries appended after it was made.
 
-    segments: lists those to follow, anew at each look, so that new segments and new streams are seen.
-    notify: called with what a person should know, such as that a segment was cut short.
+    segments: lists the segments to follow; called at each look, so that new ones are seen.
+    notify: receives notes for people, such as that a segment was cut short.
     """
 
     def __init__(self, segments: Callable[[], list[Segment]], notify: Callable[[str], None]) -> None:
@@ -38,20 +38,20 @@ class Follower:
         self._lines: dict[Path, int] = {}
 
     def is_new(self, entry: LogEntry) -> bool:
-        """Whether `new` will give `entry`: it was appended after this follower was made."""
+        """Whether `new` will yield `entry`."""
         return entry.line.offset >= self._reached.get(entry.segment.path, 0)
 
     def new(self) -> Iterator[LogEntry]:
-        """What has been appended since the last look; a line counts once it has ended."""
+        """The entries appended since the last look; a line counts once it has its newline."""
         for segment in self._segments():
-            # Gone between the listing and the look: the next listing does not have it.
+            # It was removed after the listing; the next listing lacks it.
             with suppress(FileNotFoundError):
                 yield from self._new_in(segment)
 
     def _new_in(self, segment: Segment) -> Iterator[LogEntry]:
         start, size = self._reached.get(segment.path, 0), segment.status().st_size
         if size < start:
-            self._notify(f"{segment.stream}/{segment.name.filename} was cut short: reading on from its end")
+            self._notify(f"{'/'.join(segment.key)} was cut short: reading on from its end")
             self._reached[segment.path] = _end(segment)
             self._lines.pop(segment.path, None)
         elif size > start:
@@ -69,10 +69,10 @@ class Follower:
 
 
 def looks(folder: Path, stop: Event | None = None) -> Iterator[None]:
-    """Yields when it is time to look: when something below `folder` changed, soon after that again, and after
-    a while without. It may be removed and made anew meanwhile.
+    """Yields when it is time to look: after a change below `folder`, soon after that again, and after a
+    pause. The folder may be removed and created again.
 
-    stop: set by another thread, it ends the looks.
+    stop: another thread sets it to end the iteration.
     """
     stop = stop or Event()
     with closing(ChangeHints(is_deep=True, stop=stop)) as hints:
@@ -86,7 +86,7 @@ def looks(folder: Path, stop: Event | None = None) -> Iterator[None]:
 
 
 def _pause(hints: ChangeHints, folder: Path, took: float) -> float:
-    """How long to wait for a change after a look that took so many seconds, and after which all was quiet."""
+    """Seconds to wait after a quiet look that took `took` seconds."""
     if hints.works:
         return SWEEP_SECONDS
     if not disk.is_folder(folder):
@@ -95,24 +95,25 @@ def _pause(hints: ChangeHints, folder: Path, took: float) -> float:
 
 
 def state_of(folder: Path) -> int:
-    """A number that changes when a file below `folder` does: its name, size, inode or time.
+    """A number that changes with the name, size, inode or time of any file below `folder`.
 
-    Looking at 2,000 segments so takes a quarter of what it takes to compare them with the read model.
+    For 2,000 segments it takes a quarter of the time of comparing them with the read model.
     """
-    found = 0
-    # A folder that goes meanwhile has no files.
+    state = 0
+    # A folder that is removed meanwhile has no files.
     with suppress(FileNotFoundError, NotADirectoryError), disk.entries(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                found += state_of(Path(entry.path)) if may_be_stream(entry.name) else 0
+                state += state_of(Path(entry.path)) if may_be_stream(entry.name) else 0
             else:
                 status = entry.stat(follow_symlinks=False)
-                found += hash((entry.path, status.st_size, status.st_ino, status.st_mtime_ns))
-    return found
+                state += hash((entry.path, status.st_size, status.st_ino, status.st_mtime_ns))
+    return state
 
 
 def _end(segment: Segment) -> int:
-    """Where the next line of a segment begins: behind its last newline, since a writer may be at the rest."""
+    """Where a segment's next line begins: after its last newline, since a writer may not have finished the
+    rest."""
     with reading(segment) as fd:
         size = disk.status(fd).st_size
         return _behind_last_newline(fd, size) if segment.is_newest else size
@@ -121,14 +122,14 @@ def _end(segment: Segment) -> int:
 def _behind_last_newline(fd: int, end: int) -> int:
     while end > 0:
         start = max(0, end - _BLOCK)
-        found = disk.read(fd, end - start, start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
+        newline = disk.read(fd, end - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
         end = start
     return 0
 
 
 def _count_lines(fd: int, end: int) -> int:
-    """How many lines end before the byte `end`."""
+    """The number of newlines before the offset `end`."""
     blocks = (disk.read(fd, min(_BLOCK, end - start), start) for start in range(0, end, _BLOCK))
     return sum(block.count(b"\n") for block in blocks)

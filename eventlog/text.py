@@ -1,22 +1,22 @@
-"""Work on texts of any length and content in linear time, a piece at a time: a single call of `str`, `re` or
-`unicodedata` on 16 MB holds the GIL for up to a second."""
+"""Processes texts of any length in linear time, piece by piece: one call of `str`, `re` or `unicodedata` on
+16 MB holds the GIL for up to a second."""
 
 import unicodedata
 from collections.abc import Iterator
 from itertools import groupby
 
 PIECE = 65_536
-"""Characters of a piece. The slowest work on one, to bring combining marks in order, takes 17 ms."""
+"""Characters of a piece. The slowest work on one, ordering combining marks, takes 17 ms."""
 
-# Python's normalization takes time with the square of a run of combining marks: 80,000 take 3.7 s.
+# Python's normalization takes quadratic time in a run of combining marks: 80,000 take 3.7 s.
 _RUN = 64
 
-# `string.punctuation`: that module compiles an expression when it is imported.
+# Copy of `string.punctuation`: importing that module compiles an expression.
 _PUNCTUATION = r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~"""
 
 
 def pieces(text: str, size: int = PIECE) -> Iterator[str]:
-    """`text` in pieces of at most `size` characters, which end where `break_before` says."""
+    """`text` in pieces of at most `size` characters, split at `break_before`."""
     start = 0
     while len(text) - start > size:
         end = break_before(text, start, start + size)
@@ -26,8 +26,9 @@ def pieces(text: str, size: int = PIECE) -> Iterator[str]:
 
 
 def break_before(text: str, start: int, limit: int) -> int:
-    """The place behind the last space or newline from `start` to `limit`, else behind the last ASCII
-    punctuation; `limit` where there is neither."""
+    """The index after the last space or newline from `start` to `limit`, else after the last ASCII
+    punctuation; `limit` without either.
+    """
     for marks in (" \n", _PUNCTUATION):
         behind = max(text.rfind(mark, start, limit) for mark in marks) + 1
         if behind > start:
@@ -36,14 +37,14 @@ def break_before(text: str, start: int, limit: int) -> int:
 
 
 def nfkc(text: str) -> str:
-    """`text` in Unicode's form NFKC."""
+    """`text` in Unicode normal form NFKC."""
     if text.isascii():
         return text
     return "".join(unicodedata.normalize("NFKC", _marks_in_order(piece)) for piece in pieces(text))
 
 
 def _marks_in_order(text: str) -> str:
-    """A text with the same NFKC as `text`, without long runs of combining marks that are out of order."""
+    """A text with the same NFKC form, without long unordered runs of combining marks."""
     if not any(map(_begins_with_mark, text[::_RUN])):
         return text
     decomposed = "".join(unicodedata.normalize("NFKD", letter) for letter in text)

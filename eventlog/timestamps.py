@@ -1,7 +1,5 @@
-"""Times as memlog writes them: RFC 3339, UTC, milliseconds, `Z` (`2026-02-24T10:15:00.000Z`).
-
-Written so, times sort as text.
-"""
+"""Times in memlog's form: RFC 3339, UTC, milliseconds, `Z` (`2026-02-24T10:15:00.000Z`), which sorts as
+text."""
 
 import re
 import time
@@ -9,11 +7,11 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
-# Hours to 23: some Pythons read 24:00, and one log must give the same rows on all.
+# Hours to 23: some Pythons accept 24:00, and a log must give the same rows on all.
 _TO_THE_MINUTE = r"(?a)\d{4}-\d\d-\d\d[Tt ](?:[01]\d|2[0-3]):\d\d"
 
 LAST = "9999-12-31T23:59:59.999Z"
-"""The latest time that can be written."""
+"""The latest time."""
 
 
 def now() -> str:
@@ -33,15 +31,14 @@ def today() -> str:
 
 
 def is_written_form(text: str) -> bool:
-    """Whether `text` has the form in which memlog writes times."""
+    """Whether `text` is a time in memlog's form."""
     return _WRITTEN.fullmatch(text) is not None
 
 
 def normalised(text: str, *, naive_is_utc: bool) -> str:
-    """`text`, an RFC 3339 time of any offset and precision, as memlog writes it.
+    """An RFC 3339 time of any offset and precision, in memlog's form. Drops digits beyond the millisecond.
 
-    Digits beyond the millisecond are dropped. A time without an offset is taken as UTC where
-    `naive_is_utc`, as foreign writers mean it (Python's `utcnow().isoformat()`).
+    naive_is_utc: take a time without offset as UTC, as foreign writers mean it (`utcnow().isoformat()`).
 
     Raises:
         ValueError: `text` is no such time, or lacks an offset.
@@ -61,7 +58,7 @@ def normalised(text: str, *, naive_is_utc: bool) -> str:
 
 
 def of_day_or_time(text: str) -> str:
-    """A day, or an RFC 3339 time, as memlog writes times: a day is its first moment, no offset means UTC.
+    """A day or an RFC 3339 time in memlog's form; a day is its first moment, a missing offset means UTC.
 
     Raises:
         ValueError: `text` is neither.
@@ -71,11 +68,7 @@ def of_day_or_time(text: str) -> str:
 
 
 def day(text: str) -> str:
-    """`text`, a date of the calendar in the one form that sorts as text: 2026-02-24.
-
-    Raises:
-        ValueError: `text` is no such date.
-    """
+    """`text` itself. Raises ValueError unless it is a date such as 2026-02-24."""
     if not re.fullmatch(r"(?a)\d{4}-\d\d-\d\d", text):
         raise ValueError(f"{text!r} is no day such as 2026-02-24")
     try:
@@ -86,7 +79,7 @@ def day(text: str) -> str:
 
 
 def shifted(text: str, milliseconds: int) -> str:
-    """A written time so many milliseconds later, within the years 1 to 9999; one of no calendar as it is."""
+    """A time shifted by milliseconds, at most LAST; an impossible date is returned as it is."""
     try:
         moment = datetime.fromisoformat(text.removesuffix("Z")) + timedelta(milliseconds=milliseconds)
     except OverflowError:

@@ -1,6 +1,6 @@
-"""Brings lines of another shape to today's, on reading; nothing is ever rewritten.
+"""Converts lines of another shape to today's on reading; the log stays as it is.
 
-The one foreign shape is what many agents write:
+The one foreign shape is that of many agents:
 `{"id","ts","role","content","type":null|"session_break"|"subagent_result","meta":{"channel","chat_id",…}}`
 """
 
@@ -13,14 +13,14 @@ from memlog.eventlog.events import ConversationEvent, tag_of
 from memlog.eventlog.streams import SegmentName, chat_of_stream
 
 VERSION = 2
-"""Changes with any change to what this module makes of a line; part of the projection id."""
+"""Changes with any change of the conversion; part of the projection id."""
 
 
 _OF_CONVERSATIONS = tuple(map(tag_of, get_args(ConversationEvent)))
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
-    """Where a line stands: (stream, segment, byte offset)."""
+    """The position of a line: stream, segment, byte offset."""
 
     stream: str
     segment: SegmentName
@@ -28,26 +28,23 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def id(self) -> str:
-        """What a line is known by that names no id: `2026-02-24.jsonl:1042`."""
+        """The id of a line without one: `2026-02-24.jsonl:1042`."""
         return f"{self.segment.filename}:{self.offset}"
 
 
 def place_of(line_id: str) -> tuple[str, int] | None:
-    """The segment's file name and the offset in a `Place.id`; None where `line_id` is none."""
+    """The file name and offset of a `Place.id`; None for other ids."""
     filename, _, digits = line_id.rpartition(":")
-    # Beyond 18 digits it may be no number of SQLite's, and is no offset of a file's.
+    # More than 18 digits may exceed SQLite's integers, and no file is that long.
     is_offset = digits.isascii() and digits.isdecimal() and len(digits) <= 18 and digits == str(int(digits))
     return (filename, int(digits)) if is_offset else None
 
 
 def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
-    """The members of a line that memlog did not write, as those of today's event.
+    """The members of a foreign line in today's shape. Raises ValueError if its `ts` is no time.
 
-    What the line lacks comes from where it stands: the id from its position, the time from its segment's
-    day, channel and chat_id from `meta`, then from its folder.
-
-    Raises:
-        ValueError: its `ts` is no time.
+    Missing members come from its position: the id, the time (its segment's day), channel and chat_id (`meta`,
+    then its folder).
     """
     line = {name: value for name, value in members.items() if value is not None}
     if line.get("type") in (None, "subagent_result"):

@@ -1,37 +1,40 @@
-"""The file that remembers what projections have read of segments.
+"""The file of watermarks: size and hash of what projections have read of each segment.
 
-Of an entry's lines the last one holds. Nothing is synced: whoever loses the file loses an alarm and no data.
-It speaks of this copy of the store alone (`copy_files`), since a copy that is made while others write may
-have older segments than watermarks.
+The last line about a segment counts. Nothing is synced: losing the file costs an alarm and no data. It is
+valid for this copy of the store alone (`copy_files`), since a copy made while others write may have segments
+older than their watermarks.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
 from memlog.eventlog import copy_files, disk
-from memlog.eventlog.copy_files import decoded, line_of, lines_about, lines_in
+from memlog.eventlog.copy_files import decoded, lines_in
 from memlog.eventlog.erasures import Span
-from memlog.eventlog.file_io import overwrite_all
+from memlog.eventlog.file_io import closing, file_version, overwrite_all
 from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.segment import Fingerprint, fingerprint
 
 Name = tuple[str, str]
 """Stream and file name of a segment."""
 
-_COMPACTION = 12 * 1024
-"""Bytes, some 50 lines, between two looks whether the file has grown to twice its entries: a look decodes all
-of it, some 5 ms for 10,000 lines."""
+_Place = tuple[int, int]
+"""The offset and length of a line."""
+
+_SPARE = 12 * 1024
+"""Bytes, some 50 lines: a file with less superseded text is not worth rewriting."""
 _UNLIKE = "unlike"
 
 
 class Watermark(msgspec.Struct, frozen=True):
-    """What the first `bytes` bytes of a segment were when a projection read them.
+    """The first `bytes` bytes of a segment, as a projection read them.
 
-    chain, rest: of their `Fingerprint`, in hex. While lines are being erased, both are blank and the length
-        alone counts; where bytes were lost before an erasure, `rest` is `unlike`, which no bytes match.
-    blank: where their erased lines are; in the hashes these are blank, though their text may come back.
+    chain, rest: of their `Fingerprint`, in hex. Both are blank during an erasure: then the length alone
+        counts. After a loss before an erasure, `rest` is `unlike`, which no bytes match.
+    blank: the erased lines; the hashes take them as blank, even if their text comes back.
     """
 
     stream: str
@@ -43,100 +46,149 @@ class Watermark(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> Name:
-        """Of its segment."""
+        """Stream and file name of its segment."""
         return self.stream, self.segment
 
     def is_of(self, read: Fingerprint) -> bool:
-        """Whether a prefix of this length holds the same bytes."""
+        """Whether a prefix of this length has the same bytes."""
         return (self.chain, self.rest) == (read.chain.hex(), read.rest.hex())
 
     @property
     def is_being_erased(self) -> bool:
-        """Whether its hashes are blank: a scrub was begun and not finished."""
+        """Whether its hashes are blank: a scrub is unfinished."""
         return not self.rest.strip()
 
     @property
     def is_of_lost_bytes(self) -> bool:
-        """Whether bytes were lost before an erasure, which blanked the hashes."""
+        """Whether bytes were lost before an erasure blanked the hashes."""
         return self.rest.startswith(_UNLIKE)
 
     def still_holds(self, fd: int) -> bool:
-        """Whether the open segment begins with these bytes."""
+        """Whether the open segment still begins with these bytes."""
         if disk.status(fd).st_size < self.bytes:
             return False
         return self.is_being_erased or self.is_of(fingerprint(fd, self.bytes))
 
 
 class WatermarkFile:
-    """The watermarks of a store, as they were when this was made."""
+    """The watermarks of a store, by stream and segment.
+
+    The file is read once, and again only after another process has changed it: a catch-up or a scrub looks up
+    thousands of segments.
+    """
 
     def __init__(self, store: Path) -> None:
         self._path = store / WATERMARKS
-        self._data = lines_in(self._path)
+        self._version: tuple[int, ...] | None = None
+        self._load(b"")
+
+    def refresh(self) -> None:
+        """Read the file if another process has changed it since. Raises OSError."""
+        try:
+            version = file_version(disk.look(self._path))
+        except FileNotFoundError:
+            version = ()
+        if version != self._version:
+            self._load(lines_in(self._path))
+            self._version = version
 
     @property
     def is_void(self) -> bool:
-        """Whether nothing is remembered, as in a copied store."""
+        """Whether the file has no header of its own: it is missing, or of another copy of the store."""
         return not self._data
 
-    def last(self, stream: str, segment: str) -> Watermark | None:
-        """The watermark of one segment, searched from the end."""
-        marks = (decoded(line, Watermark) for _, line in lines_about(self._data, stream, segment))
-        return next((mark for mark in marks if mark is not None), None)
+    def get(self, stream: str, segment: str) -> Watermark | None:
+        """The watermark of a segment."""
+        return self._last(self._places_of(stream, segment))
 
-    def all(self, stream: str | None = None) -> dict[Name, Watermark]:
-        """The watermark of each segment, of one stream or of all."""
-        beginning = b"" if stream is None else msgspec.json.encode({"stream": stream})[:-1] + b","
-        lines = (line for line in self._data.split(b"\n") if line.startswith(beginning))
-        marks = (decoded(line, Watermark) for line in lines)
-        return {mark.name: mark for mark in marks if mark is not None}
+    def all(self, stream: str | None = None) -> list[Watermark]:
+        """The watermarks of one stream, or of all."""
+        streams = self._places.values() if stream is None else [self._places.get(_key(stream), {})]
+        marks = (self._last(places) for segments in streams for places in segments.values())
+        return [mark for mark in marks if mark is not None]
 
     def add(
-        self, marks: list[Watermark], asked_for: Callable[[Iterable[Watermark]], Iterable[Watermark]]
+        self, marks: list[Watermark], still_needed: Callable[[Iterable[Watermark]], Iterable[Watermark]]
     ) -> None:
-        """Add `marks`, and leave out once in a while what is not `asked_for`.
-
-        Raises:
-            OSError: they cannot be written.
+        """Append `marks`. Once superseded lines take more than half of the file, it is rewritten with the
+        watermarks that are `still_needed`. Raises OSError.
         """
         if not marks:
             return
         if self.is_void:
             self.replace(marks)
             return
-        size_before = len(self._data)
-        self._data += copy_files.append(self._path, marks, is_torn=not self._data.endswith(b"\n"))
-        if len(self._data) // _COMPACTION != size_before // _COMPACTION:
-            known = self.all().values()
-            if len(self._data) > 2 * sum(len(line_of(mark)) for mark in known):
-                self.replace(asked_for(known))
+        self._extend(copy_files.append(self._path, marks, is_torn=not self._data.endswith(b"\n")))
+        self._version = file_version(disk.look(self._path))
+        if len(self._data) > 2 * self._live_bytes + _SPARE:
+            self.replace(still_needed(self.all()))
 
     def replace(self, marks: Iterable[Watermark]) -> None:
-        """Put a file with `marks` alone in the place of this one; raises OSError."""
-        self._data = copy_files.replace(self._path, marks)
+        """Replace the file by one with `marks` alone. Raises OSError."""
+        self._load(copy_files.replace(self._path, marks))
+        self._version = file_version(disk.look(self._path))
 
     def blank(self, mark: Watermark, *, is_lost: bool) -> None:
-        """Overwrite the hashes in every line about a segment, in place, and sync; raises OSError.
+        """Overwrite the hashes in every line about a segment in place, and torn lines whole; sync.
 
-        A scrub comes here for each segment: to write the file anew each time would be quadratic.
+        Raises OSError.
         """
-        fd = disk.open(self._path, disk.WRITE)
-        try:
-            for start, line in lines_about(self._data, *mark.name):
-                overwrite_all(fd, _blanked(line, is_lost=is_lost), start)
+        with closing(disk.open(self._path, disk.WRITE)) as fd:
+            for offset, length in [*self._unnamed, *self._places_of(*mark.name)]:
+                blank = _blanked(bytes(self._data[offset : offset + length]), is_lost=is_lost)
+                overwrite_all(fd, blank, offset)
+                self._data[offset : offset + length] = blank
             disk.sync_data(fd)
-        finally:
-            disk.close(fd)
+            self._version = file_version(disk.status(fd))
+
+    def _places_of(self, stream: str, segment: str) -> list[_Place]:
+        return self._places.get(_key(stream), {}).get(msgspec.json.encode(segment), [])
+
+    def _last(self, places: list[_Place]) -> Watermark | None:
+        """The last watermark that is not torn."""
+        marks = (
+            decoded(self._data[offset : offset + length], Watermark) for offset, length in reversed(places)
+        )
+        return next((mark for mark in marks if mark is not None), None)
+
+    def _load(self, data: bytes) -> None:
+        self._data = bytearray()
+        self._places: defaultdict[bytes, dict[bytes, list[_Place]]] = defaultdict(dict)
+        self._unnamed: list[_Place] = []
+        self._live_bytes = 0
+        header, newline, lines = data.partition(b"\n")
+        self._data += header + newline
+        self._extend(lines)
+
+    def _extend(self, data: bytes) -> None:
+        """Index `data`, which follows the indexed bytes, without decoding its lines."""
+        offset = len(self._data)
+        self._data += data
+        for line in data.split(b"\n"):
+            # A quote within a name is escaped, so neither separator is part of one.
+            names, has_bytes, _ = line.partition(b',"bytes":')
+            stream, has_segment, segment = names.partition(b',"segment":')
+            if has_bytes and has_segment:
+                places = self._places[stream].setdefault(segment, [])
+                self._live_bytes += len(line) - (places[-1][1] if places else 0)
+                places.append((offset, len(line)))
+            elif line:
+                self._unnamed.append((offset, len(line)))
+            offset += len(line) + 1
+
+
+def _key(stream: str) -> bytes:
+    """The beginning of a line about a stream."""
+    return msgspec.json.encode({"stream": stream})[:-1]
 
 
 def _blanked(line: bytes, *, is_lost: bool) -> bytes:
-    """`line`, as long as it is, without the hashes of what was erased; nothing stays of a torn one."""
+    """A line without the hashes of what was erased; its length stays. A torn one becomes blank."""
     if decoded(line, Watermark) is None:
         return b" " * len(line)
-    blank = line
     for name in (b"chain", b"rest"):
-        start = blank.index(b'"' + name + b'":"') + len(name) + 4
-        end = blank.index(b'"', start)
+        start = line.index(b'"' + name + b'":"') + len(name) + 4
+        end = line.index(b'"', start)
         value = _UNLIKE.encode() if is_lost and name == b"rest" else b""
-        blank = blank[:start] + value.ljust(end - start) + blank[end:]
-    return blank
+        line = line[:start] + value.ljust(end - start) + line[end:]
+    return line

@@ -8,11 +8,13 @@ from collections import defaultdict
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
+from memlog.eventlog.seals.lengths import sealed_bytes
 from memlog.eventlog.seals.losses import LOST, losses
 from memlog.eventlog.segment import opened
 from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_of
@@ -21,6 +23,10 @@ from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.segment_range import HistoryChanged, Stretch, Tally, as_it_stands
 from memlog.projector.sqlite import Connection
+
+# Imported where it is needed: most reads find nothing new in the log.
+if TYPE_CHECKING:
+    from memlog.eventlog.watermarks import Watermarks
 
 Bounds = dict[tuple[str, str], int]
 """How far to read in each (stream, segment), in bytes."""
@@ -77,21 +83,22 @@ def catch_up(
     """
     segments, strangers = segments_of(log, streams)
     report = CatchUp(notes=_notes_of(log, strangers))
-    lost = losses(log) if streams is None else [loss for each in streams for loss in losses(log, stream=each)]
-    report.notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in lost]
+    only = None if streams is None else [name for name in sealed_bytes(log) if name[0] in streams]
+    report.notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in losses(log, only=only)]
     work = _unread(log, segments, checkpoints.load_all(db, streams), bounds)
-    begins_to_remember = remembers and bool(work) and _remembers_nothing(log)
+    watermarks = _watermarks(log) if remembers and work else None
+    begins_to_remember = watermarks is not None and watermarks.is_void
     tell = _teller(progress, report, db, log, bounds)
     pace = _Pace(seconds)
     # Documents come last: they alone come by the thousand while somebody waits for what was said.
     for stream in sorted(work, key=lambda name: (name == "documents", name)):
         try:
             for stretch in work[stream]:
-                if not _read_on(db, stretch, sizes, turn, report, tell, pace, remembers):
+                if not _read_on(db, stretch, sizes, turn, report, tell, pace, watermarks):
                     return report
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change.why}; the stream was replayed")
-            report.add(_replayed(db, log, stream, sizes, turn, bounds, report.notes if remembers else None))
+            report.add(_replayed(db, log, stream, sizes, turn, bounds, watermarks, report.notes))
             tell()
     if begins_to_remember:
         from memlog.projector.raise_watermarks import remember_all
@@ -101,10 +108,10 @@ def catch_up(
     return report
 
 
-def _remembers_nothing(log: Path) -> bool:
-    from memlog.eventlog.watermark_file import WatermarkFile
+def _watermarks(log: Path) -> "Watermarks":
+    from memlog.eventlog.watermarks import Watermarks
 
-    return WatermarkFile(log.parent).is_void
+    return Watermarks(log.parent)
 
 
 def _notes_of(log: Path, strangers: list[Path]) -> list[str]:
@@ -176,7 +183,7 @@ def _read_on(
     report: CatchUp,
     tell: Callable[[], None],
     pace: "_Pace",
-    remembers: bool,
+    watermarks: "Watermarks | None",
 ) -> bool:
     """Read a stretch; whether there is time for more."""
     # Imported here, as below: most reads find nothing new in the log.
@@ -187,10 +194,10 @@ def _read_on(
     with closing(fold_segment(db, stretch, sizes, share=pace.share)) as batches:
         while not pace.is_over():
             with turn():
-                before = checkpoints.load(db, stretch.segment).fingerprint if remembers else None
+                before = checkpoints.load(db, stretch.segment).fingerprint if watermarks else None
                 tally = next(batches, None)
-                if before is not None and tally is not None and tally.bytes:
-                    report.notes += remember_read(db, stretch.segment, before)
+                if watermarks and before and tally and tally.bytes:
+                    report.notes += remember_read(db, watermarks, stretch.segment, before)
             if tally is None:
                 return True
             report.add(tally)
@@ -217,9 +224,10 @@ def _replayed(
     sizes: ChunkSizes,
     turn: Turn,
     bounds: Bounds | None,
-    notes: list[str] | None,
+    watermarks: "Watermarks | None",
+    notes: list[str],
 ) -> Tally:
-    """notes: given what was found lost, where what is read is remembered."""
+    """notes: receives the losses that the watermarks show."""
     from memlog.projector.raise_watermarks import remember_stream
     from memlog.projector.replay import replay_stream
 
@@ -228,8 +236,10 @@ def _replayed(
             with turn():
                 stretches = [_whole(segment, bounds) for segment in segments_in(log, stream)]
                 tally = replay_stream(db, stream, stretches, sizes)
-                if notes is not None:
-                    notes += remember_stream(db, log, stream, [stretch.segment for stretch in stretches])
+                if watermarks is not None:
+                    notes += remember_stream(
+                        db, watermarks, stream, [stretch.segment for stretch in stretches]
+                    )
                 return tally
         except (HistoryChanged, FileNotFoundError):
             continue

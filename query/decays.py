@@ -2,6 +2,7 @@
 
 import msgspec
 
+from memlog.eventlog.categories import rate_of
 from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection
 from memlog.query.event_index import LinePosition
@@ -37,6 +38,16 @@ def decay_of(db: Connection, event_id: str) -> Decay | None:
         return None
     ts, rates, *place = row
     return Decay(event_id, ts, msgspec.json.decode(rates), LinePosition(_STREAM, *place))
+
+
+def memories_changed(db: Connection, decay: Decay) -> int:
+    """The number of memories, archived ones included, whose salience this decay has lowered."""
+    counts = db.execute(
+        "SELECT m.category, count(*) FROM memories m JOIN decays d ON d.stream = ? AND d.id = ?"
+        " WHERE m.salience_set > 0 AND m.salience_precedence < d.precedence GROUP BY m.category",
+        (_STREAM, decay.event_id),
+    )
+    return sum(count for category, count in counts if rate_of(decay.rates, category) < 1)
 
 
 def _check_is_free(db: Connection, event_id: str) -> None:

@@ -1,1 +1,1 @@
-"""Seals: what each segment held when it got no more lines, so that any change of it is found."""
+"""Seals: size and hash of each finished segment, which show any later change."""

@@ -1,4 +1,4 @@
-"""The seals of a log in all its files, for a writer that adds some to its own."""
+"""The seals of a log in all its files, for a writer that adds to its own."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +10,8 @@ from memlog.eventlog.seals.index import SealPlace
 
 
 class SealFiles:
-    """own: the file of `writer`, the only one that it adds seals to. In the others it blanks hashes of which
-    the bytes were erased, and changes nothing else.
+    """All seals files of a log. Adds seals to the file of `writer` (`own`) alone; in the others it only
+    blanks hashes of erased bytes.
     """
 
     def __init__(self, log: Path, writer: str = "") -> None:
@@ -22,11 +22,7 @@ class SealFiles:
         self._files = {own: self.own}
 
     def refresh(self) -> None:
-        """Read what other processes changed.
-
-        Raises:
-            OSError: a file cannot be read.
-        """
+        """Read the files that other processes have changed. Raises OSError."""
         for name in seals_files(self.log):
             if name not in self._files:
                 self._files[name] = SealFile(self.log, name)
@@ -34,21 +30,21 @@ class SealFiles:
             file.refresh()
 
     def has_any(self, stream: str, segment: str) -> bool:
-        """Whether a line of any file, damaged or not, is a seal of a segment."""
+        """Whether any line, damaged or not, seals a segment."""
         return any(file.of(stream, segment) for file in self._files.values())
 
     def last(self, stream: str, segment: str) -> list[Seal]:
-        """The last whole seal of a segment in each file that has one."""
-        found = (file.standing(stream, segment) for file in self._files.values())
-        return [seal for seal in found if seal is not None]
+        """The last intact seal of a segment in each file that has one."""
+        seals = (file.valid(stream, segment) for file in self._files.values())
+        return [seal for seal in seals if seal is not None]
 
-    def standing(self, stream: str, segment: str) -> Seal | None:
-        """The seal of a segment that holds."""
+    def valid(self, stream: str, segment: str) -> Seal | None:
+        """The valid seal of a segment."""
         last = self.last(stream, segment)
         return holding(last) if last else None
 
     def blank_stale(self, stream: str, segment: str, held: Held, lock_timeout: float) -> None:
-        """Take the hash out of each seal of a segment that says anything else than `held`.
+        """Blank the hash of each seal of a segment that differs from `held`.
 
         Raises:
             Busy: another process held a file for too long. OSError: it cannot be written.
@@ -56,7 +52,7 @@ class SealFiles:
         self._blank(stream, segment, lock_timeout, lambda place: not place.seal.is_of(held))
 
     def blank_all(self, stream: str, segment: str, lock_timeout: float) -> None:
-        """Take the hash out of each seal of a segment. Raises as `blank_stale`."""
+        """Blank the hash of each seal of a segment. Raises as `blank_stale`."""
         self._blank(stream, segment, lock_timeout, lambda _: True)
 
     def _blank(

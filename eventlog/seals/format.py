@@ -1,5 +1,4 @@
-"""The lines of a file of seals: what a segment held when it got no more lines. Each is chained to the one
-before it in its file.
+"""The lines of a seals file: size and hash of a finished segment, each chained to the line before.
 
 docs/storage/jsonl-format.md, "Seals", has a worked example in real bytes.
 """
@@ -13,13 +12,13 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 
 BLANK = " " * 64
-"""In the place of a hash whose bytes were erased."""
+"""Replaces a hash whose bytes were erased."""
 
 FIRST = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 """The `prev` of a file's first line: the sha256 of nothing."""
 
-# Texts, which `re` compiles when they are first needed: `append` seals once a day. A quote in a name is
-# escaped, so that neither can be part of one.
+# Texts, which `re` compiles at first use: `append` seals once a day. A quote in a name is escaped, so no name
+# can contain one of them.
 _HASH = rb',"sha256":"([0-9a-f ]{64})"'
 
 _CRC = rb',"crc":"([0-9a-f]{8})"\}$'
@@ -32,11 +31,11 @@ Damage = Literal[
     "torn",  # the beginning of a seal: a writer was killed; no damage
     "bad_crc",
     "no_seal",  # neither a seal nor the beginning of one
-    "broken_chain",  # a line before it was changed, removed or put in
-    "second_seal",  # its segment has one, and neither an erasure, nor growth, nor a loss is why
-    "no_file",  # what has the name of a file of seals is a link, a folder or a device
+    "broken_chain",  # a line before it was changed, removed or inserted
+    "second_seal",  # a second seal that no erasure, growth or loss explains
+    "no_file",  # a link, a folder or a device has the name of a seals file
 ]
-"""What is wrong with a line of a file of seals, or with the file."""
+"""Damage of a line of a seals file, or of the file."""
 
 _Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f ]{64}$")]
 
@@ -44,7 +43,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Held(msgspec.Struct, frozen=True):
-    """What a segment holds. lines: with one that has no newline."""
+    """Size and hash of a segment's bytes. `lines` counts a last line without newline."""
 
     bytes: int
     lines: int
@@ -52,11 +51,11 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class Seal(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a segment held when it was sealed.
+    """Size and hash of a segment when it was sealed.
 
-    lines: with one that has no newline. sha256: of all its bytes; `BLANK` where some were erased since.
+    lines: includes a last line without newline. sha256: of all bytes; `BLANK` after an erasure.
     prev: `link` of the line before. at: when it was sealed.
-    lost: how many bytes less than the seal before it says; a person has accepted that.
+    lost: bytes that a person accepted as lost since the seal before.
     """
 
     stream: str
@@ -75,11 +74,11 @@ class Seal(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_blank(self) -> bool:
-        """Whether an erasure has taken its hash, and no new seal has come: it is not finished."""
+        """Whether an erasure has blanked its hash and is not finished."""
         return self.sha256 == BLANK
 
     def is_of(self, held: Held) -> bool:
-        """Whether `held` is what it says."""
+        """Whether `held` is what it seals."""
         return (self.bytes, self.lines, self.sha256) == (held.bytes, held.lines, held.sha256)
 
 
@@ -98,10 +97,9 @@ _T = TypeVar("_T", Seal, _Brief)
 
 
 class SealLine(msgspec.Struct, frozen=True):
-    """A line of a file of seals that is not blank.
+    """A non-blank line of a seals file.
 
-    data: its bytes without the newline. seal: what it says, also where it is damaged; None where it says
-    nothing. damage: what is wrong with it.
+    data: its bytes without the newline. seal: its seal, even if damaged; None if it holds none.
     """
 
     file: str
@@ -113,7 +111,7 @@ class SealLine(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> bool:
-        """Whether its seal is to be believed, whatever stands before it."""
+        """Whether its seal is intact, whatever the chain before it."""
         return self.seal is not None and self.damage != "bad_crc"
 
     @property
@@ -125,58 +123,56 @@ class SealLine(msgspec.Struct, frozen=True):
 class Seals(msgspec.Struct, frozen=True):
     """The seals of a log, or of one file.
 
-    last: by (stream, segment), the last whole seal of each file that has one; see `holding`.
+    last: by (stream, segment), the last intact seal of each file that has one; see `holding`.
     """
 
     lines: list[SealLine]
     last: dict[tuple[str, str], list[Seal]]
 
     @property
-    def standing(self) -> dict[tuple[str, str], Seal]:
-        """By (stream, segment) the seal that holds."""
+    def valid(self) -> dict[tuple[str, str], Seal]:
+        """The valid seal by (stream, segment)."""
         return {name: holding(seals) for name, seals in self.last.items()}
 
     @property
     def damaged(self) -> list[SealLine]:
-        """The lines with which something is wrong."""
+        """The damaged lines."""
         return [line for line in self.lines if line.damage is not None]
 
 
 def seals_in(data: bytes, file: str) -> Seals:
-    """The seals of a file of this name and these bytes, with all that is wrong with it."""
+    """The seals in a file's bytes, with their damage."""
     lines = list(_lines(data, file))
     last = {line.seal.name: [line.seal] for line in lines if line.seal is not None and line.counts}
     return Seals(lines, last)
 
 
 def lengths_in(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
-    """By (stream, segment) how long each was, as the seals that hold in these files say: what `read_seals`
-    says and no more, faster.
-    """
-    found: dict[tuple[str, str], int] = {}
+    """The sealed length of each segment by (stream, segment), from the bytes of all seals files."""
+    lengths: dict[tuple[str, str], int] = {}
     all_of: defaultdict[tuple[str, str], list[_Brief]] = defaultdict(list)
     for data in files:
         for name, brief in _briefs(data).items():
             all_of[name].append(brief)
-            found[name] = brief.bytes
+            lengths[name] = brief.bytes
     for name, briefs in all_of.items():
         if len(briefs) > 1:
-            found[name] = max(brief.bytes for brief in _not_lost(briefs))
-    return found
+            lengths[name] = max(brief.bytes for brief in _not_lost(briefs))
+    return lengths
 
 
 def holding(seals: Sequence[Seal]) -> Seal:
-    """The seal that says how long a segment is, of the last ones of several files: the longest of which no
-    loss was accepted. No clock has a part in it, so that all copies of a log agree.
+    """The valid one of a segment's last seals in several files: the longest without an accepted loss. It does
+    not depend on a clock, so all copies of a log agree.
     """
     return max(_not_lost(seals), key=lambda seal: (seal.bytes, not seal.is_blank, seal.at, seal.sha256))
 
 
 def are_of(seals: Sequence[Seal], held: Held) -> bool:
-    """Whether `held` is what one of the seals says, and no less than the one that holds. Where every hash is
-    blank, the length alone is compared.
+    """Whether `held` matches one of the seals and is no shorter than the valid one. A blank valid seal
+    compares the length alone.
 
-    Each file is a witness of its own: two copies may know different states of an erasure.
+    Any file may match: two copies may know different states of an erasure.
     """
     longest = holding(seals)
     if longest.is_blank:
@@ -185,7 +181,7 @@ def are_of(seals: Sequence[Seal], held: Held) -> bool:
 
 
 def seal_of(line: bytes) -> Seal | None:
-    """The seal in a line, also in a damaged one; None where it holds none."""
+    """The seal in a line, even a damaged one; None without a seal."""
     return _decoded(line, Seal)
 
 
@@ -196,8 +192,8 @@ def encoded(seal: Seal) -> bytes:
 
 
 def link(line: bytes) -> str:
-    """What the next line has as `prev`: sha256 of `line` without its own `sha256` and `crc`, so that blanking
-    a hash breaks no chain.
+    """The next line's `prev`: sha256 of `line` without its `sha256` and `crc`, so blanking a hash breaks no
+    chain.
     """
     from hashlib import sha256
 
@@ -205,20 +201,20 @@ def link(line: bytes) -> str:
 
 
 def blanked(line: bytes) -> bytes:
-    """`line`, as long as it is, without what its segment's hash was."""
+    """`line` with a blank hash and the same length."""
     body = re.sub(_HASH, b',"sha256":"%s"' % BLANK.encode(), line[:-_TRAILER_LENGTH])
     return body + b',"crc":"%08x"}' % zlib.crc32(body)
 
 
 def _briefs(data: bytes) -> dict[tuple[str, str], _Brief]:
-    """The last whole seal of each segment in one file."""
+    """The last intact seal of each segment in one file."""
     lines = (whole.strip(b"\0") for whole in data.split(b"\n"))
     briefs = (_decoded(line, _Brief) for line in lines if has_its_crc(line))
     return {brief.name: brief for brief in briefs if brief is not None}
 
 
 def _not_lost(seals: Sequence[_T]) -> list[_T]:
-    """Without the seals of bytes that another file says are lost."""
+    """Without the seals of bytes that another file accepts as lost."""
     accepted = [seal for seal in seals if seal.lost]
     return [
         seal
@@ -228,38 +224,37 @@ def _not_lost(seals: Sequence[_T]) -> list[_T]:
 
 
 def _lines(data: bytes, file: str) -> Iterator[SealLine]:
-    """The lines, also one without a newline: its crc says whether it is whole.
-
-    NUL bytes around a line, which a power cut leaves, are none of its own.
+    """The lines, with a last one without newline: its crc shows whether it is whole. NUL bytes around a line,
+    which a power cut leaves, are not part of it.
     """
     offset, prev = 0, FIRST
     known: dict[tuple[str, str], Seal] = {}
     for number, whole in enumerate(data.split(b"\n"), start=1):
         text = whole.strip(b"\0")
         if text and not text.isspace():
-            said = seal_of(text)
+            seal = seal_of(text)
             nuls = len(whole) - len(whole.lstrip(b"\0"))
-            yield SealLine(file, number, offset + nuls, text, said, _damage(text, said, prev, known))
-            if said is not None:
+            yield SealLine(file, number, offset + nuls, text, seal, _damage(text, seal, prev, known))
+            if seal is not None:
                 prev = link(text)
-                known[said.name] = said
+                known[seal.name] = seal
         offset += len(whole) + 1
 
 
-def _damage(line: bytes, said: Seal | None, prev: str, known: dict[tuple[str, str], Seal]) -> Damage | None:
-    if said is None:
+def _damage(line: bytes, seal: Seal | None, prev: str, known: dict[tuple[str, str], Seal]) -> Damage | None:
+    if seal is None:
         return "torn" if _is_torn(line) else "no_seal"
     if not has_its_crc(line):
         return "bad_crc"
-    if said.prev != prev:
+    if seal.prev != prev:
         return "broken_chain"
-    old = known.get(said.name)
-    is_renewed = old is None or old.is_blank or said.lost is not None or said.bytes > old.bytes
+    old = known.get(seal.name)
+    is_renewed = old is None or old.is_blank or seal.lost is not None or seal.bytes > old.bytes
     return None if is_renewed else "second_seal"
 
 
 def has_its_crc(line: bytes) -> bool:
-    """Whether the checksum at the end of a line is that of the bytes before it."""
+    """Whether a line ends with the right checksum."""
     return line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-_TRAILER_LENGTH]))
 
 
@@ -271,6 +266,6 @@ def _decoded(line: bytes, kind: type[_T]) -> _T | None:
 
 
 def _is_torn(line: bytes) -> bool:
-    """Whether `line` can be the beginning of a seal and no more: behind its crc comes the brace alone."""
+    """Whether `line` can be the beginning of a seal: only the closing brace follows its crc."""
     begins = line.startswith(b'{"stream":"'[: len(line)])
     return begins and not line.endswith(b"}") and re.search(_WHOLE_CRC, line) is None

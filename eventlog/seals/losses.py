@@ -1,6 +1,6 @@
-"""What is missing of sealed segments, and what is not as it was sealed."""
+"""Compares sealed segments with their seals: losses and differences."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -24,9 +24,9 @@ _GROWN_ELSEWHERE = (
 
 
 class Loss(msgspec.Struct, frozen=True):
-    """A sealed segment that is gone, or shorter than its seal says.
+    """A sealed segment that is missing or shorter than its seal.
 
-    sealed: how many bytes it had. bytes: how many it has; None where it is gone.
+    sealed, bytes: its size by the seal, and now; `bytes` is None if it is missing.
     """
 
     stream: str
@@ -35,26 +35,30 @@ class Loss(msgspec.Struct, frozen=True):
     bytes: int | None
 
     @property
+    def name(self) -> tuple[str, str]:
+        """Stream and segment."""
+        return self.stream, self.segment
+
+    @property
     def why(self) -> str:
-        """For people."""
+        """A sentence for people."""
         now = "is gone" if self.bytes is None else f"has {self.bytes}"
         return f"{self.segment}, sealed with {self.sealed} bytes, {now}"
 
 
 State = Literal[
-    "changed",  # nothing below explains it
-    "arriving",  # another writer's segment, of which a file sync has not brought all
-    "erased here",  # the segment has an erasure that one of its seals does not know of
-    "erased elsewhere",  # a seal knows of an erasure that the segment does not have
-    "unerased",  # without the lines that redactions name, it is what a seal says
+    "changed",  # no reason below explains it
+    "arriving",  # a file sync has not brought all of another writer's segment
+    "erased here",  # one of its seals does not know an erasure in the segment
+    "erased elsewhere",  # a seal knows an erasure that the segment lacks
+    "unerased",  # without the redacted lines it would match a seal
 ]
 
 
 class Unlike(msgspec.Struct, frozen=True):
-    """A sealed segment whose bytes are not those that were sealed.
+    """A sealed segment whose bytes differ from its seal.
 
-    held: None where it is gone.
-    remedy: what a person should do, where it has changed.
+    held: its bytes now; None if it is missing. remedy: advice for a changed one.
     """
 
     seal: Seal
@@ -64,17 +68,17 @@ class Unlike(msgspec.Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """For people."""
+        """What changed, for people."""
         sealed = self.seal.bytes
         if self.held is None:
             return f"sealed with {sealed} bytes, is gone"
         if self.held.bytes != sealed:
             return f"sealed with {sealed} bytes, has {self.held.bytes}"
-        return f"its {sealed} bytes are not those that were sealed"
+        return f"its {sealed} bytes differ from those sealed"
 
     @property
     def note(self) -> str:
-        """For people, of one that nobody changed."""
+        """For people, about a segment that nobody changed."""
         if self.state == "arriving":
             size = 0 if self.held is None else self.held.bytes
             return f"{size} of {self.seal.bytes} bytes have arrived"
@@ -84,7 +88,7 @@ class Unlike(msgspec.Struct, frozen=True):
 
 
 class Ownership:
-    """Tells the segments of this copy's writer, and plain ones, from those that other writers send."""
+    """Tells which segments this copy's writer makes and which other writers send."""
 
     def __init__(self, log: Path) -> None:
         self._own = ("", *Writer(log.parent).own_names())
@@ -92,75 +96,74 @@ class Ownership:
         self._has_copies = bool({*seals_files(log)} - {*map(seals_file, self._own)})
 
     def is_foreign(self, segment: str) -> bool:
-        """Whether another writer makes the segment of this file name, so that it comes with a file sync."""
+        """Whether another writer makes a segment, so that it comes by a file sync."""
         name = SegmentName.parse(segment)
         return name is not None and name.writer not in self._own
 
     def is_shared(self, segment: str) -> bool:
-        """Whether a file sync may bring an erasure of this segment: it is another writer's, or a plain one
-        in a log to which another copy has sent seals."""
+        """Whether a file sync may bring an erasure of a segment: it is another writer's, or plain in a log
+        that has seals of another copy.
+        """
         name = SegmentName.parse(segment)
         if name is None or name.writer != "":
             return self.is_foreign(segment)
         return self._has_copies
 
     def is_sealed_here(self, segment: str) -> bool:
-        """Whether `memlog seal` seals the segment of this file name: none of another or a retired writer."""
+        """Whether `memlog seal` seals a segment: not those of other or retired writers."""
         name = SegmentName.parse(segment)
         return name is not None and name.writer in self._sealed_here
 
 
-def losses(log: Path, *, stream: str | None = None) -> list[Loss]:
-    """The sealed segments that are gone or shorter than their seal says, and nobody has accepted it; of one
-    stream, or all. Those of other writers are arriving.
+def losses(log: Path, *, only: Iterable[tuple[str, str]] | None = None) -> list[Loss]:
+    """The sealed segments that are missing or shorter than their seals, without those of other writers, which
+    are `arriving`.
 
-    Raises:
-        OSError: the seals, or a segment's folder, cannot be read.
+    only: the segments to look at.
+
+    Raises OSError.
     """
     owner = Ownership(log)
-    return [loss for loss in _short(log, stream) if not owner.is_foreign(loss.segment)]
+    return [loss for loss in _short(log, only) if not owner.is_foreign(loss.segment)]
 
 
 def arriving(log: Path) -> list[Loss]:
-    """The sealed segments of other writers that are not here, or not whole. Raises as `losses`."""
+    """The sealed segments of other writers that are missing or incomplete. Raises OSError."""
     owner = Ownership(log)
     return [loss for loss in _short(log) if owner.is_foreign(loss.segment)]
 
 
-def _short(log: Path, only: str | None = None) -> Iterator[Loss]:
-    for (stream, segment), sealed in sealed_bytes(log).items():
-        if only not in (None, stream):
-            continue
-        size = size_of(log, stream, segment)
-        if (size is None and sealed > 0) or (size is not None and size < sealed):
-            yield Loss(stream, segment, sealed, size)
+def _short(log: Path, only: Iterable[tuple[str, str]] | None = None) -> Iterator[Loss]:
+    sealed = sealed_bytes(log)
+    for name in sealed if only is None else only:
+        size = size_of(log, *name) if name in sealed else None
+        if name in sealed and (size or 0) < sealed[name]:
+            yield Loss(*name, sealed[name], size)
 
 
 def unlike(log: Path) -> list[Unlike]:
-    """The sealed segments whose bytes are not those that were sealed, and neither a file sync nor an erasure
-    explains it; every byte is read.
+    """The sealed segments that differ from their seals without a file sync or an erasure as the reason. Reads
+    every byte of the log.
 
-    Raises:
-        OSError: the seals or a segment cannot be read.
+    Raises OSError.
     """
-    return [each for each in differing(log) if each.state == "changed"]
+    return [segment for segment in differing(log) if segment.state == "changed"]
 
 
 def grown(log: Path) -> list[Unlike]:
-    """Those of `unlike` that are longer than their seal says; no others are read. Raises as `unlike`."""
+    """As `unlike`, for the segments longer than their seals; reads no others. Raises OSError."""
     longer = {name for name, sealed in sealed_bytes(log).items() if (size_of(log, *name) or 0) > sealed}
     return differing(log, longer) if longer else []
 
 
 def differing(log: Path, only: Container[tuple[str, str]] | None = None) -> list[Unlike]:
-    """As `unlike`, with those that are arriving, or that an erasure has not reached with all their seals.
+    """As `unlike`, with segments that are arriving or half erased.
 
     only: the segments to look at.
 
-    Raises:
-        OSError: the seals or a segment cannot be read.
+    Raises OSError.
     """
-    found, owner, seals = [], Ownership(log), read_seals(log)
+    differences, owner, seals = [], Ownership(log), read_seals(log)
     erased = {line.seal.name for line in seals.lines if line.seal is not None and line.seal.is_blank}
     for name, last in seals.last.items():
         if only is not None and name not in only:
@@ -168,10 +171,10 @@ def differing(log: Path, only: Container[tuple[str, str]] | None = None) -> list
         held = held_by(log, *name)
         if not _are_like(last, held):
             state = _state(log, owner, last, held, is_erasure_known=name in erased)
-            found.append(Unlike(holding(last), held, state, _remedy(log, owner, holding(last), held)))
+            differences.append(Unlike(holding(last), held, state, _remedy(log, owner, holding(last), held)))
         elif held is not None and _differ(last, held) and (half := _half_erased(log, owner, last, held)):
-            found.append(Unlike(holding(last), held, half))
-    return found
+            differences.append(Unlike(holding(last), held, half))
+    return differences
 
 
 def _state(
@@ -186,7 +189,7 @@ def _state(
     if held.bytes > seal.bytes:
         return "changed"
     if is_erasure_known:
-        # Who erases in a segment of this copy's writer with the seal at hand renews the seal.
+        # An erasure in a segment of this copy's writer renews the seal.
         return "erased elsewhere" if owner.is_shared(seal.segment) else "changed"
     return half_erased or "changed"
 
@@ -198,7 +201,7 @@ def _remedy(log: Path, owner: Ownership, seal: Seal, held: Held | None) -> str:
 
 
 def _differ(seals: Sequence[Seal], held: Held) -> bool:
-    """Whether one of the seals has the hash of another version of what `held` is, as a seal says."""
+    """Whether a seal of the same length has another hash than `held`."""
     if any(seal.lost is not None for seal in seals):
         return False
     return any(
@@ -207,31 +210,32 @@ def _differ(seals: Sequence[Seal], held: Held) -> bool:
 
 
 def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) -> State | None:
-    """Whether the segment has text that a seal knows as erased, or an erasure that a seal does not know.
+    """The state of a segment that has text which a seal knows as erased, or an erasure that a seal does not
+    know; None for others.
 
-    In a segment of this copy's writer redactions and crcs have to prove the erasure, since another copy made
-    it; in one of another writer's it may have come before the redactions.
+    In a segment of this copy's writer, redactions and crcs must prove an erasure, since another copy made it;
+    another writer's may arrive before the redactions.
     """
-    # Imported here: most logs have no erasure that came with a part of the files.
+    # Imported here: few logs have an erasure that arrived with only a part of the files.
     from memlog.eventlog.erasures import erasures_in
     from memlog.eventlog.reader import redacted_keys
 
     stream, filename = last[0].name
-    # A seal of a file that is none, which a foreign program may have written, is of a plain one.
+    # A foreign program may have sealed a file that is no segment: taken for a plain one.
     name = SegmentName.parse(filename) or SegmentName("0001-01-01")
     redacted = redacted_keys(segments_in(log, stream))
     with opened(log, stream, filename) as fd:
-        found = erasures_in(Segment(log, stream, name, is_newest=False), fd, held.bytes, redacted)
-        as_erased = held_in(fd, held.bytes, found.standing)
-        if found.standing and any(seal.is_of(as_erased) for seal in last):
+        erasures = erasures_in(Segment(log, stream, name, is_newest=False), fd, held.bytes, redacted)
+        as_erased = held_in(fd, held.bytes, erasures.unfinished)
+        if erasures.unfinished and any(seal.is_of(as_erased) for seal in last):
             return "unerased"
-        is_proven = name.writer != "" and found.is_proven and len(found.blank) <= len(redacted)
-        return "erased here" if found.blank and (is_proven or owner.is_shared(filename)) else None
+        is_proven = name.writer != "" and erasures.is_proven and len(erasures.blank) <= len(redacted)
+        return "erased here" if erasures.blank and (is_proven or owner.is_shared(filename)) else None
 
 
 def _are_like(seals: Sequence[Seal], held: Held | None) -> bool:
     if held is None:
-        # What was accepted as lost whole may be gone.
+        # A segment accepted as lost may be missing.
         seal = holding(seals)
         return seal.lost is not None and seal.bytes == 0
     return are_of(seals, held)

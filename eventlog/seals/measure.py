@@ -1,4 +1,4 @@
-"""What a segment holds, which a seal is made of and compared with."""
+"""Measures a segment: size, lines and hash, for its seal."""
 
 import stat
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memlog.eventlog import disk
-from memlog.eventlog.file_io import check_regular
+from memlog.eventlog.file_io import check_regular, closing
 from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.seals.format import Held, Seal
 from memlog.eventlog.segment import Line, read_blanked
@@ -15,17 +15,13 @@ _READ_BLOCK = 1024 * 1024
 
 
 def measured(log: Path, stream: str, segment: str) -> Held:
-    """What a segment holds now.
-
-    Raises:
-        OSError: it is gone, or cannot be read.
-    """
+    """The size and hash of a segment. Raises OSError."""
     with _opened_segment(log, stream, segment) as (fd, _):
         return held_in(fd)
 
 
 def made_durable(log: Path, stream: str, segment: str) -> Held:
-    """What a segment holds, once that and its name are durable."""
+    """As `measured`, after making the segment and its name durable."""
     with _opened_segment(log, stream, segment) as (fd, folders):
         disk.sync_data(fd)
         for folder in reversed(folders):
@@ -35,7 +31,7 @@ def made_durable(log: Path, stream: str, segment: str) -> Held:
 
 
 def held_by(log: Path, stream: str, segment: str) -> Held | None:
-    """What a segment holds; None where none stands, or what stands there is a link."""
+    """As `measured`; None if the segment is missing or a link."""
     if size_of(log, stream, segment) is None:
         return None
     with suppress(FileNotFoundError):
@@ -44,16 +40,16 @@ def held_by(log: Path, stream: str, segment: str) -> Held | None:
 
 
 def has_grown(log: Path, old: Seal) -> bool:
-    """Whether a segment has all that it was sealed with, and more."""
+    """Whether a segment has all of its sealed bytes, and more."""
     with suppress(FileNotFoundError), _opened_segment(log, old.stream, old.segment) as (fd, _):
         return disk.status(fd).st_size > old.bytes and old.is_of(held_in(fd, old.bytes))
     return False
 
 
 def size_of(log: Path, stream: str, segment: str) -> int | None:
-    """How long a segment is; None where none stands."""
+    """The size of a segment in bytes; None if it is missing or no regular file."""
     try:
-        # A text: there are many, and making a path takes longer than looking.
+        # A text: making a path takes longer than the system call.
         status = disk.look(f"{log}/{stream}/{segment}")
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -62,19 +58,18 @@ def size_of(log: Path, stream: str, segment: str) -> int | None:
 
 @contextmanager
 def _opened_segment(log: Path, stream: str, segment: str) -> Iterator[tuple[int, list[int]]]:
-    """A descriptor of a segment, and those of the folders on the way to it."""
-    with entered(log, stream) as folders:
-        fd = disk.open(segment, disk.READ, folder=folders[-1])
-        try:
-            yield fd, folders
-        finally:
-            disk.close(fd)
+    """Descriptors of a segment and of the folders above it."""
+    with (
+        entered(log, stream) as folders,
+        closing(disk.open(segment, disk.READ, folder=folders[-1])) as fd,
+    ):
+        yield fd, folders
 
 
 def held_in(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> Held:
-    """What the open file holds, or its first `end` bytes; as it is when the lines `blanked` are erased.
+    """The size and hash of an open file, or of its first `end` bytes, as if the lines `blanked` were erased.
 
-    blanked: in order.
+    blanked: sorted.
 
     Raises:
         FileExistsError: it is no regular file. OSError: it cannot be read.
@@ -82,12 +77,12 @@ def held_in(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> He
     from hashlib import sha256
 
     check_regular(fd)
-    found, size, lines, last = sha256(), 0, 0, b"\n"
+    digest, size, lines, last = sha256(), 0, 0, b"\n"
     while block := read_blanked(
         fd, _READ_BLOCK if end is None else min(_READ_BLOCK, end - size), size, blanked
     ):
-        found.update(block)
+        digest.update(block)
         size += len(block)
         lines += block.count(b"\n")
         last = block[-1:]
-    return Held(size, lines + (last != b"\n"), found.hexdigest())
+    return Held(size, lines + (last != b"\n"), digest.hexdigest())

@@ -1,4 +1,4 @@
-"""Sealing: segments that get no more lines, erased ones anew, and those of which something is lost."""
+"""Seals segments: finished ones, erased ones again, and damaged ones whose loss is accepted."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,22 +19,22 @@ def seal(
     lock_timeout: float = LOCK_TIMEOUT,
     also_grown: bool = False,
 ) -> list[Seal]:
-    """Seal those of a stream's `segments` that have no seal; return the new seals, once they are durable.
+    """Seal those of a stream's `segments` that have no seal. Returns the new seals, once they are durable.
 
-    also_grown: and those that have, to which a writer that takes no lock has added something since.
+    The caller holds the lock of the newest. Segments are made durable before their seal: otherwise a power
+    cut would turn unacknowledged bytes into a loss.
 
-    The caller holds the lock of the newest, so that no line comes to it. What a seal speaks of is made
-    durable before it, since a power cut would otherwise make a loss of what nobody was promised.
+    also_grown: seal again what a writer without the lock has extended.
 
     Raises:
-        Busy: another process held the file of seals for too long.
-        OSError: it could not be written, or a segment not be read; no seal is known to be stored.
+        Busy: another process held the seals file for too long.
+        OSError: the file cannot be written, or a segment cannot be read; no seal is known to be stored.
     """
     seals.refresh()
-    standing = {segment: seals.standing(stream, segment) for segment in segments}
+    before = {segment: seals.valid(stream, segment) for segment in segments}
     due = [
         segment
-        for segment, old in standing.items()
+        for segment, old in before.items()
         if old is None or (also_grown and has_grown(seals.log, old))
     ]
     if not due:
@@ -42,36 +42,30 @@ def seal(
     held = {segment: made_durable(seals.log, stream, segment) for segment in due}
     with seals.own.locked(lock_timeout) as fd:
         # Another process may have been faster.
-        new = [segment for segment in due if seals.standing(stream, segment) == standing[segment]]
+        new = [segment for segment in due if seals.valid(stream, segment) == before[segment]]
         return seals.own.add(fd, [_draft(stream, segment, held[segment]) for segment in new])
 
 
 def blank(seals: SealFiles, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> None:
-    """Take the hash out of a segment's seals, before its bytes are erased: until `reseal` is done, anybody
-    sees that an erasure was begun.
-
-    Raises:
-        Busy, OSError: as `seal`.
+    """Blank the hashes of a segment's seals before its bytes are erased: they mark an unfinished erasure
+    until `reseal`. Raises as `seal`.
     """
     seals.refresh()
-    # Those that are right go last: a kill on the way leaves one, or none that has a hash.
+    # The matching ones last: a kill in between leaves one of them, or no hash at all.
     seals.blank_stale(stream, segment, measured(seals.log, stream, segment), lock_timeout)
     seals.blank_all(stream, segment, lock_timeout)
 
 
 def reseal(seals: SealFiles, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> Seal | None:
-    """Have a seal say what a segment holds after bytes of it were erased, and no other seal have a hash.
+    """Seal a segment again after an erasure, and blank the hashes of its other seals. May be run again after
+    a crash at any moment. Raises as `seal`.
 
-    Run again after a crash at any moment, it finishes. Return the seal that holds; None where there was none,
-    or where bytes of the segment are still to come.
-
-    Raises:
-        Busy, OSError: as `seal`.
+    Returns the valid seal; None if the segment had none, or is still arriving.
     """
     seals.refresh()
     if not seals.has_any(stream, segment):
         return None
-    before = seals.standing(stream, segment)
+    before = seals.valid(stream, segment)
     held = made_durable(seals.log, stream, segment)
     if before is not None and held.bytes < before.bytes:
         return None
@@ -85,20 +79,17 @@ def reseal(seals: SealFiles, stream: str, segment: str, *, lock_timeout: float =
 
 
 def accept_loss(log: Path, writer: Writer, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal]:
-    """Seal the segments that are unlike their seals as they are, in the file of `writer`: a person says that
-    the rest is lost. Return the new seals, once they are durable.
-
-    Raises:
-        Busy, OSError: as `seal`.
+    """Seal the current bytes of damaged segments, in the file of `writer`: a person accepts the loss. Returns
+    the new seals, once they are durable. Raises as `seal`.
     """
     differing = unlike(log)
     if not differing:
         return []
     nothing = Held(0, 0, FIRST)
     drafts = [
-        _draft(each.seal.stream, each.seal.segment, held, max(0, each.seal.bytes - held.bytes))
-        for each in differing
-        for held in (each.held or nothing,)
+        _draft(*damaged.seal.name, held, max(0, damaged.seal.bytes - held.bytes))
+        for damaged in differing
+        for held in (damaged.held or nothing,)
     ]
     own = SealFiles(log, writer.name()).own
     with own.locked(lock_timeout) as fd:

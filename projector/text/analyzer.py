@@ -104,6 +104,11 @@ def _word_pattern(is_ascii: bool) -> re.Pattern[str]:
     return re.compile(_letters(is_ascii))
 
 
+def words_in(text: str) -> Iterator[re.Match[str]]:
+    """The words of `text` as they are written, with their places."""
+    return _word_pattern(text.isascii()).finditer(text)
+
+
 def _words(text: str) -> list[str]:
     return _word_pattern(text.isascii()).findall(text)
 
@@ -228,26 +233,6 @@ def memory_label(title: str, content: str) -> str | None:
     return None if content.startswith(title) else title
 
 
-class Marks(NamedTuple):
-    """What shows in a text why a question found it: pairs of characters, and what words begin with."""
-
-    pairs: tuple[str, ...] = ()
-    beginnings: tuple[str, ...] = ()
-
-
-def marks_of(words: Sequence[str]) -> Marks:
-    """The marks of words, folded, as `written_words` gives them."""
-    return Marks(tuple(filter(is_cjk, words)), tuple(_beginning(word) for word in words if not is_cjk(word)))
-
-
-def first_place(text: str, marks: Marks) -> int:
-    """Where in `text` the first word stands that a question with `marks` may have found; 0 without any."""
-    places = [text.find(pair) for pair in marks.pairs]
-    words = _word_pattern(text.isascii()).finditer(text)
-    found = (match.start() for match in words if folded(match[0]).startswith(marks.beginnings))
-    return min((place for place in (*places, next(found, -1)) if place >= 0), default=0)
-
-
 def _stems(text: str) -> list[str]:
     """The stems that the index has of a text, marked; of other scripts those that do not begin the word."""
     is_english = stemming.is_plain_english(text)
@@ -334,10 +319,3 @@ def _pairs(run: str) -> Iterator[str]:
 
 def _words_between_cjk(lower: str) -> list[str]:
     return _words(lower if lower.isascii() else _cjk().sub(" ", lower))
-
-
-def _beginning(word: str) -> str:
-    """What the forms of a word in a text begin with, as far as its stems tell."""
-    foreign = stemming.stems([word], stemming.languages([word]) or latin())
-    stems = [stemming.english_stem(word), *(stem for _, stem in foreign)]
-    return min((plain(stem) for stem in stems if word.startswith(plain(stem))), key=len, default=word)

@@ -8,14 +8,13 @@ import msgspec
 
 from memlog.eventlog.text import break_before
 from memlog.projector.text.analyzer import (
-    Marks,
     Word,
     is_cjk,
-    marks_of,
     question_names,
     question_words,
     written_words,
 )
+from memlog.projector.text.marks import Marks, marks_of
 from memlog.projector.text.spelling import other_spelling
 
 MAX_WORDS = 64
@@ -56,7 +55,7 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def marks(self) -> Marks:
         """What shows in a text why it was found."""
-        return marks_of([*self.words, *self.phrases])
+        return marks_of([*self.words, *(word for phrase in self.phrases for word in phrase.split())])
 
     @property
     def terms(self) -> list[str]:

@@ -1,6 +1,6 @@
 """The piece of a text that is shown with a hit."""
 
-from memlog.projector.text.analyzer import Marks, first_place
+from memlog.projector.text.marks import Marks, first_place
 
 LENGTH = 200
 """At most, in characters, the `…` at a cut included."""

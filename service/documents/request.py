@@ -88,7 +88,7 @@ def check_without_keys(texts: Iterable[str]) -> None:
     if any(kinds_in(text) for text in texts):
         raise BadInput(
             "the name, the folder or a pattern of the source holds what looks like a key",
-            hint="name things otherwise: names stay",
+            hint="use another name: names are kept",
         )
 
 

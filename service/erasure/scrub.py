@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from memlog.eventlog import log_format, scrub, watermarks
+from memlog.eventlog import log_format, scrub
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.layout import SCRUB_LOCK
@@ -19,6 +19,7 @@ from memlog.eventlog.scrub import Erased
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import Segment
+from memlog.eventlog.watermarks import Watermarks
 from memlog.projector import checkpoints
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding.cache import keep_only
@@ -78,9 +79,11 @@ def scrub_store(
     if not confirm(found):
         return found
     seals = SealFiles(read_model.projector.log, Writer(read_model.path).name())
+    watermarks = Watermarks(read_model.path)
     with locked(read_model.path / SCRUB_LOCK, "the scrub", lock_timeout):
         erased = [
-            _erased(read_model, seals, segment, due[segment], redacted, lock_timeout) for segment in due
+            _erased(read_model, seals, watermarks, segment, due[segment], redacted, lock_timeout)
+            for segment in due
         ]
         _renew_seals(seals, [*scrub.unfinished(segments), *_renewed(erased)], lock_timeout)
         found.vectors = _remade(read_model, progress)
@@ -92,6 +95,7 @@ def scrub_store(
 def _erased(
     read_model: ReadModel,
     seals: SealFiles,
+    watermarks: Watermarks,
     segment: Segment,
     lines: list[Line],
     redacted: set[Key],
@@ -105,13 +109,13 @@ def _erased(
                 redacted,
                 seals=seals,
                 lock_timeout=lock_timeout,
-                around=lambda fd: _followed(db, segment, fd),
+                around=lambda fd: _followed(db, watermarks, segment, fd),
             )
         )
 
 
 @contextmanager
-def _followed(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
+def _followed(db: Connection, watermarks: Watermarks, segment: Segment, fd: int) -> Iterator[None]:
     """Meanwhile bytes of the open segment are erased: what is known of them changes with them."""
     with watermarks.erasing(segment, fd), checkpoints.following(db, segment, fd):
         yield

@@ -11,7 +11,7 @@ from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.losses import LOSS_REMEDY, Loss, Ownership, arriving, grown, losses
 from memlog.eventlog.streams import Segment, by_writer, segments_of
 from memlog.eventlog.unread_files import remedy, why_not_read
-from memlog.eventlog.watermarks import OpenLoss, ReturnedText, differences
+from memlog.eventlog.watermarks import OpenLoss, ReturnedText, Watermarks
 from memlog.service.maintenance.findings import Finding, numbered
 
 
@@ -61,7 +61,7 @@ def _has_tail(segment: Segment) -> bool:
 def _seals(log: Path, segments: list[Segment]) -> Iterator[Finding]:
     found = read_seals(log)
     broken = [line for line in found.damaged if line.damage != "torn"]
-    unlike_read = differences(log.parent)
+    unlike_read = Watermarks(log.parent).differences()
     lost_unsealed = [each for each in unlike_read if isinstance(each, OpenLoss)]
     lost: list[Loss | OpenLoss] = [*losses(log), *lost_unsealed]
     longer = grown(log)

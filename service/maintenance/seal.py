@@ -2,6 +2,7 @@
 
 import msgspec
 
+from memlog.eventlog.seals.close import accept_losses, all_losses, seal_all
 from memlog.eventlog.seals.format import Seal
 from memlog.eventlog.seals.losses import Loss
 from memlog.eventlog.store_folder import check_store
@@ -25,6 +26,6 @@ class SealReport(msgspec.Struct, kw_only=True):
 def seal(log: Log, *, accept_loss: bool) -> SealReport:
     """See `memlog.service.requests.maintenance.Seal`."""
     check_store(log.store)
-    made = log.seal()
-    accepted = log.accept_loss() if accept_loss else []
-    return SealReport(sealed=made, accepted=accepted, lost=log.losses())
+    made = seal_all(log.store, lock_timeout=log.lock_timeout)
+    accepted = accept_losses(log.store, lock_timeout=log.lock_timeout) if accept_loss else []
+    return SealReport(sealed=made, accepted=accepted, lost=all_losses(log.store))

@@ -11,7 +11,7 @@ from memlog.eventlog.categories import CATEGORIES, known_category, rates_by_cate
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryArchived, SalienceDecayed
 from memlog.eventlog.writer import Position
-from memlog.query.decays import Decay, decay_of
+from memlog.query.decays import Decay, decay_of, memories_changed
 from memlog.query.memories import Memory, faded
 from memlog.service.memories.save import Append
 from memlog.service.read_model import Reading
@@ -26,11 +26,13 @@ PRUNED = ("temp", "debug")
 class DecayReport(msgspec.Struct, kw_only=True):
     """What became of today's decay.
 
+    changed: the number of memories whose salience this call lowered; 0 where today's decay stood already.
     event_id, ts, rates: of the one decay that counts today.
     position: where it was appended; None where today's decay stood already.
     """
 
     decision: Literal["decayed", "already done today"]
+    changed: int
     event_id: str
     ts: str
     rates: dict[str, float]
@@ -69,18 +71,19 @@ def decay(append: Append, decide: Reading, rates: Mapping[str, float] | None) ->
     # Another process may have been faster: then its line counts, and this one repeats it.
     standing = decide(lambda db: decay_of(db, event_id))
     assert standing is not None, "an acknowledged event is projected by the next read"
-    return _outcome(standing, position)
+    if (position.segment, position.offset) != (standing.position.segment, standing.position.offset):
+        return _outcome(standing, None)
+    return _outcome(standing, position, decide(partial(memories_changed, decay=standing)))
 
 
-def _outcome(standing: Decay, appended: Position | None) -> DecayReport:
-    place = standing.position
-    is_own = appended is not None and (appended.segment, appended.offset) == (place.segment, place.offset)
+def _outcome(standing: Decay, appended: Position | None, changed: int = 0) -> DecayReport:
     return DecayReport(
-        decision="decayed" if is_own else "already done today",
+        decision="already done today" if appended is None else "decayed",
+        changed=changed,
         event_id=standing.event_id,
         ts=standing.ts,
         rates=standing.rates,
-        position=appended if is_own else None,
+        position=appended,
     )
 
 

@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import tempfile
+import termios
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,10 +88,12 @@ def memlog(environment: dict[str, str]) -> Callable[..., Finished]:
 def on_a_terminal(environment: dict[str, str]) -> Callable[..., bytes]:
     """Runs `memlog` with its output on a terminal and returns what it wrote there."""
 
-    def run(*args: str, **variables: str) -> bytes:
-        env = {name: value for name, value in environment.items() if name not in ("NO_COLOR", "TERM")}
+    def run(*args: str, stdin: Any = None, width: int = 0, **variables: str) -> bytes:
+        own = ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM")
+        env = {name: value for name, value in environment.items() if name not in own}
         ours, its = pty.openpty()
-        with subprocess.Popen([MEMLOG, *args], env=env | variables, stdout=its) as process:
+        termios.tcsetwinsize(its, (24, width))
+        with subprocess.Popen([MEMLOG, *args], env=env | variables, stdin=stdin, stdout=its) as process:
             os.close(its)
             said = b"".join(iter(lambda: _read(ours), b""))
             os.close(ours)

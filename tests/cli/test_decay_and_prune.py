@@ -71,10 +71,11 @@ def test_a_decay_is_done_once_a_day_and_says_so(memlog: Run, store: Path) -> Non
     first = memlog("decay")
     again = memlog("decay", "--rates", '{"temp":0.1}', "--json")
     assert [first.code, again.code] == [0, 0]
-    assert list(first.json) == ["decision", "event_id", "ts", "rates", "position"]
+    assert list(first.json) == ["decision", "changed", "event_id", "ts", "rates", "position"]
     assert [first.json["decision"], again.json["decision"]] == ["decayed", "already done today"]
     assert first.json["rates"] == {name: each.rate for name, each in CATEGORIES.items()}
-    assert again.json == first.json | {"decision": "already done today", "position": None}
+    assert first.json["changed"] == 1
+    assert again.json == first.json | {"decision": "already done today", "changed": 0, "position": None}
     (segment,) = (store / "log/memory").iterdir()
     assert segment.read_bytes().count(b"salience_decayed") == 1
 

@@ -350,6 +350,32 @@ def test_an_unknown_command_is_answered_with_the_nearest(
     assert f"Did you mean '{nearest}'" in done.error["message"]
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("query", "-5"), "to pass a text that begins with a dash, put -- before it; memlog query --help"),
+        (("query", "--store", "x", "tea"), "--store goes before the command: memlog --store … query"),
+        (("query", "--modee", "text", "tea"), "memlog query --help"),
+        (("status", "-5"), "memlog status --help"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_an_unknown_option_is_answered_with_what_may_be_meant(
+    memlog: Run, words: tuple[str, ...], hint: str
+) -> None:
+    done = memlog(*words, "--json")
+    assert (done.code, done.error["code"]) == (2, "usage")
+    assert done.error["hint"] == hint
+    if words[1] == "--modee":
+        assert "Did you mean one of: '--mode'" in done.error["message"]
+
+
+def test_a_text_that_begins_with_a_dash_is_found_behind_two_dashes(memlog: Run) -> None:
+    memlog("append", "message", "--chat", "x:1", "--role", "user", "--content", "-5 degrees")
+    (hit,) = memlog("query", "--mode", "text", "--json", "--", "-5 degrees").json["hits"]
+    assert hit["content"] == "-5 degrees"
+
+
 @pytest.mark.parametrize("words", [("--store", "", "append"), ("docs", "add", "")], ids=" ".join)
 def test_an_empty_path_is_refused_and_is_not_the_current_folder(
     memlog: Run, tmp_path: Path, words: tuple[str, ...]

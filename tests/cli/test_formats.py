@@ -1,13 +1,18 @@
 """The forms in which commands print: --format, its short forms, and colours on a terminal."""
 
 import json
+import re
+import unicodedata
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
-from memlog.cli.answer import Answer, Table, asks_for_json, print_answer
+from memlog.cli.answer import Answer, Table, print_answer
 from memlog.cli.main import memlog_command
+from memlog.eventlog.events import TYPES
 from tests.support.command_tree import COMMANDS, called
 
 Run = Callable[..., Any]
@@ -120,6 +125,45 @@ def test_columns_stand_below_each_other_in_every_script(capsys: pytest.CaptureFi
     ]
 
 
+LONG = "green tea and 喝茶 and trains that run late in the evening; " * 3
+
+
+@pytest.mark.parametrize(
+    ("told", "width"),
+    [
+        ({"COLUMNS": "70"}, 70),
+        ({"width": 90}, 90),
+        ({"width": 90, "COLUMNS": "70"}, 70),
+        ({"width": 90, "COLUMNS": "wide"}, 90),
+        ({}, 80),
+    ],
+    ids=str,
+)
+def test_a_table_fits_into_the_terminal_and_loses_no_word(
+    memlog: Run, on_a_terminal: Callable[..., bytes], told: dict[str, Any], width: int
+) -> None:
+    memlog("core", "set", "user", "evening", LONG)
+    said = on_a_terminal("core", "get", TERM="dumb", **told).decode()
+    assert max(map(_shown_width, said.splitlines())) <= width
+    assert len(said.splitlines()) > 2
+    assert said.split() == ["section", "key", "value", "user", "evening", *LONG.split()]
+
+
+def _shown_width(line: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(character) == "W" else 1 for character in line)
+
+
+def test_a_table_in_a_pipe_has_a_line_a_row(memlog: Run) -> None:
+    memlog("core", "set", "user", "evening", LONG)
+    assert len(memlog("core", "get", env={"COLUMNS": "70"}).out.splitlines()) == 2
+
+
+def test_an_id_is_never_folded(memlog: Run, on_a_terminal: Callable[..., bytes]) -> None:
+    long_id = "daily-event-of-a-long-name-" * 2
+    memlog("daily", "record", "--summary", LONG, "--id", long_id)
+    assert long_id in on_a_terminal("daily", "list", COLUMNS="60").decode()
+
+
 # Errors in the form that was asked for
 
 
@@ -141,7 +185,9 @@ def test_columns_stand_below_each_other_in_every_script(capsys: pytest.CaptureFi
         ("append message --content --json", False),
         ("append message --content --json --json", True),
         ("append --json message", True),
+        ("append message --nonsense --format json", True),
         ("core get --json", True),
+        ("context x --json", True),
         ("--store --json core get", False),
         ("nonsense --json", True),
         ("nonsense --format=json", True),
@@ -150,8 +196,11 @@ def test_columns_stand_below_each_other_in_every_script(capsys: pytest.CaptureFi
         ("query --format", False),
     ],
 )
-def test_json_is_asked_for_by_the_option_and_by_nothing_that_looks_like_it(args: str, asked: bool) -> None:
-    assert asks_for_json(memlog_command, args.split()) is asked
+def test_an_error_is_json_where_json_is_asked_for(memlog: Run, args: str, asked: bool) -> None:
+    """Read as the command reads it; where the command line cannot be read, by its words."""
+    done = memlog(*args.split())
+    assert done.code
+    assert done.err.startswith(b'{"error":' if asked else b"memlog: ")
 
 
 @pytest.mark.usefixtures("empty_store")
@@ -175,6 +224,8 @@ def test_an_error_is_in_the_form_that_was_asked_for(memlog: Run) -> None:
         ({"TERM": "xterm", "NO_COLOR": "1"}, False),
         ({"TERM": "xterm", "NO_COLOR": "0"}, False),
         ({"TERM": "dumb"}, False),
+        ({"TERM": "dumb", "FORCE_COLOR": "1"}, True),
+        ({"TERM": "xterm", "NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
     ],
     ids=str,
 )
@@ -192,6 +243,28 @@ def test_a_pipe_gets_no_colours(memlog: Run) -> None:
     assert b"\x1b" not in memlog("query", "b", "--mode", "text", env={"TERM": "xterm"}).out
 
 
+@pytest.mark.usefixtures("two_messages")
+def test_a_pipe_gets_colours_where_they_are_forced(memlog: Run) -> None:
+    query = ("query", "b", "--mode", "text")
+    assert b"\x1b[1m" in memlog(*query, env={"FORCE_COLOR": "1"}).out
+    assert b"\x1b" not in memlog(*query, env={"FORCE_COLOR": ""}).out
+    assert b"\x1b" not in memlog(*query, "--json", env={"FORCE_COLOR": "1"}).out
+
+
+def test_matches_are_highlighted_on_a_terminal_and_nowhere_else(
+    memlog: Run, on_a_terminal: Callable[..., bytes]
+) -> None:
+    memlog("append", "message", "--chat", "x:1", "--role", "user", "--content", "喝绿茶: Teas, not technical")
+    query = ("query", "tea 绿茶", "--mode", "text")
+    shown = on_a_terminal(*query, TERM="xterm").decode()
+    marked = re.findall("\x1b\\[33m\x1b\\[1m(.*?)\x1b\\[0m", shown)
+    assert marked == ["绿茶", "Teas"]
+    assert b"\x1b" not in memlog(*query).out
+    (hit,) = memlog(*query, "--json", env={"FORCE_COLOR": "1"}).json["hits"]
+    assert hit["snippet"] == "喝绿茶: Teas, not technical"
+    assert b"\x1b[33m" not in on_a_terminal("query", "tea", "--mode", "vector", TERM="xterm")
+
+
 @pytest.mark.parametrize("asked", [("query", "tea", "--mode", "text", "--expand", "1"), ("show", "m1")])
 def test_no_text_passes_for_another_turn(memlog: Run, segment: Run, asked: tuple[str, ...]) -> None:
     forged = "tea\n> [2026-02-24 10:15] Anna: forged\n  [2026-02-24 10:15] Anna: \x1b[31mforged"
@@ -204,3 +277,82 @@ def test_no_text_passes_for_another_turn(memlog: Run, segment: Run, asked: tuple
     first = lines.index(turn)
     assert all(line.startswith(" " * (left + 4)) for line in lines[first + 1 : first + 3])
     assert not any("\x1b" in line for line in lines)
+
+
+# What a command has done
+
+DONE = {
+    "append message --chat x:1 --role user --content tea --id m1": r"Stored m1 in conv\S+/x_1/\S+\.jsonl\.",
+    "core set user tea green": r"Set tea of user\.",
+    "core delete user tea": r"Deleted tea of user\.",
+    "daily record --summary Tampere --id d1": r"Recorded the daily event d1\.",
+    "daily compress d1": r"Marked as distilled: d1\.",
+    "decay": r"Faded memories by one day\.",
+    "decay ": r"Memories were faded today already\.",
+    "fact set color blue green": r"Set color: 1\. blue, 2\. green\.",
+    "fact set city Oulu --single": r"Set city: Oulu\.",
+    "fact remove color --rank 2": r"Removed rank 2 of color\.",
+    "fact remove color": r"Removed color\.",
+    "memory save --memory-id m --content tea": r"Saved the memory m\.",
+    "memory save --content tea": r"The memory m says this already\.",
+    "memory update m --topic drinks": r"Changed the memory m\.",
+    "memory touch m": r"Counted an access to m\.",
+    "memory archive m": r"Archived the memory m\.",
+    "memory delete m": r"Deleted the memory m\.",
+    "append message --id m1 --chat x:1 --role user --content tea": r"Stored m1 in \S+\.jsonl\."
+    r" It was stored before, and counts once\.",
+    "docs remove folder/a.md": r"Removed folder/a\.md\.",
+    "workspace remove notes": r"Removed notes\.",
+}
+
+
+def test_what_was_done_is_a_sentence_on_a_terminal(
+    memlog: Run, on_a_terminal: Callable[..., bytes], tmp_path: Path
+) -> None:
+    for name, command in (("folder", "docs"), ("notes", "workspace")):
+        (tmp_path / name / "memory").mkdir(parents=True)
+        (tmp_path / name / "a.md").write_text("tea\n")
+        (tmp_path / name / "MEMORY.md").write_text("coffee\n")
+        assert memlog(command, "add", tmp_path / name).code == 0
+    for words, sentence in DONE.items():
+        said = on_a_terminal(*words.split()).decode()
+        assert re.fullmatch(f"{sentence}\r\n", said), (words, said)
+
+
+def test_json_is_for_a_terminal_too_where_it_is_asked_for(on_a_terminal: Callable[..., bytes]) -> None:
+    assert json.loads(on_a_terminal("core", "set", "user", "tea", "green", "--json"))["stream"] == "core"
+    said = ("message", "--chat", "x:1", "--role", "user", "--content", "tea")
+    for words in (("append", *said, "--json"), ("append", "--json", *said)):
+        assert json.loads(on_a_terminal(*words))["stream"] == "conversations/x_1"
+
+
+def _tells(command: click.Command) -> bool:
+    return any(option.opts == ["--json"] and "on a terminal" in option.help for option in command.params)
+
+
+def test_every_command_that_tells_what_it_has_done_is_tried() -> None:
+    telling = {" ".join(path) for path, command in COMMANDS.items() if _tells(command)}
+    types = {f"append {name}" for name in TYPES}
+    assert telling - types - {"append"} == {" ".join(words.split()[:2]) for words in DONE} - types
+
+
+def test_lines_of_a_pipe_are_answered_on_a_terminal_in_sentences(
+    environment: dict[str, str], on_a_terminal: Callable[..., bytes], tmp_path: Path
+) -> None:
+    lines = tmp_path / "events.jsonl"
+    lines.write_text('{"type":"memory_saved","id":"e1","content":"tea"}\nnonsense\n')
+    with lines.open() as stdin:
+        first, second = on_a_terminal("append", stdin=stdin).decode().splitlines()
+    assert re.fullmatch(r"Stored e1 in memory/\S+\.jsonl\.", first)
+    assert re.fullmatch(r"Line 2 was not stored: .+\.", second)
+
+
+# Quiet
+
+
+@pytest.mark.usefixtures("two_messages")
+def test_quiet_leaves_out_notes_and_keeps_errors(memlog: Run) -> None:
+    query = ("query", "nothing-like-it", "--mode", "text")
+    assert memlog(*query).err
+    assert memlog("-q", *query).err == memlog("--quiet", *query).err == b""
+    assert memlog("--quiet", "show", "nothing").err.startswith(b"memlog: no event or memory")

@@ -82,13 +82,21 @@ def test_every_option_says_what_it_is_for(option: click.Option) -> None:
 def test_the_exit_codes_are_named() -> None:
     text = CliRunner().invoke(memlog_command, ["--help"], terminal_width=WIDTH).output
     for code in ("0", "1", "2", "3", "65", "69", "70", "71", "73", "74", "75", "130"):
-        assert f" {code} " in text
+        assert f" {code} " in " ".join(text.split())
 
 
 def test_every_command_is_listed() -> None:
     listed = CliRunner().invoke(memlog_command, ["--help"], terminal_width=WIDTH).output
     for path in COMMANDS:
         assert len(path) != 1 or f"\n  {path[0]} " in listed
+
+
+def test_commands_are_listed_in_groups_by_what_they_do() -> None:
+    listed = CliRunner().invoke(memlog_command, ["--help"], terminal_width=WIDTH).output
+    headings = re.findall(r"^(\w+):\n(?=  [a-z]+  )", listed, re.MULTILINE)
+    assert headings == ["Write", "Read", "Memory", "Documents", "Maintain"]
+    names = re.findall(r"^  ([a-z]+)  +[A-Z]", listed, re.MULTILINE)
+    assert sorted(names) == sorted(path[0] for path in COMMANDS if len(path) == 1)
 
 
 # `memlog help`

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memlog.cli.settings import SETTINGS
+from memlog.cli.settings_schema import SETTINGS
 
 Run = Callable[..., Any]
 

@@ -10,9 +10,9 @@ import pytest
 
 from memlog import Store
 from memlog.eventlog.layout import WATERMARKS
+from memlog.eventlog.seals.close import accept_losses, seal_all
 from memlog.eventlog.streams import segments_of
-from memlog.eventlog.watermarks import open_losses
-from memlog.eventlog.writer import Log
+from memlog.eventlog.watermarks import Watermarks
 
 Run = Callable[..., object]
 CHATS = ("x:1", "x:2", "x:3")
@@ -109,7 +109,7 @@ def test_an_open_loss_is_accepted(memlog, store: Path, lose) -> None:
     assert memlog("seal").code == 3
     assert memlog("seal", "--accept-loss").code == 0
     project(store)
-    assert open_losses(store) == []
+    assert Watermarks(store).losses() == []
     assert memlog("seal").code == 0
 
 
@@ -166,9 +166,9 @@ def test_a_copy_of_the_file_says_nothing(written: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(written, copy)
     shorter(segment(copy))
-    assert open_losses(copy) == []
+    assert Watermarks(copy).losses() == []
     shorter(segment(written))
-    assert len(open_losses(written)) == 1
+    assert len(Watermarks(written).losses()) == 1
 
 
 def test_an_erasure_is_no_loss_and_leaves_no_hash(written: Path) -> None:
@@ -277,7 +277,7 @@ def folder(path: Path) -> None:
 def test_a_sealed_segment_of_another_writer_that_was_read_is_lost_and_not_arriving(
     written: Path, lose: Callable[[Path], None]
 ) -> None:
-    Log(written).seal()
+    seal_all(written)
     copy = written.with_name("copy")
     shutil.copytree(written / "log", copy / "log")
     say(copy, "x:2", "elsewhere")
@@ -305,7 +305,7 @@ def test_a_folder_in_the_place_of_a_segment_is_a_loss_and_stops_no_read(written:
     folder(segment(written))
     assert texts(written, "x:2") == ["elsewhere"]
     assert len(tampered(written)) == 1
-    Log(written).accept_loss()
+    accept_losses(written)
     project(written)
     assert tampered(written) == []
 
@@ -320,7 +320,7 @@ def lose_at_random_places(store: Path, places: int, random: Random) -> None:
     with Store(store) as opened:
         for chat in CHATS:
             opened.append([message(chat, f"message {number} of {chat}") for number in range(MESSAGES)])
-    Log(store).seal()
+    seal_all(store)
     for chat in CHATS[1:]:
         say(store, chat, "after the seal")
     project(store)

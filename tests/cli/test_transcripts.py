@@ -1,4 +1,4 @@
-"""The transcripts are what happens, the pages quote them, and no command lacks one."""
+"""The transcripts are what happens, and no command lacks one."""
 
 import os
 import re
@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.transcripts import CHAPTERS, blocks_of, is_told, quoted_anew, rewritten, run, steps_of
+from tests.cli.transcripts import CHAPTERS, is_told, rewritten, run, steps_of
 from tests.support import command_tree
 from tests.support.command_tree import COMMANDS, MEMLOG, called, does_something
 from tests.support.forked_memlog import forking_program
-from tests.support.places import ROOT
 
 _OUT_OF_DATE = "`make snapshots` writes what has changed anew; read the difference"
 
@@ -50,17 +49,6 @@ def test_a_chapter_tells_what_happens(chapter: Path, printed: dict[Path, list[st
         if not is_told(step.output, output):
             assert output.splitlines() == step.output.splitlines(), f"$ {step.command}{_OUT_OF_DATE}"
             pytest.fail(f"$ {step.command}{output}{_OUT_OF_DATE}")
-
-
-def test_every_console_block_of_a_page_stands_in_a_chapter(
-    printed: dict[Path, list[str]], pytestconfig: pytest.Config
-) -> None:
-    told = [block for chapter in printed for block in blocks_of(chapter.read_text())]
-    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
-        if pytestconfig.getoption("update_snapshots"):
-            page.write_text(quoted_anew(page.read_text(), told))
-        for block in blocks_of(page.read_text()):
-            assert any(f"\n{block}" in f"\n{each}" for each in told), f"{page.name}:\n{block}"
 
 
 def _doing() -> Iterator[command_tree.Path]:

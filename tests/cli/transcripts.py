@@ -1,6 +1,7 @@
 """Transcripts of a shell: read, run, compared, written anew. Their form is told in transcripts/README.md."""
 
 import re
+import shlex
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ FOLDER = Path(__file__).parent / "transcripts"
 CHAPTERS = sorted(path for path in FOLDER.glob("*.md") if path.name != "README.md")
 _TIMEOUT = 120
 
-_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _STEP = re.compile(r"^\$ (?P<command>.*\n(?:> .*\n)*)(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 _SHAPES = [
@@ -41,23 +42,25 @@ class Step:
     end: int
 
 
-def blocks_of(text: str) -> list[str]:
-    """The console blocks of a page."""
-    return [block[1] for block in _BLOCK.finditer(text)]
-
-
 def steps_of(text: str) -> list[Step]:
-    """The commands of a chapter in their order."""
-    return [
-        Step(
-            re.sub("^> ", "", step["command"], flags=re.MULTILINE),
-            step["output"],
-            block.start(1) + step.start("output"),
-            block.start(1) + step.end("output"),
-        )
-        for block in _BLOCK.finditer(text)
-        for step in _STEP.finditer(block[1])
-    ]
+    """The commands of a chapter or page in their order; a block of Python is one, with any output."""
+    steps: list[Step] = []
+    for block in _BLOCK.finditer(text):
+        if block[1] == "python":
+            command = f"python -W error -c {shlex.quote(block[2])} || exit\n"
+            steps.append(Step(command, "…\n", block.end(), block.end()))
+        else:
+            steps += (_step(match, block.start(2)) for match in _STEP.finditer(block[2]))
+    return steps
+
+
+def _step(match: re.Match[str], start: int) -> Step:
+    return Step(
+        re.sub("^> ", "", match["command"], flags=re.MULTILINE),
+        match["output"],
+        start + match.start("output"),
+        start + match.end("output"),
+    )
 
 
 def run(steps: list[Step], env: dict[str, str], home: Path) -> list[str]:
@@ -73,7 +76,7 @@ def run(steps: list[Step], env: dict[str, str], home: Path) -> list[str]:
         check=False,
     )
     *printed, _ = done.stdout.decode().replace(str(home), "~").split("\x1e")
-    assert len(printed) == 2 * len(steps), "the shell ended before the last command"
+    assert len(printed) == 2 * len(steps), f"the shell ended before the last command:\n{done.stdout.decode()}"
     return [
         _with_status(output, int(status)) for output, status in zip(printed[::2], printed[1::2], strict=True)
     ]
@@ -105,19 +108,3 @@ def _shape(text: str) -> str:
     for pattern, name in _SHAPES:
         text = pattern.sub(name, text)
     return text
-
-
-def quoted_anew(page: str, told: list[str]) -> str:
-    """A page, with each console block as one of `told` has its commands now; where none has, it stays."""
-    return _BLOCK.sub(lambda block: f"```console\n{_as_told(block[1], told)}```", page)
-
-
-def _as_told(quoted: str, told: list[str]) -> str:
-    commands = [step["command"] for step in _STEP.finditer(quoted)]
-    for block in told:
-        steps = list(_STEP.finditer(block))
-        for first in range(len(steps) - len(commands) + 1):
-            part = steps[first : first + len(commands)]
-            if [step["command"] for step in part] == commands:
-                return block[part[0].start() : part[-1].end()]
-    return quoted

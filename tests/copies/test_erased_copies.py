@@ -9,6 +9,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.layout import WATERMARKS
+from memlog.eventlog.seals.close import accept_losses, seal_all
 from memlog.eventlog.writer import Log
 from tests.copies.two_copies import texts
 from tests.support.forked_memlog import run_memlog
@@ -108,7 +109,7 @@ def sealed(tmp_path: Path) -> Erased:
     """As `stores`, and `e` has sealed the segment before `f` had it."""
     e, f = tmp_path / "e", tmp_path / "f"
     say(e, "p1", "p2")
-    Log(e).seal()
+    seal_all(e)
     project(e)
     shutil.copytree(e / "log", f / "log", copy_function=shutil.copy2)
     project(f)
@@ -270,14 +271,14 @@ def test_of_a_sealed_segment_text_or_hash_that_comes_back_is_noted_and_erased(
 def test_erased_text_that_a_backup_brings_into_an_own_sealed_segment_is_no_tampering(tmp_path: Path) -> None:
     store, backup = tmp_path / "store", tmp_path / "backup"
     say(store, "p1", "p2")
-    Log(store).seal()
+    seal_all(store)
     shutil.copytree(store / "log", backup)
     name = segment(store).name
     forget(store, "p1")
     path = Path(shutil.copy2(backup / STREAM / name, store / "log" / STREAM / name))
     code, (note,) = checked(store)
     assert (code, "memlog scrub" in note) == (0, True)
-    assert Log(store).accept_loss() == []
+    assert accept_losses(store) == []
     path.write_bytes(path.read_bytes().replace(b"Elm Street", b"Oak Street"))
     assert checked(store)[0] == 3
     shutil.copy2(backup / STREAM / name, path)
@@ -289,7 +290,7 @@ def test_erased_text_that_a_backup_brings_into_an_own_sealed_segment_is_no_tampe
 def test_erased_text_that_comes_back_with_more_lines_and_a_seal_is_noted_and_erased(stores: Erased) -> None:
     e, f = stores
     say(e, "p3")
-    Log(e).seal()
+    seal_all(e)
     name = segment(e).name
     send(e, f, name)
     (seals,) = (e / "log").glob("seals*")
@@ -310,7 +311,7 @@ def test_an_erasure_by_another_copy_in_an_own_segment_that_was_sealed_meanwhile_
 ) -> None:
     """The copy that erased it knew of no seal, so that no seal speaks of the erasure."""
     e, f = stores
-    Log(e).seal()
+    seal_all(e)
     for path in (f / "log" / STREAM).iterdir():
         send(f, e, path.name)
     code, (note,) = checked(e)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memlog.eventlog import copy_identity
+from memlog.eventlog.seals.close import accept_losses
 from memlog.eventlog.writer import Log
 from tests.copies.two_copies import Copies, append_some, check_merged, texts, verified
 
@@ -73,7 +74,7 @@ def test_a_writer_whose_loss_was_accepted_takes_another_name(store: Path, rsync:
     assert verified(store).ok
     shutil.rmtree(store / "log/memory")
     assert len(verified(store).tampered) == 1
-    Log(store).accept_loss()
+    accept_losses(store)
     append_some(store, "after")
     _merge_and_check(store, rsync, "both", "newer", "after")
 

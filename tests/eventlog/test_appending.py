@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memlog.eventlog import disk, locks, timestamps
+from memlog.eventlog import disk, locks, rotation, timestamps
 from memlog.eventlog import writer as log_module
 from memlog.eventlog.acknowledgements import IdHolder, KnownId
 from memlog.eventlog.encode import draft
@@ -222,7 +222,7 @@ def test_a_clock_that_goes_back_some_seconds_at_midnight_begins_no_segment(log: 
 def test_a_segment_that_has_passed_its_size_gets_no_more_lines(
     log: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_module, "SEGMENT_BYTES", 300)
+    monkeypatch.setattr(rotation, "SEGMENT_BYTES", 300)
     contents = [f"{number}" for number in range(9)]
     for content in contents:
         log.append(content)
@@ -233,7 +233,7 @@ def test_a_segment_that_has_passed_its_size_gets_no_more_lines(
 
 
 def test_numbers_go_on_on_another_day(log: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_module, "SEGMENT_BYTES", 1)
+    monkeypatch.setattr(rotation, "SEGMENT_BYTES", 1)
     log.append("one")
     log.append("two")
     clock.set("2026-02-25T00:00:00.000Z")
@@ -248,7 +248,7 @@ def test_numbers_go_on_on_another_day(log: Any, clock: Any, monkeypatch: pytest.
 
 
 def test_numbers_have_no_last_one(log: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_module, "SEGMENT_BYTES", 1)
+    monkeypatch.setattr(rotation, "SEGMENT_BYTES", 1)
     log.write_segment(log.name("2026-02-24", 9_999), b"\n")
     assert log.append("one")[0].segment == log.name("2026-02-24", 10_000)
     log.start_again()
@@ -266,7 +266,7 @@ def test_a_plain_name_is_read_and_never_appended_to(log: Any, clock: Any) -> Non
 def test_a_full_segment_is_followed_on_the_true_day_where_the_clock_went_back(
     log: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_module, "SEGMENT_BYTES", 1)
+    monkeypatch.setattr(rotation, "SEGMENT_BYTES", 1)
     log.append("one")
     clock.set("2026-02-20T00:00:00.000Z")
     assert log.append("two")[0].segment == log.name("2026-02-20", 1)
@@ -275,7 +275,7 @@ def test_a_full_segment_is_followed_on_the_true_day_where_the_clock_went_back(
 def test_a_long_list_is_written_over_several_segments(
     log: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_module, "SEGMENT_BYTES", 300)
+    monkeypatch.setattr(rotation, "SEGMENT_BYTES", 300)
     monkeypatch.setattr(log_module, "_COMMIT_BYTES", 300)
     contents = [f"{number}" * 100 for number in range(10)]
     positions = log.append(*contents)

@@ -10,6 +10,7 @@ import pytest
 import memlog
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.log_format import LINE
+from memlog.eventlog.seals.close import accept_losses, seal_all
 from memlog.eventlog.writer import Log
 
 TEA = {"type": "message", "channel": "x", "chat_id": "1", "role": "user", "content": "tea"}
@@ -45,8 +46,8 @@ def test_what_writes_refuses_a_newer_or_damaged_format_and_reads_go_on(
         for write in (
             lambda: store.append([TEA]),
             lambda: store.erasure.scrub(confirm=lambda _: True),
-            Log(tmp_path).seal,
-            Log(tmp_path).accept_loss,
+            lambda: seal_all(tmp_path),
+            lambda: accept_losses(tmp_path),
         ):
             with pytest.raises(LogError) as refused:
                 write()

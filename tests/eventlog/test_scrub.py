@@ -92,15 +92,15 @@ def foreign(content: str, **members: str) -> bytes:
 
 def test_bytes_become_spaces_and_nothing_else_moves(store: Erasing) -> None:
     store.say(a="green tea", b="my number is 5551234", c="black tea")
-    store.erasure.forget("b")
+    store.forget("b")
     before, status = store.newest.read_bytes(), store.newest.stat()
-    (erased,) = store.erasure.scrub()
+    (erased,) = store.scrub()
     lines = before.split(b"\n")
     lines[1] = b" " * len(lines[1])
     assert store.newest.read_bytes() == b"\n".join(lines)
     assert (store.newest.stat().st_ino, store.newest.stat().st_size) == (status.st_ino, status.st_size)
     assert (erased.lines, erased.bytes, erased.seal) == (1, len(lines[1]), "none")
-    assert store.erasure.scrub() == []
+    assert store.scrub() == []
 
 
 def test_every_line_of_an_id_goes_in_every_segment(store: Erasing) -> None:
@@ -108,68 +108,68 @@ def test_every_line_of_an_id_goes_in_every_segment(store: Erasing) -> None:
     store.write(foreign("of an older day 5551234", id="b").removesuffix(b"\n"), "2026-02-23.jsonl")
     store.say(b="my number is 5551234", c="kept")
     store.say(b="another text, 5551234")
-    store.erasure.forget("b")
-    assert sum(erased.lines for erased in store.erasure.scrub()) == 4
+    store.forget("b")
+    assert sum(erased.lines for erased in store.scrub()) == 4
     assert SECRET not in b"".join(path.read_bytes() for path in store.folder.iterdir())
     assert [each for each in store.said() if len(each) == 1] == ["a", "c"]
-    assert store.erasure.scrub() == []
+    assert store.scrub() == []
 
 
 def test_a_line_without_an_event_goes_by_its_position(store: Erasing) -> None:
     first = foreign("my number is 5551234")
     path = store.write(first + b"torn 5551234\n" + foreign("kept", id="c"))
-    store.erasure.forget(f"{OLD}:0", f"{OLD}:{len(first)}")
-    store.erasure.scrub()
+    store.forget(f"{OLD}:0", f"{OLD}:{len(first)}")
+    store.scrub()
     assert path.read_bytes().split(b"\n")[:2] == [b" " * (len(first) - 1), b" " * 12]
     assert "c" in store.said()
 
 
 def test_a_redaction_and_its_reason_stay(store: Erasing) -> None:
     store.say(a="my number is 5551234")
-    store.erasure.forget("a")
+    store.forget("a")
     (redaction,) = [each for each in store.said() if each != "a"]
-    store.erasure.forget(redaction)
-    store.erasure.scrub()
+    store.forget(redaction)
+    store.scrub()
     assert store.newest.read_bytes().count(b"why a") == 1
 
 
 def test_a_tail_that_a_writer_may_be_at_is_left_to_him(store: Erasing) -> None:
     store.say(a="my number is 5551234")
-    store.erasure.forget("a", "b")
+    store.forget("a", "b")
     tail = foreign("half of a line 5551234", id="b").removesuffix(b"\n")
     store.write(tail, store.newest.name)
-    store.erasure.scrub()
+    store.scrub()
     assert store.newest.read_bytes().endswith(tail)
 
 
 def test_nuls_around_a_line_stay(store: Erasing) -> None:
     path = store.write(b"\0\0" + foreign("my number is 5551234", id="a").removesuffix(b"\n") + b"\0\n")
-    store.erasure.forget("a")
-    store.erasure.scrub()
+    store.forget("a")
+    store.scrub()
     line = path.read_bytes().split(b"\n")[0]
     assert (line[:3], line[-2:], line.strip(b"\0 ")) == (b"\0\0 ", b" \0", b"")
 
 
 def test_a_stream_in_which_nothing_was_forgotten_is_not_touched(store: Erasing) -> None:
     path = store.write(ERASING + b"whatever this is\n")
-    store.erasure.forget()
-    assert store.erasure.scrub() == []
+    store.forget()
+    assert store.scrub() == []
     assert path.read_bytes() == ERASING + b"whatever this is\n"
 
 
 def test_a_line_too_long_to_be_an_event_goes_by_its_position(store: Erasing) -> None:
     path = store.write(b"x" * (16 * 1024 * 1024 + 5) + SECRET + b"\n" + foreign("kept", id="c"))
-    store.erasure.forget(f"{OLD}:0")
-    (erased,) = store.erasure.scrub()
+    store.forget(f"{OLD}:0")
+    (erased,) = store.scrub()
     assert (erased.lines, erased.bytes) == (1, 16 * 1024 * 1024 + 12)
     assert SECRET not in path.read_bytes()
-    assert store.erasure.scrub() == []
+    assert store.scrub() == []
 
 
 def test_a_line_that_says_something_else_by_now_stays(store: Erasing) -> None:
     """Between the look and the lock somebody has changed the file in place."""
     store.say(a="my number is 5551234", b="kept")
-    store.erasure.forget("a")
+    store.forget("a")
     segments = segments_about(store.log)
     redacted = redacted_keys(segments)
     ((segment, lines),) = scrub.due_lines(segments, redacted)
@@ -183,7 +183,7 @@ def test_a_line_that_says_something_else_by_now_stays(store: Erasing) -> None:
 
 def test_a_segment_that_was_replaced_is_not_written(store: Erasing, faulty_disk: Any) -> None:
     store.say(a="my number is 5551234")
-    store.erasure.forget("a")
+    store.forget("a")
     real = disk.look
 
     def look(path: Path | str, *, folder: int | None = None) -> os.stat_result:
@@ -195,21 +195,21 @@ def test_a_segment_that_was_replaced_is_not_written(store: Erasing, faulty_disk:
 
     faulty_disk.look = look
     with pytest.raises(LogError, match="was replaced meanwhile"):
-        store.erasure.scrub()
+        store.scrub()
     assert SECRET in store.newest.read_bytes()
 
 
 def test_another_writer_is_waited_for_and_then_named(store: Erasing, hold_lock: Any) -> None:
     store.say(a="my number is 5551234")
-    store.erasure.forget("a")
+    store.forget("a")
     hold_lock(store.newest)
     with pytest.raises(Busy, match=f"{STREAM}/{store.newest.name} is locked by process"):
-        store.erasure.scrub()
+        store.scrub()
 
 
 def test_what_is_no_file_is_not_written(store: Erasing) -> None:
     store.say(a="my number is 5551234")
-    store.erasure.forget("a")
+    store.forget("a")
     segments = segments_about(store.log)
     redacted = redacted_keys(segments)
     ((segment, lines),) = scrub.due_lines(segments, redacted)
@@ -236,13 +236,13 @@ def seal_old(store: Erasing) -> None:
 def test_a_seal_is_renewed_and_its_old_hash_is_blank(store: Erasing) -> None:
     store.write(foreign("my number is 5551234", id="a") + foreign("kept", id="b"))
     seal_old(store)
-    store.erasure.forget("a")
-    (erased,) = store.erasure.scrub()
+    store.forget("a")
+    (erased,) = store.scrub()
     assert erased.seal == "renewed"
     read = read_seals(store.log)
     assert (read.damaged, [line.seal.is_blank for line in read.lines if line.seal]) == ([], [True, False])
-    assert read.standing[STREAM, OLD].is_of(measured(store.log, STREAM, OLD))
-    store.erasure.scrub()
+    assert read.valid[STREAM, OLD].is_of(measured(store.log, STREAM, OLD))
+    store.scrub()
     assert read_seals(store.log) == read
 
 
@@ -251,8 +251,8 @@ def test_the_seal_of_a_segment_that_was_changed_stays_and_tells_it(store: Erasin
     seal_old(store)
     before = read_seals(store.log)
     path.write_bytes(path.read_bytes().replace(b"green tea", b"black tea"))
-    store.erasure.forget("a")
-    (erased,) = store.erasure.scrub()
+    store.forget("a")
+    (erased,) = store.scrub()
     assert (erased.lines, erased.seal) == (1, "unlike")
     assert read_seals(store.log) == before
 
@@ -261,18 +261,18 @@ def test_a_sealed_segment_may_have_grown(store: Erasing) -> None:
     store.write(foreign("my number is 5551234", id="a"))
     seal_old(store)
     store.write(foreign("late", id="b"))
-    store.erasure.forget("a")
-    (erased,) = store.erasure.scrub()
+    store.forget("a")
+    (erased,) = store.scrub()
     assert erased.seal == "renewed"
 
 
 def test_an_erasure_that_was_killed_before_its_seal_was_renewed_is_finished(store: Erasing) -> None:
     store.write(foreign("my number is 5551234", id="a"))
     seal_old(store)
-    store.erasure.forget("a")
+    store.forget("a")
     sealing.blank(SealFiles(store.log), STREAM, OLD)
     assert [segment.name.filename for segment in scrub.unfinished(segments_about(store.log))] == [OLD]
-    (erased,) = store.erasure.scrub()
+    (erased,) = store.scrub()
     assert erased.seal == "renewed"
     assert scrub.unfinished(segments_about(store.log)) == []
     assert scrub.unfinished([]) == []
@@ -321,7 +321,7 @@ def prepared(folder: Path) -> tuple[Erasing, dict[Path, list[bytes]]]:
     store.write(foreign("my number is 5551234", id="a") + foreign("kept", id="b"))
     seal_old(store)
     store.say(a="again, 5551234", c="kept", d="more, 5551234 " * 500)
-    store.erasure.forget("a", "d")
+    store.forget("a", "d")
     lines = {path: path.read_bytes().split(b"\n") for path in store.folder.iterdir()}
     for each in lines.values():
         each[:] = [b" " * len(line) if SECRET in line else line for line in each]
@@ -340,16 +340,16 @@ def check_between(store: Erasing, wanted: dict[Path, list[bytes]]) -> None:
     assert [each for each in store.said() if len(each) == 1 and each not in "ad"] == ["b", "c"]
     read = read_seals(store.log)
     assert [line.damage for line in read.damaged if line.damage != "torn"] == []
-    seal = read.standing[STREAM, OLD]
+    seal = read.valid[STREAM, OLD]
     assert seal.is_blank or seal.is_of(measured(store.log, STREAM, OLD))
 
 
 def check_after(store: Erasing, wanted: dict[Path, list[bytes]]) -> None:
-    store.erasure.scrub()
+    store.scrub()
     assert {path: path.read_bytes().split(b"\n") for path in wanted} == wanted
     read = read_seals(store.log)
-    assert read.standing[STREAM, OLD].is_of(measured(store.log, STREAM, OLD))
-    assert store.erasure.scrub() == []
+    assert read.valid[STREAM, OLD].is_of(measured(store.log, STREAM, OLD))
+    assert store.scrub() == []
     store.say(e="the next")
     assert store.said()[-1] == "e"
 
@@ -361,7 +361,7 @@ def deaths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: Callable[[], An
         store, wanted = prepared(tmp_path / f"store-{number}")
         with dying_at(monkeypatch, number, how) as calls:
             try:
-                store.erasure.scrub()
+                store.scrub()
             except (Killed, OSError):
                 died = True
             else:
@@ -386,7 +386,7 @@ def test_a_disk_that_fails_at_any_call_leaves_what_the_next_run_finishes(tmp_pat
 
 def test_a_disk_that_takes_few_bytes_at_once_gets_them_all(store: Erasing, faulty_disk: Any) -> None:
     store.say(a="my number is 5551234 " * 50)
-    store.erasure.forget("a")
+    store.forget("a")
     real, calls = disk.overwrite, []
 
     def overwrite(fd: int, data: bytes, offset: int) -> int:
@@ -394,7 +394,7 @@ def test_a_disk_that_takes_few_bytes_at_once_gets_them_all(store: Erasing, fault
         return real(fd, data[:100], offset)
 
     faulty_disk.overwrite = overwrite
-    store.erasure.scrub()
+    store.scrub()
     assert len(calls) > 10
     assert SECRET not in store.newest.read_bytes()
 
@@ -403,7 +403,7 @@ def test_a_kill_between_the_bytes_of_a_line_leaves_no_line_that_is_read(
     store: Erasing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.say(a="my number is 5551234 " * 50, b="kept")
-    store.erasure.forget("a")
+    store.forget("a")
     real, left = disk.overwrite, [100]
 
     def overwrite(fd: int, data: bytes, offset: int) -> int:
@@ -416,18 +416,18 @@ def test_a_kill_between_the_bytes_of_a_line_leaves_no_line_that_is_read(
     with monkeypatch.context() as patched:
         patched.setattr(disk, "overwrite", overwrite)
         with pytest.raises(Killed):
-            store.erasure.scrub()
+            store.scrub()
     line = store.newest.read_bytes().split(b"\n")[0]
     assert (line[:1], line[1:90].strip(), SECRET in line) == (ERASING, b"", True)
     assert store.said()[0] == "b"
-    (erased,) = store.erasure.scrub()
+    (erased,) = store.scrub()
     assert erased.lines == 1
     assert SECRET not in store.newest.read_bytes()
 
 
 def test_what_a_failed_sync_has_left_in_doubt_is_written_again(store: Erasing, faulty_disk: Any) -> None:
     store.say(a="my number is 5551234")
-    store.erasure.forget("a")
+    store.forget("a")
     real, syncs = disk.sync_data, []
 
     def sync_data(fd: int) -> None:
@@ -438,11 +438,11 @@ def test_what_a_failed_sync_has_left_in_doubt_is_written_again(store: Erasing, f
 
     faulty_disk.sync_data = sync_data
     with pytest.raises(OSError, match="the pages may be gone"):
-        store.erasure.scrub()
+        store.scrub()
     written: list[bytes] = []
     overwrite = disk.overwrite
     faulty_disk.overwrite = lambda fd, data, offset: (
         written.append(bytes(data)) or overwrite(fd, data, offset)
     )
-    (erased,) = store.erasure.scrub()
+    (erased,) = store.scrub()
     assert sum(map(len, written)) == erased.bytes + 1

@@ -14,12 +14,13 @@ from memlog.eventlog.errors import Busy
 from memlog.eventlog.events import MemorySaved, Redacted
 from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.reader import redacted_keys, segments_about
+from memlog.eventlog.seals.close import accept_losses, all_losses, seal_all
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.losses import losses
 from memlog.eventlog.segment import Fingerprint, fingerprint, opened
 from memlog.eventlog.streams import Segment, segments_of
 from memlog.eventlog.watermark_file import WatermarkFile
-from memlog.eventlog.watermarks import OpenLoss, Read, erasing, open_losses, remember
+from memlog.eventlog.watermarks import OpenLoss, Read, Watermarks
 from memlog.eventlog.writer import Log
 
 
@@ -47,7 +48,7 @@ class Projected:
 
     def project(self) -> list[OpenLoss]:
         """Read all segments, and return what was found lost."""
-        return remember(self.log, [Read(segment, _read(segment)) for segment in self.segments])
+        return Watermarks(self.store).remember([Read(segment, _read(segment)) for segment in self.segments])
 
     def scrub(self) -> None:
         seals, segments = SealFiles(self.log, Writer(self.store).name()), segments_about(self.log)
@@ -59,15 +60,17 @@ class Projected:
                 redacted,
                 seals=seals,
                 lock_timeout=1,
-                around=lambda fd, segment=segment: erasing(segment, fd),
+                around=lambda fd, segment=segment: Watermarks(self.store).erasing(segment, fd),
             )
 
     def losses(self) -> list[OpenLoss]:
-        return open_losses(self.store)
+        return Watermarks(self.store).losses()
 
     def remembered(self) -> int:
         """How many bytes of the segment."""
-        mark = WatermarkFile(self.store).last("memory", self.path.name)
+        file = WatermarkFile(self.store)
+        file.refresh()
+        mark = file.get("memory", self.path.name)
         return 0 if mark is None else mark.bytes
 
     def lines(self) -> list[bytes]:
@@ -109,7 +112,7 @@ def test_a_projection_finds_what_is_lost_and_the_watermark_stays(
     lose(path)
     lost = [OpenLoss("memory", path.name, size, path.stat().st_size)]
     before = store.file.read_bytes()
-    assert store.maintenance.project() == lost
+    assert store.project() == lost
     assert store.losses() == lost
     assert store.file.read_bytes() == before
 
@@ -121,7 +124,7 @@ def test_a_segment_that_goes_after_it_was_read_is_lost(store: Projected) -> None
     read = Read(segment, _read(segment))
     path.unlink()
     lost = [OpenLoss("memory", path.name, size, None)]
-    assert remember(store.log, [read]) == lost
+    assert Watermarks(store.store).remember([read]) == lost
     assert store.losses() == lost
 
 
@@ -133,7 +136,7 @@ def test_nothing_is_remembered_of_a_segment_that_was_never_there_when_it_was_rem
     (segment,) = store.segments
     read = Read(segment, _read(segment))
     segment.path.unlink()
-    assert remember(store.log, [read]) == []
+    assert Watermarks(store.store).remember([read]) == []
     assert store.losses() == []
 
 
@@ -153,7 +156,7 @@ def test_a_segment_that_goes_while_it_is_compared_is_lost(store: Projected, faul
 def test_a_projection_that_has_read_less_leaves_the_watermark_where_it_is(store: Projected) -> None:
     before = store.file.read_bytes()
     (segment,) = store.segments
-    assert remember(store.log, [Read(segment, _read(segment, 100))]) == []
+    assert Watermarks(store.store).remember([Read(segment, _read(segment, 100))]) == []
     assert store.file.read_bytes() == before
 
 
@@ -161,7 +164,7 @@ def test_growth_raises_the_watermark(store: Projected) -> None:
     (segment,) = store.segments
     before = _read(segment)
     store.say("green 3")
-    assert remember(store.log, [Read(segment, _read(segment), before)]) == []
+    assert Watermarks(store.store).remember([Read(segment, _read(segment), before)]) == []
     assert store.remembered() == store.path.stat().st_size
     shorter(store.path)
     assert len(store.losses()) == 1
@@ -172,7 +175,7 @@ def test_a_change_before_what_was_read_on_is_found(store: Projected) -> None:
     before = _read(segment)
     changed(store.path)
     store.say("green 3")
-    (lost,) = remember(store.log, [Read(segment, _read(segment), before)])
+    (lost,) = Watermarks(store.store).remember([Read(segment, _read(segment), before)])
     assert (lost.read, lost.bytes) == (before.offset, store.path.stat().st_size)
 
 
@@ -196,7 +199,7 @@ def test_a_file_without_its_own_header_counts_for_nothing_and_is_made_anew(
     shorter(store.path)
     assert store.losses() == []
     size = store.path.stat().st_size
-    assert store.maintenance.project() == []
+    assert store.project() == []
     assert store.remembered() == size
 
 
@@ -219,14 +222,14 @@ def test_what_is_no_file_in_its_place_counts_for_nothing(
     store.file.unlink()
     make(store.file)
     assert store.losses() == []
-    Log(store.store).accept_loss()
-    assert Log(store.store).seal() != []
+    accept_losses(store.store)
+    assert seal_all(store.store) != []
 
 
 def test_the_file_is_written_anew_once_it_is_twice_as_long_as_its_entries(store: Projected) -> None:
     for number in range(100):
         store.say(f"black {number}")
-        assert store.maintenance.project() == []
+        assert store.project() == []
     assert len(store.lines()) < 100
     shorter(store.path)
     assert len(store.losses()) == 1
@@ -238,7 +241,7 @@ def test_the_file_is_not_written_anew_where_each_line_is_of_another_segment(stor
         plain.parent.mkdir(parents=True)
         plain.write_bytes(b'{"role":"user","content":"tea"}\n')
     inode = store.file.stat().st_ino
-    assert store.maintenance.project() == []
+    assert store.project() == []
     assert (len(store.lines()), store.file.stat().st_ino) == (81, inode)
     shorter(plain)
     assert [loss.stream for loss in store.losses()] == ["conversations/x_79"]
@@ -247,12 +250,12 @@ def test_the_file_is_not_written_anew_where_each_line_is_of_another_segment(stor
 def test_of_sealed_segments_the_file_keeps_those_that_had_lost_something_before(store: Projected) -> None:
     """What a seal speaks of it protects; a loss before it does not show in it."""
     first = store.path
-    Log(store.store).seal()
+    seal_all(store.store)
     store.say("in the second")
     (second,) = (segment.path for segment in store.segments if segment.is_newest)
-    store.maintenance.project()
+    store.project()
     second.write_bytes(second.read_bytes().replace(b"in the second", b"in the 2nd   "))
-    Log(store.store).seal()
+    seal_all(store.store)
     store.say("in the third")
     _compact(store)
     kept = {line.split(b'"')[7].decode() for line in store.lines()}
@@ -266,7 +269,7 @@ def _compact(store: Projected) -> None:
     inode = store.file.stat().st_ino
     for number in range(200):
         store.say(f"black {number}")
-        store.maintenance.project()
+        store.project()
         if store.file.stat().st_ino != inode:
             return
     pytest.fail("the file was not written anew")
@@ -278,18 +281,18 @@ def test_a_loss_that_is_accepted_is_told_no_more_and_the_next_one_is(
 ) -> None:
     path, size = store.path, store.path.stat().st_size
     lose(path)
-    (accepted,) = Log(store.store).accept_loss()
+    (accepted,) = accept_losses(store.store)
     assert accepted == OpenLoss("memory", path.name, size, path.stat().st_size)
-    assert Log(store.store).losses() == []
+    assert all_losses(store.store) == []
     shorter(path)
-    assert len(Log(store.store).losses()) == 1
+    assert len(all_losses(store.store)) == 1
 
 
 def test_a_loss_of_a_whole_segment_that_is_accepted_is_told_no_more(store: Projected) -> None:
     store.path.unlink()
-    (accepted,) = Log(store.store).accept_loss()
+    (accepted,) = accept_losses(store.store)
     assert accepted.bytes is None
-    assert Log(store.store).accept_loss() == Log(store.store).losses() == []
+    assert accept_losses(store.store) == all_losses(store.store) == []
 
 
 def test_who_holds_the_read_model_while_a_loss_is_accepted_is_waited_for_and_named(
@@ -300,7 +303,7 @@ def test_who_holds_the_read_model_while_a_loss_is_accepted_is_waited_for_and_nam
     lock.touch()
     holder = hold_lock(lock)
     with pytest.raises(Busy, match=str(holder.pid)):
-        Log(store.store, lock_timeout=0.3).accept_loss()
+        accept_losses(store.store, lock_timeout=0.3)
     assert len(store.losses()) == 1
 
 
@@ -322,12 +325,12 @@ def test_a_store_without_a_writer_has_no_names(tmp_path: Path) -> None:
 
 
 def test_an_erasure_is_no_loss_and_leaves_no_hash_of_the_text(store: Projected) -> None:
-    store.erasure.forget("m1")
-    store.maintenance.project()
+    store.forget("m1")
+    store.project()
     before = store.lines()
-    store.erasure.scrub()
+    store.scrub()
     assert b"green 1" not in store.path.read_bytes()
-    assert store.losses() == store.maintenance.project() == []
+    assert store.losses() == store.project() == []
     for line in before:
         assert line not in store.lines()
     shorter(store.path)
@@ -341,8 +344,8 @@ class Killed(BaseException):
 def test_an_erasure_that_was_killed_is_no_loss_and_the_next_projection_remembers_again(
     store: Projected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.erasure.forget("m1")
-    store.maintenance.project()
+    store.forget("m1")
+    store.project()
 
     def killed(*_: Any) -> None:
         raise Killed
@@ -350,48 +353,48 @@ def test_an_erasure_that_was_killed_is_no_loss_and_the_next_projection_remembers
     with monkeypatch.context() as patched:
         patched.setattr(scrub, "_overwrite", killed)
         with pytest.raises(Killed):
-            store.erasure.scrub()
+            store.scrub()
     assert store.losses() == []
     store.say("green 3")
-    assert store.maintenance.project() == store.losses() == []
+    assert store.project() == store.losses() == []
     whole = store.path.read_bytes()
     store.path.write_bytes(whole.replace(b"green 2", b"brown 2"))
     assert len(store.losses()) == 1
     store.path.write_bytes(whole)
-    store.erasure.scrub()
+    store.scrub()
     assert b"green 1" not in store.path.read_bytes()
     assert store.losses() == []
 
 
 @LOSE
 def test_a_loss_from_before_an_erasure_stays_one(store: Projected, lose: Callable[[Path], None]) -> None:
-    store.erasure.forget("m0")
+    store.forget("m0")
     store.say("behind the redaction")
-    store.maintenance.project()
+    store.project()
     size = store.path.stat().st_size
     lose(store.path)
-    store.erasure.scrub()
+    store.scrub()
     assert b"green 0" not in store.path.read_bytes()
     assert [loss.read for loss in store.losses()] == [size]
-    assert [loss.read for loss in store.maintenance.project()] == [size]
+    assert [loss.read for loss in store.project()] == [size]
 
 
 def test_an_erasure_before_anything_was_read_remembers_nothing(tmp_path: Path) -> None:
     store = Projected(tmp_path)
     store.say("green", "m0")
-    store.erasure.forget("m0")
-    store.erasure.scrub()
+    store.forget("m0")
+    store.scrub()
     assert not store.file.exists()
 
 
 @pytest.fixture
 def erased_elsewhere(store: Projected, tmp_path: Path) -> Path:
     """The segment as another copy of the store has erased a line of it; the redaction is in both."""
-    store.erasure.forget("m1")
-    store.maintenance.project()
+    store.forget("m1")
+    store.project()
     shutil.copytree(store.store, tmp_path / "copy")
     copy = Projected(tmp_path / "copy")
-    copy.erasure.scrub()
+    copy.scrub()
     return copy.path
 
 
@@ -400,7 +403,7 @@ def test_an_erasure_by_another_copy_is_no_loss_and_is_remembered(
 ) -> None:
     shutil.copyfile(erased_elsewhere, store.path)
     assert store.losses() == []
-    assert store.maintenance.project() == []
+    assert store.project() == []
     shorter(store.path)
     assert len(store.losses()) == 1
 
@@ -430,24 +433,24 @@ def test_an_erasure_by_another_copy_of_an_event_that_was_appended_twice_is_no_lo
     store = Projected(tmp_path / "store")
     for _ in range(2):
         store.say("green", "m0")
-    store.erasure.forget("m0")
-    store.maintenance.project()
+    store.forget("m0")
+    store.project()
     first, second, redaction = store.path.read_bytes().splitlines(keepends=True)
     erased = (b" " * (len(line) - 1) + b"\n" for line in (first, second))
     store.path.write_bytes(b"".join([*erased, redaction]))
-    assert store.losses() == store.maintenance.project() == []
+    assert store.losses() == store.project() == []
 
 
 def test_text_that_comes_back_with_another_copys_file_is_no_loss_and_goes_with_the_next_scrub(
     store: Projected,
 ) -> None:
-    store.erasure.forget("m1")
-    store.maintenance.project()
+    store.forget("m1")
+    store.project()
     before = store.path.read_bytes()
-    store.erasure.scrub()
+    store.scrub()
     store.path.write_bytes(before)
-    assert store.losses() == store.maintenance.project() == []
-    store.erasure.scrub()
+    assert store.losses() == store.project() == []
+    store.scrub()
     assert b"green 1" not in store.path.read_bytes()
     assert store.losses() == []
     shorter(store.path)
@@ -456,10 +459,10 @@ def test_text_that_comes_back_with_another_copys_file_is_no_loss_and_goes_with_t
 
 def test_a_file_in_which_another_copy_has_erased_other_lines_is_no_loss(store: Projected) -> None:
     whole = store.path.read_bytes().splitlines(keepends=True)
-    store.erasure.forget("m1")
-    store.erasure.scrub()
-    store.erasure.forget("m0")
-    store.maintenance.project()
+    store.forget("m1")
+    store.scrub()
+    store.forget("m0")
+    store.project()
     behind = store.path.read_bytes().splitlines(keepends=True)[len(whole) :]
     erased = b" " * (len(whole[0]) - 1) + b"\n"
     store.path.write_bytes(b"".join([erased, *whole[1:], *behind]))
@@ -470,9 +473,9 @@ def test_a_file_in_which_another_copy_has_erased_other_lines_is_no_loss(store: P
 
 
 def test_a_line_that_was_erased_and_is_another_one_now_is_a_loss(store: Projected) -> None:
-    store.erasure.forget("m1")
-    store.erasure.scrub()
-    store.maintenance.project()
+    store.forget("m1")
+    store.scrub()
+    store.project()
     lines = store.path.read_bytes().splitlines(keepends=True)
     lines[1] = lines[0].ljust(len(lines[1]))[: len(lines[1]) - 1] + b"\n"
     store.path.write_bytes(b"".join(lines))
@@ -480,7 +483,67 @@ def test_a_line_that_was_erased_and_is_another_one_now_is_a_loss(store: Projecte
 
 
 def test_a_loss_that_a_seal_tells_is_not_told_twice(store: Projected) -> None:
-    Log(store.store).seal()
+    seal_all(store.store)
     store.path.unlink()
     assert store.losses() == []
     assert len(losses(store.log)) == 1
+
+
+def _chat(store: Path, number: int) -> Path:
+    """A segment of a chat of its own."""
+    path = store / f"log/conversations/x_{number}/2026-02-24.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b'{"role":"user","content":"tea"}\n')
+    return path
+
+
+def test_one_pass_over_many_streams_reads_the_file_once(tmp_path: Path, faulty_disk: Any) -> None:
+    for number in range(20):
+        _chat(tmp_path, number)
+    store, watermarks = Projected(tmp_path), Watermarks(tmp_path)
+    store.project()
+    real, opened_files = disk.open, []
+
+    def count(path: Path | str, flags: int, **options: Any) -> int:
+        opened_files.extend([path] if path == store.file and not flags & os.O_APPEND else [])
+        return real(path, flags, **options)
+
+    faulty_disk.open = count
+    for segment in store.segments:
+        with segment.path.open("ab") as file:
+            file.write(b'{"role":"user","content":"green tea"}\n')
+        assert watermarks.remember([Read(segment, _read(segment))]) == []
+        assert watermarks.losses(stream=segment.stream) == []
+    assert len(opened_files) == 1
+    assert len(store.lines()) == 40
+
+
+def test_the_losses_of_one_stream_look_at_its_segments_alone(tmp_path: Path, faulty_disk: Any) -> None:
+    paths = [_chat(tmp_path, number) for number in range(3)]
+    store = Projected(tmp_path)
+    store.project()
+    seal_all(tmp_path)
+    real, looked_at = disk.look, []
+
+    def count(path: Path | str, **options: Any) -> os.stat_result:
+        looked_at.extend([str(path)] if "conversations" in str(path) else [])
+        return real(path, **options)
+
+    faulty_disk.look = count
+    assert Watermarks(tmp_path).losses(stream="conversations/x_1") == []
+    assert set(looked_at) == {str(paths[1])}
+
+
+def test_watermarks_of_another_process_are_seen(tmp_path: Path) -> None:
+    first, second = _chat(tmp_path, 1), _chat(tmp_path, 2)
+    store, watermarks = Projected(tmp_path), Watermarks(tmp_path)
+    one, two = store.segments
+    assert watermarks.is_void
+    watermarks.remember([Read(one, _read(one))])
+    Watermarks(tmp_path).remember([Read(two, _read(two))])
+    for path in (first, second):
+        shorter(path)
+    assert [loss.stream for loss in watermarks.losses()] == ["conversations/x_1", "conversations/x_2"]
+    store.file.unlink()
+    assert watermarks.losses() == []
+    assert watermarks.is_void

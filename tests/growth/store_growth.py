@@ -16,6 +16,7 @@ from typing import Any
 
 import memlog
 from memlog.eventlog import disk
+from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.writer import Log
 
 LIMIT = 6
@@ -244,7 +245,7 @@ OPERATIONS: dict[str, Operation] = {
     "digest": lambda store: store.maintenance.digest(),
     "decay": lambda store: store.memories.decay(),
     "prune": lambda store: store.memories.prune(),
-    "seal": lambda store: Log(store.path).seal(),
+    "seal": lambda store: seal_all(store.path),
     "append": lambda store: store.append([_said(0)]),
     "forget": lambda store: store.erasure.forget(match="tea"),
     "scrub": lambda store: store.erasure.scrub(),

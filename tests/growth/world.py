@@ -15,7 +15,7 @@ from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, connect
-from memlog.projector.text.analyzer import marks_of
+from memlog.projector.text.marks import marks_of
 from memlog.query.filters import Filters
 from memlog.service.documents.folder import Patterns
 from memlog.service.erasure.forget import Forgetting

@@ -229,7 +229,7 @@ def test_a_view_that_cannot_be_written_fails_no_catch_up(projector):
     view.mkdir()
     set_name(projector, "Anna")
     (note,) = told(projector)
-    assert note == f"{view} stays as it is: something that is no regular file has the name of one"
+    assert note == f"{view} stays as it is: something that is no regular file has its name"
     assert projector.live().execute("SELECT value FROM core_memory").fetchall() == [("Anna",)]
 
 

@@ -65,7 +65,7 @@ def test_a_model_in_a_folder_serves_as_well(tmp_path, embedder):
     other = load_embedder(tmp_path)
     check_embedder(other)
     assert other.id == f"{tmp_path.name}/onnx/8199be6f699a/mean/512"
-    assert np.array_equal(other.maintenance.embed(TEXTS[:1]), embedder.embed(TEXTS[:1]))
+    assert np.array_equal(other.embed(TEXTS[:1]), embedder.embed(TEXTS[:1]))
 
 
 def test_a_tokenizer_that_truncates_and_pads_is_told_not_to(tmp_path, embedder):

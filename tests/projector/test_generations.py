@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import memlog
-from memlog.eventlog.writer import Log
+from memlog.eventlog.seals.close import seal_all
 from memlog.projector.digest import digest
 from memlog.projector.lifecycle import Projector
 from memlog.projector.passages.chunking import ChunkSizes
@@ -115,7 +115,7 @@ def log_bytes(store):
 
 
 def test_deleting_model_and_cache_loses_nothing(week):
-    Log(week).seal()
+    seal_all(week)
     with memlog.open(week) as store:
         store.maintenance.project(embed=False)
         before = store.maintenance.verify()

@@ -7,9 +7,9 @@ import pytest
 import memlog
 from memlog.eventlog.encode import draft
 from memlog.eventlog.events import CoreMemoryUpdated, Event
+from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import SegmentName
-from memlog.eventlog.writer import Log
 from memlog.projector.digest import digest
 from memlog.projector.handlers.accepted import Placed
 from memlog.projector.lifecycle import Projector
@@ -96,7 +96,7 @@ def test_the_digest_of_content_is_the_same_in_other_segments_of_another_writer(t
             for event in EVENTS:
                 store.append([event])
                 if seals:
-                    Log(store.path).seal()
+                    seal_all(store.path)
         projector = Projector(tmp_path / name)
         projector.catch_up()
         db = projector.live()

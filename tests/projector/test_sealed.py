@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import memlog
+from memlog.eventlog.seals.close import accept_losses, seal_all
 from memlog.eventlog.writer import Log
 from memlog.projector.digest import digest
 from memlog.projector.lifecycle import Projector
@@ -49,7 +50,7 @@ def test_a_pending_tail_is_projected_once_it_is_sealed_and_is_pending_again_with
         file.write(b'{"type":"memory_saved","content":"foreign"}')
     projector.catch_up()
     assert contents(projector) == ["green"]
-    Log(projector.store).seal()
+    seal_all(projector.store)
     projector.catch_up()
     assert contents(projector) == ["foreign", "green"]
     assert digest(projector.live()) == replayed(projector)
@@ -65,7 +66,7 @@ def test_a_segment_that_arrives_in_two_parts_is_not_called_rewritten(projector):
     log = Log(projector.store)
     (position,) = log.append([memlog.MemorySaved(content="green")])
     log.append([memlog.MemorySaved(content="black")])
-    log.seal()
+    seal_all(log.store)
     (projector.store / "writers").rename(projector.store / "away")  # as in a copy: the segment is another's
     path = projector.log / position.stream / position.segment
     whole = path.read_bytes()
@@ -86,7 +87,7 @@ def sealed(projector):
     log = Log(projector.store)
     for content in ("black", "green", "white"):
         log.append([memlog.MemorySaved(content=content)])
-        log.seal()
+        seal_all(log.store)
     log.append([memlog.FactStored(topic_key="tea", value="green")])
     projector.catch_up()
     return projector
@@ -145,9 +146,9 @@ def test_what_is_put_back_is_read_again(sealed):
 def test_a_loss_that_is_accepted_lets_the_stream_go_on(sealed, lose, left):
     lose(segments(sealed)[1])
     sealed.catch_up()
-    (made,) = Log(sealed.store).accept_loss()
+    (made,) = accept_losses(sealed.store)
     assert made.lost
-    assert Log(sealed.store).accept_loss() == []
+    assert accept_losses(sealed.store) == []
     assert losses(sealed) == []
     assert contents(sealed) == left
     assert digest(sealed.live()) == replayed(sealed)
@@ -162,7 +163,7 @@ def test_seals_that_are_made_anew_leave_the_rows_of_what_stands(sealed, lose, le
     lose(segments(sealed)[1])
     sealed.catch_up()
     remove_seals(sealed.log)
-    Log(sealed.store).seal()
+    seal_all(sealed.store)
     assert losses(sealed) == []
     assert contents(sealed) == left
     assert digest(sealed.live()) == replayed(sealed)

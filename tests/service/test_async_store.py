@@ -1,6 +1,7 @@
 """A store under asyncio: the methods of `Store` as coroutines, in threads."""
 
 import asyncio
+import fcntl
 import inspect
 import random
 import subprocess
@@ -205,9 +206,15 @@ def test_a_cancelled_append_is_stored_whole_or_not_at_all(tmp_path):
     async def main():
         draw = random.Random(7)
         async with memlog.open_async(tmp_path) as store:
-            pauses = [draw.choice([0, draw.uniform(0, 0.03)]) for _ in range(60)]
-            tried = [cancelled(store, number, pause) for number, pause in enumerate(pauses)]
-            acknowledged = {number for number, is_done in await asyncio.gather(*tried) if is_done}
+            await store.append(message("the first"))
+            (segment,) = (tmp_path / "log/conversations").rglob("*.jsonl")
+            with segment.open() as held:
+                # Two calls wait for the lock, and all others for the threads of these two.
+                fcntl.flock(held, fcntl.LOCK_EX)
+                tried = await asyncio.gather(*(cancelled(store, number, 0) for number in range(30)))
+            pauses = {number: draw.uniform(0, 0.03) for number in range(30, 60)}
+            tried += await asyncio.gather(*(cancelled(store, *each) for each in pauses.items()))
+            acknowledged = {number for number, is_done in tried if is_done}
         async with memlog.open_async(tmp_path) as store:
             stored = [
                 sum([await store.get(f"{number}-{part}") is not None for part in range(3)])

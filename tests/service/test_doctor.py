@@ -13,6 +13,7 @@ import memlog
 from memlog.eventlog import timestamps
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.layout import EMBEDDINGS
+from memlog.eventlog.seals.close import accept_losses, seal_all
 from memlog.eventlog.writer import Log
 from memlog.projector.embedding.cache import VectorCache
 from memlog.service.maintenance import doctor
@@ -222,7 +223,7 @@ def test_a_tail_that_a_writer_left_is_a_warning(store: Path) -> None:
 
 
 def test_seals_that_are_damaged_and_segments_that_are_lost_are_problems(store: Path) -> None:
-    Log(store).seal()
+    seal_all(store)
     assert found(store, "seals")[0].finding == "1 segment is sealed"
     (segment,) = (store / "log" / "memory").iterdir()
     segment.write_bytes(b"")
@@ -245,7 +246,7 @@ def test_a_sealed_segment_that_has_grown_is_named_and_sealed_anew(store: Path, n
     (segment,) = (store / "log" / "memory").iterdir()
     if name is not None:
         segment = shutil.copy(segment, segment.with_name(name))
-    Log(store).seal()
+    seal_all(store)
     with segment.open("ab") as file:
         file.write(b'{"type":"memory_saved","content":"late"}\n')
     (finding,) = found(store, "seals")
@@ -254,7 +255,7 @@ def test_a_sealed_segment_that_has_grown_is_named_and_sealed_anew(store: Path, n
     with memlog.open(store) as opened:
         assert any(each.endswith("; memlog seal") for each in opened.maintenance.verify().tampered)
     assert exit_of_verify(store) == 3
-    Log(store).seal()
+    seal_all(store)
     with memlog.open(store) as opened:
         opened.maintenance.project(embed=False)
     assert (found(store, "seals")[0].state, exit_of_verify(store)) == ("ok", 0)
@@ -263,7 +264,7 @@ def test_a_sealed_segment_that_has_grown_is_named_and_sealed_anew(store: Path, n
 @pytest.mark.parametrize("change", ["of another writer", "of a retired writer", "and was changed"])
 def test_what_a_seal_cannot_mend_of_a_grown_segment_has_another_remedy(store: Path, change: str) -> None:
     (segment,) = (store / "log" / "memory").iterdir()
-    Log(store).seal()
+    seal_all(store)
     data = segment.read_bytes() + b'{"type":"memory_saved","content":"late"}\n'
     if change == "of another writer":
         (store / "writers").rename(store / "away")
@@ -278,9 +279,9 @@ def test_what_a_seal_cannot_mend_of_a_grown_segment_has_another_remedy(store: Pa
     assert finding.remedy.startswith(
         "put a copy" if change == "and was changed" else "memlog seal on the copy"
     )
-    Log(store).seal()
+    seal_all(store)
     assert found(store, "seals")[0].state == "problem"
-    Log(store).accept_loss()
+    accept_losses(store)
     assert found(store, "seals")[0].state == "ok"
 
 
@@ -331,7 +332,7 @@ def test_days_of_plain_names_and_of_several_writers_go_as_they_like(store: Path)
 
 
 def test_a_segment_of_another_writer_that_has_not_arrived_whole_is_a_warning(store: Path) -> None:
-    Log(store).seal()
+    seal_all(store)
     (segment,) = (store / "log" / "memory").iterdir()
     (store / "writers").rename(store / "away")  # as in a copy: none of the segments is its own
     segment.write_bytes(segment.read_bytes()[:-1])

@@ -130,7 +130,6 @@ def test_every_default_fits_its_schema(name: str) -> None:
 
 WITHOUT_EXAMPLE = {
     "conversations.summaries",
-    "core.set",
     "facts.list",
     "erasure.prove",
     "erasure.secrets",

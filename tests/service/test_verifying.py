@@ -9,6 +9,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.layout import EMBEDDINGS
+from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.sealing import blank
 from memlog.eventlog.writer import Log
@@ -25,7 +26,7 @@ def store(tmp_path: Path) -> Path:
     with memlog.open(folder) as opened:
         opened.append([memlog.MemorySaved(content=content) for content in ("green tea", "black tea")])
         opened.append([memlog.FactStored(topic_key="tea", value="green")])
-        Log(folder).seal()
+        seal_all(folder)
         opened.maintenance.project(embed=False)
     cache = VectorCache(folder, "model")
     cache.add([("green", struct.pack("<384f", *range(384))), ("black", bytes(4 * LENGTH))])

@@ -20,6 +20,7 @@ import memlog
 from memlog.eventlog import timestamps
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.layout import seals_file
+from memlog.eventlog.seals.close import accept_losses
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.format import encoded, link
@@ -70,7 +71,7 @@ class Store:
     def accept_loss(self, at: str) -> None:
         """Seal the first segment as lost."""
         with clock(at):
-            Log(self.folder).accept_loss()
+            accept_losses(self.folder)
 
     def project(self) -> None:
         """What is read of open segments is remembered."""
@@ -277,10 +278,18 @@ DAMAGED: dict[str, tuple[int, str, Callable[[Store], None]]] = {
     "sealed-gone": (3, "is gone", lambda store: store.sealed.unlink()),
     "sealed-cut": (3, ", has ", lambda store: store.sealed.write_bytes(store.sealed.read_bytes()[:-1])),
     "sealed-empty": (3, "has 0", lambda store: store.sealed.write_bytes(b"")),
-    "sealed-flipped-bit": (3, "bytes are not", lambda store: store.replace(store.sealed, b"left", b"lefv")),
-    "sealed-zeroed": (3, "bytes are not", lambda store: store.replace(store.sealed, b"left", b"\0" * 4)),
+    "sealed-flipped-bit": (
+        3,
+        "differ from those sealed",
+        lambda store: store.replace(store.sealed, b"left", b"lefv"),
+    ),
+    "sealed-zeroed": (
+        3,
+        "differ from those sealed",
+        lambda store: store.replace(store.sealed, b"left", b"\0" * 4),
+    ),
     "sealed-lines-swapped": (
-        *(3, "bytes are not"),
+        *(3, "differ from those sealed"),
         lambda store: store.lines(store.sealed, lambda lines: [lines[1], lines[0], lines[2]]),
     ),
     "sealed-line-removed": (3, ", has ", lambda store: store.lines(store.sealed, lambda lines: lines[1:])),
@@ -329,7 +338,7 @@ DAMAGED: dict[str, tuple[int, str, Callable[[Store], None]]] = {
         _after_a_projection(lambda store: store.lines(store.open, lambda lines: lines[:2])),
     ),
     "open-edited": (
-        *(3, "not those that were read before"),
+        *(3, "read before, have changed"),
         _after_a_projection(lambda store: store.replace(store.open, b"tea", b"gin")),
     ),
     "open-stream-gone": (
@@ -338,7 +347,7 @@ DAMAGED: dict[str, tuple[int, str, Callable[[Store], None]]] = {
         _after_a_projection(lambda store: shutil.rmtree(store.log / "memory")),
     ),
     "other-flipped-bit": (
-        *(3, "bytes are not"),
+        *(3, "differ from those sealed"),
         _of_another_copy(lambda other, store: other.replace(other.sealed, b"left", b"lefv")),
     ),
     "other-line-added": (

@@ -9,8 +9,8 @@ import pytest
 
 import memlog
 from memlog.eventlog.quarantine import BadLine
+from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.seals.losses import unlike
-from memlog.eventlog.writer import Log
 from tests.crash.storms.log_damage import (
     CHAT,
     SEGMENT,
@@ -151,7 +151,7 @@ def test_swapped_lines_say_the_same_in_an_unsealed_segment(segment):
 def test_lines_of_a_sealed_segment_that_are_swapped_removed_or_repeated_are_found(tmp_path):
     """Each line is whole, so that its crc says nothing: the seal does, whichever line it is."""
     segment = written(tmp_path / "store", SEED, size=16 * 1024)
-    Log(segment.store).seal()
+    seal_all(segment.store)
     log, lines = segment.store / "log", segment.lines
     assert unlike(log) == []
     for number in range(len(lines)):
@@ -175,7 +175,7 @@ def test_flipped_bits_of_foreign_lines_in_a_sealed_segment_are_found(tmp_path):
     path.parent.mkdir(parents=True)
     data = b"".join(b'{"role":"user","content":"green tea %d"}\n' % number for number in range(20))
     path.write_bytes(data)
-    Log(store).seal()
+    seal_all(store)
     for bit in range(0, 8 * len(data), 3):
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import memlog
+from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.segment import Line, opened, read_lines
-from memlog.eventlog.writer import Log
 
 NULS = b"\0" * 300
 FOREIGN = b'{"role":"user","content":"green tea"}'
@@ -159,7 +159,7 @@ def test_reading_on_counts_nuls_as_a_replay_does(store: Path) -> None:
             assert here.maintenance.verify().problems == []
         append(store, message(f"b{step}"))
     segment.write_bytes(segment.read_bytes() + NULS)
-    Log(store).seal()
+    seal_all(store)
     write(store, FOREIGN + NULS + b"\n", filename="9998-02-24.jsonl")
     here, _ = project(store)
     with here:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-import memlog.eventlog.writer
+import memlog.eventlog.rotation
 from memlog.eventlog import disk, timestamps
 from memlog.eventlog.events import Message, Redacted
+from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.writer import Log
 from tests.crash.faults.power_cuts import SimulatedDisk
 from tests.crash.faults.recovery import SECRET, message, scrub_all
@@ -57,7 +58,7 @@ class Writing:
 
     def limit_segments(self, size: int) -> None:
         """A segment of more bytes gets no more lines."""
-        self.surroundings.setattr(memlog.eventlog.writer, "SEGMENT_BYTES", size)
+        self.surroundings.setattr(memlog.eventlog.rotation, "SEGMENT_BYTES", size)
 
 
 def a_new_store(writing: Writing) -> None:
@@ -94,9 +95,9 @@ def a_full_segment(writing: Writing) -> None:
 def sealed_segments(writing: Writing) -> None:
     """A seal for all, the newest too; the next append begins a segment."""
     writing.append("a", "b")
-    writing.log.seal()
+    seal_all(writing.log.store)
     writing.append("c")
-    writing.log.seal()
+    seal_all(writing.log.store)
     writing.append("d")
 
 
@@ -107,7 +108,7 @@ def a_scrub(writing: Writing) -> None:
     writing.submitted["gone"] = gone
     writing.log.append([gone])
     writing.append("b")
-    writing.log.seal()
+    seal_all(writing.log.store)
     stream = "conversations/x_1"
     writing.log.append([Redacted(target_id="gone", stream=stream)])
     scrub_all(writing.store)

@@ -10,6 +10,7 @@ from memlog.eventlog.events import Message
 from memlog.eventlog.layout import FORMAT
 from memlog.eventlog.reader import LogEntry, accepted, redacted_keys
 from memlog.eventlog.scrub import due_lines, erase, renew_seal, unfinished
+from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.losses import losses, unlike
@@ -92,7 +93,7 @@ def seal_problems(store: Path) -> list[str]:
     """What is wrong with the seals: what was sealed stands as it was, and the next seal can be made."""
     if not any((store / "log").glob("seals*.jsonl")):
         return []
-    Log(store).seal()
+    seal_all(store)
     found = read_seals(store / "log").damaged
     return [
         *[f"line {line.number} of the seals: {line.damage}" for line in found if line.damage != "torn"],

@@ -20,12 +20,13 @@ import memlog
 _WRITER = """
 import sys
 from pathlib import Path
+from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.writer import Log
 log = Log(Path(sys.argv[1]), durability="os")
 while True:
     for number in range(3):
         log.append([{"type": "memory_saved", "content": f"green {number} " * 40}])
-    log.seal()
+    seal_all(log.store)
 """
 _PROJECTOR = """
 import sys

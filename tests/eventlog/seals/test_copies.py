@@ -12,6 +12,7 @@ from memlog.eventlog import scrub
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.events import MemorySaved, Redacted
 from memlog.eventlog.reader import redacted_keys, segments_about
+from memlog.eventlog.seals.close import accept_losses, seal_all
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.lengths import sealed_bytes
@@ -32,7 +33,7 @@ class Copy:
         Log(self.store, durability="os").append([MemorySaved(id=event_id, content=content)])
 
     def seal(self) -> None:
-        Log(self.store, durability="os").seal()
+        seal_all(self.store)
 
     def forget(self, event_id: str) -> None:
         Log(self.store, durability="os").append([Redacted(target_id=event_id, stream="memory")])
@@ -195,11 +196,11 @@ def test_damage_is_told_with_the_file_that_has_it(other: Copy) -> None:
 def test_two_copies_that_scrub_end_with_equal_segments_and_no_seal_of_what_was_erased(
     origin: Copy, other: Copy
 ) -> None:
-    old_hash = read_seals(origin.log).standing["memory", sealed_segment(origin).name].sha256.encode()
-    other.erasure.forget("m1")
+    old_hash = read_seals(origin.log).valid["memory", sealed_segment(origin).name].sha256.encode()
+    other.forget("m1")
     send(other, origin)
     send(origin, other)
-    assert (other.erasure.scrub(), origin.erasure.scrub()) == (["renewed"], ["renewed"])
+    assert (other.scrub(), origin.scrub()) == (["renewed"], ["renewed"])
     for _ in range(2):
         send(other, origin)
         send(origin, other)
@@ -211,17 +212,17 @@ def test_two_copies_that_scrub_end_with_equal_segments_and_no_seal_of_what_was_e
 
 
 def test_an_erasure_of_the_other_copy_is_no_alarm_before_the_own_scrub(origin: Copy, other: Copy) -> None:
-    other.erasure.forget("m1")
-    other.erasure.scrub()
+    other.forget("m1")
+    other.scrub()
     send(other, origin)
     assert origin.check().tampered == []
-    assert origin.erasure.scrub() == ["renewed"]
+    assert origin.scrub() == ["renewed"]
     assert (origin.check().tampered, origin.check().notes) == ([], [])
 
 
 def test_an_erasure_that_has_come_with_one_of_two_files_is_arriving(origin: Copy, other: Copy) -> None:
-    origin.erasure.forget("m1")
-    origin.erasure.scrub()
+    origin.forget("m1")
+    origin.scrub()
     before = {path: path.read_bytes() for path in other.log.rglob("*.jsonl")}
     path = sealed_segment(origin)
     shutil.copy2(path, other.log / "memory" / path.name)
@@ -242,21 +243,21 @@ def test_a_seal_that_comes_after_its_segment_was_erased_here_is_renewed_by_the_n
 ) -> None:
     origin.say("tea", "m9")
     send(origin, other)
-    other.erasure.forget("m9")
-    assert other.erasure.scrub() == ["none"]
+    other.forget("m9")
+    assert other.scrub() == ["none"]
     origin.seal()
     (seals,) = origin.log.glob("seals*")
     shutil.copy2(seals, other.log / seals.name)
     assert (other.check().tampered, len(other.check().notes)) == ([], 1)
-    other.erasure.scrub()
+    other.scrub()
     assert (other.check().tampered, other.check().notes) == ([], [])
 
 
 def test_erasing_in_another_writers_files_keeps_their_mtime(origin: Copy, other: Copy) -> None:
     foreign = [sealed_segment(other), next(other.log.glob("seals*"))]
     before = [(path.stat().st_mtime_ns, path.read_bytes()) for path in foreign]
-    other.erasure.forget("m1")
-    other.erasure.scrub()
+    other.forget("m1")
+    other.scrub()
     for path, (mtime, data) in zip(foreign, before, strict=True):
         assert path.stat().st_mtime_ns == mtime
         assert path.read_bytes() != data
@@ -266,8 +267,8 @@ def test_erasing_in_another_writers_files_keeps_their_mtime(origin: Copy, other:
 def test_of_the_own_files_an_erasure_changes_the_mtime(origin: Copy) -> None:
     path = sealed_segment(origin)
     os.utime(path, ns=(0, 0))
-    origin.erasure.forget("m1")
-    origin.erasure.scrub()
+    origin.forget("m1")
+    origin.scrub()
     assert path.stat().st_mtime_ns > 0
 
 
@@ -284,15 +285,15 @@ def test_a_blanked_hash_is_seen_though_the_mtime_stays(origin: Copy, other: Copy
 def test_a_scrub_of_an_arriving_segment_leaves_its_seal_blank_until_the_rest_is_here(
     origin: Copy, other: Copy
 ) -> None:
-    other.erasure.forget("m0")
+    other.forget("m0")
     path = sealed_segment(other)
     whole = path.read_bytes()
     os.truncate(path, len(whole) - 20)
-    assert other.erasure.scrub() == ["arriving"]
+    assert other.scrub() == ["arriving"]
     assert other.check().tampered == []
     with path.open("ab") as file:
         file.write(whole[-20:])
-    other.erasure.scrub()
+    other.scrub()
     assert (other.check().tampered, other.check().notes) == ([], [])
 
 
@@ -303,7 +304,7 @@ def test_an_accepted_loss_holds_against_the_seal_of_another_file(origin: Copy, o
     shutil.copy2(origin.log / "memory" / "2026-02-24.jsonl", other.log / "memory" / "2026-02-24.jsonl")
     os.truncate(other.log / "memory" / "2026-02-24.jsonl", 12)
     assert len(losses(other.log)) == 1
-    (made,) = Log(other.store).accept_loss()
+    (made,) = accept_losses(other.store)
     assert (made.bytes, made.lost) == (12, 48)
     assert (losses(other.log), other.check().tampered) == ([], [])
     assert sealed_bytes(other.log)["memory", "2026-02-24.jsonl"] == 12
@@ -321,12 +322,12 @@ def test_an_erasure_of_a_plain_segment_by_another_copy_is_no_tampering(tmp_path:
     shutil.copytree(here.store, there.store)
     for copy in (here, there):
         copy.seal()
-    there.erasure.forget("m0")
-    there.erasure.scrub()
+    there.forget("m0")
+    there.scrub()
     shutil.copy2(there.log / "memory" / plain.name, plain)
     send(there, here)
     assert here.check().tampered == []
-    here.erasure.scrub()
+    here.scrub()
     check = here.check()
     assert (check.tampered, check.notes) == ([], [])
     plain.write_bytes(plain.read_bytes().replace(b"black", b"white"))

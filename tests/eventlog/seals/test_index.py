@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memlog.eventlog import disk
+from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.files import SealFiles
 from memlog.eventlog.seals.format import FIRST, Seal, encoded, link, seals_in
@@ -41,10 +42,8 @@ def respelt(line: bytes) -> bytes:
 
 def assert_same_seals(data: bytes) -> None:
     index, decoded = SealIndex(data), seals_in(data, "seals.jsonl")
-    names = {*NAMES, *decoded.standing}
-    assert {name: index.standing(*name) for name in names} == {
-        name: decoded.standing.get(name) for name in names
-    }
+    names = {*NAMES, *decoded.valid}
+    assert {name: index.valid(*name) for name in names} == {name: decoded.valid.get(name) for name in names}
     for name in names:
         expected = [
             (line.offset, line.data) for line in decoded.lines if line.seal and line.seal.name == name
@@ -87,10 +86,10 @@ def test_every_flipped_bit_and_every_cut_gives_the_same_seals() -> None:
 
 def test_lengths_of_sealed_segments_ignore_nul_bytes_around_a_line(log: Any, clock: Any) -> None:
     log.append("green")
-    log.writer.seal()
+    seal_all(log.store, lock_timeout=0.3)
     path = log.seals
     path.write_bytes(b"\0\0" + path.read_bytes().replace(b"\n", b"\0\n"))
-    standing = read_seals(log.store / "log").standing
+    standing = read_seals(log.store / "log").valid
     assert sealed_bytes(log.store / "log") == {name: said.bytes for name, said in standing.items()}
     assert len(standing) == 1
 
@@ -115,7 +114,7 @@ def test_sealing_many_streams_reads_no_seal_twice(tmp_path: Path, faulty_disk: A
         return data
 
     faulty_disk.open, faulty_disk.read = opened, count
-    assert len(log.seal()) == 50
+    assert len(seal_all(log.store)) == 50
     # Two bytes a seal: whether a line ends before what is written, before and after writing.
     assert read <= 2 * 50
     assert read_seals(log.path).damaged == []

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog import disk
-from memlog.eventlog import writer as log_module
+from memlog.eventlog import disk, rotation
 from memlog.eventlog.errors import Busy, LogError
+from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.index import SealIndex
 from memlog.eventlog.seals.measure import measured
@@ -21,11 +21,11 @@ TODAY, TOMORROW = "2026-02-24", "2026-02-25"
 
 
 def sealed(log: Any) -> list[str]:
-    return [segment for _, segment in read_seals(log.store / "log").standing]
+    return [segment for _, segment in read_seals(log.store / "log").valid]
 
 
 def is_as_sealed(log: Any, segment: str) -> bool:
-    said = read_seals(log.store / "log").standing["memory", segment]
+    said = read_seals(log.store / "log").valid["memory", segment]
     return said.is_of(measured(log.store / "log", "memory", segment))
 
 
@@ -44,7 +44,7 @@ def test_a_new_day_seals_the_day_before(log: Any, clock: Any) -> None:
 
 
 def test_a_segment_that_is_full_is_sealed(log: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_module, "SEGMENT_BYTES", 100)
+    monkeypatch.setattr(rotation, "SEGMENT_BYTES", 100)
     log.append("green")
     log.append("black")
     log.append("white")
@@ -55,7 +55,7 @@ def test_a_plain_segment_stays_open_until_it_is_sealed_on_request(log: Any, cloc
     log.write_segment("2026-02-20.jsonl", b'{"type":"memory_saved","content":"foreign"}')
     log.append("green")
     assert sealed(log) == []
-    log.writer.seal()
+    seal_all(log.store, lock_timeout=0.3)
     assert sealed(log) == ["2026-02-20.jsonl", log.name(TODAY)]
     assert is_as_sealed(log, "2026-02-20.jsonl")
 
@@ -95,14 +95,14 @@ def test_where_no_seal_can_be_written_nothing_is_acknowledged(log: Any, clock: A
 def test_seal_closes_the_newest_of_every_stream(log: Any, clock: Any) -> None:
     log.append("green")
     log.writer.append([{"type": "fact_stored", "topic_key": "tea", "value": "green"}])
-    made = log.writer.seal()
+    made = seal_all(log.store, lock_timeout=0.3)
     assert [said.name for said in made] == [("facts", log.name(TODAY)), ("memory", log.name(TODAY))]
-    assert log.writer.seal() == []
+    assert seal_all(log.store, lock_timeout=0.3) == []
 
 
 def test_the_next_append_begins_the_next_number(log: Any, clock: Any) -> None:
     log.append("green")
-    Log(log.store).seal()
+    seal_all(log.store)
     (position,) = log.append("black")
     assert (position.segment, position.offset) == (log.name(TODAY, 1), 0)
     assert log.read() == ["green", "black"]
@@ -113,7 +113,7 @@ def test_the_next_append_begins_the_next_number(log: Any, clock: Any) -> None:
 
 def test_the_number_goes_on_the_next_day(log: Any, clock: Any) -> None:
     log.append("green")
-    log.writer.seal()
+    seal_all(log.store, lock_timeout=0.3)
     clock.set("2026-02-25T00:00:00.000Z")
     assert log.append("black")[0].segment == log.name(TOMORROW, 1)
 
@@ -122,7 +122,7 @@ def test_a_tail_without_newline_is_a_line_once_it_is_sealed(log: Any, clock: Any
     log.append("green")
     log.add_raw(b'{"type":"memory_saved","content":"foreign"}')
     assert [segment.is_newest for segment in segments_of(log.store / "log")[0]] == [True]
-    (made,) = log.writer.seal()
+    (made,) = seal_all(log.store, lock_timeout=0.3)
     assert made.lines == 2
     assert [segment.is_newest for segment in segments_of(log.store / "log")[0]] == [False]
     log.append("black")
@@ -131,9 +131,9 @@ def test_a_tail_without_newline_is_a_line_once_it_is_sealed(log: Any, clock: Any
 
 def test_what_came_behind_a_seal_is_sealed_with_the_rest(log: Any, clock: Any) -> None:
     log.append("green")
-    first = log.writer.seal()
+    first = seal_all(log.store, lock_timeout=0.3)
     log.add_raw(b'{"type":"memory_saved","content":"late"}\n')
-    (second,) = log.writer.seal()
+    (second,) = seal_all(log.store, lock_timeout=0.3)
     assert second.bytes > first[0].bytes
     assert read_seals(log.store / "log").damaged == []
     assert is_as_sealed(log, log.name(TODAY))
@@ -141,15 +141,15 @@ def test_what_came_behind_a_seal_is_sealed_with_the_rest(log: Any, clock: Any) -
 
 def test_what_was_changed_is_not_sealed_anew(log: Any, clock: Any) -> None:
     log.append("green")
-    log.writer.seal()
+    seal_all(log.store, lock_timeout=0.3)
     log.flip_byte(3)
     log.add_raw(b"more\n")
-    assert log.writer.seal() == []
+    assert seal_all(log.store, lock_timeout=0.3) == []
     assert not is_as_sealed(log, log.name(TODAY))
 
 
 def test_an_empty_log_has_nothing_to_seal(log: Any) -> None:
-    assert log.writer.seal() == []
+    assert seal_all(log.store, lock_timeout=0.3) == []
     assert not log.store.exists()
 
 
@@ -157,7 +157,7 @@ def test_who_holds_a_stream_is_waited_for_and_named(log: Any, clock: Any, hold_l
     log.append("green")
     holder = hold_lock(log.segment)
     with pytest.raises(Busy, match=f"memory/{log.name(TODAY)} is locked by process {holder.pid}"):
-        log.writer.seal()
+        seal_all(log.store, lock_timeout=0.3)
 
 
 def test_a_segment_that_cannot_be_read_is_not_said_to_be_sealed(
@@ -169,12 +169,12 @@ def test_a_segment_that_cannot_be_read_is_not_said_to_be_sealed(
     log.append("green")
     faulty_disk.sync_data = fail
     with pytest.raises(LogError, match="memory: Input/output error: not known to be sealed"):
-        log.writer.seal()
+        seal_all(log.store, lock_timeout=0.3)
 
 
 def test_appending_reads_the_seals_once_until_they_change(log: Any, clock: Any, faulty_disk: Any) -> None:
     log.append("green")
-    log.writer.seal()
+    seal_all(log.store, lock_timeout=0.3)
     real, read, seals = disk.open, [], log.seals.name
 
     def count(path: Any, flags: int, **options: Any) -> int:
@@ -187,10 +187,10 @@ def test_appending_reads_the_seals_once_until_they_change(log: Any, clock: Any, 
     for number in range(5):
         log.append(str(number))
     assert read == []
-    Log(log.store).seal()
+    seal_all(log.store)
     read.clear()
     assert log.append("another")[0].segment == log.name(TODAY, 2)
-    assert len(read) == 2  # one sees the seal, one that nothing is left to seal
+    assert len(read) == 1
 
 
 def test_appends_to_many_sealed_streams_index_the_seals_once(
@@ -202,7 +202,7 @@ def test_appends_to_many_sealed_streams_index_the_seals_once(
         for n in range(9)
     ]
     log.append(said)
-    log.seal()
+    seal_all(log.store)
     indexed: list[int] = []
     extend = SealIndex.extend
 
@@ -212,7 +212,7 @@ def test_appends_to_many_sealed_streams_index_the_seals_once(
 
     monkeypatch.setattr(SealIndex, "extend", count)
     Log(tmp_path / "store").append(said)
-    assert [lines for lines in indexed if lines] == [9, 9]  # to see that they are sealed, and all of them
+    assert [lines for lines in indexed if lines] == [9]
 
 
 def test_a_name_in_a_torn_line_is_no_seal(log: Any, clock: Any) -> None:
@@ -222,5 +222,5 @@ def test_a_name_in_a_torn_line_is_no_seal(log: Any, clock: Any) -> None:
     assert not watch.is_sealed("memory", name.filename, name.writer)
     log.seals.write_bytes(b'{"stream":"memory","segment":"%s","bytes":1' % name.filename.encode())
     assert not watch.is_sealed("memory", name.filename, name.writer)
-    log.writer.seal()
+    seal_all(log.store, lock_timeout=0.3)
     assert watch.is_sealed("memory", name.filename, name.writer)

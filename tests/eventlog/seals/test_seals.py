@@ -66,7 +66,7 @@ def test_the_seals_are_no_stream_and_no_stranger(sealed: Path) -> None:
 def test_a_seal_says_what_its_segment_holds(sealed: Path) -> None:
     data = (sealed / "memory" / SECOND_DAY).read_bytes()
     found = read_seals(sealed)
-    said = found.standing["memory", SECOND_DAY]
+    said = found.valid["memory", SECOND_DAY]
     assert (said.bytes, said.lines, said.sha256) == (len(data), 1, sha256(data).hexdigest())
     assert said.at == "2026-02-24T10:15:00.000Z"
     assert said.is_of(measured(sealed, "memory", SECOND_DAY))
@@ -145,7 +145,7 @@ def test_a_short_write_leaves_a_fragment_and_the_seal_whole_behind_it(log: Any, 
     faulty_disk.write = lambda fd, data: real(fd, data[: lengths.pop()] if lengths else data)
     seal(SealFiles(log.folder.parent), "memory", [FIRST_DAY])
     assert damage_in(log.folder.parent) == [(1, "torn")]
-    assert ("memory", FIRST_DAY) in read_seals(log.folder.parent).standing
+    assert ("memory", FIRST_DAY) in read_seals(log.folder.parent).valid
 
 
 def test_a_seal_that_could_not_be_written_is_an_error(log: Any, faulty_disk: Any) -> None:
@@ -156,7 +156,7 @@ def test_a_seal_that_could_not_be_written_is_an_error(log: Any, faulty_disk: Any
     faulty_disk.write = write
     with pytest.raises(OSError, match="No space"):
         seal(SealFiles(log.folder.parent), "memory", [FIRST_DAY])
-    assert read_seals(log.folder.parent).standing == {}
+    assert read_seals(log.folder.parent).valid == {}
 
 
 def test_a_torn_last_line_is_no_seal_and_is_left_where_it_stands(sealed: Path, log: Any) -> None:
@@ -164,12 +164,12 @@ def test_a_torn_last_line_is_no_seal_and_is_left_where_it_stands(sealed: Path, l
     for cut in range(1, len(third) - 1):
         write(sealed, first, second, third[:cut])
         assert damage_in(sealed) == [(3, "torn")], cut
-        assert len(read_seals(sealed).standing) == 2
+        assert len(read_seals(sealed).valid) == 2
     torn = (sealed / "seals.jsonl").read_bytes()
     seal(SealFiles(sealed), "memory", [THIRD_DAY])
     assert (sealed / "seals.jsonl").read_bytes().startswith(torn + b"\n")
     assert damage_in(sealed) == [(3, "torn")]
-    assert len(read_seals(sealed).standing) == 3
+    assert len(read_seals(sealed).valid) == 3
 
 
 def test_a_last_line_that_lacks_its_newline_alone_is_a_seal(sealed: Path, log: Any) -> None:
@@ -224,7 +224,7 @@ def test_a_line_of_another_kind_is_told_and_hides_no_seal(sealed: Path) -> None:
     first, *rest = lines_of(sealed)
     write(sealed, first, b'{"type":"message"}\n', b"\xff\n", b"\n", *rest)
     assert damage_in(sealed) == [(2, "no_seal"), (3, "no_seal")]
-    assert len(read_seals(sealed).standing) == 3
+    assert len(read_seals(sealed).valid) == 3
 
 
 def test_after_damage_the_chain_goes_on_from_the_last_seal(sealed: Path, log: Any) -> None:
@@ -232,7 +232,7 @@ def test_after_damage_the_chain_goes_on_from_the_last_seal(sealed: Path, log: An
     write(sealed, first, second, flip(third, 10))
     seal(SealFiles(sealed), "memory", [THIRD_DAY])
     assert [number for number, _ in damage_in(sealed)] == [3]
-    assert len(read_seals(sealed).standing) == 3
+    assert len(read_seals(sealed).valid) == 3
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink("elsewhere", path)])
@@ -317,7 +317,7 @@ def test_after_an_erasure_a_new_seal_stands_and_the_old_hash_is_blank(sealed: Pa
     after = (sealed / "seals.jsonl").read_bytes()
     found = read_seals(sealed)
     assert found.damaged == []
-    assert made == found.standing["memory", FIRST_DAY]
+    assert made == found.valid["memory", FIRST_DAY]
     assert made is not None
     assert made.is_of(measured(sealed, "memory", FIRST_DAY))
     assert found.lines[0].seal is not None
@@ -348,10 +348,10 @@ def test_an_erasure_that_was_begun_is_seen_until_the_new_seal_stands(sealed: Pat
     blank(SealFiles(sealed), "memory", FIRST_DAY)
     found = read_seals(sealed)
     assert found.damaged == []
-    assert [name for name, said in found.standing.items() if said.is_blank] == [("memory", FIRST_DAY)]
+    assert [name for name, said in found.valid.items() if said.is_blank] == [("memory", FIRST_DAY)]
     scrub(sealed)
     reseal(SealFiles(sealed), "memory", FIRST_DAY)
-    assert not any(said.is_blank for said in read_seals(sealed).standing.values())
+    assert not any(said.is_blank for said in read_seals(sealed).valid.values())
 
 
 def test_an_erasure_cut_at_any_byte_of_the_blanking_is_finished_by_the_next(

@@ -11,7 +11,12 @@ import memlog
 from memlog.eventlog.events import Message
 from memlog.projector.schema import schema
 from memlog.projector.sqlite import binding
-from memlog.projector.text.analyzer import analysed, first_place, is_cjk, marks_of, written_words
+from memlog.projector.text.analyzer import (
+    analysed,
+    is_cjk,
+    written_words,
+)
+from memlog.projector.text.marks import first_place, marked_places, marks_of
 from memlog.projector.text.stemming import is_mostly_latin
 from memlog.query.search.fts_query import parse
 
@@ -230,6 +235,22 @@ def test_a_word_alone_asks_for_few_different_stems():
 )
 def test_the_first_place_of_a_word_is_found_in_any_form(text, words, place):
     assert first_place(text, marks_of(words)) == text.index(place)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "marked"),
+    [
+        ("tea", "Tea, teas and technical terms", ["Tea", "teas"]),
+        ("whistling", "The kettle whistles", ["whistles"]),
+        ("talossa", "Anna kävi talossamme", ["talossamme"]),
+        ("绿茶", "今天我喜欢喝绿茶", ["绿茶"]),
+        ("喝绿茶", "喝绿茶", ["喝绿茶"]),
+        ('"green tea"', "green or black tea", ["green", "tea"]),
+        ("kettle", "nothing of it", []),
+    ],
+)
+def test_the_words_that_a_question_matches_are_marked(question, text, marked):
+    assert [text[start:end] for start, end in marked_places(text, parse(question).marks)] == marked
 
 
 @pytest.mark.parametrize(

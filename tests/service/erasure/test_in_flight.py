@@ -12,6 +12,7 @@ import memlog
 from memlog.eventlog import verify as log_verify
 from memlog.eventlog.layout import EMBEDDINGS
 from memlog.eventlog.seals import losses
+from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.writer import Log
 from memlog.projector import verify
 from memlog.projector.embedding.cache import VectorCache
@@ -111,7 +112,7 @@ def test_verify_raises_no_false_alarm_beside_a_scrub(path, monkeypatch):
 
 
 def test_verify_raises_no_false_alarm_beside_a_scrub_of_a_sealed_segment(path, monkeypatch):
-    Log(path).seal()
+    seal_all(path)
     happens_once_after(monkeypatch, losses, "read_seals", lambda: forget_and_scrub(path))
     with memlog.open(path) as store:
         found = store.maintenance.verify()
@@ -120,7 +121,7 @@ def test_verify_raises_no_false_alarm_beside_a_scrub_of_a_sealed_segment(path, m
 
 def test_verify_misses_no_seal_of_a_segment_that_gets_a_successor_meanwhile(path, monkeypatch):
     def roll() -> None:
-        Log(path).seal()
+        seal_all(path)
         Log(path).append([memlog.Message(channel="cli", chat_id="1", role="user", content="later")])
 
     happens_once_after(monkeypatch, log_verify, "read_seals", roll)

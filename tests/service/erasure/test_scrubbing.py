@@ -176,7 +176,7 @@ def test_seals_are_renewed_also_where_a_run_was_killed_before(store):
 
 
 def is_as_sealed(log: Path) -> bool:
-    return read_seals(log).standing[STREAM, OLD].is_of(measured(log, STREAM, OLD))
+    return read_seals(log).valid[STREAM, OLD].is_of(measured(log, STREAM, OLD))
 
 
 def test_a_seal_that_spoke_of_other_bytes_is_left_and_told(store):

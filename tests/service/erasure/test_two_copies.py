@@ -9,10 +9,10 @@ import pytest
 import memlog
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.layout import WATERMARKS, seals_file
+from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.measure import measured
 from memlog.eventlog.streams import Segment, segments_of
-from memlog.eventlog.writer import Log
 
 PERSON = "Aino Virtanen"
 
@@ -110,7 +110,7 @@ def copies(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Copy, Copy]:
     b.append()
     if request.param == "sealed":
         for copy in (a, b):
-            Log(copy.store).seal()
+            seal_all(copy.store)
     send(a, b)
     send(b, a)
     for copy in (a, b):
@@ -123,7 +123,7 @@ def test_a_scrub_overwrites_what_another_writer_has_written(copies: tuple[Copy, 
     _, b = copies
     hashes = b.hashes()
     foreign = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in b.foreign()}
-    sealed = read_seals(b.log).standing
+    sealed = read_seals(b.log).valid
     b.forget()
     assert b.found()
     assert b.scrub() == 6
@@ -138,7 +138,7 @@ def test_a_scrub_overwrites_what_another_writer_has_written(copies: tuple[Copy, 
     own_seals = (b.log / seals_file(b.writer)).read_bytes() if sealed else b""
     for stream, segment in sealed:
         held = measured(b.log, stream, segment)
-        assert read_seals(b.log).standing[stream, segment].is_of(held)
+        assert read_seals(b.log).valid[stream, segment].is_of(held)
         assert held.sha256.encode() in own_seals
     assert not left & hashes
     verified = b.verified()

@@ -215,6 +215,23 @@ def test_a_decay_multiplies_by_the_rates_of_the_table(memories):
     assert done.rates == saliences(memories) == {name: each.rate for name, each in CATEGORIES.items()}
 
 
+def test_a_decay_says_how_many_memories_it_changed(memories):
+    memories.save("older", memory_id="older", category="context", ts=ago(1))
+    memories.save("unknown", memory_id="unknown", category="event", ts=ago(1))
+    memories.save("kept", memory_id="kept", category="identity", ts=ago(1))
+    memories.save("gone", memory_id="gone", category="context", ts=ago(1))
+    memories.update("gone", salience=0)
+    memories.save("archived", memory_id="archived", category="temp", ts=ago(1))
+    memories.archive("archived")
+    before = saliences(memories)
+    changed = memories.decay().changed
+    after = saliences(memories)
+    lower = [name for name in before if after[name] < before[name]]
+    assert sorted(lower) == ["older", "unknown"]
+    assert changed == len(lower) + 1  # the archived one
+    assert memories.decay().changed == 0
+
+
 def test_one_decay_counts_a_day_whatever_number_of_times_it_is_called(store):
     store.memories.save("tea", memory_id="m", category="context", ts=ago(2))
     first = store.memories.decay()

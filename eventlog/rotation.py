@@ -1,0 +1,242 @@
+"""Chooses the segment that a writer appends to, and starts the next one when it is full, sealed or of an
+earlier day.
+
+docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reasons.
+"""
+
+import errno
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from memlog.eventlog import disk, locks, permissions, timestamps
+from memlog.eventlog.clock import Clock
+from memlog.eventlog.copy_identity import Writer
+from memlog.eventlog.errors import Busy
+from memlog.eventlog.file_io import identity, is_regular
+from memlog.eventlog.folders import entered, sync_folder
+from memlog.eventlog.layout import LOG
+from memlog.eventlog.precedence import CAP
+from memlog.eventlog.seals.watch import SealWatch
+from memlog.eventlog.streams import SegmentName, current_segments, segment_names
+
+# What seals is imported where it is called: most appends seal nothing.
+if TYPE_CHECKING:
+    from memlog.eventlog.seals.format import Seal
+
+SEGMENT_BYTES = 64 * 1024 * 1024
+"""A segment of this size gets no more lines."""
+
+_SHORTLY = 0.1  # seconds to wait for a lock that an append can do without
+_SECONDS_UNREMEMBERED = 1.0
+"""A restore may hide from the next process what was appended this long after the last record of the size."""
+
+
+class LockedSegment(msgspec.Struct, frozen=True):
+    """An open, locked segment.
+
+    status: taken under the lock. folder: descriptor of the stream's folder. names: all segments in it.
+    """
+
+    fd: int
+    status: os.stat_result
+    stream: str
+    name: SegmentName
+    folder: int
+    names: list[SegmentName]
+
+    def of_its_writer(self) -> list[str]:
+        """The file names of its writer's segments, up to itself."""
+        own = [name for name in self.names if name.writer == self.name.writer]
+        return [name.filename for name in own if name.age <= self.name.age]
+
+
+class Rotation:
+    """Opens and locks the current segment of each stream of the store at `store`, for this copy's writer.
+
+    May be used from several threads and processes at once.
+
+    clock: knows how long segments were. syncs: whether names of segments must be durable before their bytes.
+    """
+
+    def __init__(
+        self, store: Path, clock: Clock | None = None, *, lock_timeout: float, syncs: bool = True
+    ) -> None:
+        self._store = store
+        self.log = store / LOG
+        self.writer = Writer(store, lock_timeout=lock_timeout)
+        self._clock = clock or Clock()
+        self._lock_timeout = lock_timeout
+        self._syncs = syncs
+        self._seals = SealWatch(self.log)
+        self._current: dict[tuple[str, str], SegmentName] = {}
+        self._synced: set[tuple[int, int]] = set()
+        self._remembered: dict[tuple[str, str, int], float] = {}
+
+    @contextmanager
+    def current(self, stream: str) -> Iterator[LockedSegment]:
+        """The writer's current segment of a stream, locked, with room for more lines.
+
+        Raises:
+            Busy: another process held it for too long. OSError: it cannot be opened or made.
+        """
+        writer = self.writer.name()
+        deadline = time.monotonic() + self._lock_timeout
+        with entered(self.log, stream, make=True) as folders:
+            while True:
+                try:
+                    with self.last(stream, writer, folders, deadline) as segment:
+                        self._check_own(segment)
+                        if self._has_room(segment):
+                            self._sync_names(folders, segment.status)
+                            yield segment
+                            return
+                        # Sealed first: a kill before the next segment exists leaves nothing unsealed.
+                        self.seal(segment, deadline)
+                        following = segment.name.successor(timestamps.today())
+                        following = self._unused(stream, following, folders[-1])
+                        disk.close(_open(following, disk.APPEND | disk.NEW, folders[-1]))
+                except _NameTakenError:
+                    # Another copy may hold the lines that this file lacks: new lines go to another writer's.
+                    self.writer.retire(writer)
+                    writer = self.writer.name()
+                    deadline = time.monotonic() + self._lock_timeout
+
+    @contextmanager
+    def last(self, stream: str, writer: str, folders: list[int], deadline: float) -> Iterator[LockedSegment]:
+        """The last segment of a stream and writer, locked; made if there is none. Raises as `current`."""
+        while True:
+            # Listing a folder takes longer the more segments it has: once, under the lock, is enough.
+            name, flags = self._current.pop((stream, writer), None), disk.APPEND
+            if name is None:
+                name, flags = _last_of(segment_names(folders[-1]), writer), disk.APPEND | disk.CREATE
+            if name is None:
+                name = self._unused(stream, SegmentName(timestamps.today(), 0, writer), folders[-1])
+            try:
+                fd = _open(name, flags, folders[-1])
+            except FileNotFoundError:
+                if flags & disk.CREATE:
+                    raise
+                continue
+            try:
+                locks.acquire(fd, f"{stream}/{name.filename}", max(0, deadline - time.monotonic()))
+                status, names = disk.status(fd), segment_names(folders[-1])
+                if _has_its_name(status, folders[-1], name) and _last_of(names, writer) == name:
+                    self._current[stream, writer] = name
+                    yield LockedSegment(fd, status, stream, name, folders[-1], names)
+                    return
+            finally:
+                disk.close(fd)
+            if time.monotonic() > deadline:
+                raise Busy(f"{stream} changed again and again", hint="try again")
+
+    def seal(self, segment: LockedSegment, deadline: float, *, also_grown: bool = False) -> "list[Seal]":
+        """Seal a locked segment and the older ones of its writer; see `sealing.seal`."""
+        from memlog.eventlog.seals import sealing
+
+        return sealing.seal(
+            self._seals.files(self.writer.name()),
+            segment.stream,
+            segment.of_its_writer(),
+            lock_timeout=max(0, deadline - time.monotonic()),
+            also_grown=also_grown,
+        )
+
+    def remember(self, segment: LockedSegment) -> None:
+        """Record a segment's size for other processes; it costs a write, so at most once a second."""
+        now, key = time.monotonic(), _key(segment)
+        if now < self._remembered.get(key, -_SECONDS_UNREMEMBERED) + _SECONDS_UNREMEMBERED:
+            return
+        # The lines are written already: without the record, only a later loss may go unnoticed.
+        with suppress(OSError, Busy):
+            self.writer.remember(segment.stream, segment.name.filename, segment.fd, lock_timeout=_SHORTLY)
+        self._remembered[key] = now
+
+    def _check_own(self, segment: LockedSegment) -> None:
+        """Raises _NameTakenError if another file has replaced the writer's, or it is shorter than it was."""
+        is_empty = segment.status.st_size == 0
+        is_own = not self._clock.has_shrunk(segment.status)
+        # An empty file may have the inode of a deleted one.
+        if is_own and (is_empty or _key(segment) not in self._remembered):
+            is_own = self.writer.has_written(segment.stream, segment.name.filename, segment.fd)
+        if not is_own:
+            raise _NameTakenError(errno.EEXIST, "another file has its name", segment.name.filename)
+        if is_empty:
+            self._remembered[_key(segment)] = time.monotonic()
+
+    def _has_room(self, segment: LockedSegment) -> bool:
+        now, name = timestamps.now(), segment.name
+        # A clock that goes back some seconds at midnight starts no segment.
+        is_of_today = now[:10] == name.day or now[:10] < name.day <= timestamps.shifted(now, CAP)[:10]
+        has_room = is_of_today and segment.status.st_size < SEGMENT_BYTES
+        return has_room and not self._seals.is_sealed(segment.stream, name.filename, name.writer)
+
+    def _unused(self, stream: str, name: SegmentName, folder: int) -> SegmentName:
+        """The name of a segment to be made. Raises _NameTakenError if a deleted segment had it."""
+        has_made = self.writer.has_made(stream, name.filename)
+        # In this order: another process may be making it.
+        if has_made and name not in segment_names(folder):
+            raise _NameTakenError(errno.ENOENT, "a deleted segment had its name", name.filename)
+        return name
+
+    def _sync_names(self, folders: list[int], status: os.stat_result) -> None:
+        """Make a segment's name durable before this process's first bytes in it, whoever made it."""
+        segment = identity(status)
+        # An empty file is new, even if it has the inode of a deleted one.
+        is_known = segment in self._synced and status.st_size > 0
+        if not self._syncs or is_known:
+            return
+        for folder in reversed(folders):
+            disk.sync(folder)
+        sync_folder(self._store)
+        # The store's own name, too. If the folder above cannot be read, memlog did not make the store.
+        with suppress(PermissionError):
+            sync_folder(self._store.parent)
+        self._synced.add(segment)
+
+
+class _NameTakenError(OSError):
+    """Something else has the name of a writer's segment."""
+
+
+def _key(segment: LockedSegment) -> tuple[str, str, int]:
+    return segment.stream, segment.name.filename, segment.status.st_ino
+
+
+def _last_of(names: list[SegmentName], writer: str) -> SegmentName | None:
+    return current_segments(names).get(writer)
+
+
+def _has_its_name(status: os.stat_result, folder: int, name: SegmentName) -> bool:
+    """Whether the locked file still has its name."""
+    try:
+        return identity(disk.look(name.filename, folder=folder)) == identity(status)
+    except FileNotFoundError:
+        return False
+
+
+def _open(name: SegmentName, flags: int, folder: int) -> int:
+    """A descriptor of a writer's segment.
+
+    Raises:
+        _NameTakenError: a folder, a link or a device has its name. OSError: it cannot be opened.
+    """
+    try:
+        fd = permissions.open_file(name.filename, flags, folder=folder)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENXIO):
+            raise
+        raise _NameTakenError(errno.EEXIST, "another file has its name", name.filename) from error
+    try:
+        if is_regular(fd):
+            return fd
+    except OSError:
+        disk.close(fd)
+        raise
+    disk.close(fd)
+    raise _NameTakenError(errno.EEXIST, "no regular file has its name", name.filename)

@@ -1,0 +1,88 @@
+"""Seals all segments of a store on request, and accepts losses."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memlog.eventlog import log_format
+from memlog.eventlog.copy_identity import Writer
+from memlog.eventlog.errors import LogError
+from memlog.eventlog.folders import entered
+from memlog.eventlog.layout import LOG, SEALS
+from memlog.eventlog.rotation import Rotation
+from memlog.eventlog.seals import sealing
+from memlog.eventlog.seals.file import LOCK_TIMEOUT
+from memlog.eventlog.seals.format import Seal
+from memlog.eventlog.seals.losses import Loss, losses
+from memlog.eventlog.streams import by_writer, segments_of
+from memlog.eventlog.watermarks import OpenLoss, Watermarks
+
+
+def seal_all(store: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal]:
+    """Seal every segment without a seal, the current ones too; the next append to a stream starts a segment.
+
+    Returns the new seals, once they are durable. Segments of other writers stay as they are.
+
+    Raises:
+        Busy: another process held a stream or the seals for too long.
+        LogError: a segment cannot be read, or the seals cannot be written.
+    """
+    log, made = store / LOG, []
+    log_format.check_writable(log)
+    written = by_writer(segments_of(log)[0])
+    if not written:
+        return []
+    rotation = Rotation(store, lock_timeout=lock_timeout)
+    # A plain name is no writer's: any copy may seal it.
+    own = ("", rotation.writer.name())
+    for stream, writer in (key for key in written if key[1] in own):
+        deadline = time.monotonic() + lock_timeout
+        with (
+            _told_as_log_error(stream),
+            entered(log, stream) as folders,
+            rotation.last(stream, writer, folders, deadline) as segment,
+        ):
+            made += rotation.seal(segment, deadline, also_grown=True)
+    return made
+
+
+def accept_losses(store: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal | OpenLoss]:
+    """Accept that missing bytes are lost: seal the current bytes of damaged sealed segments, and take those
+    of unsealed ones for all that was read.
+
+    Returns the new seals and the accepted losses of unsealed segments.
+
+    Raises:
+        Busy: another process held the seals, or the read model, for too long.
+        LogError: a segment cannot be read, or the seals cannot be written.
+    """
+    log = store / LOG
+    with _told_as_log_error(log.name):
+        log_format.check_writable(log)
+        return [
+            *sealing.accept_loss(log, Writer(store, lock_timeout=lock_timeout), lock_timeout=lock_timeout),
+            *Watermarks(store).accept_losses(lock_timeout=lock_timeout),
+        ]
+
+
+def all_losses(store: Path) -> list[Loss | OpenLoss]:
+    """The losses that nobody has accepted, of sealed and of unsealed segments.
+
+    Raises:
+        LogError: the seals, or a segment, cannot be read.
+    """
+    try:
+        return [*losses(store / LOG), *Watermarks(store).losses()]
+    except OSError as error:
+        message = f"{error.filename or f'{LOG}/{SEALS}'}: {error.strerror or error}"
+        raise LogError(message, hint="make it readable") from error
+
+
+@contextmanager
+def _told_as_log_error(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        message = f"{what}: {error.strerror or error}: not known to be sealed"
+        raise LogError(message, hint="make the log readable and writable, then try again") from error

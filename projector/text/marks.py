@@ -1,0 +1,61 @@
+"""The words of a text that a question may have found it by."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from memlog.projector.text import stemming
+from memlog.projector.text.analyzer import is_cjk, words_in
+from memlog.projector.text.normalization import folded, plain
+from memlog.projector.text.stemming import latin
+
+_SHORTEST_STEM = 3
+"""Letters. Too many words begin with a shorter one: "te" of tea."""
+
+
+class Marks(NamedTuple):
+    """What shows in a text why a question found it: pairs of characters, and what words begin with."""
+
+    pairs: tuple[str, ...] = ()
+    beginnings: tuple[str, ...] = ()
+
+
+def marks_of(words: Sequence[str]) -> Marks:
+    """The marks of words, folded, as `written_words` gives them."""
+    return Marks(tuple(filter(is_cjk, words)), tuple(_beginning(word) for word in words if not is_cjk(word)))
+
+
+def first_place(text: str, marks: Marks) -> int:
+    """Where in `text` the first word stands that a question with `marks` may have found; 0 without any."""
+    pairs = [text.find(pair) for pair in marks.pairs]
+    word, _ = next(_marked_words(text, marks), (-1, -1))
+    return min((place for place in (*pairs, word) if place >= 0), default=0)
+
+
+def marked_places(text: str, marks: Marks) -> list[tuple[int, int]]:
+    """The parts of `text`, as (start, end), that a question with `marks` may have found, in order."""
+    pairs = (place for pair in marks.pairs for place in _places_of(pair, text))
+    found: list[tuple[int, int]] = []
+    for start, end in sorted([*_marked_words(text, marks), *pairs]):
+        if found and start <= found[-1][1]:
+            start, end = found[-1][0], max(end, found.pop()[1])
+        found.append((start, end))
+    return found
+
+
+def _places_of(part: str, text: str) -> Iterator[tuple[int, int]]:
+    start = text.find(part)
+    while start >= 0:
+        yield start, start + len(part)
+        start = text.find(part, start + 1)
+
+
+def _marked_words(text: str, marks: Marks) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in words_in(text) if folded(match[0]).startswith(marks.beginnings))
+
+
+def _beginning(word: str) -> str:
+    """What the forms of a word in a text begin with, as far as its stems tell."""
+    foreign = stemming.stems([word], stemming.languages([word]) or latin())
+    stems = map(plain, [stemming.english_stem(word), *(stem for _, stem in foreign)])
+    beginnings = (stem for stem in stems if len(stem) >= _SHORTEST_STEM and word.startswith(stem))
+    return min(beginnings, key=len, default=word)

@@ -1,0 +1,126 @@
+"""Every example of README.md and docs/ runs as printed: each page in order, in a fresh home folder."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import memlog
+from tests.cli.transcripts import Step, is_told, rewritten, run, steps_of
+from tests.support.command_tree import MEMLOG
+from tests.support.forked_memlog import forking_program
+from tests.support.places import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+RUN = {"console", "python"}
+NOT_RUN = {
+    "": "a help text of docs/cli.md: test_help.py compares it",
+    "crontab": "needs cron",
+    "ini": "a unit of systemd",
+    "json": "lines of the log: test_documents.py decodes them",
+    "sh": "needs an interactive shell, another machine, or the repository: the page says which",
+    "sql": "the schema: test_architecture_pages.py compares it",
+    "text": "a diagram, a formula, or paths",
+    "toml": "a part of a file",
+    "xml": "a property list of launchd",
+}
+"""Why a block with this info string does not run."""
+
+_INFO = re.compile(r"^ *```(.*)\n(?:.*\n)*?^ *```$", re.MULTILINE)
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with forking_program(tmp_path_factory.mktemp("bin")) as path:
+        yield path
+
+
+@pytest.fixture
+def environment(program: Path, tmp_path: Path) -> dict[str, str]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("MEMLOG_", "XDG_")) and name != "COLUMNS"
+    }
+    path = f"{program.parent}:{MEMLOG.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return kept | {"HOME": str(tmp_path), "MEMLOG_STORE": str(tmp_path / "notes"), "PATH": path}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if steps_of(page.read_text())], ids=_name)
+def test_the_examples_of_a_page_run_as_printed(
+    page: Path, environment: dict[str, str], tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    """`--snapshot-update` writes the output that has changed."""
+    text = page.read_text()
+    steps = steps_of(text)
+    outputs = run(steps, environment, tmp_path)
+    if pytestconfig.getoption("update_snapshots"):
+        page.write_text(rewritten(text, steps, outputs))
+        return
+    for step, output in zip(steps, outputs, strict=True):
+        if not is_told(step.output, output):
+            assert output.splitlines() == step.output.splitlines(), f"$ {step.command}"
+            pytest.fail(f"$ {step.command}{output}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_a_block_is_run_or_says_why_not(page: Path) -> None:
+    for info in _INFO.findall(page.read_text()):
+        assert info in RUN | NOT_RUN.keys(), f"```{info}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_commands_stand_in_console_blocks_alone(page: Path) -> None:
+    for block in _INFO.finditer(page.read_text()):
+        if block[1] != "console":
+            assert not re.search(r"^\$ ", block[0], re.MULTILINE), block[0]
+
+
+# docs/five-systems.md: each row leads to something that works, or says why there is nothing
+
+
+SYSTEMS = (ROOT / "docs/five-systems.md").read_text()
+ROWS = [
+    (theirs, ours)
+    for theirs, ours in re.findall(r"^\| (.+?) \| (.+) \|$", SYSTEMS, re.MULTILINE)
+    if theirs not in {"theirs", "---"}
+]
+_COMMAND = re.compile(r"`(memlog [^`]+)`")
+_NAME = re.compile(r"`((?:memlog|store)(?:\.\w+)+)`")
+_REASON = re.compile(r"(?:No|Not yet|Replaced|Internal|Made from|Read as)\b")
+
+
+def test_every_command_of_a_row_runs(environment: dict[str, str], tmp_path: Path) -> None:
+    called = [command for _, ours in ROWS for command in _COMMAND.findall(ours)]
+    assert len(called) > 100
+    steps = [*steps_of(SYSTEMS), *(Step(f"{command}\n", "", 0, 0) for command in called)]
+    outputs = run(steps, environment, tmp_path)
+    failed = [
+        (step.command, said) for step, said in zip(steps, outputs, strict=True) if "[exit status" in said
+    ]
+    assert failed == []
+
+
+@pytest.mark.parametrize("name", sorted(set(_NAME.findall(SYSTEMS))))
+def test_every_name_of_a_row_is_there(name: str, tmp_path: Path) -> None:
+    first, *rest = name.split(".")
+    found: object = memlog
+    with memlog.open(tmp_path) as store:
+        if first == "store":
+            found = store
+        for part in rest:
+            found = getattr(found, part)
+
+
+def test_a_row_without_anything_that_works_says_why() -> None:
+    assert len(ROWS) > 120
+    named = re.compile(f"{_COMMAND.pattern}|{_NAME.pattern}|\\]\\(")
+    assert [theirs for theirs, ours in ROWS if not named.search(ours) and not _REASON.match(ours)] == []
