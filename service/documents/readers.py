@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
-from memlog.service.documents.extracts import Damaged, NoReader
-from memlog.service.documents.reader_protocol import (
+from memlog.service.bounded_process.protocol import (
+    CLOCK_SHARE,
+    MEMORY,
     Extract,
     Failed,
     Match,
@@ -23,20 +24,16 @@ from memlog.service.documents.reader_protocol import (
     Verdicts,
     framed,
 )
+from memlog.service.documents.extracts import Damaged, NoReader
 
 if TYPE_CHECKING:
-    from memlog.service.documents.reader_client import Child
-
-MEMORY = 1024 * 1024 * 1024
-"""Measured: 10 MiB of HTML take 490 MB."""
+    from memlog.service.bounded_process.client import Child
 
 _RULES_SECONDS = 2
 """Measured: a batch of paths takes 0.1 s with 1,000 rules."""
 
 _BATCH = 500
 _WARNING = 200
-_CLOCK_SHARE = 4
-"""Seconds by the clock for one of the processor: the machine may have other work."""
 
 
 class PastLimit(Exception):
@@ -156,7 +153,7 @@ class Readers:
 
     def _once(self, request: Callable[["Child"], bytearray], seconds: int) -> tuple[Reply, bytes]:
         child = self._living_child()
-        reply, printed = child.ask(request(child), seconds * _CLOCK_SHARE, self._on_wait)
+        reply, printed = child.ask(request(child), seconds * CLOCK_SHARE, self._on_wait)
         if isinstance(reply, Failed) and reply.why == "memory":
             self._end_child()
             raise _OutOfMemory
@@ -165,7 +162,7 @@ class Readers:
     def _living_child(self) -> "Child":
         if self._child is None or not self._child.is_alive():
             # Imported here: most folders need none, and `subprocess` takes time to import.
-            from memlog.service.documents.reader_client import Child
+            from memlog.service.bounded_process.client import Child
 
             self._end_child()
             self._child = Child(MEMORY)

@@ -1,4 +1,4 @@
-"""One reader process, and what is asked of it; see `reader_process`."""
+"""Starts a bounded process, and sends requests to it; see `program`."""
 
 import os
 import selectors
@@ -10,7 +10,7 @@ from typing import IO
 
 import msgspec
 
-from memlog.service.documents.reader_protocol import (
+from memlog.service.bounded_process.protocol import (
     LENGTH_BYTES,
     MAX_REPLY,
     ReaderExited,
@@ -19,7 +19,7 @@ from memlog.service.documents.reader_protocol import (
     length_of,
 )
 
-_PROGRAM = "memlog.service.documents.reader_process"
+_PROGRAM = "memlog.service.bounded_process.program"
 _BLOCK = 64 * 1024
 _PRINTED_BYTES = 4096
 _TICK = 0.1
@@ -54,12 +54,12 @@ class Child:
         return self._process.poll() is None
 
     def ask(self, request: bytearray, seconds: float, on_wait: Callable[[], None]) -> tuple[Reply, bytes]:
-        """The reply to a request, and the first of what was printed meanwhile. Where there is none, end it.
+        """The reply to a request, and the first bytes printed meanwhile. Without a reply, end the process.
 
-        on_wait: called now and then; what it raises ends the process.
+        on_wait: called every 0.1 s or sooner; an exception of it ends the process.
 
         Raises:
-            Ended: a limit of the kernel ended the process, or a crash. TooLate: `seconds` have passed.
+            ReaderExited: a limit of the kernel ended the process, or a crash. TooLate: `seconds` have passed.
         """
         exchange = _Exchange(self._in, self._out, self._err, request)
         try:
