@@ -42,7 +42,7 @@ def _notes(given: memlog.Context) -> list[str]:
 
 
 def _explain(given: memlog.Context) -> None:
-    """On stderr, since stdout has what fits into the budget and nothing else."""
+    """On stderr, since stdout has the context alone."""
     if given.form == "json":
         click.echo(msgspec.json.encode({"explain": _explained(given)}), err=True)
         return

@@ -182,7 +182,7 @@ def _files_in(folder: DocumentFolder) -> Iterator[tuple[str, DocumentFile]]:
 
 
 def _tree_lines(folder: DocumentFolder) -> Iterator[str]:
-    """A folder, and what is in it, each a line below and to the right."""
+    """A folder and its contents, a line each, indented."""
     counted = f"{_many(folder.documents, 'document')}, {_many(folder.passages, 'passage')}"
     yield f"{one_line(folder.name)}/  {counted}"
     entries: list[DocumentFolder | DocumentFile] = [*folder.folders, *folder.files]
@@ -201,7 +201,7 @@ def _many(count: int, of_what: str) -> str:
 
 
 def answer_of_added(added: list[IndexingReport]) -> Answer:
-    """What was read, a row a source; the notes say what was skipped, and what USER.md has set."""
+    """A row for each source; notes on skipped files and on values from USER.md."""
     rows = [
         (each.source_id, each.found, each.indexed, each.unchanged, len(each.skipped), each.removed, each.root)
         for each in added
@@ -215,7 +215,7 @@ def answer_of_added(added: list[IndexingReport]) -> Answer:
 
 
 def _notes_of(added: IndexingReport) -> Iterator[str]:
-    """How many were skipped for which reason; and by name what somebody may have to put right."""
+    """The number of skipped files by reason, and the names of those that a person can fix."""
     counts = Counter(each.reason for each in added.skipped)
     if counts:
         told = ", ".join(
@@ -242,7 +242,7 @@ def _notes_of(added: IndexingReport) -> Iterator[str]:
 
 
 def _named(reason: Reason, added: IndexingReport) -> str:
-    """The first files that were skipped for a reason which their owner can remove, in brackets."""
+    """In brackets the first files that were skipped for a reason that their owner can fix."""
     if reason not in _TO_PUT_RIGHT:
         return ""
     files = [each.file for each in added.skipped if each.reason == reason]
@@ -257,7 +257,7 @@ def _told_of_user(user: CoreImportReport) -> str:
 
 
 def answer_of_sources(sources: list[Source], name: str = "sources") -> Answer:
-    """Sources, a row each; `name` is what they are called."""
+    """A row for each source. name: of the list, `sources` or `workspaces`."""
     columns = ("source", "kind", "documents", "passages", "bytes", "include", "exclude", "root")
     return list_answer(name, sources, columns, _source_row)
 

@@ -78,7 +78,7 @@ def _told_of_set(done: FactUpdate) -> str:
 
 
 def answer_of(found: FactAnswer) -> Answer:
-    """What facts answer, ready for every form: for people the answer alone, and the way to it on stderr."""
+    """The answer in every form: for people the answer alone, and the rule that found it on stderr."""
     return Answer(
         document=found,
         table=Table(_COLUMNS, [_row(each) for each in found.facts]),

@@ -57,7 +57,7 @@ def _notes(done: ForgetReport, *, dry_run: bool) -> Iterator[str]:
     else:
         yield "nothing was forgotten"
     for position in done.unreachable:
-        yield f"{position} stands in no stream: remove its file by hand"
+        yield f"{position} is in no stream: remove its file by hand"
 
 
 def _position(line: DoomedLine) -> str:

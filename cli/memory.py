@@ -180,7 +180,7 @@ def _row(memory: "Memory") -> tuple[object, ...]:
 
 
 def _shown(memory: "Memory") -> dict[str, object]:
-    """All that is known of a memory but its content, as a person reads it."""
+    """The fields of a memory without its content, for people."""
     members = msgspec.structs.asdict(memory)
     del members["content"]
     members |= {name: round(members[name], _DIGITS) for name in ("salience", "freshness", "relevance")}
@@ -188,14 +188,14 @@ def _shown(memory: "Memory") -> dict[str, object]:
 
 
 def _heads(members: dict[str, object]) -> Iterator[str]:
-    """Names and values on lines of their own, without those that have none."""
+    """A line for each name with a value."""
     for name, value in members.items():
         if value not in (None, ""):
             yield f"{name.replace('_', ' '):<13}  {one_line(str(value))}"
 
 
 def _indented(content: str) -> list[str]:
-    """A content for people: set in, so that no line of it can pass for one of memlog's."""
+    """The content indented, so that no line of it looks like one of memlog's."""
     return [f"{_CONTENT_INDENT}{line}".rstrip() for line in printable(content).split("\n")]
 
 

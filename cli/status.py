@@ -19,7 +19,7 @@ def status(ctx: click.Context, asked: ShowStatus) -> None:
 
 
 def values(found: Status) -> dict[str, object]:
-    """A status for people: its members by name."""
+    """The members of a status by name, for people."""
     return {
         name.replace("_", " "): "none" if value is None else value
         for name, value in msgspec.structs.asdict(found).items()

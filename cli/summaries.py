@@ -28,7 +28,7 @@ def _row(summary: Summary) -> tuple[object, ...]:
 
 
 def _lines(summary: Summary) -> list[str]:
-    """A summary for people. Its own lines are set in, so that no content can pass for another one."""
+    """A summary for people, indented, so that no content looks like another summary."""
     stretch = "".join(
         f" {word} {message_id}"
         for word, message_id in (("from", summary.from_message_id), ("to", summary.to_message_id))

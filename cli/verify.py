@@ -67,7 +67,7 @@ def _result(found: Verification) -> str:
 
 
 def _nuls(found: Verification) -> list[str]:
-    """Where NUL bytes stand that were read as if they did not."""
+    """Notes on runs of NUL bytes, which reading skips."""
     return [
         f"{run.stream}/{run.segment} (byte {run.offset}): {run.bytes} NUL bytes, left by a power cut"
         for run in found.nul_runs

@@ -34,7 +34,7 @@ def watch(ctx: click.Context, asked: Watch, *, as_json: bool) -> None:
 
 
 class _WatchOutput:
-    """What is said of a watch: a line of JSON a step, notes on stderr, one line of status on a terminal."""
+    """Shows a watch: a line of JSON a step, notes on stderr, a status line on a terminal."""
 
     def __init__(self, line: ProgressLine | None, *, as_json: bool, once: bool) -> None:
         self._line = line
@@ -43,7 +43,7 @@ class _WatchOutput:
         self._text = ""
 
     def tell(self, done: WatchStep) -> None:
-        """Of a step that was done."""
+        """Show a step."""
         if self._as_json:
             print_json(done)
         elif self._once:
@@ -61,7 +61,7 @@ class _WatchOutput:
             self._line.stand(self._text)
 
     def note(self, text: str) -> None:
-        """What a person should know."""
+        """Print a note above the status line."""
         if self._line is not None:
             self._line.clear()
         note(text)

@@ -1,4 +1,4 @@
-"""A store: append, search, read, and the groups of what else programs do with it."""
+"""The store of a program: append, search, context, get, and groups of other operations."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -65,9 +65,9 @@ class Store:
     durability: `fsync`, or `os`: an acknowledged event then survives the process but not a power cut.
     lock_timeout: seconds to wait for other writers and projectors.
     chunk_sizes: of passages. Another one makes another read model; all that use a store should agree on it.
-    redact: mask what looks like a key in whatever is appended, before it is written.
+    redact: mask texts that look like keys in every event before it is written.
     document_seconds: of the processor that reading one HTML or PDF file may take; a longer one is skipped.
-    notify: called with what a person should know, such as that the read model was built anew.
+    notify: called with notes for people, such as that the read model was rebuilt.
     on_stored: called with the positions of events once they are durable, before any method returns.
     """
 
@@ -116,26 +116,26 @@ class Store:
 
     @cached_property
     def memories(self) -> "Memories":
-        """What is kept beyond conversations; see `Memories`."""
+        """Memories; see `Memories`."""
         from memlog.service.memories.facade import Memories
 
         return Memories(self._log.path, append=self.append, **_readings(self._reads))
 
     @cached_property
     def core(self) -> "Core":
-        """What an agent always sees; see `Core`."""
+        """The core memory; see `Core`."""
         return self._core_by(self._reads)
 
     @cached_property
     def facts(self) -> "Facts":
-        """Values by topic; see `Facts`."""
+        """Facts; see `Facts`."""
         from memlog.service.facts.facade import Facts
 
         return Facts(append=self.append, redact=self._redact, **_readings(self._reads))
 
     @cached_property
     def daily(self) -> "DailyEvents":
-        """What happened on which day; see `DailyEvents`."""
+        """Daily events; see `DailyEvents`."""
         from memlog.service.daily_events import DailyEvents
 
         return DailyEvents(self.append, **_readings(self._reads))
@@ -218,8 +218,8 @@ class Store:
     def append(self, events: EventLike | Iterable[EventLike]) -> list[Position]:
         """Append events (structs, dicts, or lines of JSON), or one, and return their positions, once durable.
 
-        A position says what is odd about its event in `warnings`; where its id already names another event,
-        as far as the read model knows, it says which in `conflict`.
+        `warnings` of a position tell what is odd about its event; if another event has its id,
+        as far as the read model knows, `conflict` names it.
 
         Raises:
             BadInput: an event cannot be stored; none was written.
@@ -268,7 +268,7 @@ class Store:
         """The one stream that has an event of this id.
 
         Raises:
-            NotFound: none has. BadInput: several have.
+            NotFound: no stream has it. BadInput: several have it.
         """
         return self._read(lambda db: provenance.stream_with(db, event_id))
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _PR_SET_PDEATHSIG = 1
 _FORBIDDEN = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "os.spawn")
 _DETAIL = 300
-"""Characters of what a library says that are kept."""
+"""Characters of a library's message that are kept."""
 
 _specs: "dict[bytes, GitIgnoreSpec]" = {}
 
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _confine(memory: int) -> None:
-    """Bound what this process, and whatever takes it over, can do."""
+    """Limit what this process can do, even when hostile code runs in it."""
     # Ctrl-C is for the process that asks; it ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with_parent()
@@ -168,7 +168,7 @@ def _is_rule(line: str) -> bool:
 
 
 def _cut(error: Exception) -> str:
-    """What an error says, as UTF-8 can have it."""
+    """The message of an error, in valid UTF-8."""
     return str(error)[:_DETAIL].encode(errors="backslashreplace").decode()
 
 

@@ -57,12 +57,11 @@ class Documents:
     """The documents of a store: `store.documents`.
 
     store: its folder, which is never read as documents.
-    append: puts events into the log. read: asks the read model, caught up with the log. decide: asks it what
-        stands in the log now.
-    take_over: puts what USER.md of a workspace says into the core memory.
-    readers: have libraries read HTML, PDF and the rules of `.gitignore`.
-    lock_timeout: seconds to wait for others that read the same source.
-    redact: leave out files whose names look like keys, and refuse sources that are named so.
+    append: appends events. read: queries the read model. decide: queries it once it has caught up.
+    take_over: imports the USER.md of a workspace into the core memory.
+    readers: read HTML, PDF and the rules of `.gitignore`.
+    lock_timeout: seconds to wait for other processes that index the same source.
+    redact: skip files whose names look like keys, and refuse sources with such names.
     own_writers: answers which writers of the store are this copy.
     """
 
@@ -90,7 +89,7 @@ class Documents:
         self._own_writers = own_writers
 
     def close(self) -> None:
-        """End the process that reads HTML, PDF and rules; the next one that is needed starts anew."""
+        """End the reader process. It starts again when it is needed."""
         self.readers.close()
 
     @operation(AddSource)
@@ -185,7 +184,7 @@ class Documents:
     def remove(self, asked: RemoveDocuments) -> Position | Literal[False]:
         """Returns False if no source or document has this name."""
         source_id, is_document, file = asked.name.partition("/")
-        # Before the records are held, which makes their folder: a missing store stays missing.
+        # First, since locking the records makes their folder: a missing store stays missing.
         self._decide(standing.registered)
         with self._records(source_id).held(self._lock_timeout):
             found, versions = self._standing(source_id)
@@ -211,7 +210,7 @@ class Documents:
         *,
         claims: bool,
     ) -> IndexingReport:
-        """What `add` does for one folder."""
+        """Add one folder."""
         before, versions = self._standing(name, creates=True)
         if before is not None and not claims and self.is_of_another_copy(before):
             return as_registered(before, versions).nothing_done(registered_by=before.writer)
@@ -223,11 +222,11 @@ class Documents:
         return source.writer not in ("", *self._own_writers())
 
     def _refreshed(self, known: Registered, progress: Progress | None) -> IndexingReport:
-        """What `refresh` does for one source."""
+        """Refresh one source."""
         wanted = as_registered(known, {})
         try:
             with self._records(known.source_id).held(self._lock_timeout):
-                # Whoever held them may have changed what is wanted.
+                # Another process may have changed the registration meanwhile.
                 found, versions = self._standing(known.source_id)
                 wanted = as_registered(found or known, versions)
                 if found is not None and self.is_of_another_copy(found):
@@ -255,7 +254,7 @@ class Documents:
         return SourceRecords(self._store, source_id)
 
     def _standing(self, source_id: str, *, creates: bool = False) -> tuple[Registered | None, dict[str, str]]:
-        """A source, None where nobody has registered it, and the versions of its documents by file."""
+        """The source, or None if it is not registered, and the versions of its documents by file."""
         registered, versions = self._decide(
             lambda db: (standing.registered(db), standing.versions(db, source_id)), creates=creates
         )
@@ -294,5 +293,5 @@ class Documents:
 
 
 def unknown_source(name: str) -> NotFound:
-    """The error where no source has this name."""
+    """The error for an unknown source."""
     return NotFound(f"no source {name!r}", hint="memlog docs list", code="source_not_found")

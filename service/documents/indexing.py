@@ -1,4 +1,4 @@
-"""Brings the documents of a source up to its files: appends what is new or changed, removes what is gone."""
+"""Brings the documents of a source up to date: appends new and changed files, removes deleted ones."""
 
 import errno
 import time
@@ -35,8 +35,8 @@ Append = Callable[[Iterable[Event | dict[str, Any] | bytes]], list[Position]]
 class Indexing:
     """One reading of a source, by the process that holds its records.
 
-    append: puts events into the log. take_over: puts what a text says into the core memory, given the text
-        and its name. store: a folder that is no document. redact: leave out files whose names look like keys.
+    append: appends events. take_over: imports a text into the core memory, given the text
+        and its name. store: a folder that is never indexed. redact: skip files whose names look like keys.
     """
 
     def __init__(
@@ -65,10 +65,10 @@ class Indexing:
     def run(self, *, is_by_name: bool) -> IndexingReport:
         """Bring the source up to its files.
 
-        is_by_name: whether somebody has named the folder, and so means the one that stands there now.
+        is_by_name: whether a user named the folder, and so means the present one.
 
         Raises:
-            OSError: the folder is gone, cannot be listed, or another and empty one stands in its place.
+            OSError: the folder is gone, cannot be listed, or was replaced by an empty one.
             Busy, LogError: as `Store.append`. What was appended stays.
         """
         self._records.keep_job(self._job)
@@ -89,7 +89,7 @@ class Indexing:
         kind = wanted.registration.kind
         found = walk(root, wanted.patterns, self._store, kind=kind, readers=self._readers)
         if not is_by_name and wanted.versions and _is_empty_instead(found, root, before):
-            raise OSError(errno.ESTALE, "another folder, an empty one, stands there now", str(wanted.root))
+            raise OSError(errno.ESTALE, "another folder, an empty one, is there now", str(wanted.root))
         if wanted.is_new:
             self._append([wanted.registration])
         has_user = wanted.is_workspace and USER_FILE in found.files
@@ -139,7 +139,7 @@ class Indexing:
 
 
 def _is_empty_instead(found: Walk, root: Root, before: Sightings) -> bool:
-    """Whether an empty folder stands in the place of the one that was read: what was mounted is not."""
+    """Whether an empty folder has replaced the one that was indexed, as after an unmount."""
     return not (found.files or found.skipped) and before.root not in (None, root.identity)
 
 

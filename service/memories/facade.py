@@ -43,7 +43,7 @@ _Memories = list[Memory]
 
 
 class Memories:
-    """What was kept beyond conversations. Every change is an event; nothing is ever lost from the log.
+    """The memories of a store. Every change is an event; the log loses nothing.
 
     read: asks the read model, caught up if that takes no time. decide: caught up, or raises Busy.
     """
@@ -122,7 +122,7 @@ class Memories:
 
 
 def unknown_memory(*memory_ids: str) -> NotFound:
-    """The error where no memory has these ids."""
+    """The error for unknown memories."""
     return NotFound(
         f"no memory {', '.join(map(repr, memory_ids))}", hint="memlog memory list", code="memory_not_found"
     )
