@@ -73,7 +73,6 @@ class ProjectRemoval(msgspec.Struct, kw_only=True):
     done: bool = False
 
 
-Confirm = Callable[[ProjectRemoval], bool]
 _Listed = list[Project]
 """Within the class `list` is its method."""
 
@@ -114,7 +113,11 @@ class Projects:
             return _project(path, name) if _is_store(path) else None
 
     def remove(
-        self, name: str, *, lock_timeout: float = 10.0, confirm: Confirm = lambda _: True
+        self,
+        name: str,
+        *,
+        lock_timeout: float = 10.0,
+        confirm: Callable[[ProjectRemoval], bool] = lambda _: True,
     ) -> ProjectRemoval:
         """Remove a project's store for ever: its log, its read model, and all else in its folder. What
         removals that were killed have left goes, too.

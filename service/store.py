@@ -186,16 +186,15 @@ class Store:
         self, reads: ReadModel | ReadPool, on_wait: Callable[[], None] = lambda: None
     ) -> "Documents":
         from memlog.service.documents.facade import Documents
+        from memlog.service.documents.indexing import IndexingTools
         from memlog.service.documents.readers import Readers
 
+        readers = Readers(self._document_seconds, on_wait=on_wait)
+        take_over = self._core_by(reads).take_over
         return Documents(
-            self.path,
-            self.append,
+            IndexingTools(self.path, self.append, take_over, readers, self._redact),
             **_readings(reads),
-            take_over=self._core_by(reads).take_over,
-            readers=Readers(self._document_seconds, on_wait=on_wait),
             lock_timeout=self._lock_timeout,
-            redact=self._redact,
             own_writers=self._log.own_writers,
         )
 

@@ -16,7 +16,7 @@ from memlog.query import documents as standing
 from memlog.query.document_tree import DocumentFolder, tree
 from memlog.query.documents import Document, DocumentText, Registered, Source
 from memlog.service.documents.folder import Patterns
-from memlog.service.documents.indexing import Append, Indexing, TakeOver, described
+from memlog.service.documents.indexing import Indexing, IndexingTools, described
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.records import IndexingJob, SourceRecords
 from memlog.service.documents.registrations import as_registered, claiming, says_the_same, without_file
@@ -56,41 +56,34 @@ _Statuses = list[SourceStatus]
 class Documents:
     """The documents of a store: `store.documents`.
 
-    store: its folder, which is never read as documents.
-    append: appends events. read: queries the read model. decide: queries it once it has caught up.
-    take_over: imports the USER.md of a workspace into the core memory.
-    readers: read HTML, PDF and the rules of `.gitignore`.
+    read: queries the read model. decide: queries it once it has caught up with the log.
     lock_timeout: seconds to wait for other processes that index the same source.
-    redact: skip files whose names look like keys, and refuse sources with such names.
     own_writers: answers which writers of the store are this copy.
     """
 
     def __init__(
         self,
-        store: Path,
-        append: Append,
+        tools: IndexingTools,
         *,
         read: Reading,
         decide: Deciding,
-        take_over: TakeOver,
-        readers: Readers,
         lock_timeout: float,
-        redact: bool = False,
         own_writers: Callable[[], tuple[str, ...]],
     ) -> None:
-        self._store = store
-        self._append = append
-        self._take_over = take_over
+        self._tools = tools
         self._read = read
         self._decide = decide
-        self.readers = readers
         self._lock_timeout = lock_timeout
-        self._redact = redact
         self._own_writers = own_writers
+
+    @property
+    def readers(self) -> Readers:
+        """The reader process."""
+        return self._tools.readers
 
     def close(self) -> None:
         """End the reader process. It starts again when it is needed."""
-        self.readers.close()
+        self._tools.readers.close()
 
     @operation(AddSource)
     def add(self, asked: AddSource) -> IndexingReport:
@@ -109,7 +102,7 @@ class Documents:
         ]
         for each, name in named:
             self._check_outside_the_store(each.root)
-            if self._redact:
+            if self._tools.redact:
                 check_without_keys([name, str(each.root), *asked.include, *asked.exclude])
         added = []
         for each, name in named:
@@ -198,7 +191,7 @@ class Documents:
             events = (
                 without_file(source_id, found, file) if is_document else [SourceRemoved(source_id=source_id)]
             )
-            return self._append(events)[-1]
+            return self._tools.append(events)[-1]
 
     def _added(
         self,
@@ -238,20 +231,10 @@ class Documents:
         return wanted.nothing_done("it was removed")
 
     def _indexing(self, wanted: Wanted, progress: Progress | None) -> Indexing:
-        records = self._records(wanted.registration.source_id)
-        return Indexing(
-            wanted,
-            records,
-            append=self._append,
-            take_over=self._take_over,
-            store=self._store,
-            readers=self.readers,
-            redact=self._redact,
-            progress=progress,
-        )
+        return Indexing(wanted, self._records(wanted.registration.source_id), self._tools, progress)
 
     def _records(self, source_id: str) -> SourceRecords:
-        return SourceRecords(self._store, source_id)
+        return SourceRecords(self._tools.store, source_id)
 
     def _standing(self, source_id: str, *, creates: bool = False) -> tuple[Registered | None, dict[str, str]]:
         """The source, or None if it is not registered, and the versions of its documents by file."""
@@ -261,7 +244,7 @@ class Documents:
         return next((each for each in registered if each.source_id == source_id), None), versions
 
     def _check_outside_the_store(self, root: Path) -> None:
-        if root.resolve().is_relative_to(self._store.resolve()):
+        if root.resolve().is_relative_to(self._tools.store.resolve()):
             raise BadInput(f"{root} is part of the store itself", hint="name a folder outside the store")
 
     def _wanted(

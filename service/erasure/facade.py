@@ -45,26 +45,21 @@ class Erasure:
     @operation(Forget)
     def forget(self, asked: Forget) -> ForgetReport:
         check_store(self._path)
-        forgetting = Forgetting(self._log, self._read_model)
+        forgetting = Forgetting(self._log, self._read_model, asked.reason, asked.confirm)
         if asked.chat is not None:
-            return forgetting.chat(Chat.of(asked.chat), asked.reason, asked.confirm)
+            return forgetting.chat(Chat.of(asked.chat))
         if asked.memory is not None:
-            return forgetting.memory(asked.memory, asked.reason, asked.confirm)
+            return forgetting.memory(asked.memory)
         if asked.match is not None:
-            return forgetting.match(asked.match, asked.reason, asked.confirm)
+            return forgetting.match(asked.match)
         assert asked.event_id is not None
-        return forgetting.event(asked.event_id, asked.stream, asked.reason, asked.confirm)
+        return forgetting.event(asked.event_id, asked.stream)
 
     @operation(Scrub)
     def scrub(self, asked: Scrub) -> ScrubReport:
         check_store(self._path)
         with self._read_model.mutex, wrapped("the read model"):
-            done = scrub_store(
-                self._read_model,
-                lock_timeout=self._lock_timeout,
-                confirm=asked.confirm,
-                progress=asked.progress,
-            )
+            done = scrub_store(self._read_model, asked, self._lock_timeout)
         # The disk keeps the bytes of a removed generation while a connection to it is open.
         self._reads.close()
         return done

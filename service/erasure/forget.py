@@ -79,10 +79,6 @@ class ForgetReport(msgspec.Struct, kw_only=True):
     unreachable: list[str] = []
 
 
-Confirm = Callable[[ForgetReport], bool]
-"""Asked with what would be forgotten; says whether it shall be."""
-
-
 class _Selection(NamedTuple):
     """The lines to forget, in which segments.
 
@@ -101,15 +97,23 @@ class Forgetting:
     log: appends redactions; it syncs, whatever the store's setting is.
     """
 
-    def __init__(self, log: Log, read_model: ReadModel) -> None:
+    def __init__(
+        self,
+        log: Log,
+        read_model: ReadModel,
+        reason: str | None,
+        confirm: Callable[[ForgetReport], bool],
+    ) -> None:
         self._log = log
         self._read_model = read_model
+        self._reason = reason
+        self._confirm = confirm
 
-    def event(self, event_id: str, stream: str | None, reason: str | None, confirm: Confirm) -> ForgetReport:
+    def event(self, event_id: str, stream: str | None) -> ForgetReport:
         """Forget one event: every line of its stream with its id, including torn lines."""
-        return self._forget(lambda db: self._asked_by_id(db, event_id, stream), reason, confirm)
+        return self._forget(lambda db: self._asked_by_id(db, event_id, stream))
 
-    def memory(self, memory_id: str, reason: str | None, confirm: Confirm) -> ForgetReport:
+    def memory(self, memory_id: str) -> ForgetReport:
         """Forget every event that touched a memory."""
 
         def asked(db: Connection) -> _Selection:
@@ -119,17 +123,17 @@ class Forgetting:
                 raise NotFound(f"no memory {memory_id!r}", hint=hint, code="memory_not_found")
             return _Selection(self._segments({stream for stream, _ in events}), lambda _: False, events)
 
-        return self._forget(asked, reason, confirm)
+        return self._forget(asked)
 
-    def chat(self, chat: tuple[str, str], reason: str | None, confirm: Confirm) -> ForgetReport:
+    def chat(self, chat: tuple[str, str]) -> ForgetReport:
         """Forget a chat's streams, its facts, and the memories that were ever its own."""
-        return self._forget(lambda db: self._asked_by_chat(db, chat), reason, confirm)
+        return self._forget(lambda db: self._asked_by_chat(db, chat))
 
-    def match(self, pattern: str, reason: str | None, confirm: Confirm) -> ForgetReport:
+    def match(self, pattern: str) -> ForgetReport:
         """Forget every event with a text that `pattern` matches."""
         try:
             with searching(pattern) as finds:
-                if reason is not None and finds([reason]):
+                if self._reason is not None and finds([self._reason]):
                     raise BadInput(
                         "the reason says what is to be forgotten, and stays in the log",
                         hint="word it otherwise",
@@ -137,18 +141,16 @@ class Forgetting:
                 asked = _Selection(
                     segments_about(self._log.path), lambda entry: finds(texts_of(entry)), set()
                 )
-                return self._forget(lambda _: asked, reason, confirm)
+                return self._forget(lambda _: asked)
         except BadPattern as error:
             hint = "https://docs.python.org/3/library/re.html; no repeat within a repeat, as in (a+)+"
             raise BadInput(f"the pattern {pattern!r} cannot be used: {error}", hint=hint) from error
 
-    def _forget(
-        self, asked: Callable[[Connection], _Selection], reason: str | None, confirm: Confirm
-    ) -> ForgetReport:
+    def _forget(self, asked: Callable[[Connection], _Selection]) -> ForgetReport:
         done, keys = self._read_model.decide(lambda db: _found(db, asked(db)))
-        if not confirm(done):
+        if not self._confirm(done):
             return done
-        self._log.append_redactions(keys, reason)
+        self._log.append_redactions(keys, self._reason)
         done.redacted = len(keys)
         try:
             done.vectors = self._read_model.decide(self._without_vectors)

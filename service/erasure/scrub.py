@@ -4,7 +4,7 @@ The log first, then seals, then a new read model, then the cache. Killed between
 redactions say what is to go.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import msgspec
@@ -27,6 +27,7 @@ from memlog.projector.passages import index
 from memlog.projector.sqlite import Connection
 from memlog.service.documents.records import forget_all
 from memlog.service.read_model import ReadModel
+from memlog.service.requests.erasure import Scrub
 
 OUT_OF_REACH = (
     "out of reach: backups, snapshots, git's history and other copies of the store; what the disk itself"
@@ -53,14 +54,8 @@ class ScrubReport(msgspec.Struct, kw_only=True):
     notes: list[str] = []
 
 
-Confirm = Callable[[ScrubReport], bool]
-"""Asked with what would be overwritten; says whether it shall be."""
-
-
-def scrub_store(
-    read_model: ReadModel, *, lock_timeout: float, confirm: Confirm, progress: Progress | None
-) -> ScrubReport:
-    """See `Store.scrub`."""
+def scrub_store(read_model: ReadModel, asked: Scrub, lock_timeout: float) -> ScrubReport:
+    """See `Scrub`."""
     log_format.check_writable(read_model.projector.log)
     segments = segments_about(read_model.projector.log)
     redacted = redacted_keys(segments)
@@ -76,7 +71,7 @@ def scrub_store(
     if not redacted:
         found.notes = ["nothing was forgotten"]
         return found
-    if not confirm(found):
+    if not asked.confirm(found):
         return found
     seals = SealFiles(read_model.projector.log, Writer(read_model.path).name())
     watermarks = Watermarks(read_model.path)
@@ -86,7 +81,7 @@ def scrub_store(
             for segment in due
         ]
         _renew_seals(seals, [*scrub.unfinished(segments), *_renewed(erased)], lock_timeout)
-        found.vectors = _remade(read_model, progress)
+        found.vectors = _remade(read_model, asked.progress)
         # A process that sealed a segment while its bytes changed has sealed bytes that are gone.
         _renew_seals(seals, _renewed(erased), lock_timeout)
     return _told(read_model, found, erased)

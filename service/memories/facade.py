@@ -102,13 +102,7 @@ class Memories:
 
     @operation(PruneMemories)
     def prune(self, asked: PruneMemories) -> PruneReport:
-        return fading.prune(
-            self._append,
-            self._decide,
-            categories=asked.categories,
-            threshold=asked.threshold,
-            confirm=asked.confirm,
-        )
+        return fading.prune(self._append, self._decide, asked.categories, asked.threshold, asked.confirm)
 
     def _change(self, memory_ids: Sequence[str], event: Event) -> Position:
         unknown = self._unknown(memory_ids)

@@ -53,10 +53,6 @@ class PruneReport(msgspec.Struct, kw_only=True):
     categories: list[str]
 
 
-Confirm = Callable[[PruneReport], bool]
-"""Asked with what would be archived; says whether it shall be."""
-
-
 def decay(append: Append, decide: Reading, rates: Mapping[str, float] | None) -> DecayReport:
     """Append today's decay, unless it was already done. Raises as `Memories.decay`.
 
@@ -100,7 +96,11 @@ def _checked(rates: Mapping[str, float] | None) -> dict[str, float]:
 
 
 def prune(
-    append: Append, decide: Reading, *, categories: Iterable[str], threshold: float, confirm: Confirm
+    append: Append,
+    decide: Reading,
+    categories: Iterable[str],
+    threshold: float,
+    confirm: Callable[[PruneReport], bool],
 ) -> PruneReport:
     """Archive faded memories. Raises as `Memories.prune`."""
     names = list(dict.fromkeys(categories))

@@ -167,7 +167,6 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "query.search.priors.priors": lambda world: {"said": {}},
     "query.search.snippet.snippet": lambda world: {"marks": world.marks},
     "service.documents.extracts.extracted": lambda world: {"filetype": "html"},
-    "service.erasure.forget.Forgetting.*": lambda world: {"confirm": lambda _: False},
 }
 """What the other parameters of a function are, where their annotations do not tell."""
 
