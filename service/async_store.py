@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, overload
 from memlog.projector.catchup import Progress
 from memlog.query.core_memory import CoreMemory
 from memlog.query.documents import Document, Source
-from memlog.service.async_methods import Awaitable, Threads, awaited
+from memlog.service.async_methods import Awaitable, Threads, awaited, awaited_method
 from memlog.service.conversations import Conversations
 from memlog.service.core.facade import Core
 from memlog.service.daily_events import DailyEvents
@@ -21,11 +21,16 @@ from memlog.service.erasure.facade import Erasure
 from memlog.service.facts.facade import Facts
 from memlog.service.maintenance.facade import Maintenance
 from memlog.service.memories.facade import Memories
-from memlog.service.requests.core import Section
+from memlog.service.requests.core import GetCoreMemory, Section
+from memlog.service.requests.documents import ListDocuments
 from memlog.service.store import Store, open
 from memlog.service.watching.worker import WatchStep
 
 P = ParamSpec("P")
+
+_Sources = list[Source]
+_Documents = list[Document]
+"""Named, since `list` is a method below."""
 
 
 class AsyncMemories(Awaitable):
@@ -52,14 +57,16 @@ class AsyncCore(Awaitable):
         async def get(self) -> CoreMemory: ...
         @overload
         async def get(self, section: Section, key: str) -> str | None: ...
-        async def get(self, section: Section | None = None, key: str | None = None) -> Any:
+        @overload
+        async def get(self, asked: GetCoreMemory, /) -> CoreMemory | str | None: ...
+        async def get(self, *_: Any, **__: Any) -> Any:
             """See `Core.get`."""
     else:
         get = awaited(Core.get)
     set = awaited(Core.set)
     delete = awaited(Core.delete)
     import_file = awaited(Core.import_file)
-    take_over = awaited(Core.take_over)
+    take_over = awaited_method(Core.take_over)
 
 
 class AsyncDailyEvents(Awaitable):
@@ -90,10 +97,12 @@ class AsyncDocuments(Awaitable):
     if TYPE_CHECKING:
 
         @overload
-        async def list(self, source: None = None) -> list[Source]: ...
+        async def list(self, source: None = None) -> _Sources: ...
         @overload
-        async def list(self, source: str) -> list[Document]: ...
-        async def list(self, source: str | None = None) -> Any:
+        async def list(self, source: str) -> _Documents: ...
+        @overload
+        async def list(self, source: ListDocuments) -> _Sources | _Documents: ...
+        async def list(self, source: ListDocuments | str | None = None) -> Any:
             """See `Documents.list`."""
     else:
         list = awaited(Documents.list)
@@ -142,7 +151,7 @@ class AsyncMaintenance(Awaitable):
     status = awaited(Maintenance.status)
     stats = awaited(Maintenance.stats)
     quarantine = awaited(Maintenance.quarantine)
-    explain = awaited(Maintenance.explain)
+    explain = awaited_method(Maintenance.explain)
 
     def __init__(self, target: Callable[[], Maintenance], threads: Threads) -> None:
         super().__init__(target, threads)
@@ -201,9 +210,9 @@ class AsyncStore(Awaitable):
         """The folder of the store."""
         return self._store.path
 
-    append = awaited(Store.append)
-    stream_with = awaited(Store.stream_with)
-    warm = awaited(Store.warm)
+    append = awaited_method(Store.append)
+    stream_with = awaited_method(Store.stream_with)
+    warm = awaited_method(Store.warm)
     search = awaited(Store.search, kind="search")
     context = awaited(Store.context, kind="search")
     get = awaited(Store.get)

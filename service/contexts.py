@@ -6,7 +6,8 @@ from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
 from memlog.eventlog.events import MemoryAccessed
 from memlog.eventlog.writer import Log
 from memlog.query.context.compose import Context, compose
-from memlog.query.context.request import BuildContext, ContextHits, find, without_the_question
+from memlog.query.context.request import BuildContext
+from memlog.query.context.retrieve import ContextHits, find, without_the_question
 from memlog.service.maintenance.status import name_pending
 from memlog.service.read_model import ReadModel
 from memlog.service.read_pool import ReadPool

@@ -12,15 +12,10 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event
 from memlog.eventlog.writer import Durability, Log, Position
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.query import provenance
 from memlog.query.context.request import BuildContext
-from memlog.query.provenance import StoredEvent
-from memlog.query.search.hybrid import Search, SearchResult, search
-from memlog.service.conversations import Conversations
+from memlog.query.search.request import Search
 from memlog.service.known_ids import KnownIds
 from memlog.service.local_model import LocalModel
-from memlog.service.maintenance.facade import Maintenance
-from memlog.service.maintenance.status import name_pending
 from memlog.service.operations import operation
 from memlog.service.read_model import Deciding, Reading, ReadModel
 from memlog.service.read_pool import ReadPool
@@ -28,13 +23,17 @@ from memlog.service.requests.conversations import GetEvent
 
 if TYPE_CHECKING:
     from memlog.query.context.compose import Context
+    from memlog.query.provenance import StoredEvent
+    from memlog.query.search.hybrid import SearchResult
     from memlog.service.contexts import Contexts
+    from memlog.service.conversations import Conversations
     from memlog.service.core.facade import Core
     from memlog.service.daily_events import DailyEvents
     from memlog.service.documents.facade import Documents
     from memlog.service.documents.workspaces import Workspaces
     from memlog.service.erasure.facade import Erasure
     from memlog.service.facts.facade import Facts
+    from memlog.service.maintenance.facade import Maintenance
     from memlog.service.memories.facade import Memories
 
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
@@ -110,8 +109,10 @@ class Store:
         self._read = self._reads.read
 
     @cached_property
-    def conversations(self) -> Conversations:
+    def conversations(self) -> "Conversations":
         """Windows, sessions and summaries; see `Conversations`."""
+        from memlog.service.conversations import Conversations
+
         return Conversations(self._reads.read)
 
     @cached_property
@@ -164,8 +165,10 @@ class Store:
         )
 
     @cached_property
-    def maintenance(self) -> Maintenance:
+    def maintenance(self) -> "Maintenance":
         """Replaying, verifying, sealing, counting; see `Maintenance`."""
+        from memlog.service.maintenance.facade import Maintenance
+
         return Maintenance(self._log, self._read_model, self._reads, self._documents_by)
 
     @cached_property
@@ -235,10 +238,13 @@ class Store:
         return self._log.append(events)
 
     @operation(Search)
-    def search(self, asked: Search) -> SearchResult:
+    def search(self, asked: Search) -> "SearchResult":
+        from memlog.query.search.hybrid import search
+        from memlog.service.maintenance.status import name_pending
+
         started = time.perf_counter()
 
-        def found(read_model: ReadModel) -> SearchResult:
+        def found(read_model: ReadModel) -> "SearchResult":
             embedder, silent = (None, {}) if asked.mode == "text" else read_model.model.embedder_or_why()
             db, synced = read_model.latest(sync=asked.sync, embedder=embedder, silent=silent)
             if embedder is not None:
@@ -257,8 +263,10 @@ class Store:
         return self._contexts.give(asked)
 
     @operation(GetEvent)
-    def get(self, asked: GetEvent) -> StoredEvent | None:
+    def get(self, asked: GetEvent) -> "StoredEvent | None":
         """Returns None if nothing has this id."""
+        from memlog.query import provenance
+
         return self._read(
             lambda db: provenance.stored(db, self._log.path, asked.id, asked.stream, neighbours=asked.around)
         )
@@ -269,6 +277,8 @@ class Store:
         Raises:
             NotFound: no stream has it. BadInput: several have it.
         """
+        from memlog.query import provenance
+
         return self._read(lambda db: provenance.stream_with(db, event_id))
 
     def warm(self) -> None:

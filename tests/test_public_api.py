@@ -2,7 +2,7 @@
 
 import ast
 import inspect
-import subprocess
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,11 @@ import pytest
 import memlog
 from memlog.eventlog.events import TYPES
 from tests.support.places import ROOT
+from tests.support.type_checkers import CHECKERS
 
+PACKAGE = Path(memlog.__file__).parent
+CHANGELOG = " ".join((ROOT / "CHANGELOG.md").read_text().split())
+PROGRAMS = Path(__file__).parent / "typing"
 PUBLIC = {name: getattr(memlog, name) for name in memlog.__all__ if name != "__version__"}
 
 
@@ -27,7 +31,7 @@ def functions_of(name: str, found: Any) -> Iterator[tuple[str, Any]]:
         for member, value in vars(base).items():
             function = getattr(value, "fget", None) or getattr(value, "func", None)
             function = function or getattr(value, "__func__", value)
-            if inspect.isfunction(function) and Path(function.__code__.co_filename).is_relative_to(ROOT):
+            if inspect.isfunction(function) and Path(function.__code__.co_filename).is_relative_to(PACKAGE):
                 yield f"{name}.{member}", function
 
 
@@ -94,32 +98,53 @@ def test_whatever_a_public_function_returns_is_public():
     assert returned | members <= set(PUBLIC.values())
 
 
-def checked(*args: str) -> subprocess.CompletedProcess[str]:
-    """What mypy says, by the rules of pyproject.toml."""
-    command = [sys.executable, "-m", "mypy", "--strict", *args]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+def stub() -> tuple[dict[str, str], dict[str, str]]:
+    """Each public name with its module, and each deprecated name with the new one."""
+    homes: dict[str, str] = {}
+    renamed: dict[str, str] = {}
+    for node in ast.parse((PACKAGE / "__init__.pyi").read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            homes |= {alias.asname: node.module for alias in node.names}
+        if isinstance(node, ast.Assign):
+            renamed[ast.unparse(node.targets[0])] = ast.unparse(node.value)
+    return homes, renamed
 
 
-def test_a_program_that_uses_the_api_is_well_typed():
-    done = checked("tests/typing/api.py")
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_type_checkers_see_the_public_names():
+    assert stub() == (memlog._HOME, memlog._RENAMED)
+    assert set(memlog.__all__) == {*memlog._HOME, "__version__"}
 
 
-@pytest.mark.parametrize(
-    "misuse",
-    [
-        "memlog.open('x').append(5)",
-        "memlog.open('x').search('tea', mode='magic')",
-        "memlog.open('x', durability='never')",
-        "memlog.Message(channel='cli', chat_id='1', role='robot', content='x')",
-        "memlog.open('x').get('id').raw",
-        "memlog.MemlogError('no tea', code='no_tea')",
-        "memlog.open_async('x').search('tea', mode='magic')",
-        "memlog.open_async('x').search('tea').hits",
-    ],
-)
-def test_a_program_that_misuses_the_api_is_told(misuse, tmp_path):
-    program = tmp_path / "program.py"
-    program.write_text(f"import memlog\n\n{misuse}\n")
-    done = checked(str(program))
-    assert (done.returncode, "program.py:3: error" in done.stdout) == (1, True), done.stdout + done.stderr
+def test_the_public_names_are_listed_and_there():
+    assert set(memlog.__all__) <= set(dir(memlog))
+    for name in memlog.__all__:
+        assert getattr(memlog, name) is not None
+
+
+def test_an_old_name_works_and_names_the_new_one():
+    for old, new in memlog._RENAMED.items():
+        with pytest.warns(DeprecationWarning, match=f"^memlog.{old} is now memlog.{new}$") as caught:
+            assert getattr(memlog, old) is getattr(memlog, new)
+        assert caught[0].filename == __file__
+        assert old not in dir(memlog)
+        assert f"`{old}` is `{new}`" in CHANGELOG
+
+
+@pytest.fixture(scope="module", params=CHECKERS)
+def reported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[int]]:
+    """The lines that a type checker reports of each program of tests/typing, without settings of memlog's."""
+    folder = tmp_path_factory.mktemp(request.param)
+    for program in ("api.py", "misuses.py"):
+        shutil.copy(PROGRAMS / program, folder)
+    return CHECKERS[request.param](folder)
+
+
+def test_a_program_that_uses_the_api_is_well_typed(reported: dict[str, set[int]]) -> None:
+    assert reported["api.py"] == set()
+
+
+def test_a_program_that_misuses_the_api_is_told(reported: dict[str, set[int]]) -> None:
+    lines = (PROGRAMS / "misuses.py").read_text().splitlines()
+    wrong = {number for number, line in enumerate(lines, start=1) if line.endswith("# wrong")}
+    assert len(wrong) > 20
+    assert reported["misuses.py"] == wrong

@@ -14,8 +14,9 @@ from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection, transaction
 from memlog.query.context.eligible import EligibleEntries, EligibleEntry
 from memlog.query.context.entries import PARTS, ContextEntry, Part
-from memlog.query.context.rendering import Form, Printer, printer_of
-from memlog.query.context.request import BuildContext, ContextHits
+from memlog.query.context.rendering import Printer, printer_of
+from memlog.query.context.request import BuildContext, Form
+from memlog.query.context.retrieve import ContextHits
 from memlog.query.context.token_counters import Counter, least_weight, size, tokens, weight
 
 _SAYS_ENOUGH = 12

@@ -18,7 +18,8 @@ from memlog.query.context.entries import (
     type_of,
     window_entries,
 )
-from memlog.query.context.request import CANDIDATES, BuildContext, ContextHits
+from memlog.query.context.request import BuildContext
+from memlog.query.context.retrieve import CANDIDATES, ContextHits
 from memlog.query.context.superseded import ChatMessage, sums_up_superseded, superseded
 from memlog.query.facts.ask import ask
 from memlog.query.facts.current import Topic, all_topics, topics

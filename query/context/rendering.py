@@ -7,15 +7,14 @@ said, the current message last.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol, get_args
 
 import msgspec
 
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.fence import FIRST_LINE, LAST_LINE, escaped, marked_json, shown_json
+from memlog.query.context.request import Form
 from memlog.query.speakers import speaker
-
-Form = Literal["text", "json", "messages"]
 
 FORMS: tuple[Form, ...] = get_args(Form)
 

@@ -2,34 +2,27 @@
 
 import time
 from collections.abc import Iterable, Mapping
-from functools import cached_property, partial
-from typing import Annotated, Any, Literal
+from functools import partial
 
 import msgspec
-from msgspec import Meta
-from msgspec.structs import replace
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.struct_fields import Reads
 from memlog.projector.embedding.models import Embedder, can_read
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction
-from memlog.query.filters import Filters
-from memlog.query.request import ChatField, OfText, Synced, Unit
 from memlog.query.search import fulltext, nearest
 from memlog.query.search.candidates import Candidate, Scores
 from memlog.query.search.embed_query import embed_query
 from memlog.query.search.evidence import add_evidence
-from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS, FtsQuery, parse, raw
+from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS
 from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
 from memlog.query.search.hits import Hit, hit_of
 from memlog.query.search.neighbours import Neighbourhood
 from memlog.query.search.pool import Lists, Pool
 from memlog.query.search.priors import priors
 from memlog.query.search.ranking import Ranking
+from memlog.query.search.request import Mode, Search
 from memlog.query.search.vector_cache import HeldVectors
-from memlog.query.surroundings import MAX_NEIGHBOURS, Surroundings, around_event, around_passage
-
-Mode = Literal["hybrid", "text", "vector"]
+from memlog.query.surroundings import Surroundings, around_event, around_passage
 
 
 class SearchResult(msgspec.Struct, kw_only=True):
@@ -45,64 +38,6 @@ class SearchResult(msgspec.Struct, kw_only=True):
     synced: bool
     silent: dict[str, str]
     took_ms: float
-
-
-class Search(OfText, frozen=True, kw_only=True, dict=True):
-    """Search messages, memories and documents for `text`.
-
-    Words match themselves, their other forms, and longer words that begin with them; "double quotes" make a
-    phrase. A hit with more of the words ranks higher. A message is also found by its neighbours in the
-    conversation.
-
-    Raises:
-        BadInput: a value is not of its type or outside its bounds; FTS5 does not understand a raw text.
-        DatabaseError: the read model cannot be read, nor rebuilt.
-    """
-
-    k: Annotated[int, Meta(ge=0), "Hits at most."] = 10
-    mode: Annotated[Mode, "Search by words (text), by meaning (vector), or by both (hybrid)."] = "hybrid"
-    chat: Annotated[ChatField | None, "Only hits of this conversation."] = None
-    filters: Annotated[Filters | Mapping[str, Any], Reads(Filters.of, wire=Filters), "What hits must be."] = (
-        Filters()
-    )
-    ranking: Annotated[
-        Ranking | Mapping[str, Any],
-        Reads(Ranking.of, wire=Ranking),
-        "How both sides are ranked and joined; the defaults measured best.",
-    ] = Ranking()
-    min_similarity: Annotated[
-        Unit | None, "Leave out hits that only meaning finds below this similarity."
-    ] = None
-    is_raw: Annotated[bool, "The text is in FTS5's own query syntax."] = False
-    explain: Annotated[
-        bool,
-        "Tell how each side found each hit: rank, score, what neighbours and priors add.",
-    ] = False
-    expand: Annotated[
-        int,
-        Meta(ge=0, le=MAX_NEIGHBOURS, title="N"),
-        (
-            "Show each message with N others of its session on either side, each passage of a document with"
-            " the text of N others."
-        ),
-    ] = 0
-    sync: Synced = True
-
-    @cached_property
-    def where(self) -> Filters:
-        """The filters, with the chat."""
-        filters = Filters.of(self.filters)
-        return filters if self.chat is None else replace(filters, chat=self.chat)
-
-    @cached_property
-    def ranked_by(self) -> Ranking:
-        """The ranking."""
-        return Ranking.of(self.ranking)
-
-    @cached_property
-    def question(self) -> FtsQuery:
-        """The text as the full text is asked it."""
-        return raw(self.text) if self.is_raw else parse(self.text)
 
 
 def search(

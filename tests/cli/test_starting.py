@@ -97,7 +97,7 @@ def test_the_second_line_of_a_segment_costs_no_import_either(environment: dict[s
 def test_an_append_that_seals_nothing_imports_nothing_that_seals(environment: dict[str, str]) -> None:
     imported(environment, SAID)
     of_seals = {name for name in imported(environment, SAID) if name.startswith("memlog.eventlog.seals.")}
-    assert of_seals == {"memlog.eventlog.seals.reader"}
+    assert of_seals == {"memlog.eventlog.seals.reader", "memlog.eventlog.seals.watch"}
 
 
 def test_an_append_asks_for_no_translations(environment: dict[str, str]) -> None:
@@ -130,6 +130,14 @@ def test_a_query_that_finds_nothing_new_imports_nothing_that_folds_lines(environ
     folding = {"memlog.projector.fold", "memlog.projector.replay"}
     assert imported(environment, query) & folding == {"memlog.projector.fold"}
     assert imported(environment, query) & folding == set()
+
+
+def test_a_window_imports_nothing_that_searches_or_makes_contexts(environment: dict[str, str]) -> None:
+    imported(environment, SAID)
+    others = {f"memlog.query.{name}" for name in ("search.hybrid", "search.fts_query", "context.entries")}
+    others.add("memlog.service.maintenance.facade")
+    assert imported(environment, ("window", "--chat", "x:1")) & others == set()
+    assert imported(environment, ("query", "tea", "--mode", "text")) >= {"memlog.query.search.hybrid"}
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ class Copy:
 
     def seal(self) -> None:
         """Close all of its segments."""
-        seal_all(self.store)
+        seal_all(self.folder)
 
     def scrub(self) -> None:
         """Overwrite what was redacted."""
@@ -125,7 +125,7 @@ class Copy:
         self.projector.catch_up()
         check = check_log(self.log)
         assert [*check.problems, *check.tampered] == []
-        assert all_losses(self.store) == []
+        assert all_losses(self.folder) == []
         quarantined = self.projector.live().execute("SELECT stream, segment FROM quarantine")
         assert set(quarantined) <= sealed_bytes(self.log).keys()
 
@@ -308,7 +308,7 @@ class Copies(RuleBasedStateMachine):
             check = check_log(copy.log)
             odd = [*check.problems, *check.notes, *check.tampered]
             assert odd == [], odd
-            assert all_losses(copy.store) == []
+            assert all_losses(copy.folder) == []
         checked = self.copies[0].projector
         check_rows(checked, contents)
         assert verify(checked.live(), checked.log, checked.sizes).problems == []

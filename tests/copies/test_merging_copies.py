@@ -164,7 +164,7 @@ def test_what_is_forgotten_leaves_every_copy_that_is_scrubbed(
 def test_a_new_history_of_git_holds_nothing_that_was_scrubbed(tmp_path: Path, git: Run) -> None:
     """With the commands of docs/copies.md."""
     append_some(tmp_path / "a", "a")
-    (commands,) = re.findall(r"```\n(rm -rf [.]git\n.*?)```", COPIES_PAGE.read_text(), re.DOTALL)
+    (commands,) = re.findall(r"```sh\n(rm -rf [.]git\n.*?)```", COPIES_PAGE.read_text(), re.DOTALL)
     _, *of_git = (shlex.split(line) for line in commands.splitlines())
     for _, *args in of_git:
         git(tmp_path / "a", *args)
@@ -363,7 +363,7 @@ def test_a_renamed_conflict_copy_that_was_cut_gets_its_bytes_back(copies: Copies
     ("name", "says"),
     [
         ("seals.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl", "move it out of log/"),
-        ("FORMAT.sync-conflict-20261123-101500-ABCDEFG", "in the place of log/FORMAT"),
+        ("FORMAT.sync-conflict-20261123-101500-ABCDEFG", "replace log/FORMAT by it"),
         ("2026-11-23.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl", "move it out of log/"),
         ("memory/2026-99-99.sync-conflict-20261123-101500-ABCDEFG.jsonl", "move it out of log/"),
     ],

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import memlog
 from memlog import Ranking
 from memlog.projector.embedding.models import load_embedder
-from memlog.query.search.hybrid import Mode
+from memlog.query.search.request import Mode
 from tests.eval.locomo import (
     CannotMeasure,
     Conversation,

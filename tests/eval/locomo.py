@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple, cast
 import msgspec
 
 import memlog
-from memlog.query.search.hybrid import Mode as SearchMode
+from memlog.query.search.request import Mode as SearchMode
 
 VARIABLE = "MEMLOG_EVAL_DATA"
 """Names the folder that has `locomo/` with the files of `VERSIONS`."""

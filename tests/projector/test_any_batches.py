@@ -16,7 +16,8 @@ from memlog.projector.lifecycle import Projector
 from memlog.projector.passages import index
 from memlog.projector.sqlite import why_no_vectors
 from memlog.projector.verify import verify
-from memlog.query.search.hybrid import Search, search
+from memlog.query.search.hybrid import search
+from memlog.query.search.request import Search
 from tests.support.drawn_events import DAYS, DRAWN_TYPES, TIMES, foreign_lines, logs
 from tests.support.in_memory import memory
 from tests.support.row_checks import check_rows

@@ -18,9 +18,10 @@ from memlog.projector.lifecycle import Projector
 from memlog.query.filters import Filters
 from memlog.query.search.fts_query import parse
 from memlog.query.search.fulltext import matches
-from memlog.query.search.hybrid import Search, search
+from memlog.query.search.hybrid import search
 from memlog.query.search.nearest import nearest
 from memlog.query.search.ranking import Ranking
+from memlog.query.search.request import Search
 
 MESSAGES, MEMORIES, DOCUMENTS = 50_000, 1_000, 500
 DEPTH = 20

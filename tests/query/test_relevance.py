@@ -52,7 +52,7 @@ def test_the_page_tells_when_temp_and_debug_can_be_pruned():
     decayed = [first_day_of_pruning(name, CATEGORIES[name].rate) for name in ("temp", "debug")]
     aged = [first_day_of_pruning(name, 1.0) for name in ("temp", "debug")]
     told = re.search(
-        r"pruned after (\d+) days, a `debug` one after (\d+); without any decay after (\d+) and (\d+)", PAGE
+        r"pruned after (\d+) days, a `debug` one after (\d+); without any decay after (\d+) and\s+(\d+)", PAGE
     )
     assert told is not None
     assert [*map(int, told.groups())] == decayed + aged

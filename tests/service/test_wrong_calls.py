@@ -82,6 +82,11 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
         "mode is 'hybird'",
         "'hybrid', 'text', 'vector'",
     ),  # type: ignore[arg-type]
+    "a keyword": (
+        lambda store: store.search("tea", chta="web:1"),  # type: ignore[call-overload]
+        "Store.search() takes no 'chta'",
+        "text, k, mode, chat",
+    ),
     "a number": (lambda store: store.search("tea", k="5"), "k is '5'", "expected int, got str"),  # type: ignore[arg-type]
     "a bound": (lambda store: store.search("tea", k=-1), "k is -1", ">= 0"),
     "a similarity": (lambda store: store.search("tea", min_similarity="x"), "min_similarity is 'x'", "float"),  # type: ignore[arg-type]

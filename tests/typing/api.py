@@ -1,12 +1,17 @@
-"""Uses the public API as a program would. Never run: `mypy --strict` reads it (tests/test_public_api.py)."""
+"""Uses the public API as a program would. Never run: type checkers read it (tests/test_public_api.py)."""
 
 import asyncio
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, assert_type
 
 import memlog
 from memlog import BadInput, Busy, DatabaseError, EmbeddingError, LogError, MemlogError, NotFound
+from memlog.service.requests.conversations import ReadWindow
+from memlog.service.requests.facts import SetFact
+from memlog.service.requests.memories import SaveMemory
+from memlog.service.requests.reads import BuildContext, Search
 
 
 def opening() -> None:
@@ -55,6 +60,7 @@ def appending(store: memlog.Store) -> None:
     assert_type(position.stream, str)
     assert_type(position.offset, int)
     store.append([b'{"type":"memory_saved","content":"a line"}'])
+    assert_type(store.append(memlog.MemorySaved(content="one")), list[memlog.Position])
     assert_type(store.stream_with("m1"), str)
 
 
@@ -115,6 +121,16 @@ def searching(store: memlog.Store) -> None:
         assert_type(hit.similarity, float | None)
         assert_type(hit.position, memlog.LinePosition)
         assert_type(hit.explain, dict[str, memlog.Evidence] | None)
+    store.search("tea", chat="telegram:7", filters=memlog.Filters(since=datetime(2026, 2, 24, tzinfo=UTC)))
+    store.search("tea", filters={"chat": ("cli", "1")}, ranking={"depth": 50})
+
+
+def requests(store: memlog.Store) -> None:
+    assert_type(store.search(Search("tea", k=5, chat="telegram:7")), memlog.SearchResult)
+    assert_type(store.context(BuildContext("tea", chat="telegram:7")), memlog.Context)
+    assert_type(store.conversations.window(ReadWindow("telegram:7", last=3)), memlog.Window)
+    assert_type(store.memories.save(SaveMemory("likes tea")), memlog.SaveReport)
+    assert_type(store.facts.set(SetFact("tea", ["green"])), memlog.FactUpdate)
 
 
 def reading(store: memlog.Store) -> None:
@@ -149,6 +165,9 @@ def core_memory(store: memlog.Store) -> None:
 def memories(store: memlog.Store) -> None:
     memory = store.memories.get("m")
     assert_type(memory, memlog.Memory | None)
+    assert_type(store.memories.save("likes tea", category="identity", tags=["tea"]), memlog.SaveReport)
+    assert_type(store.memories.list(category="identity"), list[memlog.Memory])
+    assert_type(store.memories.update("m", importance=0.7), memlog.Position)
     assert_type(store.memories.history("m"), list[memlog.StoredEvent])
     assert_type(store.memories.archive("m"), memlog.Position)
     assert_type(store.memories.delete("m"), memlog.Position | Literal[False])
@@ -235,8 +254,7 @@ def failing(store: memlog.Store) -> None:
     try:
         store.append([memlog.MemorySaved(content="tea")])
     except (BadInput, NotFound, Busy, LogError, DatabaseError, EmbeddingError) as error:
-        code: str = error.code
-        assert_type(code, str)
+        print(error.code.partition("_"))
     except MemlogError as error:
         assert_type((error.message, error.hint, error.retryable), tuple[str, str, bool])
 
@@ -254,6 +272,13 @@ async def waiting() -> None:
         assert_type(store.path, Path)
         assert_type(await store.append([memlog.MemorySaved(content="tea")]), list[memlog.Position])
         assert_type(await store.search("tea", k=3, mode="text"), memlog.SearchResult)
+        assert_type(await store.search(Search("tea")), memlog.SearchResult)
+        assert_type(await store.conversations.window("telegram:7"), memlog.Window)
+        assert_type(await store.erasure.prove("5551234"), memlog.Proof)
+        assert_type(await store.maintenance.status(), memlog.Status)
+        assert_type(await store.memories.save(SaveMemory("likes tea")), memlog.SaveReport)
+        assert_type(await store.daily.record("Tea with Anna"), memlog.Position)
+        assert_type(await store.workspaces.list(), list[memlog.Source])
         assert_type(await store.get("m1"), memlog.StoredEvent | None)
         assert_type(await store.memories.list(category="identity"), list[memlog.Memory])
         assert_type(await store.core.get(), memlog.CoreMemory)

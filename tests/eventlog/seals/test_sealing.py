@@ -13,7 +13,7 @@ from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.index import SealIndex
 from memlog.eventlog.seals.measure import measured
-from memlog.eventlog.seals.reader import SealWatch
+from memlog.eventlog.seals.watch import SealWatch
 from memlog.eventlog.streams import SegmentName, segments_of
 from memlog.eventlog.writer import Log
 
