@@ -239,22 +239,10 @@ class Store:
 
     @operation(Search)
     def search(self, asked: Search) -> "SearchResult":
-        from memlog.query.search.hybrid import search
-        from memlog.service.maintenance.status import name_pending
+        from memlog.service.searches import search_read_model
 
         started = time.perf_counter()
-
-        def found(read_model: ReadModel) -> "SearchResult":
-            embedder, silent = (None, {}) if asked.mode == "text" else read_model.model.embedder_or_why()
-            db, synced = read_model.latest(sync=asked.sync, embedder=embedder, silent=silent)
-            if embedder is not None:
-                name_pending(db, silent)
-            result = search(db, asked, embedder, read_model.held_vectors)
-            result.synced = synced
-            result.silent |= silent
-            return result
-
-        result = self._reads.healed(found)
+        result = self._reads.healed(lambda read_model: search_read_model(read_model, asked))
         result.took_ms = round((time.perf_counter() - started) * 1000, 3)
         return result
 

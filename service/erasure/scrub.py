@@ -4,7 +4,7 @@ The log first, then seals, then a new read model, then the cache. Killed between
 redactions say what is to go.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import msgspec
@@ -27,7 +27,6 @@ from memlog.projector.passages import index
 from memlog.projector.sqlite import Connection
 from memlog.service.documents.records import forget_all
 from memlog.service.read_model import ReadModel
-from memlog.service.requests.erasure import Scrub
 
 OUT_OF_REACH = (
     "out of reach: backups, snapshots, git's history and other copies of the store; what the disk itself"
@@ -54,7 +53,12 @@ class ScrubReport(msgspec.Struct, kw_only=True):
     notes: list[str] = []
 
 
-def scrub_store(read_model: ReadModel, asked: Scrub, lock_timeout: float) -> ScrubReport:
+def scrub_store(
+    read_model: ReadModel,
+    lock_timeout: float,
+    confirm: Callable[[ScrubReport], bool],
+    progress: Progress | None,
+) -> ScrubReport:
     """See `Scrub`."""
     log_format.check_writable(read_model.projector.log)
     segments = segments_about(read_model.projector.log)
@@ -71,7 +75,7 @@ def scrub_store(read_model: ReadModel, asked: Scrub, lock_timeout: float) -> Scr
     if not redacted:
         found.notes = ["nothing was forgotten"]
         return found
-    if not asked.confirm(found):
+    if not confirm(found):
         return found
     seals = SealFiles(read_model.projector.log, Writer(read_model.path).name())
     watermarks = Watermarks(read_model.path)
@@ -81,7 +85,7 @@ def scrub_store(read_model: ReadModel, asked: Scrub, lock_timeout: float) -> Scr
             for segment in due
         ]
         _renew_seals(seals, [*scrub.unfinished(segments), *_renewed(erased)], lock_timeout)
-        found.vectors = _remade(read_model, asked.progress)
+        found.vectors = _remade(read_model, progress)
         # A process that sealed a segment while its bytes changed has sealed bytes that are gone.
         _renew_seals(seals, _renewed(erased), lock_timeout)
     return _told(read_model, found, erased)
