@@ -110,7 +110,7 @@ def _sentence(answer: Position | dict[str, Any]) -> str:
 
 
 def _help_of(kind: type[Event]) -> str:
-    """What the struct's docstring says, without its list of members."""
+    """The struct's docstring without its list of members."""
     paragraphs = inspect.cleandoc(kind.__doc__ or "").split("\n\n")
     return "\n\n".join(text for text in paragraphs if not _describes_members(text))
 
@@ -121,7 +121,7 @@ def _describes_members(paragraph: str) -> bool:
 
 
 def _answered(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
-    """What is to be said of each line once it is durable, and the exit code."""
+    """The answer to each line once it is durable, and the exit code."""
     answers: list[Any] = []
     code = 0
     for number, outcome in append_lines(log, batch):

@@ -12,7 +12,6 @@ from memlog.service.requests.facts import AskFacts
 @request_command(AskFacts, joined="question", may_be_blank=True)
 @format_options
 def ask(ctx: click.Context, asked: AskFacts) -> None:
-    """Print the answer."""
     with open_store(ctx) as store:
         found = store.facts.ask(asked)
     print_answer(ctx, answer_of(found))

@@ -15,7 +15,6 @@ from memlog.service.requests.reads import BuildContext
 @request_command(BuildContext, joined="text", names={"form": "--format"})
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json: one JSON document.")
 def context(ctx: click.Context, asked: BuildContext, *, as_json: bool) -> None:
-    """Build a context, and print it."""
     form = ctx.get_parameter_source("form")
     if as_json and asked.form != "json" and form is click.core.ParameterSource.COMMANDLINE:
         raise click.UsageError(f"json and {asked.form}: the output can have one format only", ctx)
@@ -43,7 +42,7 @@ def _notes(given: memlog.Context) -> list[str]:
 
 
 def _explain(given: memlog.Context) -> None:
-    """On stderr, since stdout has what fits into the budget and nothing else."""
+    """On stderr, since stdout has the context alone."""
     if given.form == "json":
         click.echo(msgspec.json.encode({"explain": _explained(given)}), err=True)
         return

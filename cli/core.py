@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
+from memlog.cli.answer import Answer, format_options, named_values, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_on_terminal_option, print_done, printable
+from memlog.cli.records import rows_answer
 from memlog.cli.request_options import request_command
 from memlog.eventlog.errors import NotFound
 from memlog.service.core.facade import CoreImportReport
@@ -22,7 +23,6 @@ def core() -> None:
 @request_command(GetCoreMemory, group=core, arguments=["section", "key"])
 @format_options
 def get(ctx: click.Context, asked: GetCoreMemory) -> None:
-    """Print the core memory."""
     with open_store(ctx) as store:
         sections: dict[str, dict[str, str]] = msgspec.structs.asdict(store.core.get())
     if asked.section is not None and asked.key is not None:
@@ -42,19 +42,12 @@ def _one_value(sections: dict[str, dict[str, str]], section: str, key: str) -> A
 
 def _all_values(sections: dict[str, dict[str, str]]) -> Answer:
     rows = [(section, key, value) for section, values in sections.items() for key, value in values.items()]
-    columns = ("section", "key", "value")
-    return Answer(
-        document=sections,
-        table=Table(columns, rows),
-        records=[dict(zip(columns, row, strict=True)) for row in rows],
-        notes=[] if rows else ["nothing is set"],
-    )
+    return rows_answer(sections, ("section", "key", "value"), rows, [] if rows else ["nothing is set"])
 
 
 @request_command(SetCoreValue, group=core, arguments=["section", "key", "value"])
 @json_on_terminal_option
 def set_(ctx: click.Context, asked: SetCoreValue) -> None:
-    """Set a key."""
     with open_store(ctx) as store:
         position = store.core.set(asked)
     print_done(ctx, position, f"Set {asked.key} of {asked.section}.")
@@ -63,7 +56,6 @@ def set_(ctx: click.Context, asked: SetCoreValue) -> None:
 @request_command(DeleteCoreValue, group=core, arguments=["section", "key"])
 @json_on_terminal_option
 def delete(ctx: click.Context, asked: DeleteCoreValue) -> None:
-    """Remove a key."""
     with open_store(ctx) as store:
         position = store.core.delete(asked)
     if position is False:
@@ -74,7 +66,6 @@ def delete(ctx: click.Context, asked: DeleteCoreValue) -> None:
 @request_command(ImportCoreMemory, group=core, name="import", arguments=["path"])
 @format_options
 def import_(ctx: click.Context, asked: ImportCoreMemory) -> None:
-    """Import a file."""
     with open_store(ctx) as store:
         done = store.core.import_file(asked)
     rows = [
@@ -82,14 +73,7 @@ def import_(ctx: click.Context, asked: ImportCoreMemory) -> None:
         for change, values in (("set", done.set), ("deleted", done.deleted), ("kept", done.kept))
         for each in values
     ]
-    columns = ("change", "section", "key", "value")
-    answer = Answer(
-        document=done,
-        table=Table(columns, rows),
-        records=[dict(zip(columns, row, strict=True)) for row in rows],
-        notes=list(_notes(done)),
-    )
-    print_answer(ctx, answer)
+    print_answer(ctx, rows_answer(done, ("change", "section", "key", "value"), rows, _notes(done)))
 
 
 def _notes(done: CoreImportReport) -> Iterator[str]:

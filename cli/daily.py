@@ -3,10 +3,11 @@
 import click
 
 from memlog import DailyEvent
-from memlog.cli.answer import Answer, Table, format_options, print_answer
+from memlog.cli.answer import format_options, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_on_terminal_option, minute, print_done
 from memlog.cli.param_types import STDIN
+from memlog.cli.records import list_answer
 from memlog.cli.request_options import request_command
 from memlog.service.requests.daily import CompressDailyEvents, ListDailyEvents, RecordDailyEvent
 
@@ -21,7 +22,6 @@ def daily() -> None:
 @request_command(RecordDailyEvent, group=daily, names={"event_id": "--id"}, types={"summary": STDIN})
 @json_on_terminal_option
 def record(ctx: click.Context, asked: RecordDailyEvent) -> None:
-    """Record a daily event."""
     with open_store(ctx) as store:
         position = store.daily.record(asked)
     print_done(ctx, position, f"Recorded the daily event {position.id}.")
@@ -30,22 +30,14 @@ def record(ctx: click.Context, asked: RecordDailyEvent) -> None:
 @request_command(ListDailyEvents, group=daily)
 @format_options
 def list_(ctx: click.Context, asked: ListDailyEvents) -> None:
-    """Print daily events."""
     with open_store(ctx) as store:
         found = store.daily.list(asked)
-    answer = Answer(
-        document={"daily_events": found},
-        table=Table(_COLUMNS, [_row(each) for each in found]),
-        records=found,
-        notes=[] if found else ["no daily events"],
-    )
-    print_answer(ctx, answer)
+    print_answer(ctx, list_answer("daily_events", found, _COLUMNS, _row))
 
 
 @request_command(CompressDailyEvents, group=daily, arguments=["ids"], names={"event_id": "--id"})
 @json_on_terminal_option
 def compress(ctx: click.Context, asked: CompressDailyEvents) -> None:
-    """Mark daily events."""
     with open_store(ctx) as store:
         position = store.daily.compress(asked)
     print_done(ctx, position, f"Marked as distilled: {', '.join(asked.ids)}.")

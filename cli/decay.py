@@ -11,7 +11,6 @@ from memlog.service.requests.fading import DecayMemories
 @request_command(DecayMemories)
 @json_on_terminal_option
 def decay(ctx: click.Context, asked: DecayMemories) -> None:
-    """Let a day pass."""
     with open_store(ctx) as store:
         done = store.memories.decay(asked)
     told = "Memories were faded today already." if done.position is None else "Faded memories by one day."

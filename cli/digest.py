@@ -11,7 +11,6 @@ from memlog.service.requests.maintenance import Digest
 @request_command(Digest)
 @format_options
 def digest(ctx: click.Context, asked: Digest) -> None:
-    """See `Digest`."""
     with open_store(ctx) as store:
         found = store.maintenance.digest(asked)
     record = {"digest": found, "content": asked.content}

@@ -14,6 +14,7 @@ from memlog.cli.open_store import open_store
 from memlog.cli.output import json_on_terminal_option, one_line, print_done, printable
 from memlog.cli.param_types import TEXT
 from memlog.cli.progress import progress_line
+from memlog.cli.records import list_answer
 from memlog.cli.request_options import request_command
 from memlog.cli.standard_streams import reader_may_go
 from memlog.eventlog.errors import NotFound
@@ -65,7 +66,6 @@ def docs() -> None:
 @request_command(AddSources, group=docs, arguments=["paths"], without=["kind"])
 @format_options
 def add(ctx: click.Context, asked: AddSources) -> None:
-    """Add sources."""
     with open_store(ctx) as store, progress_line() as progress:
         added = store.documents.add_all(replace(asked, progress=progress))
     print_answer(ctx, answer_of_added(added))
@@ -74,7 +74,6 @@ def add(ctx: click.Context, asked: AddSources) -> None:
 @request_command(RefreshDocuments, group=docs, arguments=["source"])
 @format_options
 def refresh(ctx: click.Context, asked: RefreshDocuments) -> None:
-    """Refresh sources."""
     with open_store(ctx) as store, progress_line() as progress:
         refreshed = store.documents.refresh(replace(asked, progress=progress))
     with reader_may_go():
@@ -86,7 +85,6 @@ def refresh(ctx: click.Context, asked: RefreshDocuments) -> None:
 @request_command(ListDocuments, group=docs, arguments=["source"])
 @format_options
 def list_(ctx: click.Context, asked: ListDocuments) -> None:
-    """Print the sources, or the documents of one."""
     with open_store(ctx) as store:
         answer = (
             answer_of_sources(store.documents.list())
@@ -118,7 +116,6 @@ def show(ctx: click.Context, name: str) -> None:
 @request_command(ShowDocumentTree, group=docs, arguments=["source"])
 @format_options
 def tree(ctx: click.Context, asked: ShowDocumentTree) -> None:
-    """Print the tree."""
     with open_store(ctx) as store:
         folders = store.documents.tree(asked)
     rows = [(path, each.passages, each.bytes) for folder in folders for path, each in _files_in(folder)]
@@ -135,7 +132,6 @@ def tree(ctx: click.Context, asked: ShowDocumentTree) -> None:
 @request_command(ShowSourceStatus, group=docs, arguments=["source"])
 @format_options
 def status(ctx: click.Context, asked: ShowSourceStatus) -> None:
-    """Print the state of sources."""
     with open_store(ctx) as store:
         found = store.documents.status(asked)
     print_answer(ctx, _answer_of("sources", ("source", *SourceStatus.__struct_fields__[1:]), found))
@@ -144,7 +140,6 @@ def status(ctx: click.Context, asked: ShowSourceStatus) -> None:
 @request_command(ListIndexingJobs, group=docs)
 @format_options
 def jobs(ctx: click.Context, asked: ListIndexingJobs) -> None:
-    """Print the jobs."""
     with open_store(ctx) as store:
         found = store.documents.jobs(asked)
     print_answer(ctx, _answer_of("jobs", ("source", *IndexingJob.__struct_fields__[1:]), found))
@@ -153,7 +148,6 @@ def jobs(ctx: click.Context, asked: ListIndexingJobs) -> None:
 @request_command(RemoveDocuments, group=docs, arguments=["name"])
 @json_on_terminal_option
 def remove(ctx: click.Context, asked: RemoveDocuments) -> None:
-    """Remove a source or document."""
     with open_store(ctx) as store:
         position = store.documents.remove(asked)
     if position is False:
@@ -175,13 +169,7 @@ def _answer_of_one(found: Source | DocumentText) -> Answer:
 
 
 def _answer_of(name: str, columns: tuple[str, ...], found: Sequence[msgspec.Struct]) -> Answer:
-    rows = [list(msgspec.structs.asdict(each).values()) for each in found]
-    return Answer(
-        document={name: found},
-        table=Table(columns, rows),
-        records=found,
-        notes=[] if rows else [f"no {name}"],
-    )
+    return list_answer(name, found, columns, lambda each: list(msgspec.structs.asdict(each).values()))
 
 
 def _files_in(folder: DocumentFolder) -> Iterator[tuple[str, DocumentFile]]:
@@ -194,7 +182,7 @@ def _files_in(folder: DocumentFolder) -> Iterator[tuple[str, DocumentFile]]:
 
 
 def _tree_lines(folder: DocumentFolder) -> Iterator[str]:
-    """A folder, and what is in it, each a line below and to the right."""
+    """A folder and its contents, a line each, indented."""
     counted = f"{_many(folder.documents, 'document')}, {_many(folder.passages, 'passage')}"
     yield f"{one_line(folder.name)}/  {counted}"
     entries: list[DocumentFolder | DocumentFile] = [*folder.folders, *folder.files]
@@ -213,7 +201,7 @@ def _many(count: int, of_what: str) -> str:
 
 
 def answer_of_added(added: list[IndexingReport]) -> Answer:
-    """What was read, a row a source; the notes say what was skipped, and what USER.md has set."""
+    """A row for each source; notes on skipped files and on values from USER.md."""
     rows = [
         (each.source_id, each.found, each.indexed, each.unchanged, len(each.skipped), each.removed, each.root)
         for each in added
@@ -227,7 +215,7 @@ def answer_of_added(added: list[IndexingReport]) -> Answer:
 
 
 def _notes_of(added: IndexingReport) -> Iterator[str]:
-    """How many were skipped for which reason; and by name what somebody may have to put right."""
+    """The number of skipped files by reason, and the names of those that a person can fix."""
     counts = Counter(each.reason for each in added.skipped)
     if counts:
         told = ", ".join(
@@ -254,7 +242,7 @@ def _notes_of(added: IndexingReport) -> Iterator[str]:
 
 
 def _named(reason: Reason, added: IndexingReport) -> str:
-    """The first files that were skipped for a reason which their owner can remove, in brackets."""
+    """In brackets the first files that were skipped for a reason that their owner can fix."""
     if reason not in _TO_PUT_RIGHT:
         return ""
     files = [each.file for each in added.skipped if each.reason == reason]
@@ -269,38 +257,22 @@ def _told_of_user(user: CoreImportReport) -> str:
 
 
 def answer_of_sources(sources: list[Source], name: str = "sources") -> Answer:
-    """Sources, a row each; `name` is what they are called."""
-    rows = [
-        (
-            each.source_id,
-            each.kind,
-            each.documents,
-            each.passages,
-            each.bytes,
-            " ".join(each.include) or _ALL_TYPES,
-            " ".join(each.exclude),
-            each.root,
-        )
-        for each in sources
-    ]
+    """A row for each source. name: of the list, `sources` or `workspaces`."""
     columns = ("source", "kind", "documents", "passages", "bytes", "include", "exclude", "root")
-    return Answer(
-        document={name: sources},
-        table=Table(columns, rows),
-        records=sources,
-        notes=[] if rows else [f"no {name}"],
-    )
+    return list_answer(name, sources, columns, _source_row)
+
+
+def _source_row(source: Source) -> tuple[object, ...]:
+    counts = (source.documents, source.passages, source.bytes)
+    patterns = (" ".join(source.include) or _ALL_TYPES, " ".join(source.exclude))
+    return source.source_id, source.kind, *counts, *patterns, source.root
 
 
 def _answer_of_documents(documents: list[Document]) -> Answer:
     columns = ("file", "type", "bytes", "passages", "modified", "version")
-    rows = [
-        (each.file, each.filetype, each.size, each.passages, each.mtime, each.version[:12])
-        for each in documents
-    ]
-    return Answer(
-        document={"documents": documents},
-        table=Table(columns, rows),
-        records=documents,
-        notes=[] if rows else ["no documents"],
-    )
+    return list_answer("documents", documents, columns, _document_row)
+
+
+def _document_row(document: Document) -> tuple[object, ...]:
+    version = document.version[:12]
+    return document.file, document.filetype, document.size, document.passages, document.mtime, version

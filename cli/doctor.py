@@ -13,7 +13,6 @@ from memlog.service.requests.maintenance import Examine
 @request_command(Examine, adds="Exit 1 where there is a problem. `verify` reads every byte of the log.")
 @format_options
 def doctor(ctx: click.Context, asked: Examine) -> int:
-    """Print the findings."""
     with open_store(ctx) as store:
         findings = store.maintenance.examine(asked)
     rows = [(each.check, each.state, each.finding, each.remedy) for each in findings]

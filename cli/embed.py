@@ -13,7 +13,6 @@ from memlog.service.requests.maintenance import Embed
 @request_command(Embed)
 @json_option
 def embed(ctx: click.Context, asked: Embed, *, as_json: bool) -> None:
-    """See `Embed`."""
     with open_store(ctx) as store, progress_line() as progress:
         report = store.maintenance.embed(replace(asked, progress=progress))
     if as_json:

@@ -1,6 +1,6 @@
 """memlog fact."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import click
 
@@ -8,8 +8,11 @@ from memlog import Fact, FactAnswer, FactUpdate, Route
 from memlog.cli.answer import Answer, Table, format_options, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import json_on_terminal_option, minute, one_line, print_done, printable
+from memlog.cli.records import list_answer, rows_answer
 from memlog.cli.request_options import request_command
 from memlog.service.requests.facts import ExtractFacts, GetFact, ListFacts, RemoveFact, SetFact
+
+_COLUMNS = ("topic", "rank", "value", "chat", "updated", "position")
 
 
 @click.group()
@@ -20,7 +23,6 @@ def fact() -> None:
 @request_command(SetFact, group=fact, arguments=["topic", "values"])
 @json_on_terminal_option
 def set_(ctx: click.Context, asked: SetFact) -> None:
-    """Set a fact."""
     with open_store(ctx) as store:
         done = store.facts.set(asked)
     print_done(ctx, done, _told_of_set(done))
@@ -29,7 +31,6 @@ def set_(ctx: click.Context, asked: SetFact) -> None:
 @request_command(GetFact, group=fact, arguments=["topic"])
 @format_options
 def get(ctx: click.Context, asked: GetFact) -> None:
-    """Print a fact."""
     with open_store(ctx) as store:
         found = store.facts.get(asked)
     print_answer(ctx, answer_of(found))
@@ -38,16 +39,9 @@ def get(ctx: click.Context, asked: GetFact) -> None:
 @request_command(ListFacts, group=fact)
 @format_options
 def list_(ctx: click.Context, asked: ListFacts) -> None:
-    """Print facts."""
     with open_store(ctx) as store:
         found = store.facts.list(asked)
-    answer = Answer(
-        document={"facts": found},
-        table=_table(found),
-        records=found,
-        notes=[] if found else ["no facts"],
-    )
-    print_answer(ctx, answer)
+    print_answer(ctx, list_answer("facts", found, _COLUMNS, _row))
 
 
 @request_command(
@@ -60,24 +54,16 @@ def list_(ctx: click.Context, asked: ListFacts) -> None:
 )
 @format_options
 def extract(ctx: click.Context, asked: ExtractFacts) -> None:
-    """Extract facts."""
     with open_store(ctx) as store:
         done = store.facts.extract(asked)
     rows = [(done.topic_key, rank, value) for rank, value in enumerate(done.values, 1)]
-    columns = ("topic", "rank", "value")
-    answer = Answer(
-        document=done,
-        table=Table(columns, rows),
-        records=[dict(zip(columns, row, strict=True)) for row in rows],
-        notes=[] if done.stored else [f"nothing was stored: {printable(done.why or 'a dry run')}"],
-    )
-    print_answer(ctx, answer)
+    notes = [] if done.stored else [f"nothing was stored: {printable(done.why or 'a dry run')}"]
+    print_answer(ctx, rows_answer(done, ("topic", "rank", "value"), rows, notes))
 
 
 @request_command(RemoveFact, group=fact, arguments=["topic"])
 @json_on_terminal_option
 def remove(ctx: click.Context, asked: RemoveFact) -> None:
-    """Remove a fact."""
     with open_store(ctx) as store:
         removed = store.facts.remove(asked)
     what = asked.topic if asked.rank is None else f"rank {asked.rank} of {asked.topic}"
@@ -92,10 +78,10 @@ def _told_of_set(done: FactUpdate) -> str:
 
 
 def answer_of(found: FactAnswer) -> Answer:
-    """What facts answer, ready for every form: for people the answer alone, and the way to it on stderr."""
+    """The answer in every form: for people the answer alone, and the rule that found it on stderr."""
     return Answer(
         document=found,
-        table=_table(found.facts),
+        table=Table(_COLUMNS, [_row(each) for each in found.facts]),
         text=[one_line(line) for line in _lines(found)],
         notes=list(_notes(found)),
     )
@@ -124,12 +110,6 @@ def _told(route: Route) -> str:
     return f"{route.topic_key}{ranks} {scope} ({'; '.join(asides)})"
 
 
-def _table(facts: Sequence[Fact]) -> Table:
-    return Table(
-        ("topic", "rank", "value", "chat", "updated", "position"),
-        [
-            (fact.topic_key, fact.rank or None, fact.value, fact.chat, minute(fact.updated_at))
-            + (f"{fact.position.stream}/{fact.position.segment}:{fact.position.line} {fact.event_id}",)
-            for fact in facts
-        ],
-    )
+def _row(fact: Fact) -> tuple[object, ...]:
+    position = f"{fact.position.stream}/{fact.position.segment}:{fact.position.line} {fact.event_id}"
+    return fact.topic_key, fact.rank or None, fact.value, fact.chat, minute(fact.updated_at), position

@@ -22,7 +22,6 @@ _COLUMNS = ("position", "id", "type", "words")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @format_options
 def forget(ctx: click.Context, asked: Forget, *, dry_run: bool, yes: bool) -> None:
-    """Forget events, once a person agrees."""
     if not dry_run:
         check_can_ask(ctx, is_yes=yes)
 
@@ -58,7 +57,7 @@ def _notes(done: ForgetReport, *, dry_run: bool) -> Iterator[str]:
     else:
         yield "nothing was forgotten"
     for position in done.unreachable:
-        yield f"{position} stands in no stream: remove its file by hand"
+        yield f"{position} is in no stream: remove its file by hand"
 
 
 def _position(line: DoomedLine) -> str:

@@ -21,7 +21,7 @@ def init(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         print_json(done)
         return
-    what = f"made {', '.join(done.made)}" if done.made else "it stands already: nothing was changed"
+    what = f"made {', '.join(done.made)}" if done.made else "it exists already: nothing was changed"
     click.echo(printable(f"{done.store}: {what}"))
     for name, lines in done.missing.items():
         click.echo(f"{name} was there before; add these lines to it, so that git copies what it should:")

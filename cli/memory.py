@@ -11,6 +11,7 @@ from memlog.cli.answer import Answer, Table, format_options, named_values, print
 from memlog.cli.open_store import open_log, open_store
 from memlog.cli.output import bold, dim, json_on_terminal_option, minute, one_line, print_done, printable
 from memlog.cli.param_types import STDIN
+from memlog.cli.records import list_answer
 from memlog.cli.request_options import request_command
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.events import MemorySaved
@@ -60,7 +61,7 @@ def memory() -> None:
 @request_command(SaveMemory, group=memory, names=_OPTIONS, types=_TYPES)
 @json_on_terminal_option
 def save(ctx: click.Context, asked: SaveMemory) -> None:
-    """Save a memory; without a search for duplicates the store stays closed, and the command starts fast."""
+    # Without a search for duplicates the store stays closed, and the command starts fast.
     if not asked.looks_for_duplicates:
         _print_saved(ctx, save_memory(open_log(ctx).append, event_of(MemorySaved, asked)))
         return
@@ -83,22 +84,14 @@ def _print_saved(ctx: click.Context, done: SaveReport) -> None:
 @request_command(ListMemories, group=memory)
 @format_options
 def list_(ctx: click.Context, asked: ListMemories) -> None:
-    """Print memories."""
     with open_store(ctx) as store:
         found = store.memories.list(asked)
-    answer = Answer(
-        document={"memories": found},
-        table=Table(_COLUMNS, [_row(each) for each in found]),
-        records=found,
-        notes=[] if found else ["no memories"],
-    )
-    print_answer(ctx, answer)
+    print_answer(ctx, list_answer("memories", found, _COLUMNS, _row))
 
 
 @request_command(GetMemory, group=memory, arguments=["memory_id"])
 @format_options
 def show(ctx: click.Context, asked: GetMemory) -> None:
-    """Print a memory."""
     with open_store(ctx) as store:
         found = store.memories.get(asked)
     if found is None:
@@ -115,7 +108,6 @@ def show(ctx: click.Context, asked: GetMemory) -> None:
 @request_command(ShowHistory, group=memory, arguments=["memory_id"])
 @format_options
 def history(ctx: click.Context, asked: ShowHistory) -> None:
-    """Print the events of a memory."""
     with open_store(ctx) as store:
         events = store.memories.history(asked)
     if not events:
@@ -134,7 +126,6 @@ def history(ctx: click.Context, asked: ShowHistory) -> None:
 @click.option("--no-tags", is_flag=True, help="Remove all tags.")
 @json_on_terminal_option
 def update(ctx: click.Context, asked: UpdateMemory, *, no_tags: bool) -> None:
-    """Change a memory."""
     if no_tags and asked.tags:
         raise click.UsageError("--tag and --no-tags: a memory has tags, or none", ctx)
     if no_tags:
@@ -149,7 +140,6 @@ def update(ctx: click.Context, asked: UpdateMemory, *, no_tags: bool) -> None:
 @request_command(ArchiveMemory, group=memory, arguments=["memory_id"])
 @json_on_terminal_option
 def archive(ctx: click.Context, asked: ArchiveMemory) -> None:
-    """Archive a memory."""
     with open_store(ctx) as store:
         position = store.memories.archive(asked)
     print_done(ctx, position, f"Archived the memory {asked.memory_id}.")
@@ -158,7 +148,6 @@ def archive(ctx: click.Context, asked: ArchiveMemory) -> None:
 @request_command(DeleteMemory, group=memory, arguments=["memory_id"])
 @json_on_terminal_option
 def delete(ctx: click.Context, asked: DeleteMemory) -> None:
-    """Delete a memory."""
     with open_store(ctx) as store:
         position: Position | Literal[False] = store.memories.delete(asked)
     if position is False:
@@ -169,7 +158,6 @@ def delete(ctx: click.Context, asked: DeleteMemory) -> None:
 @request_command(TouchMemories, group=memory, arguments=["memory_ids"])
 @json_on_terminal_option
 def touch(ctx: click.Context, asked: TouchMemories) -> None:
-    """Count accesses."""
     with open_store(ctx) as store:
         position = store.memories.touch(asked)
     print_done(ctx, position, f"Counted an access to {', '.join(asked.memory_ids)}.")
@@ -192,7 +180,7 @@ def _row(memory: "Memory") -> tuple[object, ...]:
 
 
 def _shown(memory: "Memory") -> dict[str, object]:
-    """All that is known of a memory but its content, as a person reads it."""
+    """The fields of a memory without its content, for people."""
     members = msgspec.structs.asdict(memory)
     del members["content"]
     members |= {name: round(members[name], _DIGITS) for name in ("salience", "freshness", "relevance")}
@@ -200,14 +188,14 @@ def _shown(memory: "Memory") -> dict[str, object]:
 
 
 def _heads(members: dict[str, object]) -> Iterator[str]:
-    """Names and values on lines of their own, without those that have none."""
+    """A line for each name with a value."""
     for name, value in members.items():
         if value not in (None, ""):
             yield f"{name.replace('_', ' '):<13}  {one_line(str(value))}"
 
 
 def _indented(content: str) -> list[str]:
-    """A content for people: set in, so that no line of it can pass for one of memlog's."""
+    """The content indented, so that no line of it looks like one of memlog's."""
     return [f"{_CONTENT_INDENT}{line}".rstrip() for line in printable(content).split("\n")]
 
 

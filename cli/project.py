@@ -14,7 +14,6 @@ from memlog.service.requests.maintenance import Replay
 @request_command(Replay)
 @format_options
 def project(ctx: click.Context, asked: Replay) -> None:
-    """See `Replay`."""
     with open_store(ctx) as store, progress_line() as progress:
         report = store.maintenance.project(replace(asked, progress=progress))
     print_answer(ctx, _answer(report))

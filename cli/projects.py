@@ -136,5 +136,5 @@ def _told(found: ProjectRemoval) -> str:
 def _notes(done: ProjectRemoval) -> Iterator[str]:
     if done.done:
         yield from (f"{name} was not memlog's, and is gone too" for name in done.others)
-        yield from (f"{name} was a link: what it points to stands" for name in done.links)
+        yield from (f"{name} was a link: its target stays" for name in done.links)
         yield from (f"{name}: what an earlier removal had left is gone" for name in done.finished)

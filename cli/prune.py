@@ -26,7 +26,6 @@ _COLUMNS = ("relevance", "salience", "freshness", "importance", "age", "category
 @click.option("--dry-run", is_flag=True, help="Only list what would be archived.")
 @format_options
 def prune(ctx: click.Context, asked: PruneMemories, *, dry_run: bool) -> None:
-    """Archive memories. It does not ask: a save brings an archived memory back."""
     with open_store(ctx) as store:
         done = store.memories.prune(replace(asked, confirm=lambda _: not dry_run))
     answer = Answer(

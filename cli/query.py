@@ -34,7 +34,6 @@ class _Kinds(click.Choice):  # type: ignore[type-arg] # generic from click 8.4 o
 )
 @format_options
 def query(ctx: click.Context, asked: Search) -> None:
-    """Search the store, and print the hits."""
     with open_store(ctx) as store:
         result = store.search(asked)
     print_answer(ctx, _answer(result, highlighter(asked)))

@@ -33,7 +33,6 @@ from memlog.service.requests.erasure import Scrub
 )
 @format_options
 def scrub(ctx: click.Context, asked: Scrub, *, yes: bool, prove: str | None) -> int:
-    """Scrub, once a person agrees."""
     if prove is not None:
         if yes:
             raise click.UsageError("--prove overwrites nothing: there is nothing to say --yes to", ctx)
@@ -75,7 +74,7 @@ def _prove(ctx: click.Context, text: str) -> int:
 def _notes(proof: Proof) -> Iterator[str]:
     read = f"{counted(proof.files, 'file')}, {counted(proof.bytes, 'byte')}"
     places = counted(len(proof.found), "place")
-    yield f"it stands in {places} of {read}" if proof.found else f"it stands nowhere in {read}"
+    yield f"found in {places} of {read}" if proof.found else f"not found in {read}"
     for name in proof.git:
         yield (
             f"{name}: git's history was not searched, since its objects are compressed;"

@@ -20,7 +20,6 @@ from memlog.service.requests.maintenance import SealLog
 )
 @json_option
 def seal(ctx: click.Context, asked: SealLog, *, as_json: bool) -> int:
-    """Seal segments, and print the seals and losses."""
     done = seal_log(open_log(ctx), accept_loss=asked.accept_loss)
     with reader_may_go():
         if as_json:

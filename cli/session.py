@@ -18,7 +18,6 @@ def session() -> None:
 )
 @json_option
 def content(ctx: click.Context, asked: ReadSession, *, as_json: bool) -> None:
-    """Print a session; on a terminal control characters are escaped."""
     with open_store(ctx) as store:
         found = store.conversations.session_content(asked)
     if as_json:

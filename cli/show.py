@@ -14,7 +14,6 @@ from memlog.service.requests.conversations import GetEvent
 @request_command(GetEvent, arguments=["id"])
 @format_options
 def show(ctx: click.Context, asked: GetEvent) -> None:
-    """Print the line of an event."""
     with open_store(ctx) as store:
         found = store.get(asked)
     if found is None:
@@ -30,6 +29,6 @@ def show(ctx: click.Context, asked: GetEvent) -> None:
         document=found,
         table=named_values(members | ({"around": "\n".join(around)} if around else {})),
         text=[dim(printable(position)), printable(found.raw), *around],
-        notes=[f"{found.type}: only a message stands in a window"] if asked.around and not around else [],
+        notes=[f"{found.type}: only a message has neighbours"] if asked.around and not around else [],
     )
     print_answer(ctx, answer)

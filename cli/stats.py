@@ -15,7 +15,6 @@ from memlog.service.requests.maintenance import CountStats
 @request_command(CountStats)
 @format_options
 def stats(ctx: click.Context, asked: CountStats) -> None:
-    """See `CountStats`."""
     with open_store(ctx) as store:
         found = store.maintenance.stats(asked)
     print_answer(ctx, Answer(document=found, table=named_values(dict(_values(found)))))

@@ -13,14 +13,13 @@ from memlog.service.requests.maintenance import ShowStatus
 @request_command(ShowStatus)
 @format_options
 def status(ctx: click.Context, asked: ShowStatus) -> None:
-    """See `ShowStatus`."""
     with open_store(ctx) as store:
         found = store.maintenance.status(asked)
     print_answer(ctx, Answer(document=found, table=named_values(values(found)), notes=silence(found.silent)))
 
 
 def values(found: Status) -> dict[str, object]:
-    """A status for people: its members by name."""
+    """The members of a status by name, for people."""
     return {
         name.replace("_", " "): "none" if value is None else value
         for name, value in msgspec.structs.asdict(found).items()

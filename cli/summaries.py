@@ -3,38 +3,32 @@
 import click
 
 from memlog import Summary
-from memlog.cli.answer import Answer, Table, format_options, print_answer
+from memlog.cli.answer import format_options, print_answer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import dim, minute, one_line, printable
+from memlog.cli.records import list_answer
 from memlog.cli.request_options import request_command
 from memlog.service.requests.conversations import ListSummaries
+
+_COLUMNS = ("time", "chat", "from", "to", "content", "position")
 
 
 @request_command(ListSummaries)
 @format_options
 def summaries(ctx: click.Context, asked: ListSummaries) -> None:
-    """Print summaries."""
     with open_store(ctx) as store:
         found = store.conversations.summaries(asked)
-    answer = Answer(
-        document={"summaries": found},
-        table=Table(
-            ("time", "chat", "from", "to", "content", "position"),
-            [
-                (minute(each.created_at), each.chat, each.from_message_id, each.to_message_id)
-                + (each.content, _position(each))
-                for each in found
-            ],
-        ),
-        records=found,
-        text=[line for each in found for line in _lines(each)],
-        notes=[] if found else ["no summary yet"],
-    )
-    print_answer(ctx, answer)
+    text = [line for each in found for line in _lines(each)]
+    print_answer(ctx, list_answer("summaries", found, _COLUMNS, _row, text=text, if_empty="no summary yet"))
+
+
+def _row(summary: Summary) -> tuple[object, ...]:
+    stretch = (summary.from_message_id, summary.to_message_id)
+    return minute(summary.created_at), summary.chat, *stretch, summary.content, _position(summary)
 
 
 def _lines(summary: Summary) -> list[str]:
-    """A summary for people. Its own lines are set in, so that no content can pass for another one."""
+    """A summary for people, indented, so that no content looks like another summary."""
     stretch = "".join(
         f" {word} {message_id}"
         for word, message_id in (("from", summary.from_message_id), ("to", summary.to_message_id))

@@ -26,7 +26,6 @@ from memlog.service.requests.maintenance import Verify
 )
 @format_options
 def verify(ctx: click.Context, asked: Verify, *, strict: bool) -> int:
-    """Print the verification."""
     with open_store(ctx) as store, progress_line() as progress:
         found = store.maintenance.verify(replace(asked, progress=progress))
     with reader_may_go():
@@ -68,7 +67,7 @@ def _result(found: Verification) -> str:
 
 
 def _nuls(found: Verification) -> list[str]:
-    """Where NUL bytes stand that were read as if they did not."""
+    """Notes on runs of NUL bytes, which reading skips."""
     return [
         f"{run.stream}/{run.segment} (byte {run.offset}): {run.bytes} NUL bytes, left by a power cut"
         for run in found.nul_runs

@@ -26,7 +26,6 @@ from memlog.service.watching.worker import WatchStep
 )
 @json_option
 def watch(ctx: click.Context, asked: Watch, *, as_json: bool) -> None:
-    """Watch, and show each step."""
     with line_on_a_terminal() as line:
         shown = _WatchOutput(line, as_json=as_json, once=asked.once)
         with open_store(ctx, notify=shown.note) as store, _set_on_sigterm(once=asked.once) as stop:
@@ -35,7 +34,7 @@ def watch(ctx: click.Context, asked: Watch, *, as_json: bool) -> None:
 
 
 class _WatchOutput:
-    """What is said of a watch: a line of JSON a step, notes on stderr, one line of status on a terminal."""
+    """Shows a watch: a line of JSON a step, notes on stderr, a status line on a terminal."""
 
     def __init__(self, line: ProgressLine | None, *, as_json: bool, once: bool) -> None:
         self._line = line
@@ -44,7 +43,7 @@ class _WatchOutput:
         self._text = ""
 
     def tell(self, done: WatchStep) -> None:
-        """Of a step that was done."""
+        """Show a step."""
         if self._as_json:
             print_json(done)
         elif self._once:
@@ -62,7 +61,7 @@ class _WatchOutput:
             self._line.stand(self._text)
 
     def note(self, text: str) -> None:
-        """What a person should know."""
+        """Print a note above the status line."""
         if self._line is not None:
             self._line.clear()
         note(text)

@@ -13,7 +13,6 @@ from memlog.service.requests.conversations import ReadWindow
 @request_command(ReadWindow)
 @format_options
 def window(ctx: click.Context, asked: ReadWindow) -> None:
-    """Print the window of a chat."""
     with open_store(ctx) as store:
         found = store.conversations.window(asked)
     answer = Answer(

@@ -21,7 +21,6 @@ def workspace() -> None:
 @request_command(AddWorkspace, group=workspace, arguments=["path"])
 @format_options
 def add(ctx: click.Context, asked: AddWorkspace) -> None:
-    """Add a workspace."""
     with open_store(ctx) as store, progress_line() as progress:
         added = store.workspaces.add(replace(asked, progress=progress))
     print_answer(ctx, answer_of_added([added]))
@@ -30,7 +29,6 @@ def add(ctx: click.Context, asked: AddWorkspace) -> None:
 @request_command(ListWorkspaces, group=workspace)
 @format_options
 def list_(ctx: click.Context, asked: ListWorkspaces) -> None:
-    """Print the workspaces."""
     with open_store(ctx) as store:
         found = store.workspaces.list(asked)
     print_answer(ctx, answer_of_sources(found, "workspaces"))
@@ -39,7 +37,6 @@ def list_(ctx: click.Context, asked: ListWorkspaces) -> None:
 @request_command(RemoveWorkspace, group=workspace, arguments=["name"])
 @json_on_terminal_option
 def remove(ctx: click.Context, asked: RemoveWorkspace) -> None:
-    """Remove a workspace."""
     with open_store(ctx) as store:
         position = store.workspaces.remove(asked)
     if position is False:

@@ -1,9 +1,9 @@
 """A store for programs of asyncio: the methods of `Store` as coroutines."""
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Callable, Generator
-from functools import wraps
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, overload
@@ -239,7 +239,6 @@ class AsyncStore(Awaitable):
 
 
 def _asynchronous(opener: Callable[P, Store]) -> Callable[P, AsyncStore]:
-    @wraps(opener, assigned=())
     def open_async(*args: P.args, **kwargs: P.kwargs) -> AsyncStore:
         """The store in the folder `path`, for asyncio; takes what `open` takes. Reads nothing yet.
 
@@ -247,6 +246,8 @@ def _asynchronous(opener: Callable[P, Store]) -> Callable[P, AsyncStore]:
         """
         return AsyncStore(opener(*args, **kwargs))
 
+    signature = inspect.signature(opener).replace(return_annotation=AsyncStore)
+    open_async.__signature__ = signature  # type: ignore[attr-defined]
     return open_async
 
 

@@ -1,4 +1,4 @@
-"""Giving an agent its context, and recording which memories it was given."""
+"""Gives agents their contexts, and records which memories were given."""
 
 import time
 
@@ -8,9 +8,9 @@ from memlog.eventlog.writer import Log
 from memlog.query.context.compose import Context, compose
 from memlog.query.context.request import BuildContext
 from memlog.query.context.retrieve import ContextHits, find, without_the_question
-from memlog.service.maintenance.status import name_pending
 from memlog.service.read_model import ReadModel
 from memlog.service.read_pool import ReadPool
+from memlog.service.searches import latest_for_search
 
 
 class Contexts:
@@ -48,10 +48,7 @@ class Contexts:
 
 
 def _searched(read_model: ReadModel, asked: BuildContext) -> Context:
-    embedder, silent = read_model.model.embedder_or_why()
-    db, synced = read_model.latest(sync=asked.sync, embedder=embedder, silent=silent)
-    if embedder is not None:
-        name_pending(db, silent)
+    db, synced, embedder, silent = latest_for_search(read_model, is_synced=asked.sync)
     asked = without_the_question(db, asked)
     found = find(db, asked, embedder)
     found.silent.update(silent)

@@ -1,5 +1,7 @@
 """Conversations as programs read them: `store.conversations`."""
 
+from typing import Any
+
 from memlog.query.sessions import Session, SessionContent, session_content, sessions
 from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
@@ -19,36 +21,20 @@ class Conversations:
 
     @operation(ReadWindow)
     def window(self, asked: ReadWindow) -> Window:
-        """See `ReadWindow`."""
-        return self._read(
-            lambda db: window(
-                db,
-                asked.conversation,
-                last=asked.last,
-                tokens=asked.tokens,
-                across_sessions=asked.across_sessions,
-            )
-        )
+        return self._read(lambda db: window(db, asked.conversation, **_limits(asked)))
 
     @operation(ReadSession)
     def session_content(self, asked: ReadSession) -> SessionContent:
-        """See `ReadSession`."""
-        return self._read(
-            lambda db: session_content(
-                db,
-                asked.conversation,
-                last=asked.last,
-                tokens=asked.tokens,
-                across_sessions=asked.across_sessions,
-            )
-        )
+        return self._read(lambda db: session_content(db, asked.conversation, **_limits(asked)))
 
     @operation(ListSessions)
     def sessions(self, asked: ListSessions) -> list[Session]:
-        """See `ListSessions`."""
         return self._read(lambda db: sessions(db, asked.conversation, is_all=asked.all))
 
     @operation(ListSummaries)
     def summaries(self, asked: ListSummaries) -> list[Summary]:
-        """See `ListSummaries`."""
         return self._read(lambda db: summaries(db, asked.conversation))
+
+
+def _limits(asked: ReadWindow | ReadSession) -> dict[str, Any]:
+    return {"last": asked.last, "tokens": asked.tokens, "across_sessions": asked.across_sessions}

@@ -75,7 +75,7 @@ def _make_missing(store: Path, files: dict[str, str]) -> list[str]:
 
 
 def _made(path: Path, text: str) -> bool:
-    """Make a file where there is none; whether it was made."""
+    """Make a file unless it exists. Returns whether it was made."""
     try:
         file = permissions.open_file(path, disk.WRITE | disk.NEW)
     except FileExistsError:

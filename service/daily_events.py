@@ -34,7 +34,6 @@ class DailyEvents:
 
     @operation(RecordDailyEvent)
     def record(self, asked: RecordDailyEvent) -> Position:
-        """See `RecordDailyEvent`."""
         if not asked.summary.strip():
             raise BadInput("the summary is blank", hint="give what happened")
         (position,) = self._append([event_of(DailyEventRecorded, asked)])
@@ -42,12 +41,10 @@ class DailyEvents:
 
     @operation(ListDailyEvents)
     def list(self, asked: ListDailyEvents) -> _DailyEvents:
-        """See `ListDailyEvents`."""
         return self._read(lambda db: daily_events.daily_events(db, **msgspec.structs.asdict(asked)))
 
     @operation(CompressDailyEvents.named)
     def compress(self, asked: CompressDailyEvents) -> Position:
-        """See `CompressDailyEvents`."""
         if not asked.ids:
             raise BadInput("no daily event is named", hint="memlog daily list --uncompressed prints ids")
         self._decide(lambda db: _check_known(db, asked.ids, asked.memory_ids))

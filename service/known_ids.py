@@ -69,7 +69,7 @@ class KnownIds:
         return None if self._live is None else self._live[1]
 
     def _content(self, event_id: str, holder: IdHolder, length: int) -> bytes | None:
-        """The hash of what the log says there; None where it no longer holds the event of that id.
+        """The content hash of the line in the log; None if it no longer holds the event with that id.
 
         Not the hash that the read model has: another version of memlog may have made it.
         """

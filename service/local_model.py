@@ -1,4 +1,4 @@
-"""The embedding model that works here, loaded once; or why none does."""
+"""Loads the embedding model once, or tells why none works here."""
 
 import threading
 from functools import cache
@@ -18,7 +18,7 @@ class LocalModel:
         self._failure: EmbeddingError | None = None
 
     def embedder(self) -> Embedder:
-        """The model, ready to work.
+        """The loaded model.
 
         Raises:
             EmbeddingError: none works here.
@@ -41,14 +41,14 @@ class LocalModel:
         return load_embedder(self._folder) if self._folder else _bundled_embedder()
 
     def embedder_or_why(self) -> tuple[Embedder | None, dict[str, str]]:
-        """The model, ready to work; or None, and by `vector` why there is none."""
+        """The loaded model; or None, and the reason under `vector`."""
         try:
             return self.embedder(), {}
         except EmbeddingError as error:
             return None, {"vector": error.message}
 
     def known(self) -> Model | None:
-        """What is known of the model without loading it, where that can be told."""
+        """The id and dimension of the model, without loading it if possible."""
         if self._embedder is None and self._folder is None:
             return bundled_model()
         return self.embedder_or_why()[0]

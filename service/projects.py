@@ -36,7 +36,7 @@ _NOT_WRITTEN = "see that all in it can be written, then remove it again"
 
 
 class Project(msgspec.Struct, kw_only=True):
-    """A project, as far as its log says without being read.
+    """A project, as far as it is known without reading its log.
 
     folder: of its store.
     conversations: how many have a folder in the log. log_bytes: of all segments.
@@ -53,11 +53,11 @@ class Project(msgspec.Struct, kw_only=True):
 
 
 class ProjectRemoval(msgspec.Struct, kw_only=True):
-    """What is to go, or is gone, with a project's store.
+    """What the removal of a project's store deletes, or deleted.
 
-    files, bytes: all that stands in its folder.
+    files, bytes: in its folder.
     others: names in its folder that are not memlog's; they go with it.
-    links: that stand below it; what they point to stays.
+    links: below its folder; their targets stay.
     finished: the projects whose removal had been begun before, and was not finished.
     done: whether it is gone; False where `confirm` said no.
     """
@@ -73,19 +73,18 @@ class ProjectRemoval(msgspec.Struct, kw_only=True):
     done: bool = False
 
 
-Confirm = Callable[[ProjectRemoval], bool]
 _Listed = list[Project]
 """Within the class `list` is its method."""
 
 
 class Projects:
-    """The projects whose stores stand in `folder`, as `memlog --project NAME` uses them."""
+    """The projects with stores in `folder`, as `memlog --project NAME` uses them."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
     def path(self, name: str) -> Path:
-        """The folder of a project's store, standing or not; it is always one below `folder`.
+        """The folder of a project's store, whether it exists or not; always directly below `folder`.
 
         Raises:
             BadInput: it is no name.
@@ -104,7 +103,7 @@ class Projects:
         return sorted(filter(None, found + left), key=lambda project: (project.name, project.folder))
 
     def get(self, name: str) -> Project | None:
-        """A project; None where no store of it stands.
+        """A project; None if it has no store.
 
         Raises:
             BadInput: it is no name. LogError: its folder cannot be read.
@@ -114,7 +113,11 @@ class Projects:
             return _project(path, name) if _is_store(path) else None
 
     def remove(
-        self, name: str, *, lock_timeout: float = 10.0, confirm: Confirm = lambda _: True
+        self,
+        name: str,
+        *,
+        lock_timeout: float = 10.0,
+        confirm: Callable[[ProjectRemoval], bool] = lambda _: True,
     ) -> ProjectRemoval:
         """Remove a project's store for ever: its log, its read model, and all else in its folder. What
         removals that were killed have left goes, too.
@@ -126,8 +129,8 @@ class Projects:
         confirm: asked with what is to go; where it says no, nothing is done.
 
         Raises:
-            BadInput: it is no name; what stands there is a link, or no store.
-            NotFound: nothing stands there.
+            BadInput: the name is invalid; or the folder is a link, or not a store.
+            NotFound: no project has this name.
             Busy: another process held a lock of the store for too long.
             LogError: it cannot be removed, or not all of it.
         """
@@ -271,7 +274,7 @@ def _project(folder: Path, name: str, *, is_left: bool = False) -> Project | Non
 
 
 def _survey(folder: Path, name: str) -> ProjectRemoval:
-    """What stands in a store's folder."""
+    """Counts the contents of a store's folder."""
     found = ProjectRemoval(name=name, folder=shown(folder), last_append=last_at(segments_of(folder / LOG)[0]))
     for entry in _below(folder):
         path = Path(entry.path)
@@ -296,7 +299,7 @@ def _delete(folder: Path) -> None:
 
 
 def _below(folder: Path) -> Iterator[DirEntry[str]]:
-    """All that stands below a folder, each folder behind what is in it; no link is followed.
+    """Every path below a folder, each folder after its contents; no link is followed.
 
     The lock comes last: by it what a killed removal leaves is known.
     """

@@ -1,4 +1,4 @@
-"""Reads the log itself: works without a read model, and beside whoever writes."""
+"""Reads the log itself, without a read model, even while others write."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The read model as those see it who read: caught up with the log, built where none stands."""
+"""The read model for readers: built on demand, and caught up with the log."""
 
 import math
 import os
@@ -102,7 +102,7 @@ class ReadModel:
             notify=notify,
         )
         read_model._shared_catch_up, read_model._embedding = self._shared_catch_up, self._embedding
-        # A change of it by hand is told once.
+        # A change by hand is reported once.
         read_model.projector.core_view = self.projector.core_view
         return read_model
 

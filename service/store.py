@@ -1,7 +1,6 @@
-"""A store: append, search, read, and the groups of what else programs do with it."""
+"""The store of a program: append, search, context, get, and groups of other operations."""
 
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +8,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from memlog.eventlog.acknowledgements import OnStored
-from memlog.eventlog.chat import ChatName
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event
 from memlog.eventlog.writer import Durability, Log, Position
@@ -46,35 +44,6 @@ _READS_WAIT = 0.25
 EventLike = Event | dict[str, Any] | bytes
 """An event as callers give it: a struct, its members, or a line of JSON."""
 
-MOVED = {
-    **dict.fromkeys(("window", "session_content", "sessions", "summaries"), "conversations"),
-    **dict.fromkeys(("forget", "scrub", "prove", "secrets"), "erasure"),
-    **dict.fromkeys(
-        (
-            "project",
-            "embed",
-            "watch",
-            "verify",
-            "examine",
-            "digest",
-            "status",
-            "stats",
-            "quarantine",
-            "explain",
-        ),
-        "maintenance",
-    ),
-}
-"""Methods that a group has now, for one release also found here."""
-
-
-def _ignore(_: str) -> None:
-    pass
-
-
-def _go_on() -> None:
-    pass
-
 
 class _Readings(TypedDict):
     """Two ways to ask the read model."""
@@ -95,33 +64,33 @@ class Store:
     durability: `fsync`, or `os`: an acknowledged event then survives the process but not a power cut.
     lock_timeout: seconds to wait for other writers and projectors.
     chunk_sizes: of passages. Another one makes another read model; all that use a store should agree on it.
-    redact: mask what looks like a key in whatever is appended, before it is written.
+    redact: mask texts that look like keys in every event before it is written.
     document_seconds: of the processor that reading one HTML or PDF file may take; a longer one is skipped.
-    notify: called with what a person should know, such as that the read model was built anew.
+    notify: called with notes for people, such as that the read model was rebuilt.
     on_stored: called with the positions of events once they are durable, before any method returns.
     """
 
     def __init__(
         self,
-        path: Path,
+        path: str | Path,
         *,
-        model: Path | None = None,
+        model: str | Path | None = None,
         durability: Durability = "fsync",
         lock_timeout: float = 10.0,
         chunk_sizes: ChunkSizes | None = None,
         redact: bool = False,
         document_seconds: int = 60,
-        notify: Callable[[str], None] = _ignore,
+        notify: Callable[[str], None] = lambda _: None,
         on_stored: OnStored | None = None,
     ) -> None:
-        self.path = path
+        self.path = Path(path)
         self._lock_timeout = lock_timeout
         self._redact = redact
         self._document_seconds = document_seconds
         self._on_stored = on_stored
-        self._known_ids = KnownIds(path)
+        self._known_ids = KnownIds(self.path)
         self._log = Log(
-            path,
+            self.path,
             durability=durability,
             lock_timeout=lock_timeout,
             find_stream=self.stream_with,
@@ -130,7 +99,11 @@ class Store:
             on_stored=on_stored,
         )
         self._read_model = ReadModel(
-            path, chunk_sizes, lock_timeout=lock_timeout, model=LocalModel(model), notify=notify
+            self.path,
+            chunk_sizes,
+            lock_timeout=lock_timeout,
+            model=LocalModel(None if model is None else Path(model)),
+            notify=notify,
         )
         self._reads = ReadPool(self._read_model)
         self._read = self._reads.read
@@ -144,26 +117,26 @@ class Store:
 
     @cached_property
     def memories(self) -> "Memories":
-        """What is kept beyond conversations; see `Memories`."""
+        """Memories; see `Memories`."""
         from memlog.service.memories.facade import Memories
 
         return Memories(self._log.path, append=self.append, **_readings(self._reads))
 
     @cached_property
     def core(self) -> "Core":
-        """What an agent always sees; see `Core`."""
+        """The core memory; see `Core`."""
         return self._core_by(self._reads)
 
     @cached_property
     def facts(self) -> "Facts":
-        """Values by topic; see `Facts`."""
+        """Facts; see `Facts`."""
         from memlog.service.facts.facade import Facts
 
         return Facts(append=self.append, redact=self._redact, **_readings(self._reads))
 
     @cached_property
     def daily(self) -> "DailyEvents":
-        """What happened on which day; see `DailyEvents`."""
+        """Daily events; see `DailyEvents`."""
         from memlog.service.daily_events import DailyEvents
 
         return DailyEvents(self.append, **_readings(self._reads))
@@ -171,7 +144,7 @@ class Store:
     @cached_property
     def documents(self) -> "Documents":
         """Folders and files of text; see `Documents`."""
-        return self._documents_by(self._reads, _go_on)
+        return self._documents_by(self._reads)
 
     @cached_property
     def workspaces(self) -> "Workspaces":
@@ -212,18 +185,19 @@ class Store:
 
         return Core(self.append, view=self._read_model.projector.core_view, **_readings(reads))
 
-    def _documents_by(self, reads: ReadModel | ReadPool, on_wait: Callable[[], None]) -> "Documents":
+    def _documents_by(
+        self, reads: ReadModel | ReadPool, on_wait: Callable[[], None] = lambda: None
+    ) -> "Documents":
         from memlog.service.documents.facade import Documents
+        from memlog.service.documents.indexing import IndexingTools
         from memlog.service.documents.readers import Readers
 
+        readers = Readers(self._document_seconds, on_wait=on_wait)
+        take_over = self._core_by(reads).take_over
         return Documents(
-            self.path,
-            self.append,
+            IndexingTools(self.path, self.append, take_over, readers, self._redact),
             **_readings(reads),
-            take_over=self._core_by(reads).take_over,
-            readers=Readers(self._document_seconds, on_wait=on_wait),
             lock_timeout=self._lock_timeout,
-            redact=self._redact,
             own_writers=self._log.own_writers,
         )
 
@@ -246,8 +220,8 @@ class Store:
     def append(self, events: EventLike | Iterable[EventLike]) -> list[Position]:
         """Append events (structs, dicts, or lines of JSON), or one, and return their positions, once durable.
 
-        A position says what is odd about its event in `warnings`; where its id already names another event,
-        as far as the read model knows, it says which in `conflict`.
+        `warnings` of a position tell what is odd about its event; if another event has its id,
+        as far as the read model knows, `conflict` names it.
 
         Raises:
             BadInput: an event cannot be stored; none was written.
@@ -265,34 +239,20 @@ class Store:
 
     @operation(Search)
     def search(self, asked: Search) -> "SearchResult":
-        """See `Search`."""
-        from memlog.query.search.hybrid import search
-        from memlog.service.maintenance.status import name_pending
+        from memlog.service.searches import search_read_model
 
         started = time.perf_counter()
-
-        def found(read_model: ReadModel) -> "SearchResult":
-            embedder, silent = (None, {}) if asked.mode == "text" else read_model.model.embedder_or_why()
-            db, synced = read_model.latest(sync=asked.sync, embedder=embedder, silent=silent)
-            if embedder is not None:
-                name_pending(db, silent)
-            result = search(db, asked, embedder, read_model.held_vectors)
-            result.synced = synced
-            result.silent |= silent
-            return result
-
-        result = self._reads.healed(found)
+        result = self._reads.healed(lambda read_model: search_read_model(read_model, asked))
         result.took_ms = round((time.perf_counter() - started) * 1000, 3)
         return result
 
     @operation(BuildContext)
     def context(self, asked: BuildContext) -> "Context":
-        """See `BuildContext`."""
         return self._contexts.give(asked)
 
     @operation(GetEvent)
     def get(self, asked: GetEvent) -> "StoredEvent | None":
-        """See `GetEvent`; None where nothing has this id."""
+        """Returns None if nothing has this id."""
         from memlog.query import provenance
 
         return self._read(
@@ -303,7 +263,7 @@ class Store:
         """The one stream that has an event of this id.
 
         Raises:
-            NotFound: none has. BadInput: several have.
+            NotFound: no stream has it. BadInput: several have it.
         """
         from memlog.query import provenance
 
@@ -325,44 +285,10 @@ class Store:
 
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - an attribute can be anything
             """A method by its name of the release before."""
-            if name not in MOVED:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            there = f"Store.{MOVED[name]}.{name}"
-            warnings.warn(f"Store.{name} is {there} now", DeprecationWarning, stacklevel=2)
-            method = getattr(getattr(self, MOVED[name]), name)
-            return _of_two_texts(method) if name in ("window", "session_content") else method
+            from memlog.service.moved_methods import moved_method
+
+            return moved_method(self, name)
 
 
-def _of_two_texts(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method as it was: a chat may be its channel and its id."""
-
-    def called(chat: ChatName, chat_id: str | None = None, **given: Any) -> Any:  # noqa: ANN401
-        return method(chat if chat_id is None else (chat, chat_id), **given)
-
-    return called
-
-
-def open(
-    path: str | Path,
-    *,
-    model: str | Path | None = None,
-    durability: Durability = "fsync",
-    lock_timeout: float = 10.0,
-    chunk_sizes: ChunkSizes | None = None,
-    redact: bool = False,
-    document_seconds: int = 60,
-    notify: Callable[[str], None] = _ignore,
-    on_stored: OnStored | None = None,
-) -> Store:
-    """The store in the folder `path`; see `Store`."""
-    return Store(
-        Path(path),
-        model=None if model is None else Path(model),
-        durability=durability,
-        lock_timeout=lock_timeout,
-        chunk_sizes=chunk_sizes,
-        redact=redact,
-        document_seconds=document_seconds,
-        notify=notify,
-        on_stored=on_stored,
-    )
+open = Store
+"""Opens the store in the folder `path`; takes what `Store` takes."""

@@ -151,7 +151,6 @@ BEING_SPLIT = {
     "memlog.eventlog.writer",
     "memlog.projector.lifecycle",
     "memlog.service.memories.near_duplicates",
-    "memlog.service.store",
 }
 """To be empty."""
 

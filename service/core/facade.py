@@ -1,4 +1,4 @@
-"""The core memory as programs use it: read, set, delete, and take over what a file says."""
+"""The core memory as programs use it: read, set, delete, and import files."""
 
 from collections.abc import Callable, Iterable
 from hashlib import sha256
@@ -36,11 +36,11 @@ class CoreValue(msgspec.Struct, frozen=True):
 class CoreImportReport(msgspec.Struct):
     """What an import did.
 
-    set: what was appended, with the new values.
-    deleted: what the file no longer says, with the values that it had.
-    kept: what the file says, too, and stays as it is, with the value that it keeps.
+    set: the values that were appended.
+    deleted: keys that the file no longer has, with their last values.
+    kept: keys of the file that keep the value they had.
     other: how many of `kept` `force` would have set.
-    skipped: how many lines of the file say nothing that was understood; 0 for JSON.
+    skipped: how many lines of the file were not understood; 0 for JSON.
     """
 
     set: list[CoreValue]
@@ -68,7 +68,7 @@ class Core:
         self._decide = decide
         self._view = view
 
-    if TYPE_CHECKING:  # what it returns depends on what is asked
+    if TYPE_CHECKING:  # the type of the answer depends on the arguments
 
         @overload
         def get(self) -> CoreMemory: ...
@@ -82,7 +82,7 @@ class Core:
 
         @operation(GetCoreMemory)
         def get(self, asked: GetCoreMemory) -> CoreMemory | str | None:
-            """See `GetCoreMemory`: all of it; or the value of one key, None where it is not set."""
+            """Returns the whole core memory, or the value of one key: None if it is not set."""
             memory = self._read(core_memory)
             if asked.section is None or asked.key is None:
                 return memory
@@ -90,14 +90,13 @@ class Core:
 
     @operation(SetCoreValue)
     def set(self, asked: SetCoreValue) -> Position:
-        """See `SetCoreValue`."""
         event = CoreMemoryUpdated(section=asked.section, key=asked.key, value=asked.value)
         (position,) = self._append([event])
         return position
 
     @operation(DeleteCoreValue)
     def delete(self, asked: DeleteCoreValue) -> Position | Literal[False]:
-        """See `DeleteCoreValue`; False where the key is not set."""
+        """Returns False if the key is not set."""
         if asked.key not in getattr(self.get(), asked.section):
             return False
         (position,) = self._append([CoreMemoryDeleted(section=asked.section, key=asked.key)])
@@ -105,7 +104,6 @@ class Core:
 
     @operation(ImportCoreMemory)
     def import_file(self, asked: ImportCoreMemory) -> CoreImportReport:
-        """See `ImportCoreMemory`."""
         path = Path(asked.path)
         if self._is_view(path) and (shown := self._view.read()) is not None:
             return self._import_view(path, shown.view, shown.base)
@@ -163,7 +161,7 @@ class Core:
 
 
 def _once(name: str, value: CoreValue) -> str:
-    """The id of the event that sets a value which the text `name` says."""
+    """The id of the event that sets a value of the text `name`."""
     said = "\0".join((name, value.section, value.key, value.value))
     return sha256(said.encode()).hexdigest()[:32]
 
@@ -172,9 +170,9 @@ _Values = dict[tuple[Section, str], str]
 
 
 def _changes(standing: _Values, said: _Values, base: _Values | None, *, force: bool) -> CoreImportReport:
-    """What is to be done so that `standing` says what a file does.
+    """The changes that make the core memory `standing` agree with a file.
 
-    base: what the file said before a change by hand: only what differs from it counts.
+    base: the file before a change by hand; only differences from it count.
     """
     set_, kept = [], []
     for (section, key), value in said.items():

@@ -1,4 +1,4 @@
-"""Files that say what is to stand in the core memory: JSON as the view has it, Markdown, text."""
+"""Reads files to import into the core memory: JSON in the shape of the view, Markdown, text."""
 
 import json
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ _TEXT_SUFFIXES = (".md", ".markdown", ".txt")
 
 
 def is_json(path: Path) -> bool:
-    """Whether the name of a file says that it is JSON.
+    """Whether a file is JSON, by its name.
 
     Raises:
-        BadInput: it says neither that nor that it is Markdown or text.
+        BadInput: the name is neither that of JSON nor of Markdown or text.
     """
     suffix = path.suffix.lower()
     if suffix != ".json" and suffix not in _TEXT_SUFFIXES:
@@ -47,7 +47,7 @@ def contents(path: Path) -> bytes:
 
 
 def sections_of_json(data: bytes, path: Path) -> CoreMemory:
-    """What a JSON file of the view's shape says.
+    """The core memory in a JSON file of the view's shape.
 
     Raises:
         BadInput: it has another shape.
@@ -62,7 +62,7 @@ def sections_of_json(data: bytes, path: Path) -> CoreMemory:
 
 
 def sections_of_text(data: bytes, path: Path) -> tuple[CoreMemory, int]:
-    """What a Markdown or text file says, and how many of its lines say nothing that was understood.
+    """The core memory in a Markdown or text file, and the number of lines that were not understood.
 
     Raises:
         BadInput: it is not UTF-8.
@@ -83,7 +83,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
-            raise ValueError(f"{name!r} stands twice")
+            raise ValueError(f"{name!r} is there twice")
         members[name] = value
     return members
 

@@ -43,7 +43,7 @@ def key_of(label: str) -> str:
 
 
 class _Label(msgspec.Struct):
-    """Whose items follow. indent: of the list item that it stands in; -1 for a heading or a line."""
+    """The owner of the items that follow. indent: of its list item; -1 for a heading or a line."""
 
     key: str
     indent: int
@@ -74,7 +74,7 @@ class _MarkdownReader:
             self._read_line(line.strip())
 
     def memory(self) -> CoreMemory:
-        """What was read. What is said twice counts once."""
+        """The core memory that was read. Repeated values count once."""
         # Not `map`, which would join millions of lines without letting another thread run.
         values = {
             key: _JOINT.join(dict.fromkeys(" ".join(lines) for lines in said))

@@ -16,7 +16,7 @@ from memlog.query import documents as standing
 from memlog.query.document_tree import DocumentFolder, tree
 from memlog.query.documents import Document, DocumentText, Registered, Source
 from memlog.service.documents.folder import Patterns
-from memlog.service.documents.indexing import Append, Indexing, TakeOver, described
+from memlog.service.documents.indexing import Indexing, IndexingTools, described
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.records import IndexingJob, SourceRecords
 from memlog.service.documents.registrations import as_registered, claiming, says_the_same, without_file
@@ -56,52 +56,42 @@ _Statuses = list[SourceStatus]
 class Documents:
     """The documents of a store: `store.documents`.
 
-    store: its folder, which is never read as documents.
-    append: puts events into the log. read: asks the read model, caught up with the log. decide: asks it what
-        stands in the log now.
-    take_over: puts what USER.md of a workspace says into the core memory.
-    readers: have libraries read HTML, PDF and the rules of `.gitignore`.
-    lock_timeout: seconds to wait for others that read the same source.
-    redact: leave out files whose names look like keys, and refuse sources that are named so.
+    read: queries the read model. decide: queries it once it has caught up with the log.
+    lock_timeout: seconds to wait for other processes that index the same source.
     own_writers: answers which writers of the store are this copy.
     """
 
     def __init__(
         self,
-        store: Path,
-        append: Append,
+        tools: IndexingTools,
         *,
         read: Reading,
         decide: Deciding,
-        take_over: TakeOver,
-        readers: Readers,
         lock_timeout: float,
-        redact: bool = False,
         own_writers: Callable[[], tuple[str, ...]],
     ) -> None:
-        self._store = store
-        self._append = append
-        self._take_over = take_over
+        self._tools = tools
         self._read = read
         self._decide = decide
-        self.readers = readers
         self._lock_timeout = lock_timeout
-        self._redact = redact
         self._own_writers = own_writers
 
+    @property
+    def readers(self) -> Readers:
+        """The reader process."""
+        return self._tools.readers
+
     def close(self) -> None:
-        """End the process that reads HTML, PDF and rules; the next one that is needed starts anew."""
-        self.readers.close()
+        """End the reader process. It starts again when it is needed."""
+        self._tools.readers.close()
 
     @operation(AddSource)
     def add(self, asked: AddSource) -> IndexingReport:
-        """See `AddSource`."""
         (added,) = self._add_all([Path(asked.path)], asked)
         return added
 
     @operation(AddSources)
     def add_all(self, asked: AddSources) -> list[IndexingReport]:
-        """See `AddSources`."""
         return self._add_all([Path(path) for path in asked.paths], asked)
 
     def _add_all(self, paths: Sequence[Path], asked: AddSource | AddSources) -> list[IndexingReport]:
@@ -112,7 +102,7 @@ class Documents:
         ]
         for each, name in named:
             self._check_outside_the_store(each.root)
-            if self._redact:
+            if self._tools.redact:
                 check_without_keys([name, str(each.root), *asked.include, *asked.exclude])
         added = []
         for each, name in named:
@@ -126,7 +116,6 @@ class Documents:
 
     @operation(RefreshDocuments)
     def refresh(self, asked: RefreshDocuments) -> list[IndexingReport]:
-        """See `RefreshDocuments`."""
         registered = self._decide(standing.registered)
         if asked.source is not None and not any(each.source_id == asked.source for each in registered):
             self._sources(asked.source)
@@ -150,7 +139,6 @@ class Documents:
 
         @operation(ListDocuments)
         def list(self, asked: ListDocuments) -> _Sources | _Documents:
-            """See `ListDocuments`."""
             if asked.source is None:
                 return self._read(standing.sources)
             found, documents = self._read(
@@ -162,24 +150,21 @@ class Documents:
 
     @operation(GetDocument)
     def get(self, asked: GetDocument) -> DocumentText | None:
-        """See `GetDocument`; None where there is no such document."""
+        """Returns None if no document has this name."""
         return self._read(lambda db: standing.text(db, asked.name))
 
     @operation(ShowDocumentTree)
     def tree(self, asked: ShowDocumentTree) -> _Folders:
-        """See `ShowDocumentTree`."""
         names = [each.source_id for each in self._sources(asked.source)]
         found = self._read(lambda db: [(name, standing.documents(db, name)) for name in names])
         return [tree(name, documents) for name, documents in found]
 
     @operation(ShowSourceStatus)
     def status(self, asked: ShowSourceStatus) -> _Statuses:
-        """See `ShowSourceStatus`."""
         return [status_of(each, self._records(each.source_id).job()) for each in self._sources(asked.source)]
 
     @operation(ListIndexingJobs)
     def jobs(self, _: ListIndexingJobs) -> _Jobs:
-        """See `ListIndexingJobs`."""
         return known(self._records(each.source_id).job() for each in self.list())
 
     def _sources(self, source: str | None) -> _Sources:
@@ -190,9 +175,9 @@ class Documents:
 
     @operation(RemoveDocuments)
     def remove(self, asked: RemoveDocuments) -> Position | Literal[False]:
-        """See `RemoveDocuments`; False where there is no such source or document."""
+        """Returns False if no source or document has this name."""
         source_id, is_document, file = asked.name.partition("/")
-        # Before the records are held, which makes their folder: a missing store stays missing.
+        # First, since locking the records makes their folder: a missing store stays missing.
         self._decide(standing.registered)
         with self._records(source_id).held(self._lock_timeout):
             found, versions = self._standing(source_id)
@@ -206,7 +191,7 @@ class Documents:
             events = (
                 without_file(source_id, found, file) if is_document else [SourceRemoved(source_id=source_id)]
             )
-            return self._append(events)[-1]
+            return self._tools.append(events)[-1]
 
     def _added(
         self,
@@ -218,7 +203,7 @@ class Documents:
         *,
         claims: bool,
     ) -> IndexingReport:
-        """What `add` does for one folder."""
+        """Add one folder."""
         before, versions = self._standing(name, creates=True)
         if before is not None and not claims and self.is_of_another_copy(before):
             return as_registered(before, versions).nothing_done(registered_by=before.writer)
@@ -230,11 +215,11 @@ class Documents:
         return source.writer not in ("", *self._own_writers())
 
     def _refreshed(self, known: Registered, progress: Progress | None) -> IndexingReport:
-        """What `refresh` does for one source."""
+        """Refresh one source."""
         wanted = as_registered(known, {})
         try:
             with self._records(known.source_id).held(self._lock_timeout):
-                # Whoever held them may have changed what is wanted.
+                # Another process may have changed the registration meanwhile.
                 found, versions = self._standing(known.source_id)
                 wanted = as_registered(found or known, versions)
                 if found is not None and self.is_of_another_copy(found):
@@ -246,30 +231,20 @@ class Documents:
         return wanted.nothing_done("it was removed")
 
     def _indexing(self, wanted: Wanted, progress: Progress | None) -> Indexing:
-        records = self._records(wanted.registration.source_id)
-        return Indexing(
-            wanted,
-            records,
-            append=self._append,
-            take_over=self._take_over,
-            store=self._store,
-            readers=self.readers,
-            redact=self._redact,
-            progress=progress,
-        )
+        return Indexing(wanted, self._records(wanted.registration.source_id), self._tools, progress)
 
     def _records(self, source_id: str) -> SourceRecords:
-        return SourceRecords(self._store, source_id)
+        return SourceRecords(self._tools.store, source_id)
 
     def _standing(self, source_id: str, *, creates: bool = False) -> tuple[Registered | None, dict[str, str]]:
-        """A source, None where nobody has registered it, and the versions of its documents by file."""
+        """The source, or None if it is not registered, and the versions of its documents by file."""
         registered, versions = self._decide(
             lambda db: (standing.registered(db), standing.versions(db, source_id)), creates=creates
         )
         return next((each for each in registered if each.source_id == source_id), None), versions
 
     def _check_outside_the_store(self, root: Path) -> None:
-        if root.resolve().is_relative_to(self._store.resolve()):
+        if root.resolve().is_relative_to(self._tools.store.resolve()):
             raise BadInput(f"{root} is part of the store itself", hint="name a folder outside the store")
 
     def _wanted(
@@ -301,5 +276,5 @@ class Documents:
 
 
 def unknown_source(name: str) -> NotFound:
-    """The error where no source has this name."""
+    """The error for an unknown source."""
     return NotFound(f"no source {name!r}", hint="memlog docs list", code="source_not_found")

@@ -241,7 +241,7 @@ class _Walking:
         return "hidden" if entry.name.startswith(".") and not self._patterns.name(path) else None
 
     def _ignored(self, entries: _Entries, ignoring: Ignoring) -> Iterator[str]:
-        """The paths of those that rules leave out, but for those that patterns name."""
+        """The paths that the rules exclude, except those that patterns name."""
         paths = {
             f"{path}/" if entry.is_dir(follow_symlinks=False) else path: path
             for path, entry in entries.items()

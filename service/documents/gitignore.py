@@ -55,7 +55,7 @@ class Ignoring:
     def above(self, root: Root) -> "Ignoring":
         """The rules of the repository that `root` is in, from the folders above it.
 
-        Where they leave the root itself out, they say nothing: whoever names a folder wants it.
+        Rules that exclude the root itself are ignored: the user named the folder.
 
         Raises:
             Unfit: one of the files cannot be read.
@@ -96,7 +96,7 @@ class Ignoring:
 
 
 def _text(opened: Callable[[], int]) -> bytes | None:
-    """What a file says; None where there is none.
+    """The bytes of a file; None if it does not exist.
 
     Raises:
         Unfit: it is there and cannot be read.

@@ -1,4 +1,4 @@
-"""The text of an HTML page, each word on the line on which it stands in the page.
+"""The text of an HTML page, each word on its line of the page.
 
 By lxml, which comes with memlog-store[documents]: it is linear in whatever is thrown at it, and it knows the
 line of each element. Python's own parser knows that too, and takes minutes for 200 kB of `<!--`.
@@ -59,7 +59,7 @@ def _pieces(page: bytes) -> Iterator[_Piece]:
         text = (node.text if event == "start" else node.tail) or ""
         if not unseen:
             mark = _mark(node.tag, event) if is_element else ""
-            # A mark stands in front of what begins, and behind what ends.
+            # A mark precedes the start of an element, and follows its end.
             yield _Piece(mark + text, line)
         line += text.count("\n")
 

@@ -1,10 +1,10 @@
-"""Brings the documents of a source up to its files: appends what is new or changed, removes what is gone."""
+"""Brings the documents of a source up to date: appends new and changed files, removes deleted ones."""
 
 import errno
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import MemlogError
@@ -32,32 +32,30 @@ TakeOver = Callable[[str, str], CoreImportReport]
 Append = Callable[[Iterable[Event | dict[str, Any] | bytes]], list[Position]]
 
 
-class Indexing:
-    """One reading of a source, by the process that holds its records.
+class IndexingTools(NamedTuple):
+    """What indexing needs, for every source of a store.
 
-    append: puts events into the log. take_over: puts what a text says into the core memory, given the text
-        and its name. store: a folder that is no document. redact: leave out files whose names look like keys.
+    store: its folder, which is never indexed. append: appends events.
+    take_over: imports a text into the core memory, given the text and its name.
+    readers: read HTML, PDF and the rules of `.gitignore`. redact: skip files whose names look like keys.
     """
 
+    store: Path
+    append: Append
+    take_over: TakeOver
+    readers: Readers
+    redact: bool
+
+
+class Indexing:
+    """One reading of a source, by the process that holds its records."""
+
     def __init__(
-        self,
-        wanted: Wanted,
-        records: SourceRecords,
-        *,
-        append: Append,
-        take_over: TakeOver,
-        store: Path,
-        readers: Readers,
-        redact: bool,
-        progress: Progress | None,
+        self, wanted: Wanted, records: SourceRecords, tools: IndexingTools, progress: Progress | None
     ) -> None:
         self._wanted = wanted
         self._records = records
-        self._append = append
-        self._take_over = take_over
-        self._store = store
-        self._readers = readers
-        self._redact = redact
+        self._tools = tools
         self._show = progress
         self._job = new_job(wanted.registration.source_id)
         self._recorded = 0.0
@@ -65,10 +63,10 @@ class Indexing:
     def run(self, *, is_by_name: bool) -> IndexingReport:
         """Bring the source up to its files.
 
-        is_by_name: whether somebody has named the folder, and so means the one that stands there now.
+        is_by_name: whether a user named the folder, and so means the present one.
 
         Raises:
-            OSError: the folder is gone, cannot be listed, or another and empty one stands in its place.
+            OSError: the folder is gone, cannot be listed, or was replaced by an empty one.
             Busy, LogError: as `Store.append`. What was appended stays.
         """
         self._records.keep_job(self._job)
@@ -87,33 +85,33 @@ class Indexing:
     def _read_all(self, root: Root, *, is_by_name: bool) -> IndexingReport:
         wanted, before = self._wanted, self._records.sightings()
         kind = wanted.registration.kind
-        found = walk(root, wanted.patterns, self._store, kind=kind, readers=self._readers)
+        found = walk(root, wanted.patterns, self._tools.store, kind=kind, readers=self._tools.readers)
         if not is_by_name and wanted.versions and _is_empty_instead(found, root, before):
-            raise OSError(errno.ESTALE, "another folder, an empty one, stands there now", str(wanted.root))
+            raise OSError(errno.ESTALE, "another folder, an empty one, is there now", str(wanted.root))
         if wanted.is_new:
-            self._append([wanted.registration])
+            self._tools.append([wanted.registration])
         has_user = wanted.is_workspace and USER_FILE in found.files
         if has_user:
             found.files.remove(USER_FILE)
-        files = Files(wanted, root, found, before, readers=self._readers, redact=self._redact)
+        files = Files(wanted, root, found, before, readers=self._tools.readers, redact=self._tools.redact)
         try:
             for batch in _batches(files.lines(self._note)):
-                files.added.indexed += len(self._append(batch))
+                files.added.indexed += len(self._tools.append(batch))
             # Where the root itself went meanwhile, no file of it can be said to be gone.
             root.check_same()
         finally:
             self._job.failures = sum(each.reason in FAILURES for each in files.added.skipped)
-            now = Sightings(root.identity, files.seen, self._readers.seconds)
+            now = Sightings(root.identity, files.seen, self._tools.readers.seconds)
             if now != before:
                 self._records.keep_sightings(now)
-        files.added.removed = len(self._append(files.removals()))
+        files.added.removed = len(self._tools.append(files.removals()))
         if has_user:
             self._read_user(root, files.added)
         return files.added
 
     def _read_user(self, root: Root, added: IndexingReport) -> None:
         try:
-            text = text_files.read(root, USER_FILE, self._readers)
+            text = text_files.read(root, USER_FILE, self._tools.readers)
         except (FileNotFoundError, NotADirectoryError):
             # It was removed since the folder was listed.
             return
@@ -121,7 +119,7 @@ class Indexing:
             added.found += 1
             added.skipped.append(SkippedFile(USER_FILE, unfit.reason, unfit.detail))
             return
-        added.user = self._take_over(text.content, f"{added.source_id}/{USER_FILE}")
+        added.user = self._tools.take_over(text.content, f"{added.source_id}/{USER_FILE}")
 
     def _note(self, done: int, total: int) -> None:
         """Tell how many files were read; the record of it is written now and then."""
@@ -139,7 +137,7 @@ class Indexing:
 
 
 def _is_empty_instead(found: Walk, root: Root, before: Sightings) -> bool:
-    """Whether an empty folder stands in the place of the one that was read: what was mounted is not."""
+    """Whether an empty folder has replaced the one that was indexed, as after an unmount."""
     return not (found.files or found.skipped) and before.root not in (None, root.identity)
 
 

@@ -1,4 +1,4 @@
-"""Reads files of strangers by libraries, in a process of its own that has limits.
+"""Reads untrusted files with libraries, in a bounded process.
 
 A regular expression, or a parser in C, holds the interpreter's lock, and no exception ends it: a process can
 be killed. It serves many files, since it starts in the time that thousands of short ones take.
@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
-from memlog.service.documents.extracts import Damaged, NoReader
-from memlog.service.documents.reader_protocol import (
+from memlog.service.bounded_process.protocol import (
+    CLOCK_SHARE,
+    MEMORY,
     Extract,
     Failed,
     Match,
@@ -23,28 +24,24 @@ from memlog.service.documents.reader_protocol import (
     Verdicts,
     framed,
 )
+from memlog.service.documents.extracts import Damaged, NoReader
 
 if TYPE_CHECKING:
-    from memlog.service.documents.reader_client import Child
-
-MEMORY = 1024 * 1024 * 1024
-"""Measured: 10 MiB of HTML take 490 MB."""
+    from memlog.service.bounded_process.client import Child
 
 _RULES_SECONDS = 2
 """Measured: a batch of paths takes 0.1 s with 1,000 rules."""
 
 _BATCH = 500
 _WARNING = 200
-_CLOCK_SHARE = 4
-"""Seconds by the clock for one of the processor: the machine may have other work."""
 
 
 class PastLimit(Exception):
-    """A file took more than it may; the message says of what."""
+    """A file exceeded a limit, which the message names."""
 
 
 class Refused(Exception):
-    """The rules of a .gitignore cannot be followed; the message says why."""
+    """The rules of a .gitignore cannot be applied; the message says why."""
 
 
 class Extracted(NamedTuple):
@@ -58,7 +55,7 @@ class Readers:
     """The reader process of a store, started when it is first needed. May be used from several threads.
 
     seconds: of the processor that one file may take.
-    on_wait: called now and then while a reply is waited for; what it raises ends the reading.
+    on_wait: called every 0.1 s or sooner during a request; an exception of it ends the request.
     """
 
     def __init__(self, seconds: int, *, on_wait: Callable[[], None]) -> None:
@@ -92,10 +89,10 @@ class Readers:
         raise Damaged("its reader gave no text")
 
     def verdicts(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
-        """For each path whether a .gitignore leaves it out; None where it does not say.
+        """For each path whether a .gitignore excludes it; None if no rule matches.
 
         Raises:
-            Refused: it takes too long, or cannot be understood. It is not asked again.
+            Refused: matching takes too long, or the rules are invalid. They are not tried again.
             OSError: the process cannot be started.
         """
         key = sha256(rules).digest()
@@ -145,7 +142,7 @@ class Readers:
             raise Damaged(f"its reader was ended by {signal.Signals(ended.by).name}") from ended
 
     def _tried(self, request: Callable[["Child"], bytearray], seconds: int) -> tuple[Reply, bytes]:
-        """As `_asked`. A process that has read other files may lack memory: no file is judged by it."""
+        """As `_asked`. A used process may lack memory, so a failure in it is tried again in a new one."""
         is_used = self._child is not None and self._child.is_alive() and self._child.answered > 0
         try:
             return self._once(request, seconds)
@@ -156,7 +153,7 @@ class Readers:
 
     def _once(self, request: Callable[["Child"], bytearray], seconds: int) -> tuple[Reply, bytes]:
         child = self._living_child()
-        reply, printed = child.ask(request(child), seconds * _CLOCK_SHARE, self._on_wait)
+        reply, printed = child.ask(request(child), seconds * CLOCK_SHARE, self._on_wait)
         if isinstance(reply, Failed) and reply.why == "memory":
             self._end_child()
             raise _OutOfMemory
@@ -165,7 +162,7 @@ class Readers:
     def _living_child(self) -> "Child":
         if self._child is None or not self._child.is_alive():
             # Imported here: most folders need none, and `subprocess` takes time to import.
-            from memlog.service.documents.reader_client import Child
+            from memlog.service.bounded_process.client import Child
 
             self._end_child()
             self._child = Child(MEMORY)
@@ -182,7 +179,7 @@ class _OutOfMemory(Exception):
 
 
 def _one_line(printed: bytes) -> str:
-    """The first line of what a library printed, short, and without what would drive a terminal."""
+    """The first line that a library printed, cut, with control characters escaped."""
     lines = [" ".join(line.split()) for line in printed.decode(errors="replace").split("\n")]
     first, *more = [line for line in lines if line] or [""]
     shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in first[:_WARNING])

@@ -1,7 +1,7 @@
 """What is kept of the reading of each source: who reads it now, how far that has come, and what each file
 looked like when it was read.
 
-It stands in cache/documents, three files a source, and is disposable: without it every file is read again,
+They are three files a source in cache/documents, and disposable: without them every file is read again,
 and none is appended that the log has.
 """
 

@@ -1,4 +1,4 @@
-"""What is asked of a source: the folder, the files of it that were named, its name and its patterns."""
+"""Checks the arguments that register a source: folder, named files, name and patterns."""
 
 import os
 import re
@@ -22,7 +22,7 @@ closed goes on to the end, so that no [ is searched for twice."""
 
 
 class Asked(NamedTuple):
-    """A folder, and the files of it that were named; None where the whole folder was."""
+    """A folder, and the files of it that the user named; None for the whole folder."""
 
     root: Path
     names: tuple[str, ...] | None
@@ -77,7 +77,7 @@ def checked_patterns(include: Sequence[str], exclude: Sequence[str]) -> Patterns
 
 
 def check_without_keys(texts: Iterable[str]) -> None:
-    """Refuse what holds a key, before it is written anywhere.
+    """Refuse texts with a key before they are written anywhere.
 
     Raises:
         BadInput: a text holds what looks like a key: masked, it would name something else.
@@ -98,7 +98,7 @@ def _is_open(part: str) -> bool:
 
 
 def by_folder(paths: Iterable[Path]) -> list[Asked]:
-    """The folders among `paths`, and those of the files, each once."""
+    """`paths` grouped by folder; a folder itself is a group of its own."""
     names: dict[tuple[Path, bool], list[str]] = {}
     for path in paths:
         is_folder = path.is_dir()
@@ -120,7 +120,7 @@ def standing_root_of(root: Path, source: Registered) -> str:
 
 
 def patterns_of(asked: Asked, given: Patterns, source: Registered | None) -> Patterns:
-    """What is to be taken of a folder, of which `source` says so far what is."""
+    """The patterns of a source after this call; `source` has those of before."""
     before = Patterns() if source is None else Patterns.of(source)
     is_given = bool(given.include or given.exclude)
     if asked.names is not None:
@@ -129,12 +129,12 @@ def patterns_of(asked: Asked, given: Patterns, source: Registered | None) -> Pat
         return _with_names(before, [escape(name) for name in asked.names], is_known=source is not None)
     if is_given:
         return given
-    # Whoever names the folder of files that were added one by one wants the whole folder.
+    # To name the folder of files that were added one by one means the whole folder.
     return Patterns((), before.exclude) if before.are_names else before
 
 
 def _with_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Patterns:
-    """`before`, and files of the root by their escaped names, also where they were removed by name."""
+    """`before` with files of the root by their escaped names, even if they were removed by name."""
     known, wanted = set(before.include), set(names)
     exclude = tuple(pattern for pattern in before.exclude if pattern not in wanted)
     if is_known and not before.include:

@@ -20,7 +20,7 @@ FAILURES: tuple[Reason, ...] = ("unreadable", "changing")
 """What may be read when it is tried again."""
 
 UNREAD: tuple[Reason, ...] = (*FAILURES, "no_reader", "limit")
-"""What says nothing of what the file holds: a document that stood stays."""
+"""Failures that tell nothing about the file's content: its document stays."""
 
 _ENVELOPE_BYTES = 1024
 """More than id, times, version and crc add to an event."""
@@ -57,7 +57,7 @@ class Files:
         self._gone = {file: each for file, each in wanted.versions.items() if not self._is_secret(file)}
 
     def lines(self, note: Callable[[int, int], None]) -> Iterator[bytes]:
-        """The events of the files whose documents do not stand as they are."""
+        """The events of new and changed files."""
         for number, file in enumerate(self._names, start=1):
             try:
                 if (line := self._line_of(file)) is not None:
@@ -75,7 +75,7 @@ class Files:
         ]
 
     def _line_of(self, file: str) -> bytes | None:
-        """The event of a file; None where its document stands so, or it is none."""
+        """The event of a file; None if its document is up to date, or it is not a document."""
         moment = time.time_ns()
         try:
             self._check_name(file)

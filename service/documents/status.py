@@ -1,4 +1,4 @@
-"""What becomes of each source: whether it is read now, what stands of it, and what went wrong."""
+"""The state of each source: progress, documents and errors."""
 
 import os
 from collections.abc import Iterable
@@ -18,8 +18,8 @@ class SourceStatus(msgspec.Struct, kw_only=True):
 
     state: `indexing` while a process reads it; `error` where its folder cannot be read now, or the last
         reading was stopped.
-    files, chunks, bytes: documents that stand, their passages, and the bytes of their files.
-    last_indexed: when the newest of them was read, RFC 3339; None where there is none.
+    files, chunks, bytes: documents, their passages, and the bytes of their files.
+    last_indexed: when the newest was indexed, RFC 3339; None without documents.
     last_error: what is wrong, or was in the last reading; None where nothing is known.
     """
 

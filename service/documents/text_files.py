@@ -128,7 +128,7 @@ class Unfit(Exception):
 class TextFile(msgspec.Struct, frozen=True):
     """A file as it was read.
 
-    content: without a byte order mark. warning: of the library that read it; empty where there is none.
+    content: without a byte order mark. warning: of the library that read it, or an empty text.
     version: sha256 of its bytes, in hex. size: in bytes.
     mtime: RFC 3339, UTC; None where it is outside the years 1 to 9999.
     look: what the system said of it before and after.
@@ -170,7 +170,7 @@ def read(root: Root, file: str, readers: Readers) -> TextFile:
 
     Raises:
         FileNotFoundError, NotADirectoryError: it is gone.
-        Unfit: it holds no text, cannot be read, or never stood still.
+        Unfit: it holds no text, cannot be read, or kept changing.
     """
     kind = filetype(file)
     data, look = read_bytes(lambda: root.open(file), is_pdf=kind == "pdf")

@@ -24,19 +24,17 @@ class Workspaces:
 
     @operation(AddWorkspace)
     def add(self, asked: AddWorkspace) -> IndexingReport:
-        """See `AddWorkspace`."""
         return self._documents.add(
             asked.path, source=asked.source, include=FILES, kind="memory", progress=asked.progress
         )
 
     @operation(ListWorkspaces)
     def list(self, _: ListWorkspaces) -> list[Source]:
-        """See `ListWorkspaces`."""
         return [each for each in self._documents.list() if each.kind == "memory"]
 
     @operation(RemoveWorkspace)
     def remove(self, asked: RemoveWorkspace) -> Position | Literal[False]:
-        """See `RemoveWorkspace`; False where there is no such workspace."""
+        """Returns False if no workspace has this name."""
         if not any(each.source_id == asked.name for each in self.list()):
             return False
         return self._documents.remove(asked.name)

@@ -1,4 +1,4 @@
-"""Looking for a text in every byte of a store."""
+"""Searches every byte of a store for a text."""
 
 import os
 import re
@@ -23,16 +23,16 @@ _WAL_HEAD, _FRAME_HEAD = 32, 24  # https://www.sqlite.org/fileformat2.html#walfo
 
 
 class Occurrence(msgspec.Struct, frozen=True):
-    """Where a text stands: the file below the store, and the offset in bytes; None where its name says it."""
+    """A file below the store and the byte offset of the text in it; None if its name holds the text."""
 
     file: str
     offset: int | None
 
 
 class Proof(msgspec.Struct):
-    """What a look at every byte of a store found.
+    """The result of a search of every byte of a store.
 
-    left_out: what is no file, or a link, and was not read.
+    left_out: links and special files, which were not read.
     git: each `.git` that may hold versions of the store, in compressed objects, which were not searched.
     """
 
@@ -44,16 +44,16 @@ class Proof(msgspec.Struct):
 
 
 def prove(store: Path, text: str) -> Proof:
-    """Look for `text` in every file below `store`, and in their names.
+    """Search every file below `store`, and the names of files, for `text`.
 
-    It is found as UTF-8, and as JSON may spell it, also JSON within JSON; its letters as they are given; and
-    by its sha256, by which the cache knows the vector of a passage. What is removed meanwhile is passed over.
+    Finds it as UTF-8, as JSON may escape it, and as JSON within JSON, with letters as given; and
+    its sha256, the key of vectors in the cache. Files that are removed meanwhile are skipped.
 
     Raises:
-        BadInput: there is no text to look for. LogError: a file cannot be read.
+        BadInput: the text is empty. LogError: a file cannot be read.
     """
     if not text:
-        raise BadInput("there is no text to look for", hint="memlog scrub --prove TEXT")
+        raise BadInput("the text is empty", hint="memlog scrub --prove TEXT")
     forms, proof = _forms(text), Proof([], 0, 0, [], _repositories(store))
     names = {text, encoded_name(text)}
     for path in _below(store):
@@ -86,8 +86,8 @@ def _look_into(path: Path, name: str, forms: list[bytes], proof: Proof) -> None:
 
 
 def _forms(text: str) -> list[bytes]:
-    """`text` as it may stand in a file: as it is, as a string of JSON, as one within another, and hashed."""
-    # Imported here: most commands need it not.
+    """The bytes to search for: the text, its JSON strings, JSON strings of those, and its hash."""
+    # Imported here: most commands do not need it.
     import json
 
     plain = json.dumps(text, ensure_ascii=False)[1:-1]
@@ -100,7 +100,7 @@ def _forms(text: str) -> list[bytes]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """All that stands below a folder; no link is followed."""
+    """Every path below a folder; no link is followed."""
 
     def refuse(error: OSError) -> None:
         if isinstance(error, FileNotFoundError):
@@ -129,7 +129,7 @@ _Blocks = Iterator[tuple[int, bytes]]
 
 
 def _views(file: BinaryIO) -> Iterator[_Blocks]:
-    """A file as it is; of SQLite's also without what may stand within a text that has more than one page."""
+    """The bytes of a file; of SQLite's also the pages without the numbers that may split a long text."""
     head = file.read(100)
     yield _all(file)
     if head.startswith(_SQLITE):
@@ -155,7 +155,7 @@ def _pages(file: BinaryIO, first: int, size: int, head: int) -> _Blocks:
 
 
 def _found_in(blocks: _Blocks, forms: list[bytes]) -> Iterator[int]:
-    """Where one of `forms` begins."""
+    """The offsets at which one of `forms` begins."""
     kept = max(map(len, forms)) - 1
     before = b""
     for offset, block in blocks:

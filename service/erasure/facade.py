@@ -44,36 +44,28 @@ class Erasure:
 
     @operation(Forget)
     def forget(self, asked: Forget) -> ForgetReport:
-        """See `Forget`."""
         check_store(self._path)
-        forgetting = Forgetting(self._log, self._read_model)
+        forgetting = Forgetting(self._log, self._read_model, asked.reason, asked.confirm)
         if asked.chat is not None:
-            return forgetting.chat(Chat.of(asked.chat), asked.reason, asked.confirm)
+            return forgetting.chat(Chat.of(asked.chat))
         if asked.memory is not None:
-            return forgetting.memory(asked.memory, asked.reason, asked.confirm)
+            return forgetting.memory(asked.memory)
         if asked.match is not None:
-            return forgetting.match(asked.match, asked.reason, asked.confirm)
+            return forgetting.match(asked.match)
         assert asked.event_id is not None
-        return forgetting.event(asked.event_id, asked.stream, asked.reason, asked.confirm)
+        return forgetting.event(asked.event_id, asked.stream)
 
     @operation(Scrub)
     def scrub(self, asked: Scrub) -> ScrubReport:
-        """See `Scrub`."""
         check_store(self._path)
         with self._read_model.mutex, wrapped("the read model"):
-            done = scrub_store(
-                self._read_model,
-                lock_timeout=self._lock_timeout,
-                confirm=asked.confirm,
-                progress=asked.progress,
-            )
+            done = scrub_store(self._read_model, self._lock_timeout, asked.confirm, asked.progress)
         # The disk keeps the bytes of a removed generation while a connection to it is open.
         self._reads.close()
         return done
 
     @operation(Prove)
     def prove(self, asked: Prove) -> Proof:
-        """See `Prove`."""
         check_store(self._path)
         # Who closes a file that SQLite has open in the same process drops SQLite's locks.
         with self._reads.all_closed():
@@ -82,6 +74,6 @@ class Erasure:
 
     @operation(FindSecrets)
     def secrets(self, _: FindSecrets) -> list[SecretPlace]:
-        """See `FindSecrets`. Reads the log alone."""
+        """Reads the log alone."""
         check_store(self._path)
         return secrets_in(self._path / LOG)

@@ -1,4 +1,4 @@
-"""Where the log holds keys."""
+"""Finds keys in the log."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Forgetting: a redaction for each event that is asked for, and the read model and the cache without it.
+"""Forgets events: appends a redaction for each, and takes them out of the read model and the cache.
 
 The bytes stay in the log until they are overwritten (`memlog.service.erasure.scrub`).
 """
@@ -41,11 +41,11 @@ _SAID_FIRST = ("content", "value", "summary", "title")
 
 
 class DoomedLine(msgspec.Struct, frozen=True, gc=False):
-    """A line that no reader will see any more.
+    """A line of the log that is forgotten.
 
-    id: of its event; of a line that holds none its position, `2026-02-24.jsonl:1042`.
+    id: of its event; of a line without an event its position, `2026-02-24.jsonl:1042`.
     offset, line: where it begins in its segment, in bytes, and its number from 1.
-    type: its event's; of a line that holds none, why. words: the beginning of what it says.
+    type: of its event, or the reason why it holds none. words: the beginning of its text.
     """
 
     id: str
@@ -58,18 +58,18 @@ class DoomedLine(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> Key:
-        """What a redaction names it by."""
+        """The key by which a redaction names it."""
         return self.stream, self.id
 
 
 class ForgetReport(msgspec.Struct, kw_only=True):
-    """What was forgotten, or would be.
+    """The lines that were forgotten, or would be.
 
-    lines: every line of the log that goes, those that repeat or contradict an event among them.
-    redacted: how many events redactions were appended of; 0 where it was only asked.
+    lines: every line of the log, including duplicates and conflicts of an event.
+    redacted: how many redactions were appended; 0 for a dry run.
     already: how many of the events were redacted before.
-    vectors: how many vectors went out of the cache, since no passage has their text any more.
-    unreachable: lines in folders that are no streams, where no redaction can stand: `place/file:line`.
+    vectors: how many vectors were removed from the cache, since no passage has their text any more.
+    unreachable: lines in folders that are not streams, where no redaction can be appended: `place/file:line`.
     """
 
     lines: list[DoomedLine]
@@ -79,12 +79,8 @@ class ForgetReport(msgspec.Struct, kw_only=True):
     unreachable: list[str] = []
 
 
-Confirm = Callable[[ForgetReport], bool]
-"""Asked with what would be forgotten; says whether it shall be."""
-
-
 class _Selection(NamedTuple):
-    """Which lines of which segments are to go.
+    """The lines to forget, in which segments.
 
     whole: streams of which `wants` every line.
     """
@@ -101,15 +97,23 @@ class Forgetting:
     log: appends redactions; it syncs, whatever the store's setting is.
     """
 
-    def __init__(self, log: Log, read_model: ReadModel) -> None:
+    def __init__(
+        self,
+        log: Log,
+        read_model: ReadModel,
+        reason: str | None,
+        confirm: Callable[[ForgetReport], bool],
+    ) -> None:
         self._log = log
         self._read_model = read_model
+        self._reason = reason
+        self._confirm = confirm
 
-    def event(self, event_id: str, stream: str | None, reason: str | None, confirm: Confirm) -> ForgetReport:
-        """Forget one event, wherever in its stream its id stands, in torn lines too."""
-        return self._forget(lambda db: self._asked_by_id(db, event_id, stream), reason, confirm)
+    def event(self, event_id: str, stream: str | None) -> ForgetReport:
+        """Forget one event: every line of its stream with its id, including torn lines."""
+        return self._forget(lambda db: self._asked_by_id(db, event_id, stream))
 
-    def memory(self, memory_id: str, reason: str | None, confirm: Confirm) -> ForgetReport:
+    def memory(self, memory_id: str) -> ForgetReport:
         """Forget every event that touched a memory."""
 
         def asked(db: Connection) -> _Selection:
@@ -119,17 +123,17 @@ class Forgetting:
                 raise NotFound(f"no memory {memory_id!r}", hint=hint, code="memory_not_found")
             return _Selection(self._segments({stream for stream, _ in events}), lambda _: False, events)
 
-        return self._forget(asked, reason, confirm)
+        return self._forget(asked)
 
-    def chat(self, chat: tuple[str, str], reason: str | None, confirm: Confirm) -> ForgetReport:
-        """Forget all that stands in a chat's streams, its facts, and the memories that were ever its own."""
-        return self._forget(lambda db: self._asked_by_chat(db, chat), reason, confirm)
+    def chat(self, chat: tuple[str, str]) -> ForgetReport:
+        """Forget a chat's streams, its facts, and the memories that were ever its own."""
+        return self._forget(lambda db: self._asked_by_chat(db, chat))
 
-    def match(self, pattern: str, reason: str | None, confirm: Confirm) -> ForgetReport:
-        """Forget every event that says what `pattern` finds."""
+    def match(self, pattern: str) -> ForgetReport:
+        """Forget every event with a text that `pattern` matches."""
         try:
             with searching(pattern) as finds:
-                if reason is not None and finds([reason]):
+                if self._reason is not None and finds([self._reason]):
                     raise BadInput(
                         "the reason says what is to be forgotten, and stays in the log",
                         hint="word it otherwise",
@@ -137,18 +141,16 @@ class Forgetting:
                 asked = _Selection(
                     segments_about(self._log.path), lambda entry: finds(texts_of(entry)), set()
                 )
-                return self._forget(lambda _: asked, reason, confirm)
+                return self._forget(lambda _: asked)
         except BadPattern as error:
             hint = "https://docs.python.org/3/library/re.html; no repeat within a repeat, as in (a+)+"
             raise BadInput(f"the pattern {pattern!r} cannot be used: {error}", hint=hint) from error
 
-    def _forget(
-        self, asked: Callable[[Connection], _Selection], reason: str | None, confirm: Confirm
-    ) -> ForgetReport:
+    def _forget(self, asked: Callable[[Connection], _Selection]) -> ForgetReport:
         done, keys = self._read_model.decide(lambda db: _found(db, asked(db)))
-        if not confirm(done):
+        if not self._confirm(done):
             return done
-        self._log.append_redactions(keys, reason)
+        self._log.append_redactions(keys, self._reason)
         done.redacted = len(keys)
         try:
             done.vectors = self._read_model.decide(self._without_vectors)
@@ -166,7 +168,7 @@ class Forgetting:
         known = event_index.streams_of(db, event_id)
         streams = [each for each in known if stream in (None, each)]
         if len(streams) > 1:
-            message = f"{event_id} stands in several streams: {', '.join(streams)}"
+            message = f"{event_id} is in several streams: {', '.join(streams)}"
             raise BadInput(message, hint="name one: --stream STREAM")
         # A line that was cut short holds no event, and may be all that was ever written of one.
         within = streams or [
@@ -249,7 +251,7 @@ def _forgettable(segment: Segment, leave_out: Container[int] = ()) -> Iterator[L
 
 
 def _other_keys(entry: LogEntry) -> list[Key]:
-    """What names a line beside its key: of an event that a newer memlog will know, its id."""
+    """Keys of a line besides its own: the id of an event that only a newer memlog understands."""
     if isinstance(entry.event, BadLine) and entry.event.reason in _OF_NEWER:
         with suppress(KeyError, msgspec.ValidationError):
             return [(entry.segment.stream, msgspec.convert(_members(entry)["id"], Id))]
@@ -283,7 +285,7 @@ def _beginning(text: str) -> str:
 
 
 def texts_of(entry: LogEntry) -> Iterator[str]:
-    """All that a line says: every text in it, at any depth, but those that name or sort it.
+    """Every text in a line, at any depth, except those that identify or classify it.
 
     Of a line that holds no event also the whole of it as it stands; of one that was too long to be loaded
     nothing.
@@ -318,5 +320,5 @@ def _chat_of(entry: LogEntry) -> str | None:
 def log_that_syncs(
     store: Path, lock_timeout: float, *, redact: bool, on_stored: OnStored | None = None
 ) -> Log:
-    """What redactions are appended by: what is to be gone must not come back after a power cut."""
+    """A log that syncs redactions: forgotten events must not come back after a power cut."""
     return Log(store, durability="fsync", lock_timeout=lock_timeout, redact=redact, on_stored=on_stored)

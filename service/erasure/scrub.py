@@ -32,15 +32,15 @@ OUT_OF_REACH = (
     "out of reach: backups, snapshots, git's history and other copies of the store; what the disk itself"
     " keeps of blocks that were given back or, on an SSD or a copy-on-write file system, written elsewhere"
 )
-"""What no program of this machine's user can overwrite, for people."""
+"""For people: the copies that no program of this user can overwrite."""
 
 
 class ScrubReport(msgspec.Struct, kw_only=True):
-    """What was overwritten, or would be.
+    """The bytes that were overwritten, or would be.
 
-    lines, bytes, segments: that hold forgotten events.
-    done: whether it was done. generation: the file of the read model, the only one that is left.
-    vectors: how many vectors went out of the cache.
+    lines, bytes, segments: how many hold forgotten events.
+    done: whether it was done. generation: the file of the new read model.
+    vectors: how many vectors were removed from the cache.
     notes: what a person should know.
     """
 
@@ -53,14 +53,13 @@ class ScrubReport(msgspec.Struct, kw_only=True):
     notes: list[str] = []
 
 
-Confirm = Callable[[ScrubReport], bool]
-"""Asked with what would be overwritten; says whether it shall be."""
-
-
 def scrub_store(
-    read_model: ReadModel, *, lock_timeout: float, confirm: Confirm, progress: Progress | None
+    read_model: ReadModel,
+    lock_timeout: float,
+    confirm: Callable[[ScrubReport], bool],
+    progress: Progress | None,
 ) -> ScrubReport:
-    """See `Store.scrub`."""
+    """See `Scrub`."""
     log_format.check_writable(read_model.projector.log)
     segments = segments_about(read_model.projector.log)
     redacted = redacted_keys(segments)
@@ -87,7 +86,7 @@ def scrub_store(
         ]
         _renew_seals(seals, [*scrub.unfinished(segments), *_renewed(erased)], lock_timeout)
         found.vectors = _remade(read_model, progress)
-        # Whoever sealed a segment while its bytes changed has sealed what no longer stands there.
+        # A process that sealed a segment while its bytes changed has sealed bytes that are gone.
         _renew_seals(seals, _renewed(erased), lock_timeout)
     return _told(read_model, found, erased)
 
@@ -163,6 +162,6 @@ def _finished_by_the_next_run(segment: Segment) -> Iterator[None]:
     except OSError as error:
         place = f"{segment.stream}/{segment.name.filename}"
         raise LogError(
-            f"{place}: {error.strerror or error}: what was forgotten may still stand there",
+            f"{place}: {error.strerror or error}: what was forgotten may still be there",
             hint="memlog scrub goes on where it stopped",
         ) from error

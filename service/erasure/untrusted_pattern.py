@@ -1,22 +1,26 @@
 """Searches texts with a regular expression that memlog did not write.
 
-On some texts a pattern such as `(a+)+$` takes for ever, and `re` lets no other thread run meanwhile. So a
-process of its own searches, which the system ends where one event takes more than `SECONDS` of CPU time. It
-runs this module as a script, without the rest of memlog.
+Some patterns, such as `(a+)+$`, take exponential time on some texts, and `re` lets no other thread run
+meanwhile. So a process with limits searches.
 """
 
-import marshal
-import math
-import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+
+from memlog.service.bounded_process.client import Child
+from memlog.service.bounded_process.protocol import (
+    CLOCK_SHARE,
+    MEMORY,
+    Failed,
+    ReaderExited,
+    SearchTexts,
+    TooLate,
+    Verdicts,
+    framed,
+)
 
 SECONDS = 5
-"""Of CPU time for one event. The largest, 16 MiB, is searched in 0.2 s by patterns without nested repeats."""
+"""Of processor time for one event. The largest, 16 MiB, takes 0.2 s with patterns without nested repeats."""
 
 
 class BadPattern(Exception):
@@ -25,71 +29,22 @@ class BadPattern(Exception):
 
 @contextmanager
 def searching(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
-    """A function that answers whether `pattern` is found in one of some texts.
+    """A function that answers whether `pattern` matches within one of some texts.
 
     Raises:
         BadPattern: it cannot be used.
     """
-    # -I -S: the script needs no site packages, and must not find a module in the working directory.
-    command = [sys.executable, "-I", "-S", __file__, str(SECONDS)]
-    with subprocess.Popen(  # noqa: S603 - our own interpreter and this file
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        requests, answers = child.stdin, child.stdout
+    with closing(Child(MEMORY)) as child:
 
-        def answer_to(request: str | list[str]) -> object:
+        def matches(texts: Iterable[str]) -> bool:
+            request = framed(SearchTexts(pattern, [*texts], SECONDS))
             try:
-                marshal.dump(request, requests)
-                requests.flush()
-                return marshal.load(answers)  # noqa: S302 - our own process wrote it
-            except (EOFError, BrokenPipeError):
+                reply, _ = child.ask(request, SECONDS * CLOCK_SHARE, lambda: None)
+            except (ReaderExited, TooLate):
                 raise BadPattern(f"it takes more than {SECONDS} s on one event") from None
+            if isinstance(reply, Failed):
+                raise BadPattern(reply.detail or "it takes too much memory")
+            return isinstance(reply, Verdicts) and reply.verdicts == [True]
 
-        try:
-            error = answer_to(pattern)
-            if isinstance(error, str):
-                raise BadPattern(error)
-            yield lambda texts: answer_to(list(texts)) is True
-        finally:
-            child.kill()
-
-
-def _answer_requests(seconds: int) -> None:
-    """Read the pattern, then the texts of an event at a time, and answer each."""
-    requests, answers = sys.stdin.buffer, sys.stdout.buffer
-    # The parent tells the person what happened.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-    def answer(value: str | bool | None) -> None:
-        marshal.dump(value, answers)
-        answers.flush()
-
-    _limit_time(seconds)
-    try:
-        search = re.compile(marshal.load(requests)).search  # noqa: S302 - our own process wrote it
-    except (re.error, OverflowError, RecursionError) as error:
-        answer(str(error))
-        return
-    answer(None)
-    while True:
-        try:
-            texts = marshal.load(requests)  # noqa: S302
-        except EOFError:
-            return
-        _limit_time(seconds)
-        answer(any(map(search, texts)))
-
-
-def _limit_time(seconds: int) -> None:
-    """Have the system end this process after so many more seconds of CPU time."""
-    import resource
-
-    _, most = resource.getrlimit(resource.RLIMIT_CPU)
-    limit = math.ceil(time.process_time()) + seconds
-    resource.setrlimit(resource.RLIMIT_CPU, (limit if most < 0 else min(limit, most), most))
-
-
-if __name__ == "__main__":
-    _answer_requests(int(sys.argv[1]))
+        matches([])  # compiles it
+        yield matches

@@ -35,12 +35,12 @@ _Facts = list[Fact]
 
 
 class FactUpdate(msgspec.Struct, kw_only=True):
-    """What was set.
+    """The values that were set.
 
     topic_key: the key of the topic, as it is stored.
     ranks: the place of each of `values`; 0 for a single value.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    positions: where the events stand: one for a list or a single value, else one a rank.
+    positions: of the events: one for a list or a single value, else one a rank.
     """
 
     topic_key: str
@@ -52,12 +52,12 @@ class FactUpdate(msgspec.Struct, kw_only=True):
 
 
 class FactExtraction(msgspec.Struct, kw_only=True):
-    """What a text says, and whether it was stored.
+    """The ranked list in a text, and whether it was stored.
 
-    topic_key, values: the list, from rank 1 on; None and none where the text says none for certain.
+    topic_key, values: the list, from rank 1 on; None and empty if the text states none for certain.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    why: why nothing is certain; None where something is.
-    position: where the event stands; None where nothing was stored.
+    why: why nothing is certain; None for a certain list.
+    position: of the event; None if nothing was stored.
     """
 
     stored: bool
@@ -69,7 +69,7 @@ class FactExtraction(msgspec.Struct, kw_only=True):
 
 
 class Facts:
-    """What is known by a topic's name: ranked lists, such as favourite colours, or single values.
+    """The facts of a store, by topic: ranked lists, such as favourite colours, or single values.
 
     read: asks the read model, caught up if that takes no time. decide: caught up, or raises Busy.
     redact: whether what looks like a key is masked in what is appended, and so in what is answered.
@@ -83,7 +83,6 @@ class Facts:
 
     @operation(SetFact.of_values)
     def set(self, asked: SetFact) -> FactUpdate:
-        """See `SetFact`."""
         key, values, ranks = key_of(asked.topic), asked.values, asked.ranks
         _check_values(values)
         fact = FactStored(
@@ -115,7 +114,6 @@ class Facts:
 
     @operation(GetFact)
     def get(self, asked: GetFact) -> FactAnswer:
-        """See `GetFact`."""
         key = key_of(asked.topic)
         return self._read(
             lambda db: by_key(db, key, rank=asked.rank, chat=asked.scope, any_chat=asked.any_chat)
@@ -123,12 +121,10 @@ class Facts:
 
     @operation(AskFacts)
     def ask(self, asked: AskFacts) -> FactAnswer:
-        """See `AskFacts`; the answer's route tells how it was found."""
         return self._read(lambda db: ask(db, asked.question, chat=asked.scope, any_chat=asked.any_chat))
 
     @operation(ExtractFacts)
     def extract(self, asked: ExtractFacts) -> FactExtraction:
-        """See `ExtractFacts`."""
         said = ranked_list(asked.text)
         found = FactExtraction(
             stored=False,
@@ -147,7 +143,6 @@ class Facts:
 
     @operation(RemoveFact)
     def remove(self, asked: RemoveFact) -> list[Position]:
-        """See `RemoveFact`."""
         key = key_of(asked.topic)
         standing = self._decide(lambda db: topic_of(db, key, chat=asked.scope, any_chat=False))
         if standing is None:
@@ -158,7 +153,6 @@ class Facts:
 
     @operation(ListFacts)
     def list(self, asked: ListFacts) -> _Facts:
-        """See `ListFacts`."""
         found = self._read(lambda db: all_topics(db) if asked.scope is None else topics(db, asked.scope))
         return [fact for topic in found for fact in topic.facts]
 
@@ -206,7 +200,7 @@ def _check_values(values: Sequence[str]) -> None:
 
 
 def _removals(standing: Topic, rank: int | None) -> list[Event]:
-    """One event for each spelling. With the last rank goes what an older kind or spelling says, too."""
+    """One event for each spelling. Removing the last rank also removes older kinds and spellings."""
     if rank is None or len(standing.facts) == 1:
         return [FactRemoved(topic_key=key, chat_id=standing.chat) for key in standing.keys]
     key = standing.facts[0].topic_key

@@ -97,7 +97,7 @@ def _ranked_list(text: str) -> RankedList:
         raise _Doubt(f"{len(values)} values where {count} are told")
     others = said[: match.end()] + " " + said[match.end() + end :]
     if doubt := _doubts().search(others):
-        raise _Doubt(f"{doubt[0]!r} stands beside the list")
+        raise _Doubt(f"{doubt[0]!r} is beside the list")
     return RankedList(key, values, None)
 
 
@@ -139,7 +139,7 @@ def _values(body: str, language: str, topic: str) -> tuple[list[str], int]:
     end = (_line_ends if on_lines else _sentence_ends)(last)
     values = [_value(item, on_line=on_lines) for item in (*items, last[:end])]
     if len({value.casefold() for value in values}) < len(values):
-        raise _Doubt("a value stands twice")
+        raise _Doubt("a value is listed twice")
     return values, start + marks[-1][1].end() + end
 
 
@@ -181,7 +181,7 @@ def _value(item: str, *, on_line: bool) -> str:
         raise _Doubt(f"a value is left open: {value!r}")
     has_more = any(len(match["before"]) == _SHORTEST_END for match in re.finditer(_SENTENCE_ENDS, value[:-1]))
     if has_more or (not on_line and re.search(_ASIDE, value)):
-        raise _Doubt(f"more is said of a value: {value!r}")
+        raise _Doubt(f"a value has a remark: {value!r}")
     return value
 
 

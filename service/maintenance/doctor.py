@@ -1,4 +1,4 @@
-"""What a store and this machine lack for memlog to work well, each with its remedy."""
+"""Diagnoses a store and this machine, with a remedy for each problem."""
 
 import os
 import shutil
@@ -36,7 +36,7 @@ _PROJECT = "memlog project, or memlog doctor --fix"
 
 
 def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
-    """Look at everything. Changes nothing but, where `fix`, what is disposable: the read model and the cache
+    """Check everything. With `fix`, only disposable things change: the read model and the cache
     are made anew, and permissions are taken from others.
 
     Raises:
@@ -123,7 +123,7 @@ def _room(read_model: ReadModel) -> Iterator[Finding]:
 
 
 def _standing(folder: Path) -> Path:
-    """The folder, or the nearest above it that stands."""
+    """The folder, or its nearest parent that exists."""
     return folder if disk.is_folder(folder) else _standing(folder.absolute().parent)
 
 
@@ -143,7 +143,7 @@ def _permissions(store: Path, *, fix: bool) -> Iterator[Finding]:
 
 
 def _paths(store: Path) -> Iterator[Path]:
-    """All that is of memlog in the store. The folder itself may be shared on purpose; links are nobody's."""
+    """Memlog's own paths in the store. The folder itself may be shared on purpose; links are left alone."""
     for name in layout.PRIVATE:
         path = store / name
         if path.exists() and not path.is_symlink():
@@ -196,7 +196,7 @@ def _behind(read_model: ReadModel) -> Finding:
 
 
 def _conflicts(read_model: ReadModel) -> Iterator[Finding]:
-    """Acknowledged events that no read shows: other content stood under their id before."""
+    """Acknowledged events that no read shows, since an earlier event has their id."""
     try:
         with wrapped("the read model"):
             db = read_model.projector.live(read_only=read_model.is_read_only)
@@ -262,5 +262,5 @@ def _cache(read_model: ReadModel, *, fix: bool) -> Iterator[Finding]:
 
 
 def is_well(findings: list[Finding]) -> bool:
-    """Whether there is no problem left."""
+    """Whether no problem is left."""
     return all(finding.state != "problem" for finding in findings)

@@ -58,7 +58,6 @@ class Maintenance:
 
     @operation(Replay)
     def project(self, asked: Replay) -> ProjectReport:
-        """See `Replay`."""
         return self._read_model.healed(
             lambda: project.project(
                 self._read_model, from_scratch=asked.from_scratch, embed=asked.embed, progress=asked.progress
@@ -67,14 +66,12 @@ class Maintenance:
 
     @operation(Embed)
     def embed(self, asked: Embed) -> EmbedReport:
-        """See `Embed`."""
         return self._read_model.healed(
             lambda: project.embed(self._read_model, batch=asked.batch, progress=asked.progress)
         )
 
     @operation(Watch)
     def watch(self, asked: Watch) -> None:
-        """See `Watch`."""
         from memlog.service.watching.threads import bring_up, watch
 
         tell = asked.tell or (lambda _: None)
@@ -88,7 +85,6 @@ class Maintenance:
 
     @operation(Verify)
     def verify(self, asked: Verify) -> "Verification":
-        """See `Verify`."""
         from memlog.service.maintenance.verify import verify_store
 
         check_store(self._read_model.path)
@@ -97,7 +93,6 @@ class Maintenance:
 
     @operation(Examine)
     def examine(self, asked: Examine) -> "list[Finding]":
-        """See `Examine`."""
         from memlog.service.maintenance.doctor import examine
 
         with self._read_model.mutex:
@@ -105,15 +100,12 @@ class Maintenance:
 
     @operation(SealLog)
     def seal(self, asked: SealLog) -> "SealReport":
-        """See `SealLog`."""
         from memlog.service.maintenance.seal import seal
 
         return seal(self._log, accept_loss=asked.accept_loss)
 
     @operation(Digest)
     def digest(self, asked: Digest) -> str:
-        """See `Digest`."""
-
         def taken(read_model: ReadModel) -> str:
             db, synced = read_model.latest()
             if not synced:
@@ -124,17 +116,14 @@ class Maintenance:
 
     @operation(ShowStatus)
     def status(self, _: ShowStatus) -> Status:
-        """See `ShowStatus`."""
         return self._reads.healed(status_of)
 
     @operation(CountStats)
     def stats(self, _: CountStats) -> Stats:
-        """See `CountStats`."""
         return self._reads.healed(stats_of)
 
     @operation(ListQuarantine)
     def quarantine(self, _: ListQuarantine) -> list[QuarantinedLine]:
-        """See `ListQuarantine`."""
         return self._reads.read(provenance.quarantine)
 
     def explain(self, line: QuarantinedLine) -> str:

@@ -13,7 +13,7 @@ _OVER_A_NETWORK = re.compile(
 def kind_of(folder: Path, mounts: str) -> str | None:
     """The kind of file system (`ext4`) that `folder` is on; None where it cannot be told.
 
-    mounts: what stands in /proc/self/mountinfo.
+    mounts: the text of /proc/self/mountinfo.
     """
     path = folder.resolve()
     best, kind = -1, None

@@ -1,4 +1,4 @@
-"""How much stands in a store: counts, sizes, and how far the read model and the vectors are."""
+"""Counts and sizes of a store, and how far the read model and the vectors are behind the log."""
 
 import os
 from pathlib import Path
@@ -15,14 +15,14 @@ from memlog.service.read_model import ReadModel
 
 
 class Stats(msgspec.Struct, kw_only=True):
-    """How much stands in a store. Each count by name is in the order of the names.
+    """Counts and sizes of a store. Counts by name are sorted by name.
 
-    synced: whether the read model had come up to the log, so that everything is counted.
-    unread_bytes, unread_lines: of the log, that were behind the read model when this was asked.
+    synced: whether the read model was caught up with the log, so that everything is counted.
+    unread_bytes, unread_lines: of the log, that the read model lacked before it caught up.
     events_by_type, events_by_day: accepted events; a day is the UTC day on which they happened.
     messages_by_role, messages_by_chat: without session breaks; a chat is `<channel>:<chat_id>`.
-    memories_by_category, memories_by_kind: of all that stand; memories_archived: how many of them are.
-    passages: of all that is searched; vectors: how many have one; vectors_pending: how many have none yet.
+    memories_by_category, memories_by_kind: including archived ones, which memories_archived counts.
+    passages: that are searched; vectors: how many have one; vectors_pending: how many have none yet.
     log_bytes, model_bytes, cache_bytes: of the files in these folders.
     counters: `memory.saved.count`, saves; `memory.retrieved.count`, memories given to an agent, each as often
         as it was.
@@ -48,7 +48,7 @@ class Stats(msgspec.Struct, kw_only=True):
 
 
 def stats_of(read_model: ReadModel) -> Stats:
-    """Look how far behind the read model is, catch up, and count."""
+    """Measure how far the read model is behind, catch up, and count."""
     log = read_model.projector.log
     behind, _ = read_model.latest(sync=False)
     unread_bytes, unread_lines = catchup.unread_bytes(behind, log), catchup.unread_lines(behind, log)
@@ -79,7 +79,7 @@ def stats_of(read_model: ReadModel) -> Stats:
 
 
 def _bytes_below(folder: Path) -> int:
-    """Of the files below a folder; one that goes meanwhile, as SQLite's do, counts nothing."""
+    """The size of the files below a folder, without those that vanish meanwhile, as SQLite's do."""
     total = 0
     for parent, _, files in os.walk(folder):
         for name in files:

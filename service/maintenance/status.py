@@ -1,4 +1,4 @@
-"""What stands in a store, and what works here."""
+"""The state of a store, and what works here."""
 
 import msgspec
 
@@ -11,9 +11,9 @@ from memlog.service.read_model import ReadModel
 
 
 class Status(msgspec.Struct, kw_only=True):
-    """What stands in a store, and what works here.
+    """The state of a store, and what works here.
 
-    generation: the file of the read model; None where none stands.
+    generation: the file of the read model; None without one.
     unread_bytes: of the log, behind the read model.
     nul_runs: runs of NUL bytes around lines, left by a power cut.
     plain_texts: events that are too long for their form to be looked at; their words are searched.
@@ -47,7 +47,7 @@ class Status(msgspec.Struct, kw_only=True):
 
 
 def status_of(read_model: ReadModel) -> Status:
-    """Look, without catching up."""
+    """Read the state, without catching up."""
     projector = read_model.projector
     embedder, silent = read_model.model.embedder_or_why()
     db, _ = read_model.latest(sync=False)
@@ -81,7 +81,7 @@ def status_of(read_model: ReadModel) -> Status:
 
 
 def name_pending(db: Connection, silent: dict[str, str]) -> None:
-    """Say in `silent` that passages wait for a vector, where some do."""
+    """Note in `silent` how many passages have no vector yet, if any."""
     if pending := index.count_pending(db):
         silent["pending"] = f"{pending} passages have no vector yet: memlog project"
 

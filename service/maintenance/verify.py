@@ -1,4 +1,4 @@
-"""Checking a store as it stands: its log, its read model, its cache. Changes nothing."""
+"""Verifies a store: its log, its read model, its cache. Changes nothing."""
 
 from pathlib import Path
 
@@ -56,14 +56,14 @@ def _verified(read_model: ReadModel, progress: Progress | None) -> Verification:
 
 
 def _count_unused(read_model: ReadModel) -> int:
-    """How many texts the cache has a vector of that no passage has."""
+    """How many vectors of the cache belong to no passage."""
     with wrapped("the read model"):
         texts = index.texts(read_model.projector.live(read_only=read_model.is_read_only))
         return count_unused(read_model.path, texts, read_only=read_model.is_only_read)
 
 
 def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
-    """The read model beside a replay, as far as it has come; or why it is beside none."""
+    """Compares the read model with a replay, as far as it has caught up; or tells why it cannot."""
     projector = read_model.projector
     if projector.generations.current() is None:
         return _without(read_model)
@@ -102,12 +102,12 @@ def _without(read_model: ReadModel) -> Verification:
     except (FileNotFoundError, NotADirectoryError):
         return msgspec.structs.replace(NOT_COMPARED, notes=["there is no read model: memlog project"])
     return msgspec.structs.replace(
-        NOT_COMPARED, problems=["model/CURRENT names no read model that stands: memlog project"]
+        NOT_COMPARED, problems=["model/CURRENT names a read model that does not exist: memlog project"]
     )
 
 
 def _counted(found: Verification, log: LogCheck) -> Verification:
-    """With the numbers of the log, where there is no read model to take them from."""
+    """Takes the counts from the log, since no read model has them."""
     return msgspec.structs.replace(
         found,
         events=log.lines.events,

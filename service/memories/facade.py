@@ -43,7 +43,7 @@ _Memories = list[Memory]
 
 
 class Memories:
-    """What was kept beyond conversations. Every change is an event; nothing is ever lost from the log.
+    """The memories of a store. Every change is an event; the log loses nothing.
 
     read: asks the read model, caught up if that takes no time. decide: caught up, or raises Busy.
     """
@@ -56,7 +56,6 @@ class Memories:
 
     @operation(SaveMemory)
     def save(self, asked: SaveMemory) -> SaveReport:
-        """See `SaveMemory`."""
         event = event_of(MemorySaved, asked)
         if asked.looks_for_duplicates:
             return save_once(self._append, self._decide, self._log, event, any_chat=asked.any_chat)
@@ -64,29 +63,26 @@ class Memories:
 
     @operation(GetMemory)
     def get(self, asked: GetMemory) -> Memory | None:
-        """See `GetMemory`; None where there is none."""
+        """Returns None if no memory has this id."""
         return self._read(lambda db: memories.memory(db, asked.memory_id))
 
     @operation(ShowHistory)
     def history(self, asked: ShowHistory) -> list[StoredEvent]:
-        """See `ShowHistory`."""
         return self._read(lambda db: memories.history(db, self._log, asked.memory_id))
 
     @operation(UpdateMemory)
     def update(self, asked: UpdateMemory) -> Position:
-        """See `UpdateMemory`."""
         if asked.is_empty:
             raise BadInput("nothing is to be changed", hint="give a field of the memory, such as content")
         return self._change([asked.memory_id], event_of(MemoryUpdated, asked))
 
     @operation(ArchiveMemory)
     def archive(self, asked: ArchiveMemory) -> Position:
-        """See `ArchiveMemory`."""
         return self._change([asked.memory_id], MemoryArchived(memory_id=asked.memory_id))
 
     @operation(DeleteMemory)
     def delete(self, asked: DeleteMemory) -> Position | Literal[False]:
-        """See `DeleteMemory`; False where there is none."""
+        """Returns False if no memory has this id."""
         if self._unknown([asked.memory_id]):
             return False
         (position,) = self._append([MemoryDeleted(memory_id=asked.memory_id)])
@@ -94,29 +90,19 @@ class Memories:
 
     @operation(TouchMemories.named)
     def touch(self, asked: TouchMemories) -> Position:
-        """See `TouchMemories`."""
         return self._change(asked.memory_ids, MemoryAccessed(memory_ids=[*dict.fromkeys(asked.memory_ids)]))
 
     @operation(ListMemories)
     def list(self, asked: ListMemories) -> _Memories:
-        """See `ListMemories`."""
         return self._read(lambda db: memories.memories(db, **msgspec.structs.asdict(asked)))
 
     @operation(DecayMemories)
     def decay(self, asked: DecayMemories) -> DecayReport:
-        """See `DecayMemories`."""
         return fading.decay(self._append, self._decide, asked.rates)
 
     @operation(PruneMemories)
     def prune(self, asked: PruneMemories) -> PruneReport:
-        """See `PruneMemories`."""
-        return fading.prune(
-            self._append,
-            self._decide,
-            categories=asked.categories,
-            threshold=asked.threshold,
-            confirm=asked.confirm,
-        )
+        return fading.prune(self._append, self._decide, asked.categories, asked.threshold, asked.confirm)
 
     def _change(self, memory_ids: Sequence[str], event: Event) -> Position:
         unknown = self._unknown(memory_ids)
@@ -130,7 +116,7 @@ class Memories:
 
 
 def unknown_memory(*memory_ids: str) -> NotFound:
-    """The error where no memory has these ids."""
+    """The error for unknown memories."""
     return NotFound(
         f"no memory {', '.join(map(repr, memory_ids))}", hint="memlog memory list", code="memory_not_found"
     )

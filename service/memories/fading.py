@@ -1,4 +1,4 @@
-"""What is done about time: salience decays once a day, and what has faded is archived."""
+"""Fades memories: salience decays once a day, and faded memories are archived."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -20,15 +20,15 @@ ARCHIVE_THRESHOLD = 0.001
 """The relevance up to which a memory is pruned."""
 
 PRUNED = ("temp", "debug")
-"""The categories that are pruned where none is named."""
+"""The categories that are pruned by default."""
 
 
 class DecayReport(msgspec.Struct, kw_only=True):
-    """What became of today's decay.
+    """The outcome of today's decay.
 
-    changed: the number of memories whose salience this call lowered; 0 where today's decay stood already.
+    changed: the number of memories whose salience this call lowered; 0 if today's decay was already done.
     event_id, ts, rates: of the one decay that counts today.
-    position: where it was appended; None where today's decay stood already.
+    position: where it was appended; None if today's decay was already done.
     """
 
     decision: Literal["decayed", "already done today"]
@@ -40,7 +40,7 @@ class DecayReport(msgspec.Struct, kw_only=True):
 
 
 class PruneReport(msgspec.Struct, kw_only=True):
-    """What is pruned.
+    """The memories that were pruned, or would be.
 
     memories: whose relevance is at most `threshold`, the least first, as they were before.
     archived: how many of them are archived now: those that were not saved again meanwhile, or none where
@@ -53,12 +53,8 @@ class PruneReport(msgspec.Struct, kw_only=True):
     categories: list[str]
 
 
-Confirm = Callable[[PruneReport], bool]
-"""Asked with what would be archived; says whether it shall be."""
-
-
 def decay(append: Append, decide: Reading, rates: Mapping[str, float] | None) -> DecayReport:
-    """Append today's decay, where none stands yet. Raises as `Memories.decay`.
+    """Append today's decay, unless it was already done. Raises as `Memories.decay`.
 
     Its id is made of the UTC date: of two processes that call at once the event of one counts.
     """
@@ -100,9 +96,13 @@ def _checked(rates: Mapping[str, float] | None) -> dict[str, float]:
 
 
 def prune(
-    append: Append, decide: Reading, *, categories: Iterable[str], threshold: float, confirm: Confirm
+    append: Append,
+    decide: Reading,
+    categories: Iterable[str],
+    threshold: float,
+    confirm: Callable[[PruneReport], bool],
 ) -> PruneReport:
-    """Archive what has faded. Raises as `Memories.prune`."""
+    """Archive faded memories. Raises as `Memories.prune`."""
     names = list(dict.fromkeys(categories))
     if not names:
         raise BadInput("no category is to be pruned", hint=f"one of {', '.join(CATEGORIES)}")

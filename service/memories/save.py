@@ -12,24 +12,24 @@ from memlog.eventlog.events import Event, MemorySaved
 from memlog.eventlog.writer import Position
 
 Append = Callable[[Sequence[Event | bytes]], list[Position]]
-"""Makes events, or lines, durable and says where they stand; raises BadInput, Busy and LogError."""
+"""Makes events, or lines, durable and returns their positions; raises BadInput, Busy and LogError."""
 
 SAVED = "saved"
 ALREADY_KNOWN = "already known"
 
 
 def merged_into(memory_id: str) -> str:
-    """The decision that a memory takes the text."""
+    """The decision to merge the text into a memory."""
     return f"merged into {memory_id}"
 
 
 class SaveReport(msgspec.Struct, kw_only=True):
-    """What became of a memory that was saved.
+    """The outcome of a save.
 
-    memory_id: of the memory that says it.
-    decision: `saved`: it stands as a memory of its own, or as what its memory_id now says.
-        `merged into ID`: that memory said almost the same, and now says this.
-        `already known`: that memory says it, and the save was counted.
+    memory_id: of the memory that has the text.
+    decision: `saved`: it is a memory of its own, or replaced the memory with its memory_id.
+        `merged into ID`: a near duplicate, which has this text now.
+        `already known`: an exact duplicate; the save was counted.
     event_id, position: of the event that was appended.
     """
 

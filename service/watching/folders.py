@@ -126,7 +126,7 @@ class Folders(Worker):
         return False
 
     def _refreshed_here(self) -> list[Registered]:
-        """The sources that this copy of the store refreshes; which others there are is told once."""
+        """The sources that this copy of the store refreshes; other sources are reported once."""
         registered = standing.registered(self._read_model.projector.live())
         others = [each for each in registered if self._documents.is_of_another_copy(each)]
         notes = [told_of_another_copy(each.source_id, each.writer) for each in others]

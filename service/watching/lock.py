@@ -1,6 +1,6 @@
 """Whoever watches a store says so by a lock, so that nobody else does: `watch.lock` in the store's folder.
 
-It stands beside what is disposable, and is never unlinked: the kernel frees it, also at kill -9.
+The file is never unlinked: the kernel frees the lock, also at kill -9.
 """
 
 from pathlib import Path
@@ -32,7 +32,7 @@ class WatchLock:
         self.release()
 
     def take(self) -> None:
-        """Lock the file that stands there now, which is made where none does.
+        """Lock the present file, which is made if it is missing.
 
         Raises:
             Busy: see the class. OSError: the file cannot be made.
@@ -56,7 +56,7 @@ class WatchLock:
         self._fd = None
 
     def holds(self) -> bool:
-        """Whether the store still stands that was locked: its folder may go, and come again."""
+        """Whether the locked store still exists: its folder may be removed and made again."""
         if self._fd is None:
             return False
         try:

@@ -9,7 +9,7 @@ from memlog.eventlog.tail import looks, state_of
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.worker import Shared, WatchStep, Worker
 
-_AT_A_TIME = 0.1  # what is said while many documents are read does not wait for them all
+_AT_A_TIME = 0.1  # events appended while many documents are read do not wait for all of them
 _SETTLED = 0.3
 
 
@@ -48,7 +48,7 @@ class Rows(Worker):
         return True
 
     def _has_store(self) -> bool:
-        """Whether the store stands. One that came anew is watched by whoever is there first."""
+        """Whether the store still exists. A new one in its place is watched by the first process."""
         if self._shared.lock.holds():
             return True
         self._read_model.close()

@@ -18,7 +18,7 @@ from memlog.projector.sqlite import wrapped
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.lock import WatchLock
 
-_LOCK_TIMEOUT = 1.0  # who is told to stop stops soon, also while another one projects
+_LOCK_TIMEOUT = 1.0  # a watch that is to stop does so soon, even while another process projects
 _GOES_ON = "watching goes on"
 _BETWEEN_STAGES = 0.1
 
@@ -78,7 +78,7 @@ class Shared:
 
 
 class Worker(ABC):
-    """One thread of a watch. What goes wrong in it is said once for as long as it lasts, and tried again."""
+    """One thread of a watch. An error is reported once while it lasts, and the work is retried."""
 
     lock_timeout = _LOCK_TIMEOUT
     """Seconds that it waits for other projectors at most."""

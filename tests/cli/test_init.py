@@ -45,7 +45,7 @@ def test_a_second_init_changes_nothing_and_says_so(memlog: Run, store: Path) -> 
     (store / "memlog.toml").write_text("search_limit = 3\n")
     (store / ".gitignore").write_text(f"mine\n{(store / '.gitignore').read_text()}")
     done = memlog("init")
-    assert (done.code, done.out.decode()) == (0, f"{store}: it stands already: nothing was changed\n")
+    assert (done.code, done.out.decode()) == (0, f"{store}: it exists already: nothing was changed\n")
     assert (store / "memlog.toml").read_text() == "search_limit = 3\n"
     assert (store / ".gitignore").read_text().startswith("mine\n")
 

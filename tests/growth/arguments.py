@@ -52,6 +52,7 @@ LEFT_OUT: dict[str, str] = {
     "cli.field_options.*": "makes options from the fields of structs",
     "cli.request_options.*": "makes options from the fields of requests",
     "cli.answer.*": "prints what `cli.output` makes printable",
+    "cli.records.*": "makes answers, which `cli.answer` prints, of rows that commands made",
     "cli.output.print_*": "writes to standard output what `printable` made",
     "cli.output.highlighted": "places of memlog's own",
     "cli.output.wants_json": "compares the words of a command line with fixed ones",
@@ -143,12 +144,13 @@ LEFT_OUT: dict[str, str] = {
     "service.documents.sources.Wanted.nothing_done": "keeps its text",
     "service.documents.text_files.look_at": "a call of the system",
     "service.documents.text_files.read*": "reads bytes as they are",
+    "service.erasure.forget.Forgetting": "keeps the reason as it is",
     "service.erasure.forget.Forgetting.match": "hands the pattern to a process that has limits",
     "service.erasure.untrusted_pattern.*": "hands the pattern to a process that has limits",
     "service.memories.fading.*": "categories and rates, one each",
+    "service.moved_methods.*": "names of memlog's own methods",
     "service.projects.*": "names of folders, of at most 255 bytes",
     "service.read_model.*": "names of a stream or a chat",
-    "service.store.open": "names of folders",
 }
 """Functions, by name or pattern, and why no foreign text of any length reaches their own work."""
 
@@ -167,7 +169,6 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "query.search.priors.priors": lambda world: {"said": {}},
     "query.search.snippet.snippet": lambda world: {"marks": world.marks},
     "service.documents.extracts.extracted": lambda world: {"filetype": "html"},
-    "service.erasure.forget.Forgetting.*": lambda world: {"confirm": lambda _: False},
 }
 """What the other parameters of a function are, where their annotations do not tell."""
 

@@ -96,7 +96,7 @@ class World:
             "Core": lambda: store.core,
             "DailyEvents": lambda: store.daily,
             "ReadModel": lambda: read_model,
-            "Forgetting": lambda: Forgetting(store._log, store._read_model),
+            "Forgetting": lambda: Forgetting(store._log, store._read_model, None, lambda _: False),
             "Erasure": lambda: store.erasure,
             "Conversations": lambda: store.conversations,
             "Maintenance": lambda: store.maintenance,

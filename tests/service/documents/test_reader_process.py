@@ -81,7 +81,7 @@ def test_a_file_that_takes_long_is_past_the_limit_while_all_else_goes_on(readers
 
 
 def test_a_process_that_waits_is_past_the_limit_of_time(taken_over, monkeypatch):
-    monkeypatch.setattr(readers_module, "_CLOCK_SHARE", 0.5)
+    monkeypatch.setattr(readers_module, "CLOCK_SHARE", 0.5)
     with pytest.raises(PastLimit, match="second"):
         run(taken_over, "time.sleep(60)")
     assert run(taken_over, "1 + 1").text == "2"
@@ -217,12 +217,13 @@ def test_a_busy_process_dies_with_the_one_that_started_it(taken_over, tmp_path):
     code = "os.write(2, str(os.getpid()).encode()) and [1 for _ in iter(int, 1)]"
     program = f"""
 import sys
-from memlog.service.documents import readers, reader_client
-keep = reader_client._Exchange._keep_printed
+from memlog.service.bounded_process import client
+from memlog.service.documents import readers
+keep = client._Exchange._keep_printed
 def kept(self):
     keep(self)
     open({str(told)!r}, "w").write(self.printed.decode())
-reader_client._Exchange._keep_printed = kept
+client._Exchange._keep_printed = kept
 readers.Readers(60, on_wait=lambda: None).text_of({code!r}.encode(), "pdf")
 """
     parent = subprocess.Popen([sys.executable, "-c", program])

@@ -1,8 +1,14 @@
-"""What memlog and its reader process say to each other: frames of a length and a message in MessagePack."""
+"""The messages between memlog and its bounded process: frames of a length and a message in MessagePack."""
 
 from typing import Literal
 
 import msgspec
+
+MEMORY = 1024 * 1024 * 1024
+"""Bytes that the process may take. Measured: 10 MiB of HTML take 490 MB."""
+
+CLOCK_SHARE = 4
+"""Seconds by the clock for one of the processor: the machine may have other work."""
 
 LENGTH_BYTES = 4
 MAX_TEXT_BYTES = 16 * 1024 * 1024
@@ -32,6 +38,14 @@ class Match(msgspec.Struct, frozen=True, tag=True):
     seconds: int
 
 
+class SearchTexts(msgspec.Struct, frozen=True, tag=True):
+    """Asks whether a regular expression matches in one of some texts; `seconds` of the processor at most."""
+
+    pattern: str
+    texts: list[str]
+    seconds: int
+
+
 class TextReply(msgspec.Struct, frozen=True, tag=True):
     """The text of a file."""
 
@@ -39,13 +53,16 @@ class TextReply(msgspec.Struct, frozen=True, tag=True):
 
 
 class Verdicts(msgspec.Struct, frozen=True, tag=True):
-    """For each path: left out (True), taken (False), or not mentioned by the rules (None)."""
+    """For each path: left out (True), taken (False), or not mentioned by the rules (None).
+
+    Of texts one verdict: whether the pattern matches.
+    """
 
     verdicts: list[bool | None]
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """No answer, and why: `detail` is what the library says."""
+    """No answer, and why; `detail` is the message of the library."""
 
     why: Literal["damaged", "no_reader", "memory", "too_large"]
     detail: str = ""
@@ -53,12 +70,12 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 
 _ENCODER = msgspec.msgpack.Encoder()
 
-Request = Extract | Match
+Request = Extract | Match | SearchTexts
 Reply = TextReply | Verdicts | Failed
 
 
 class ReaderExited(Exception):
-    """The reader process ended within a request. by: the signal that ended it; None where none did."""
+    """The process ended within a request. by: the signal that ended it; None where none did."""
 
     def __init__(self, by: int | None, printed: bytes) -> None:
         super().__init__(by)

@@ -1,4 +1,4 @@
-"""The program of the process in which libraries read files of strangers.
+"""The program of the bounded process: libraries read files, and patterns search texts, of strangers.
 
 It opens no file of them and no connection: requests come through stdin, replies go to stdout, and what
 libraries print goes to stderr, which memlog keeps. Limits of the kernel end it, whatever code runs.
@@ -6,6 +6,7 @@ libraries print goes to stderr, which memlog keeps. Limits of the kernel end it,
 
 import math
 import os
+import re
 import resource
 import signal
 import sys
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from memlog.service.documents.reader_protocol import (
+from memlog.service.bounded_process.protocol import (
     LENGTH_BYTES,
     MAX_TEXT_BYTES,
     Extract,
@@ -21,6 +22,7 @@ from memlog.service.documents.reader_protocol import (
     Match,
     Reply,
     Request,
+    SearchTexts,
     TextReply,
     Verdicts,
     framed,
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 _PR_SET_PDEATHSIG = 1
 _FORBIDDEN = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "os.spawn")
 _DETAIL = 300
-"""Characters of what a library says that are kept."""
+"""Characters of a library's message that are kept."""
 
 _specs: "dict[bytes, GitIgnoreSpec]" = {}
 
@@ -54,7 +56,7 @@ def main() -> None:
 
 
 def _confine(memory: int) -> None:
-    """Bound what this process, and whatever takes it over, can do."""
+    """Limit what this process can do, even when hostile code runs in it."""
     # Ctrl-C is for the process that asks; it ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with_parent()
@@ -103,7 +105,13 @@ def _next(requests: BinaryIO) -> bytes | None:
 
 def _answer(request: Request) -> Reply:
     try:
-        return _extracted(request) if isinstance(request, Extract) else _matched(request)
+        match request:
+            case Extract():
+                return _extracted(request)
+            case Match():
+                return _matched(request)
+            case SearchTexts():
+                return _searched(request)
     except MemoryError:
         return Failed("memory")
 
@@ -126,6 +134,13 @@ def _matched(request: Match) -> Reply:
         paths = (path.decode("utf-8", "surrogateescape") for path in request.paths)
         return Verdicts([spec.check_file(path).include for path in paths])
     except (ValueError, RecursionError, OverflowError) as error:
+        return Failed("damaged", _cut(error))
+
+
+def _searched(request: SearchTexts) -> Reply:
+    try:
+        return Verdicts([any(map(re.compile(request.pattern).search, request.texts))])
+    except (re.error, OverflowError, RecursionError) as error:
         return Failed("damaged", _cut(error))
 
 
@@ -153,7 +168,7 @@ def _is_rule(line: str) -> bool:
 
 
 def _cut(error: Exception) -> str:
-    """What an error says, as UTF-8 can have it."""
+    """The message of an error, in valid UTF-8."""
     return str(error)[:_DETAIL].encode(errors="backslashreplace").decode()
 
 

@@ -1,4 +1,4 @@
-"""One reader process, and what is asked of it; see `reader_process`."""
+"""Starts a bounded process, and sends requests to it; see `program`."""
 
 import os
 import selectors
@@ -10,7 +10,7 @@ from typing import IO
 
 import msgspec
 
-from memlog.service.documents.reader_protocol import (
+from memlog.service.bounded_process.protocol import (
     LENGTH_BYTES,
     MAX_REPLY,
     ReaderExited,
@@ -19,11 +19,11 @@ from memlog.service.documents.reader_protocol import (
     length_of,
 )
 
-_PROGRAM = "memlog.service.documents.reader_process"
+_PROGRAM = "memlog.service.bounded_process.program"
 _BLOCK = 64 * 1024
 _PRINTED_BYTES = 4096
 _TICK = 0.1
-"""Seconds between two calls of `on_wait`: who is told to stop does so within a second."""
+"""Seconds between two calls of `on_wait`: a caller that is to stop does so within a second."""
 
 
 class Child:
@@ -50,16 +50,16 @@ class Child:
         self.known_rules: set[bytes] = set()
 
     def is_alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it takes requests."""
         return self._process.poll() is None
 
     def ask(self, request: bytearray, seconds: float, on_wait: Callable[[], None]) -> tuple[Reply, bytes]:
-        """The reply to a request, and the first of what was printed meanwhile. Where there is none, end it.
+        """The reply to a request, and the first bytes printed meanwhile. Without a reply, end the process.
 
-        on_wait: called now and then; what it raises ends the process.
+        on_wait: called every 0.1 s or sooner; an exception of it ends the process.
 
         Raises:
-            Ended: a limit of the kernel ended the process, or a crash. TooLate: `seconds` have passed.
+            ReaderExited: a limit of the kernel ended the process, or a crash. TooLate: `seconds` have passed.
         """
         exchange = _Exchange(self._in, self._out, self._err, request)
         try:
@@ -90,7 +90,7 @@ class Child:
             pipe.close()
 
     def _signal(self) -> int | None:
-        """What ended a process whose stdout has ended."""
+        """The signal that ended a process whose stdout is closed."""
         try:
             status = self._process.wait(_TICK)
         except subprocess.TimeoutExpired:
@@ -106,7 +106,7 @@ class Child:
 class _Exchange:
     """One request and its reply, through pipes none of which is waited for alone.
 
-    reply: None until it is whole. printed: the first of what came through stderr.
+    reply: None until it is complete. printed: the first bytes of stderr.
     """
 
     def __init__(self, into: int, out: int, err: int, request: bytearray) -> None:
@@ -129,7 +129,7 @@ class _Exchange:
 
     def go_on(self, seconds: float) -> None:
         """Wait until a pipe is ready, and do what can be done."""
-        # What was printed before a reply is read before it is.
+        # Text that was printed before a reply is read before the reply.
         ready = sorted(self._selector.select(seconds), key=lambda each: each[0].fd != self._err)
         for key, _ in ready:
             key.data()
