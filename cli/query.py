@@ -10,7 +10,6 @@ from memlog.cli.open_store import open_store
 from memlog.cli.output import bold, dim, highlighted, minute, one_line
 from memlog.cli.request_options import request_command
 from memlog.cli.turns import lines_around, set_in
-from memlog.query.speakers import speaker
 from memlog.service.highlights import Highlighter, highlighter
 from memlog.service.requests.reads import Search
 
@@ -99,7 +98,7 @@ def _lines_around(hit: Hit) -> list[str]:
 
 
 def _who(hit: Hit) -> str:
-    return speaker(hit.role, hit.name) or hit.category or hit.section or ""
+    return hit.speaker or hit.category or hit.section or ""
 
 
 def _place(hit: Hit) -> str:

@@ -7,8 +7,7 @@ from memlog.cli.open_store import open_log
 from memlog.cli.output import json_option, note, one_line, print_json
 from memlog.cli.request_options import request_command
 from memlog.cli.standard_streams import reader_may_go
-from memlog.eventlog.seals.format import Seal as SegmentSeal
-from memlog.eventlog.watermarks import OpenLoss
+from memlog.service.maintenance.seal import SealReport
 from memlog.service.maintenance.seal import seal as seal_log
 from memlog.service.requests.maintenance import SealLog
 
@@ -25,23 +24,17 @@ def seal(ctx: click.Context, asked: SealLog, *, as_json: bool) -> int:
         if as_json:
             print_json(done)
         else:
-            _print(done.sealed, done.accepted)
+            _print(done)
     for loss in done.lost:
         note(f"{loss.stream}/{loss.why}")
     return LOSS if done.lost else 0
 
 
-def _print(made: list[SegmentSeal], accepted: list[SegmentSeal | OpenLoss]) -> None:
-    for each in made:
+def _print(report: SealReport) -> None:
+    for each in report.sealed:
         click.echo(one_line(f"{each.stream}/{each.segment}: {each.bytes} bytes in {each.lines} lines"))
-    for loss in accepted:
-        click.echo(one_line(_accepted(loss)))
-    click.echo(f"sealed       {len(made)}")
-    if accepted:
-        click.echo(f"accepted     {len(accepted)}")
-
-
-def _accepted(each: SegmentSeal | OpenLoss) -> str:
-    if isinstance(each, OpenLoss):
-        return f"{each.stream}/{each.why}"
-    return f"{each.stream}/{each.segment}: {each.lost} bytes lost, {each.bytes} left"
+    for text in report.accepted_texts():
+        click.echo(one_line(text))
+    click.echo(f"sealed       {len(report.sealed)}")
+    if report.accepted:
+        click.echo(f"accepted     {len(report.accepted)}")

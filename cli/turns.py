@@ -2,12 +2,11 @@
 
 from memlog import Surroundings, WindowMessage
 from memlog.cli.output import dim, minute, one_line, printable
-from memlog.query.speakers import speaker
 
 
 def who(message: WindowMessage) -> str:
     """The role, and the speaker's name."""
-    return speaker(message.role, message.name)
+    return message.speaker
 
 
 def turn(message: WindowMessage) -> str:

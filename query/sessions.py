@@ -5,7 +5,6 @@ import msgspec
 from memlog.eventlog.chat import Chat
 from memlog.projector.sqlite import Connection
 from memlog.query.chats import within
-from memlog.query.speakers import speaker
 from memlog.query.window import WindowMessage, newest, session_start
 
 
@@ -85,4 +84,4 @@ def session_content(
 
 
 def _said(message: WindowMessage) -> str:
-    return f"{speaker(message.role, message.name)}: {message.content}"
+    return f"{message.speaker}: {message.content}"

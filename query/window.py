@@ -12,6 +12,7 @@ from memlog.eventlog.chat import Chat
 from memlog.projector.sqlite import Connection
 from memlog.projector.text.tokens import count_tokens
 from memlog.query.chats import check_known
+from memlog.query.speakers import speaker
 
 DEFAULT_LAST = 50
 """How many messages a window has where neither a number nor a budget is given."""
@@ -27,6 +28,11 @@ class WindowMessage(msgspec.Struct, kw_only=True):
     ts: str
     type: str
     meta: dict[str, Any] | None
+
+    @property
+    def speaker(self) -> str:
+        """The role and the name: `user/Anna`."""
+        return speaker(self.role, self.name)
 
 
 class Window(msgspec.Struct):

@@ -96,19 +96,6 @@ ADAPTERS = {
     "memlog.service.exchange.importers": ("memlog.eventlog.events",),
 }
 """By package: what it may import of memlog beside itself and, but for importers, the public names."""
-BEING_MOVED = {
-    ("memlog.cli.context", "memlog.query.context.rendering"),
-    ("memlog.cli.context", "memlog.query.context.token_counters"),
-    ("memlog.cli.embed", "memlog.projector.lifecycle"),
-    ("memlog.cli.query", "memlog.query.filters"),
-    ("memlog.cli.query", "memlog.query.speakers"),
-    ("memlog.cli.seal", "memlog.eventlog.seals.format"),
-    ("memlog.cli.seal", "memlog.eventlog.store_folder"),
-    ("memlog.cli.seal", "memlog.eventlog.watermarks"),
-    ("memlog.cli.turns", "memlog.query.surroundings"),
-    ("memlog.cli.turns", "memlog.query.speakers"),
-}
-"""Imports of commands that get their options from requests; to be empty."""
 
 
 def test_an_adapter_imports_the_service_alone():
@@ -121,7 +108,7 @@ def test_an_adapter_imports_the_service_alone():
         if below(name, "memlog") and not below(name, adapter, *allowed)
         if adapter.endswith("importers") or name not in {"memlog", *FACADE}
     }
-    assert found - BEING_MOVED == set()
+    assert found == set()
 
 
 DISTRIBUTIONS_OF_ADAPTERS = {
@@ -147,17 +134,9 @@ def test_no_module_imports_itself_by_way_of_others():
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the modules
 
 
-BEING_SPLIT = {
-    "memlog.eventlog.writer",
-    "memlog.projector.lifecycle",
-    "memlog.service.memories.near_duplicates",
-}
-"""To be empty."""
-
-
 def test_no_module_is_longer_than_350_lines():
     long = {module for module, path in MODULES.items() if path.read_text().count("\n") > 350}
-    assert long - BEING_SPLIT == set()
+    assert long == set()
 
 
 def test_only_the_command_line_reads_the_environment():
@@ -165,10 +144,6 @@ def test_only_the_command_line_reads_the_environment():
         for path in (ROOT / folder).rglob("*.py"):
             # A variable that a library takes its setting from is set, not read.
             assert "environ" not in path.read_text().replace("os.environ.setdefault(", ""), path
-
-
-WITH_TWO_CLASSES = {"Place"}
-"""Of modules that are being split; to be empty."""
 
 
 def test_no_name_means_two_classes():
@@ -181,4 +156,4 @@ def test_no_name_means_two_classes():
         if isinstance(node, ast.ClassDef)
     )
     assert len(classes) > 200
-    assert {name for name, count in classes.items() if count > 1} <= WITH_TWO_CLASSES
+    assert {name for name, count in classes.items() if count > 1} == set()

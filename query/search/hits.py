@@ -8,6 +8,7 @@ from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
 from memlog.query.search.candidates import Candidate, Owner
 from memlog.query.search.fts_query import FtsQuery
 from memlog.query.search.snippet import snippet
+from memlog.query.speakers import speaker
 from memlog.query.surroundings import Surroundings
 
 
@@ -71,6 +72,11 @@ class Hit(msgspec.Struct, kw_only=True):
     end_line: int | None = None
     explain: dict[str, Evidence] | None = None
     around: Surroundings | None = None
+
+    @property
+    def speaker(self) -> str:
+        """The role and the name of a message: `user/Anna`; "" for other hits."""
+        return speaker(self.role, self.name)
 
 
 _EVENT = "e.id, e.stream, e.segment, e.offset, e.line"

@@ -22,6 +22,15 @@ class SealReport(msgspec.Struct, kw_only=True):
     accepted: list[Seal | OpenLoss]
     lost: list[Loss | OpenLoss]
 
+    def accepted_texts(self) -> list[str]:
+        """The accepted losses, for people."""
+        return [
+            f"{loss.stream}/{loss.why}"
+            if isinstance(loss, OpenLoss)
+            else f"{loss.stream}/{loss.segment}: {loss.lost} bytes lost, {loss.bytes} left"
+            for loss in self.accepted
+        ]
+
 
 def seal(log: Log, *, accept_loss: bool) -> SealReport:
     """See `memlog.service.requests.maintenance.Seal`."""
