@@ -110,5 +110,5 @@ def _members(kind: type[Event], given: dict[str, Any]) -> Iterator[tuple[str, An
 def _option(field: Field) -> click.Option:
     is_needed = field.default is msgspec.NODEFAULT or field.name in _NEEDED
     # The event has its defaults without the command.
-    asked = field._replace(default=msgspec.NODEFAULT if is_needed else None)
+    asked = msgspec.structs.replace(field, default=msgspec.NODEFAULT if is_needed else None)
     return option_of(asked, _OPTIONS.get(field.name), help=_HELP[field.name])

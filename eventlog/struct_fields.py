@@ -6,7 +6,7 @@ A text in the annotation of a field is its description.
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -17,7 +17,7 @@ Form = Literal["category", "chat", "day", "ids", "path", "time"]
 _LISTS = (list, tuple, frozenset, Sequence)
 
 
-class Reads(NamedTuple):
+class Reads(msgspec.Struct, frozen=True):
     """Marks the type of a field that takes several forms.
 
     read: turns any of them into the form that memlog works with, or raises BadInput.
@@ -32,11 +32,11 @@ class Reads(NamedTuple):
     choices: tuple[str, ...] = ()
 
 
-class Local(NamedTuple):
+class Local(msgspec.Struct, frozen=True):
     """Marks a field that only a caller in the same process can give, such as a callback."""
 
 
-class Field(NamedTuple):
+class Field(msgspec.Struct, frozen=True):
     """A field of a struct, for adapters.
 
     kind: its type without None, as Python callers give it.

@@ -8,7 +8,6 @@ itself: it has its fence, or its table's header, around it, and other chunks the
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -38,8 +37,7 @@ _LONGEST_REPEATED = 2_000
 _SENTENCE_END = r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++|[。！？]++[”’」』）]*+\s*+|\n)"
 
 
-@dataclass(frozen=True)
-class ChunkSizes:
+class ChunkSizes(msgspec.Struct, frozen=True):
     """In tokens of the shipped vocabulary; part of the projection id.
 
     Raises:

@@ -6,26 +6,44 @@ a line says.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Literal, NamedTuple
 
 Kind = Literal["fence", "table", "item", "heading", "paragraph"]
 
 # Repeats are possessive: none gives back what it took, so a line takes time linear in its length.
 _ITEM_MARK = r"[ \t]*+(?:[-*+]|\d{1,9}+[.)])[ \t]++"
-# A line with more backticks behind the first ones is code within a line, not a fence.
-_FENCE = re.compile(
-    rf"(?:{_ITEM_MARK})?(?P<indent>[ \t]*+)(?P<marks>`{{3,}}+(?=[^`]*+$)|~{{3,}}+)"
-    r"[ \t]*+(?P<language>[^\s`]*+)"
-)
-_HEADING = re.compile(r" {0,3}+(?P<marks>#{1,6}+)[ \t]++")
-_LIST_ITEM = re.compile(rf"{_ITEM_MARK}\S")
 _DELIMITER = r"[ \t]*+:?+-++:?+[ \t]*+"
-_DELIMITER_ROW = re.compile(rf"[ \t]*+\|?+{_DELIMITER}(?:\|{_DELIMITER})*\|?+[ \t]*+$")
 _CODE_INDENT = 4
 
 # In characters: a section is stored with each passage below its headings.
 _TITLE_LENGTH = 250
 _SECTION_LENGTH = 1_000
+
+
+# Compiled at the first Markdown: a command that reads none does not wait for it.
+@cache
+def _fence() -> re.Pattern[str]:
+    # A line with more backticks behind the first ones is code within a line, not a fence.
+    return re.compile(
+        rf"(?:{_ITEM_MARK})?(?P<indent>[ \t]*+)(?P<marks>`{{3,}}+(?=[^`]*+$)|~{{3,}}+)"
+        r"[ \t]*+(?P<language>[^\s`]*+)"
+    )
+
+
+@cache
+def _heading() -> re.Pattern[str]:
+    return re.compile(r" {0,3}+(?P<marks>#{1,6}+)[ \t]++")
+
+
+@cache
+def _list_item() -> re.Pattern[str]:
+    return re.compile(rf"{_ITEM_MARK}\S")
+
+
+@cache
+def _delimiter_row() -> re.Pattern[str]:
+    return re.compile(rf"[ \t]*+\|?+{_DELIMITER}(?:\|{_DELIMITER})*\|?+[ \t]*+$")
 
 
 class Span(NamedTuple):
@@ -100,7 +118,7 @@ def first_title(text: str) -> str | None:
     if "#" not in text:  # most messages
         return None
     line = text.lstrip("\r\n").partition("\n")[0].rstrip("\r")
-    heading = _HEADING.match(line)
+    heading = _heading().match(line)
     return _title(line, heading) if heading else None
 
 
@@ -125,7 +143,7 @@ def lines_of(text: str) -> list[TextLine]:
 
 def _under(titles: list[tuple[int, str]], line: str) -> list[tuple[int, str]]:
     """The headings that stand above what follows the heading `line`."""
-    heading = _HEADING.match(line)
+    heading = _heading().match(line)
     assert heading is not None
     level = len(heading["marks"])
     return [*(above for above in titles if above[0] < level), (level, _title(line, heading))]
@@ -140,19 +158,19 @@ def _extent(lines: list[TextLine], index: int) -> tuple[Kind, int]:
     """The kind of the block that begins at line `index`, and the index of the line behind it."""
     line = lines[index].text
     following = range(index + 1, len(lines))
-    if _HEADING.match(line):
+    if _heading().match(line):
         return "heading", index + 1
-    if fence := _FENCE.match(line):
+    if fence := _fence().match(line):
         return "fence", _behind_fence(lines, index, fence)
     if line.lstrip().startswith("|"):
         others = (at for at in following if not lines[at].text.lstrip().startswith("|"))
         return "table", next(others, len(lines))
     others = (at for at in following if _begins_block(lines[at].text))
-    return ("item" if _LIST_ITEM.match(line) else "paragraph"), next(others, len(lines))
+    return ("item" if _list_item().match(line) else "paragraph"), next(others, len(lines))
 
 
 def _begins_block(line: str) -> bool:
-    starts = _FENCE.match(line) or _HEADING.match(line) or _LIST_ITEM.match(line)
+    starts = _fence().match(line) or _heading().match(line) or _list_item().match(line)
     return not line.strip() or starts is not None or line.lstrip().startswith("|")
 
 
@@ -177,9 +195,9 @@ def _closes(line: str, marks: str) -> bool:
 
 def _frame(kind: Kind, lines: list[TextLine], index: int, behind: int, end: int) -> Frame | None:
     start, line = lines[index]
-    if kind == "table" and behind > index + 2 and _DELIMITER_ROW.match(lines[index + 1].text):
+    if kind == "table" and behind > index + 2 and _delimiter_row().match(lines[index + 1].text):
         return Frame((Span(start, lines[index + 2].start),), Span(start, start), end)
-    fence = _FENCE.match(line) if kind == "fence" else None
+    fence = _fence().match(line) if kind == "fence" else None
     if fence is None:
         return None
     # A list item's mark is not repeated: the parts are one item.
