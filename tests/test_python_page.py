@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 import memlog
-from memlog.service.store import MOVED
+from memlog.service.moved_methods import MOVED
 from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs/python.md").read_text()

@@ -7,7 +7,7 @@ import pytest
 
 import memlog
 from memlog import Message
-from memlog.service.store import MOVED
+from memlog.service.moved_methods import MOVED
 from tests.support.places import ROOT
 
 CHANGELOG = " ".join((ROOT / "CHANGELOG.md").read_text().split())
