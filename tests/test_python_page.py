@@ -30,9 +30,10 @@ def run(block, home):
 def test_the_blocks_of_the_page_run_as_they_stand(home):
     done = [run(block, home) for block in BLOCKS]
     assert [each.stderr for each in done] == [""] * len(BLOCKS)
-    first, failing, waiting = done
+    first, looked_after, failing, waiting = done
     segment = r"\d{4}-\d\d-\d\d\.\w{6}\.jsonl"
     assert re.search(rf"Anna likes green tea memory/{segment}:1$", first.stdout, re.MULTILINE)
+    assert re.fullmatch(r"[0-9a-f]{64}\n", looked_after.stdout)
     assert failing.stdout == ""
     assert "The kettle is new" in waiting.stdout
     assert "Anna likes green tea" in waiting.stdout
