@@ -49,10 +49,10 @@ class EligibleEntry(NamedTuple):
 
 
 class EligibleEntries:
-    """The candidates of each part, in the order in which they are to be taken.
+    """The eligible entries of each part, in order of priority.
 
     Raises:
-        NotFound: the store has events, and none of the chat that is asked for.
+        NotFound: the store has events, but none of this chat.
     """
 
     def __init__(self, db: Connection, asked: BuildContext, found: ContextHits) -> None:

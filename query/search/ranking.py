@@ -57,17 +57,17 @@ class Ranking(Request, frozen=True, kw_only=True):
             raise BadInput("text_weight and vector_weight are both 0", hint="one of them must count")
 
     def text_pool(self, k: int) -> int:
-        """How many candidates of the full text are looked at where `k` hits are asked for."""
+        """The number of full-text candidates for `k` hits."""
         return int(_POOLS[self.fusion][0] * max(self.depth, k))
 
     def vector_pool(self, k: int, *, alone: bool) -> int:
-        """How many candidates of the vectors are looked at where `k` hits are asked for.
+        """The number of vector candidates for `k` hits.
 
-        alone: whether the full text takes no part.
+        alone: whether the full text is not searched.
         """
         times = max(_POOLS[self.fusion][1], _VECTORS_ALONE if alone else 0)
         return int(times * max(self.depth, k))
 
     def cut(self, k: int) -> int:
-        """How many candidates a side gives where `k` hits are asked for."""
+        """The number of candidates that a side contributes for `k` hits."""
         return max(self.depth, k) if self.fusion == "rrf" else self.text_pool(k)
