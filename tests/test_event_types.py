@@ -119,7 +119,7 @@ def test_every_type_is_appended_by_options_and_by_pipe_projected_and_shown(
 
     assert json.loads(run(other, "append", input=line))["id"] == "new"
     with memlog.open(store) as one, memlog.open(other) as two:
-        assert one.digest(content=True) == two.digest(content=True)
+        assert one.maintenance.digest(content=True) == two.maintenance.digest(content=True)
 
 
 def test_the_table_names_no_type_that_is_none() -> None:

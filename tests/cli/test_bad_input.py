@@ -37,7 +37,7 @@ def found(store: Path, text: str = "neighbour") -> set[str]:
 
 def quarantined(store: Path) -> list[dict[str, Any]]:
     with opened(store) as read:
-        return [msgspec.structs.asdict(line) for line in read.quarantine()]
+        return [msgspec.structs.asdict(line) for line in read.maintenance.quarantine()]
 
 
 BEFORE, AFTER = memory("a neighbour before"), memory("a neighbour after")

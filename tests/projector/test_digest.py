@@ -37,15 +37,15 @@ def opened(tmp_path):
 
 def test_stores_that_say_the_same_have_one_content_digest(opened):
     one, other = opened("one", *SAID), opened("other", *reversed(SAID))
-    assert one.digest(content=True) == other.maintenance.digest(content=True)
-    assert one.digest() != other.maintenance.digest()
+    assert one.maintenance.digest(content=True) == other.maintenance.digest(content=True)
+    assert one.maintenance.digest() != other.maintenance.digest()
 
 
 def test_a_word_more_is_another_content(opened):
     one = opened("one", *SAID)
-    before = one.digest(content=True)
+    before = one.maintenance.digest(content=True)
     one.append([memlog.CoreMemoryUpdated(section="user", key="name", value="Bob")])
-    assert one.digest(content=True) != before
+    assert one.maintenance.digest(content=True) != before
 
 
 def test_a_copy_of_the_log_has_the_same_digest(opened, fixture_store):

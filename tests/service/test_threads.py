@@ -173,7 +173,7 @@ def test_a_proof_waits_for_reads_and_they_wait_for_it(tmp_path):
             reading.start()
         meeting.wait(10)
         ends[0].set()
-        proving = threading.Thread(target=store.prove, args=("tea",))
+        proving = threading.Thread(target=store.erasure.prove, args=("tea",))
         proving.start()
         proving.join(0.2)
         assert proving.is_alive()

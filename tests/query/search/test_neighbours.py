@@ -137,5 +137,5 @@ def test_the_same_list_comes_three_times_after_a_rebuild_and_from_single_steps(s
     with memlog.open(tmp_path / "steps") as steps:
         for event in reversed(TALK):
             steps.append([event])
-            steps.project()
+            steps.maintenance.project()
         assert printed(steps) == first
