@@ -1,8 +1,7 @@
 """The system calls on files of the log and of locks, and to publish a generation.
 
 One function per call: tests replace them by a disk that fails, records, or forgets what was not synced.
-    SQLite
-accesses its own files.
+SQLite accesses its own files.
 """
 
 import os

@@ -1,9 +1,8 @@
 """Removes one level of escapes from a text, and maps positions back.
 
 A level is one quoting: JSON or a Python literal (`\\n`, `\\u001b`), a URL (`%3D`), HTML (`&quot;`),
-    quoted-printable
-(`=3D`), terminal colours, zero-width characters. An escape becomes one character; a colour or a zero-width
-character is removed.
+quoted-printable (`=3D`), terminal colours, zero-width characters. An escape becomes one character; a colour
+or a zero-width character is removed.
 """
 
 import re

@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from memlog.eventlog import disk
 
@@ -83,12 +84,26 @@ def identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def file_version(status: os.stat_result) -> tuple[int, ...]:
-    """Changes with every change of the file's bytes.
+def status_at(path: Path | str, *, folder: int | None = None) -> os.stat_result | None:
+    """The status of `path`, of a link itself; None if nothing is there. Raises OSError."""
+    try:
+        return disk.look(path, folder=folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def is_at(path: Path | str, status: os.stat_result, *, folder: int | None = None) -> bool:
+    """Whether `path` names the file that has this status. Raises OSError."""
+    there = status_at(path, folder=folder)
+    return there is not None and identity(there) == identity(status)
+
+
+def file_version(status: os.stat_result | None) -> tuple[int, ...]:
+    """Changes with every change of a file's bytes; () for no file.
 
     Without mtime, which a scrub restores.
     """
-    return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
+    return () if status is None else (*identity(status), status.st_size, status.st_ctime_ns)
 
 
 def overwrite_all(fd: int, data: bytes, offset: int) -> None:
@@ -104,8 +119,7 @@ def keeping_time(fd: int, keeps: bool) -> Iterator[None]:
     """A context after which a changed file has its old mtime again, if `keeps`.
 
     A file sync takes the later mtime for the newer version: this copy of another writer's file, with erased
-        lines,
-    must not replace the original, which may have grown.
+    lines, must not replace the original, which may have grown.
     """
     before = disk.status(fd)
     yield

@@ -18,7 +18,7 @@ from memlog.eventlog import disk, locks, permissions, timestamps
 from memlog.eventlog.clock import Clock
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.errors import Busy
-from memlog.eventlog.file_io import identity, is_regular
+from memlog.eventlog.file_io import identity, is_at, is_regular
 from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.precedence import CAP
@@ -126,7 +126,8 @@ class Rotation:
             try:
                 locks.acquire(fd, f"{stream}/{name.filename}", max(0, deadline - time.monotonic()))
                 status, names = disk.status(fd), segment_names(folders[-1])
-                if _has_its_name(status, folders[-1], name) and _last_of(names, writer) == name:
+                is_here = is_at(name.filename, status, folder=folders[-1])
+                if is_here and _last_of(names, writer) == name:
                     self._current[stream, writer] = name
                     yield LockedSegment(fd, status, stream, name, folders[-1], names)
                     return
@@ -210,14 +211,6 @@ def _key(segment: LockedSegment) -> tuple[str, str, int]:
 
 def _last_of(names: list[SegmentName], writer: str) -> SegmentName | None:
     return current_segments(names).get(writer)
-
-
-def _has_its_name(status: os.stat_result, folder: int, name: SegmentName) -> bool:
-    """Whether the locked file still has its name."""
-    try:
-        return identity(disk.look(name.filename, folder=folder)) == identity(status)
-    except FileNotFoundError:
-        return False
 
 
 def _open(name: SegmentName, flags: int, folder: int) -> int:

@@ -17,12 +17,11 @@ from memlog.eventlog import disk, locks
 from memlog.eventlog.decode import ERASING
 from memlog.eventlog.erasures import is_due
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.file_io import check_regular, closing, identity, keeping_time, overwrite_all
+from memlog.eventlog.file_io import check_regular, closing, is_at, keeping_time, overwrite_all
 from memlog.eventlog.folders import entered
 from memlog.eventlog.quarantine import MAX_LINE
 from memlog.eventlog.reader import Key, reading
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.format import Seal
 from memlog.eventlog.seals.losses import differing
 from memlog.eventlog.seals.measure import held_in
@@ -90,7 +89,7 @@ def erase(
         with around(fd), keeping_time(fd, is_foreign):
             _overwrite(fd, due)
     if state == "renewed":
-        renew_seal(seals, segment, lock_timeout)
+        reseal(seals, *segment.key, lock_timeout=lock_timeout)
     return Erased(segment, len(due), sum(line.length for line in due), state)
 
 
@@ -105,11 +104,6 @@ def unfinished(segments: Iterable[Segment]) -> list[Segment]:
     due = {name for name, seal in read_seals(log).valid.items() if seal.is_blank}
     due |= {segment.seal.name for segment in differing(log) if segment.state == "erased here"}
     return [segment for segment in segments if segment.key in due]
-
-
-def renew_seal(seals: SealFiles, segment: Segment, lock_timeout: float) -> None:
-    """Seal an erased segment again, unless its seal is up to date. Raises Busy and OSError."""
-    reseal(seals, *segment.key, lock_timeout=lock_timeout)
 
 
 def _before(
@@ -147,7 +141,7 @@ def _locked(segment: Segment, timeout: float) -> Iterator[int]:
     ):
         check_regular(fd)
         locks.acquire(fd, f"{segment.stream}/{filename}", timeout)
-        if identity(disk.look(filename, folder=folders[-1])) != identity(disk.status(fd)):
+        if not is_at(filename, disk.status(fd), folder=folders[-1]):
             raise LogError(f"{segment.stream}/{filename} was replaced meanwhile", hint="memlog scrub")
         yield fd
 

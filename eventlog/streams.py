@@ -4,7 +4,6 @@ No input can leave `log/`: a conversation's folder name consists of a–z, 0–9
 `_`, and that `_` makes it neither `.` nor `..`.
 """
 
-import errno
 import os
 import re
 import stat
@@ -19,6 +18,7 @@ import msgspec
 from memlog.eventlog import disk, events
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import ConversationEvent, Event, Redacted
+from memlog.eventlog.file_io import status_at
 from memlog.eventlog.layout import CONVERSATIONS, FORMAT, WRITER, is_seals_file
 
 _NAME_LIMIT = 255  # bytes, on every file system in use
@@ -240,7 +240,7 @@ def segments_of(log: Path, only: Iterable[str] | None = None) -> tuple[list[Segm
     only: the streams to list; None for all.
     """
     # Imported here: an append lists no segments.
-    from memlog.eventlog.seals.lengths import sealed_bytes
+    from memlog.eventlog.seals.reader import sealed_bytes
 
     segments: list[Segment] = []
     folders, strangers = _stream_folders(log) if only is None else (_existing(log, only), [])
@@ -250,21 +250,6 @@ def segments_of(log: Path, only: Iterable[str] | None = None) -> tuple[list[Segm
         segments += _segments(log, stream, names, sealed)
         strangers += others
     return segments, sorted(strangers)
-
-
-def segments_in(log: Path, stream: str) -> list[Segment]:
-    """The segments of one stream, sorted; none if its folder is missing or a link."""
-    from memlog.eventlog.folders import entered
-    from memlog.eventlog.seals.lengths import sealed_bytes
-
-    try:
-        with entered(log, stream) as folders:
-            names = segment_names(folders[-1])
-    except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            raise
-        return []
-    return _segments(log, stream, names, sealed_bytes(log))
 
 
 def _segments(
@@ -316,16 +301,18 @@ def _stream_folders(log: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
 
 
 def _existing(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
-    """The folders of `streams`, without links."""
+    """The folders of `streams`, without those that are reached through a link."""
     folders = ((stream, log / stream) for stream in sorted(streams))
-    return [(stream, folder) for stream, folder in folders if _is_folder(folder)]
+    return [
+        (stream, folder)
+        for stream, folder in folders
+        if _is_folder(log / stream.partition("/")[0]) and _is_folder(folder)
+    ]
 
 
 def _is_folder(path: Path) -> bool:
-    try:
-        return stat.S_ISDIR(disk.look(path).st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+    status = status_at(path)
+    return status is not None and stat.S_ISDIR(status.st_mode)
 
 
 def _subfolders(parent: Path) -> tuple[list[Path], list[Path]]:

@@ -198,5 +198,5 @@ def _returned(unlike_read: list[OpenLoss | ReturnedText], unlike: list[Unlike]) 
     """Erased text that came back, unless a seal already shows it."""
     shown_by_seals = {segment.seal.name for segment in unlike}
     for text in unlike_read:
-        if isinstance(text, ReturnedText) and (text.stream, text.segment) not in shown_by_seals:
+        if isinstance(text, ReturnedText) and text.name not in shown_by_seals:
             yield f"{text.stream}/{text.why}: memlog scrub"

@@ -9,36 +9,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from memlog.eventlog import disk
 from memlog.eventlog.erasures import Span, erased_lines, erasures_in, spans_of, split_by
-from memlog.eventlog.layout import LOG, PROJECTOR_LOCK
+from memlog.eventlog.layout import LOG, PROJECTOR_LOCK, SegmentRecord
 from memlog.eventlog.locks import locked
 from memlog.eventlog.reader import redacted_keys
-from memlog.eventlog.seals.lengths import sealed_bytes
 from memlog.eventlog.seals.losses import Ownership, losses
 from memlog.eventlog.seals.measure import size_of
+from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.segment import Fingerprint, Line, fingerprint, opened
-from memlog.eventlog.streams import Segment, SegmentName, segments_in
+from memlog.eventlog.streams import Segment, SegmentName, segments_of
 from memlog.eventlog.watermark_file import Name, Watermark, WatermarkFile
 
 
-class OpenLoss(msgspec.Struct, frozen=True):
+class OpenLoss(SegmentRecord, frozen=True):
     """A segment without a seal whose bytes a projection has read, and that lost or changed some since.
 
     read, bytes: the size that was read, and the size now; `bytes` is None if the segment is missing.
     """
 
-    stream: str
-    segment: str
     read: int
     bytes: int | None
-
-    @property
-    def name(self) -> Name:
-        """Stream and segment."""
-        return self.stream, self.segment
 
     @property
     def why(self) -> str:
@@ -50,11 +41,8 @@ class OpenLoss(msgspec.Struct, frozen=True):
         return f"{self.segment}: its first {self.read} bytes, read before, have changed"
 
 
-class ReturnedText(msgspec.Struct, frozen=True):
+class ReturnedText(SegmentRecord, frozen=True):
     """A segment whose erased text is back, from another copy or a backup."""
-
-    stream: str
-    segment: str
 
     @property
     def why(self) -> str:
@@ -249,7 +237,7 @@ def _returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line] | N
     """
     if old.is_of_lost_bytes or disk.status(fd).st_size < old.bytes:
         return None
-    redacted = redacted_keys(segments_in(segment.log, segment.stream))
+    redacted = redacted_keys(segments_of(segment.log, [segment.stream])[0])
     erasures = erasures_in(segment, fd, old.bytes, redacted)
     returned, _ = split_by(erasures.unfinished, old.blank)
     if returned and old.is_of(fingerprint(fd, old.bytes, returned)):

@@ -14,10 +14,10 @@ import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
-from memlog.eventlog.seals.lengths import sealed_bytes
 from memlog.eventlog.seals.losses import LOST, losses
+from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.segment import opened
-from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_of
+from memlog.eventlog.streams import Segment, SegmentName, segments_of
 from memlog.projector import checkpoints
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
 from memlog.projector.passages.chunking import ChunkSizes
@@ -234,7 +234,7 @@ def _replayed(
     for _ in range(_ATTEMPTS):
         try:
             with turn():
-                stretches = [_whole(segment, bounds) for segment in segments_in(log, stream)]
+                stretches = [_whole(segment, bounds) for segment in segments_of(log, [stream])[0]]
                 tally = replay_stream(db, stream, stretches, sizes)
                 if watermarks is not None:
                     notes += remember_stream(

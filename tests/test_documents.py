@@ -11,7 +11,7 @@ from memlog.eventlog.errors import LineFault
 from memlog.eventlog.events import TYPES
 from memlog.eventlog.quarantine import HINTS
 from memlog.eventlog.seals import sealing
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles
 from memlog.eventlog.seals.format import Damage, link
 from memlog.eventlog.streams import SegmentName, conversation_stream
 from memlog.eventlog.upcast import Place

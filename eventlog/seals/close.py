@@ -11,10 +11,10 @@ from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import entered
 from memlog.eventlog.layout import LOG, SEALS
 from memlog.eventlog.rotation import Rotation
-from memlog.eventlog.seals import sealing
-from memlog.eventlog.seals.file import LOCK_TIMEOUT
-from memlog.eventlog.seals.format import Seal
-from memlog.eventlog.seals.losses import Loss, losses
+from memlog.eventlog.seals.file import LOCK_TIMEOUT, SealFiles
+from memlog.eventlog.seals.format import FIRST, Held, Seal
+from memlog.eventlog.seals.losses import Loss, losses, unlike
+from memlog.eventlog.seals.sealing import draft
 from memlog.eventlog.streams import by_writer, segments_of
 from memlog.eventlog.watermarks import OpenLoss, Watermarks
 
@@ -61,9 +61,24 @@ def accept_losses(store: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Se
     with _told_as_log_error(log.name):
         log_format.check_writable(log)
         return [
-            *sealing.accept_loss(log, Writer(store, lock_timeout=lock_timeout), lock_timeout=lock_timeout),
+            *_accept_sealed(log, lock_timeout),
             *Watermarks(store).accept_losses(lock_timeout=lock_timeout),
         ]
+
+
+def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
+    """Seal the current bytes of damaged sealed segments. Returns the new seals, once they are durable."""
+    nothing = Held(0, 0, FIRST)
+    drafts = [
+        draft(*damaged.seal.name, held, max(0, damaged.seal.bytes - held.bytes))
+        for damaged in unlike(log)
+        for held in (damaged.held or nothing,)
+    ]
+    if not drafts:
+        return []
+    own = SealFiles(log, Writer(log.parent, lock_timeout=lock_timeout).name()).own
+    with own.locked(lock_timeout) as fd:
+        return own.add(fd, drafts)
 
 
 def all_losses(store: Path) -> list[Loss | OpenLoss]:

@@ -11,6 +11,8 @@ from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
+from memlog.eventlog.layout import SegmentRecord
+
 BLANK = " " * 64
 """Replaces a hash whose bytes were erased."""
 
@@ -50,7 +52,7 @@ class Held(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class Seal(msgspec.Struct, frozen=True, omit_defaults=True):
+class Seal(SegmentRecord, frozen=True, omit_defaults=True):
     """Size and hash of a segment when it was sealed.
 
     lines: includes a last line without newline. sha256: of all bytes; `BLANK` after an erasure.
@@ -58,19 +60,12 @@ class Seal(msgspec.Struct, frozen=True, omit_defaults=True):
     lost: bytes that a person accepted as lost since the seal before.
     """
 
-    stream: str
-    segment: str
     bytes: _Count
     lines: _Count
     sha256: _Hash
     prev: _Hash
     at: str
     lost: _Count | None = None
-
-    @property
-    def name(self) -> tuple[str, str]:
-        """Stream and segment."""
-        return self.stream, self.segment
 
     @property
     def is_blank(self) -> bool:
@@ -82,15 +77,11 @@ class Seal(msgspec.Struct, frozen=True, omit_defaults=True):
         return (self.bytes, self.lines, self.sha256) == (held.bytes, held.lines, held.sha256)
 
 
-class _Brief(msgspec.Struct, frozen=True, gc=False):
-    stream: str
-    segment: str
+class _Brief(SegmentRecord, frozen=True, gc=False):
+    """The members of a seal that tell the sealed length."""
+
     bytes: _Count
     lost: _Count | None = None
-
-    @property
-    def name(self) -> tuple[str, str]:
-        return self.stream, self.segment
 
 
 _T = TypeVar("_T", Seal, _Brief)
@@ -149,16 +140,14 @@ def seals_in(data: bytes, file: str) -> Seals:
 
 def lengths_in(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
     """The sealed length of each segment by (stream, segment), from the bytes of all seals files."""
-    lengths: dict[tuple[str, str], int] = {}
-    all_of: defaultdict[tuple[str, str], list[_Brief]] = defaultdict(list)
+    last: defaultdict[tuple[str, str], list[_Brief]] = defaultdict(list)
     for data in files:
         for name, brief in _briefs(data).items():
-            all_of[name].append(brief)
-            lengths[name] = brief.bytes
-    for name, briefs in all_of.items():
-        if len(briefs) > 1:
-            lengths[name] = max(brief.bytes for brief in _not_lost(briefs))
-    return lengths
+            last[name].append(brief)
+    return {
+        name: briefs[0].bytes if len(briefs) == 1 else max(brief.bytes for brief in _not_lost(briefs))
+        for name, briefs in last.items()
+    }
 
 
 def holding(seals: Sequence[Seal]) -> Seal:
@@ -215,12 +204,8 @@ def _briefs(data: bytes) -> dict[tuple[str, str], _Brief]:
 
 def _not_lost(seals: Sequence[_T]) -> list[_T]:
     """Without the seals of bytes that another file accepts as lost."""
-    accepted = [seal for seal in seals if seal.lost]
-    return [
-        seal
-        for seal in seals
-        if not any(loss.bytes < seal.bytes <= loss.bytes + (loss.lost or 0) for loss in accepted)
-    ]
+    lost = [range(seal.bytes + 1, seal.bytes + seal.lost + 1) for seal in seals if seal.lost]
+    return [seal for seal in seals if not any(seal.bytes in sizes for sizes in lost)]
 
 
 def _lines(data: bytes, file: str) -> Iterator[SealLine]:

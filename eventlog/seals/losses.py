@@ -7,13 +7,13 @@ from typing import Literal
 import msgspec
 
 from memlog.eventlog.copy_identity import Writer
-from memlog.eventlog.layout import seals_file, seals_files
+from memlog.eventlog.layout import SegmentRecord, seals_file, seals_files
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.format import Held, Seal, are_of, holding
-from memlog.eventlog.seals.lengths import sealed_bytes
 from memlog.eventlog.seals.measure import has_grown, held_by, held_in, size_of
+from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.segment import opened
-from memlog.eventlog.streams import Segment, SegmentName, segments_in
+from memlog.eventlog.streams import Segment, SegmentName, segments_of
 
 LOST = ": memlog verify names what is lost"
 LOSS_REMEDY = "put a copy of it back, or accept the loss: memlog seal --accept-loss"
@@ -23,21 +23,14 @@ _GROWN_ELSEWHERE = (
 )
 
 
-class Loss(msgspec.Struct, frozen=True):
+class Loss(SegmentRecord, frozen=True):
     """A sealed segment that is missing or shorter than its seal.
 
     sealed, bytes: its size by the seal, and now; `bytes` is None if it is missing.
     """
 
-    stream: str
-    segment: str
     sealed: int
     bytes: int | None
-
-    @property
-    def name(self) -> tuple[str, str]:
-        """Stream and segment."""
-        return self.stream, self.segment
 
     @property
     def why(self) -> str:
@@ -223,7 +216,7 @@ def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) 
     stream, filename = last[0].name
     # A foreign program may have sealed a file that is no segment: taken for a plain one.
     name = SegmentName.parse(filename) or SegmentName("0001-01-01")
-    redacted = redacted_keys(segments_in(log, stream))
+    redacted = redacted_keys(segments_of(log, [stream])[0])
     with opened(log, stream, filename) as fd:
         erasures = erasures_in(Segment(log, stream, name, is_newest=False), fd, held.bytes, redacted)
         as_erased = held_in(fd, held.bytes, erasures.unfinished)

@@ -1,13 +1,9 @@
-"""Seals segments: finished ones, erased ones again, and damaged ones whose loss is accepted."""
+"""Seals finished segments, and erased ones again."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from memlog.eventlog.copy_identity import Writer
-from memlog.eventlog.seals.file import LOCK_TIMEOUT
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import LOCK_TIMEOUT, SealFiles
 from memlog.eventlog.seals.format import FIRST, Held, Seal
-from memlog.eventlog.seals.losses import unlike
 from memlog.eventlog.seals.measure import has_grown, made_durable, measured
 
 
@@ -43,7 +39,7 @@ def seal(
     with seals.own.locked(lock_timeout) as fd:
         # Another process may have been faster.
         new = [segment for segment in due if seals.valid(stream, segment) == before[segment]]
-        return seals.own.add(fd, [_draft(stream, segment, held[segment]) for segment in new])
+        return seals.own.add(fd, [draft(stream, segment, held[segment]) for segment in new])
 
 
 def blank(seals: SealFiles, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> None:
@@ -52,8 +48,8 @@ def blank(seals: SealFiles, stream: str, segment: str, *, lock_timeout: float = 
     """
     seals.refresh()
     # The matching ones last: a kill in between leaves one of them, or no hash at all.
-    seals.blank_stale(stream, segment, measured(seals.log, stream, segment), lock_timeout)
-    seals.blank_all(stream, segment, lock_timeout)
+    seals.blank(stream, segment, lock_timeout, but=measured(seals.log, stream, segment))
+    seals.blank(stream, segment, lock_timeout)
 
 
 def reseal(seals: SealFiles, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> Seal | None:
@@ -69,32 +65,15 @@ def reseal(seals: SealFiles, stream: str, segment: str, *, lock_timeout: float =
     held = made_durable(seals.log, stream, segment)
     if before is not None and held.bytes < before.bytes:
         return None
-    seals.blank_stale(stream, segment, held, lock_timeout)
+    seals.blank(stream, segment, lock_timeout, but=held)
     with seals.own.locked(lock_timeout) as fd:
         for seal_of_file in seals.last(stream, segment):
             if seal_of_file.is_of(held):
                 return seal_of_file
-        (made,) = seals.own.add(fd, [_draft(stream, segment, held)])
+        (made,) = seals.own.add(fd, [draft(stream, segment, held)])
         return made
 
 
-def accept_loss(log: Path, writer: Writer, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal]:
-    """Seal the current bytes of damaged segments, in the file of `writer`: a person accepts the loss. Returns
-    the new seals, once they are durable. Raises as `seal`.
-    """
-    differing = unlike(log)
-    if not differing:
-        return []
-    nothing = Held(0, 0, FIRST)
-    drafts = [
-        _draft(*damaged.seal.name, held, max(0, damaged.seal.bytes - held.bytes))
-        for damaged in differing
-        for held in (damaged.held or nothing,)
-    ]
-    own = SealFiles(log, writer.name()).own
-    with own.locked(lock_timeout) as fd:
-        return own.add(fd, drafts)
-
-
-def _draft(stream: str, segment: str, held: Held, lost: int | None = None) -> Seal:
+def draft(stream: str, segment: str, held: Held, lost: int | None = None) -> Seal:
+    """A seal without its place in a chain, for `SealFile.add`."""
     return Seal(stream, segment, held.bytes, held.lines, held.sha256, FIRST, "", lost)

@@ -17,8 +17,7 @@ from memlog.eventlog.events import Message, Redacted
 from memlog.eventlog.reader import in_log_order, redacted_keys, segments_about
 from memlog.eventlog.scrub import Erased
 from memlog.eventlog.seals import sealing
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.measure import measured
 from memlog.eventlog.writer import Log
 
@@ -69,7 +68,7 @@ class Erasing:
             for segment, lines in scrub.due_lines(segments, redacted)
         ]
         for segment in scrub.unfinished(segments):
-            scrub.renew_seal(SealFiles(self.log), segment, 0.3)
+            sealing.reseal(SealFiles(self.log), *segment.key, lock_timeout=0.3)
         return erased
 
     @property

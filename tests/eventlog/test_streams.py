@@ -29,7 +29,6 @@ from memlog.eventlog.streams import (
     conversation_stream,
     current_segments,
     encoded_name,
-    segments_in,
     segments_of,
     stream_of,
 )
@@ -381,14 +380,14 @@ def test_a_conflict_copy_is_known_by_its_name(filename: str, is_one: bool) -> No
 def test_the_segments_of_a_stream_are_those_of_the_log(tmp_path: Path) -> None:
     _touch(tmp_path / "memory/2026-02-24.jsonl")
     _touch(tmp_path / "core/2026-02-24.jsonl")
-    assert segments_in(tmp_path, "memory") == segments_of(tmp_path)[0][1:]
+    assert segments_of(tmp_path, ["memory"])[0] == segments_of(tmp_path)[0][1:]
 
 
 def test_a_stream_whose_folder_is_gone_or_a_link_has_no_segments(tmp_path: Path) -> None:
     _touch(tmp_path / "memory/2026-02-24.jsonl")
     (tmp_path / "core").symlink_to(tmp_path / "memory")
     (tmp_path / "facts").touch()
-    assert [segments_in(tmp_path, stream) for stream in ("core", "facts", "documents")] == [[], [], []]
+    assert [segments_of(tmp_path, [stream])[0] for stream in ("core", "facts", "documents")] == [[], [], []]
 
 
 def test_a_stream_whose_folder_cannot_be_read_is_an_error(tmp_path: Path, faulty_disk: Any) -> None:
@@ -399,7 +398,7 @@ def test_a_stream_whose_folder_cannot_be_read_is_an_error(tmp_path: Path, faulty
 
     faulty_disk.entries = fail
     with pytest.raises(OSError, match="Input/output error"):
-        segments_in(tmp_path, "memory")
+        segments_of(tmp_path, ["memory"])
 
 
 def test_a_folder_whose_name_is_not_utf_8_is_no_stream(tmp_path: Path) -> None:

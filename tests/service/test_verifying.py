@@ -10,7 +10,7 @@ import pytest
 import memlog
 from memlog.eventlog.layout import EMBEDDINGS
 from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles
 from memlog.eventlog.seals.sealing import blank
 from memlog.eventlog.writer import Log
 from memlog.projector.embedding.cache import VectorCache

@@ -21,8 +21,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.layout import seals_file
 from memlog.eventlog.seals.close import accept_losses
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.format import encoded, link
 from memlog.eventlog.seals.sealing import reseal
 from memlog.eventlog.streams import SegmentName

@@ -9,11 +9,10 @@ import pytest
 
 from memlog.eventlog import disk
 from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.format import FIRST, Seal, encoded, link, seals_in
 from memlog.eventlog.seals.index import SealIndex
-from memlog.eventlog.seals.lengths import sealed_bytes
+from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.seals.sealing import seal
 from memlog.eventlog.writer import Log
 

@@ -8,10 +8,9 @@ import pytest
 from memlog.eventlog import disk
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.seals.close import accept_losses, all_losses, seal_all
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
-from memlog.eventlog.seals.lengths import sealed_bytes
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.losses import losses, unlike
+from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.seals.sealing import blank, seal
 
 TODAY = "2026-02-24"

@@ -13,8 +13,7 @@ import pytest
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.format import BLANK, FIRST, Seal, Seals, encoded, link, seals_in
 from memlog.eventlog.seals.measure import measured
 from memlog.eventlog.seals.sealing import blank, reseal, seal

@@ -14,8 +14,7 @@ from memlog.eventlog import disk
 from memlog.eventlog.layout import EMBEDDINGS
 from memlog.eventlog.reader import segments_about
 from memlog.eventlog.seals import sealing
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.measure import measured
 from memlog.projector.lifecycle import Projector
 from tests.crash.storms.scrubs import victim_process
