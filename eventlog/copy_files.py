@@ -8,14 +8,12 @@ import errno
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from memlog.eventlog import disk, permissions
+from memlog.eventlog.encoding import decoded
 from memlog.eventlog.file_io import closing, is_regular, read_all
-
-_Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -71,14 +69,6 @@ def append(path: Path, lines: Iterable[msgspec.Struct], *, is_torn: bool) -> byt
 def line_of(value: msgspec.Struct) -> bytes:
     """The line of `value`."""
     return msgspec.json.encode(value) + b"\n"
-
-
-def decoded(line: bytes | bytearray, kind: type[_Struct]) -> _Struct | None:
-    """The value of a line; None if it is torn or of another kind."""
-    try:
-        return msgspec.json.decode(line, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
 
 
 def write_all(fd: int, data: bytes) -> None:

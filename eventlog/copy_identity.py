@@ -17,7 +17,8 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog import copy_files, disk, locks
-from memlog.eventlog.copy_files import Origin, decoded, lines_in
+from memlog.eventlog.copy_files import Origin, lines_in
+from memlog.eventlog.encoding import decoded
 from memlog.eventlog.file_io import closing, status_at
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import WRITERS, SegmentRecord, is_writer

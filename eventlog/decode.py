@@ -6,13 +6,13 @@ docs/storage/jsonl-format.md has a worked example in real bytes.
 import re
 import zlib
 from functools import cache
-from typing import Any
+from typing import Any, Union
 
 import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.encoding import encoded_buffer
-from memlog.eventlog.events import TYPES, AnyEvent, Change, Event
+from memlog.eventlog.events import TYPES, Change, Event
 from memlog.eventlog.quarantine import BadLine, check_text, why_not_json
 from memlog.eventlog.streams import belongs_in, stream_of
 from memlog.eventlog.strict_json import check_members, is_as_short_as_can_be
@@ -129,15 +129,16 @@ def _ends_nearly_with_crc(line: bytes) -> bool:
 
 
 @cache
-def _event() -> "msgspec.json.Decoder[AnyEvent]":
+def _event() -> "msgspec.json.Decoder[Event]":
     # Made at first use: an append does not need it.
-    return msgspec.json.Decoder(AnyEvent)
+    any_event: Any = Union[tuple(TYPES.values())]  # noqa: UP007 - of a tuple
+    return msgspec.json.Decoder(any_event)
 
 
 def _native(line: bytes) -> Event | None:
     """The event of a line that memlog wrote; None for a foreign line."""
     try:
-        event: Event = _event().decode(line)
+        event = _event().decode(line)
     except msgspec.MsgspecError:
         return None
     if event.at is None or event.id is None or event.ts is None:

@@ -1,5 +1,7 @@
 """Checks an event and encodes it as a line of the log."""
 
+import os
+import time
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +22,6 @@ from memlog.eventlog.decode import (
 from memlog.eventlog.encoding import encoded
 from memlog.eventlog.errors import BadInput, MemlogError
 from memlog.eventlog.events import MAX_TARGETS, TYPES, Change, Event, MemorySaved, Redacted, tag_of
-from memlog.eventlog.ids import new_id
 from memlog.eventlog.input_warnings import input_warnings
 from memlog.eventlog.quarantine import HINTS, BadLine, check_length, check_text
 from memlog.eventlog.streams import stream_of
@@ -193,6 +194,17 @@ def _drafted(event: Event, source: bytes) -> Draft:
         content=b"" if event.id is None else _content(event),
         warnings=input_warnings(event, members),
     )
+
+
+def new_id() -> str:
+    """A new event id: a UUIDv7 (RFC 9562, section 5.7), so that ids sort by creation time."""
+    milliseconds = time.time_ns() // 1_000_000
+    random = int.from_bytes(os.urandom(10))
+    value = (milliseconds & (2**48 - 1)) << 80 | random & (2**80 - 1)
+    value = value & ~(0xF << 76) | 0x7 << 76
+    value = value & ~(0x3 << 62) | 0x2 << 62
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def _content(event: Event) -> bytes:

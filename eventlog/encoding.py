@@ -1,8 +1,11 @@
-"""Encodes long values as JSON without a crash when memory runs out."""
+"""JSON to and from bytes, where msgspec alone would crash or raise one of several errors."""
+
+from typing import TypeVar
 
 import msgspec
 
 _plain = msgspec.json.Encoder()
+_T = TypeVar("_T")
 
 
 def encoded(value: object, encoder: msgspec.json.Encoder = _plain) -> bytes:
@@ -19,3 +22,11 @@ def encoded_buffer(value: object, encoder: msgspec.json.Encoder) -> bytearray:
     buffer = bytearray()
     encoder.encode_into(value, buffer)
     return buffer
+
+
+def decoded(line: bytes | bytearray, kind: type[_T]) -> _T | None:
+    """The value of a line of JSON; None if it is torn, of another kind or too deep."""
+    try:
+        return msgspec.json.decode(line, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None

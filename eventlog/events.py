@@ -4,7 +4,7 @@ Unknown members stay in the log and are ignored. Types and members are added her
 `memlog.projector.handlers`. docs/storage/jsonl-format.md has a table of all types.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
@@ -48,11 +48,16 @@ class Change(Event, kw_only=True):
     highest_wins: str | None = None
 
 
-class Message(Event, tag="message"):
-    """One turn of a conversation. Written by agents; adds a message."""
+class ConversationEvent(Event):
+    """An event of a conversation's stream."""
 
     channel: Channel
     chat_id: Text
+
+
+class Message(ConversationEvent, tag="message"):
+    """One turn of a conversation. Written by agents; adds a message."""
+
     role: Role
     content: str
     name: str | None = None
@@ -60,34 +65,28 @@ class Message(Event, tag="message"):
     meta: dict[str, Any] | None = None
 
 
-class SessionBreak(Event, tag="session_break"):
+class SessionBreak(ConversationEvent, tag="session_break"):
     """The end of a session. Written by agents; a new session follows in the chat."""
 
-    channel: Channel
-    chat_id: Text
     model: str | None = None
 
 
-class SummaryWritten(Event, tag="summary_written"):
+class SummaryWritten(ConversationEvent, tag="summary_written"):
     """A summary of a part of a conversation. Written by agents; adds a summary, which is searched.
 
     from_message_id, to_message_id: the first and the last message of that part.
     """
 
-    channel: Channel
-    chat_id: Text
     content: Text
     from_message_id: str | None = None
     to_message_id: str | None = None
 
 
-class ExtractionCompleted(Event, tag="extraction_completed"):
+class ExtractionCompleted(ConversationEvent, tag="extraction_completed"):
     """Messages up to `through_message_id` were distilled into memories; later ones are the buffer. Written by
     the distilling program; moves the start of the buffer.
     """
 
-    channel: Channel
-    chat_id: Text
     through_message_id: Text
 
 
@@ -292,38 +291,12 @@ class Redacted(Event, tag="redacted"):
         return self.target_ids if self.target_id is None else [self.target_id]
 
 
-AnyEvent = (
-    Message
-    | SessionBreak
-    | SummaryWritten
-    | ExtractionCompleted
-    | MemorySaved
-    | MemoryUpdated
-    | MemoryArchived
-    | MemoryDeleted
-    | MemoryAccessed
-    | SalienceDecayed
-    | DailyEventRecorded
-    | DailyEventsCompressed
-    | CoreMemoryUpdated
-    | CoreMemoryDeleted
-    | FactStored
-    | FactRemoved
-    | SourceRegistered
-    | SourceRemoved
-    | DocumentIndexed
-    | DocumentRemoved
-    | Redacted
-)
-
-
 def tag_of(event: Event | type[Event]) -> str:
     """The name of an event's type in the log."""
     return str(event.__struct_config__.tag)
 
 
-TYPES: dict[str, type[Event]] = {tag_of(kind): kind for kind in get_args(AnyEvent)}
-"""The event types by their names in the log."""
+_KINDS: list[type[Event]] = [*ConversationEvent.__subclasses__(), *Change.__subclasses__(), Redacted]
 
-ConversationEvent = Message | SessionBreak | SummaryWritten | ExtractionCompleted
-"""The events of a conversation's stream, which have channel and chat_id."""
+TYPES = {tag_of(kind): kind for kind in _KINDS}
+"""The event types by their names in the log."""

@@ -10,6 +10,8 @@ from pathlib import Path
 from memlog.eventlog import disk
 
 _BLOCK = 1024 * 1024
+_TAIL_BLOCK = 64 * 1024
+_GROWTH = 8
 _FRUITLESS_WRITES = 16
 """After this many writes in a row without a whole line the disk is broken; each leaves a fragment."""
 
@@ -66,6 +68,17 @@ def read_all(fd: int) -> bytes:
         blocks.append(block)
         size += len(block)
     return b"".join(blocks)
+
+
+def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
+    """The lines between `start`, where one begins, and `end`, last first. The first one has no newline."""
+    rest, size = b"", _TAIL_BLOCK
+    while end > start:
+        begin = max(start, end - size)
+        rest, *lines = (disk.read(fd, end - begin, begin) + rest).split(b"\n")
+        yield from reversed(lines)
+        end, size = begin, size * _GROWTH
+    yield rest
 
 
 def is_regular(fd: int) -> bool:

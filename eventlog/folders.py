@@ -1,7 +1,7 @@
 """Opens folders name by name, so that nothing below the log is reached through a link."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from memlog.eventlog import disk, permissions
@@ -17,14 +17,13 @@ def entered(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]
     Raises:
         OSError: a folder is missing, a link, or no folder.
     """
+    names: list[Path | str] = [log, *stream.split("/")]
     folders: list[int] = []
-    try:
-        folders.append(_opened(log, make=make))
-        for name in stream.split("/"):
-            folders.append(_entered(folders[-1], name, make=make))
+    with ExitStack() as stack:
+        for name in names:
+            folders.append(_opened(name, folders[-1] if folders else None, make=make))
+            stack.callback(disk.close, folders[-1])
         yield folders
-    finally:
-        _close_all(folders)
 
 
 def make_path(folder: Path) -> None:
@@ -46,33 +45,19 @@ def sync_folder(folder: Path) -> None:
         disk.sync(fd)
 
 
-def _close_all(folders: list[int]) -> None:
-    """Close each, even if closing another fails."""
-    if folders:
-        try:
-            disk.close(folders[-1])
-        finally:
-            _close_all(folders[:-1])
-
-
-def _opened(log: Path, *, make: bool) -> int:
+def _opened(path: Path | str, parent: int | None, *, make: bool) -> int:
+    """A descriptor of the log's folder, which may be a link, or of a folder in `parent`."""
+    is_log = parent is None
     try:
-        return disk.open(log, disk.FOLDER, follow=True)
+        return disk.open(path, disk.FOLDER, folder=parent, follow=is_log)
     except FileNotFoundError:
         if not make:
             raise
-    make_path(log)
-    return disk.open(log, disk.FOLDER, follow=True)
-
-
-def _entered(parent: int, name: str, *, make: bool) -> int:
-    try:
-        return disk.open(name, disk.FOLDER, folder=parent)
-    except FileNotFoundError:
-        if not make:
-            raise
-    # Another process may be faster, and its name may not be durable yet.
-    with suppress(FileExistsError):
-        permissions.make_folder(name, folder=parent)
-    disk.sync(parent)
-    return disk.open(name, disk.FOLDER, folder=parent)
+    if parent is None:
+        make_path(Path(path))
+    else:
+        # Another process may be faster, and its name may not be durable yet.
+        with suppress(FileExistsError):
+            permissions.make_folder(path, folder=parent)
+        disk.sync(parent)
+    return disk.open(path, disk.FOLDER, folder=parent, follow=is_log)

@@ -43,11 +43,6 @@ def acquire(fd: int, what: str, timeout: float, *, if_stopped: float | None = No
         pause = min(pause * 2, _LONGEST_PAUSE)
 
 
-def release(fd: int) -> None:
-    """Free a lock from `acquire`."""
-    disk.unlock(fd)
-
-
 @contextmanager
 def locked(path: Path, what: str, timeout: float, *, if_stopped: float | None = None) -> Iterator[None]:
     """A context that holds the lock file at `path`, created if missing and never removed. Raises as

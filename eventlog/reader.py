@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog import disk
 from memlog.eventlog.content_ids import content_hash
 from memlog.eventlog.decode import BOM, decode, envelope_of, is_blank
 from memlog.eventlog.events import Change, Event, Redacted, tag_of
@@ -28,9 +27,6 @@ from memlog.eventlog.streams import (
     segments_of,
 )
 from memlog.eventlog.upcast import Place
-
-_TAIL = 16 * 1024
-"""Bytes read from the end of a segment first: most last lines are shorter."""
 
 _raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -276,18 +272,11 @@ def _last_of_writer(segments: list[Segment], count: int) -> list[LogEntry]:
 
 
 def _last_at(segment: Segment) -> str:
-    """The last `at` of a segment; "" without one. Lines of a segment have rising `at`."""
+    # Imported here: few commands ask.
+    from memlog.eventlog.clock import last_at_in
+
     with reading(segment) as fd:
-        start = size = disk.status(fd).st_size
-        while start:
-            start = max(0, size - max(_TAIL, 4 * (size - start)))
-            # The first may be the end of a longer line.
-            lines = [*read_lines(fd, start, tail_is_a_line=not segment.is_newest)][bool(start) :]
-            for line in reversed(lines):
-                entry = entry_of(segment, line)
-                if entry is not None and entry.at:
-                    return entry.at
-    return ""
+        return last_at_in(fd)
 
 
 def _last_of_segment(segment: Segment, count: int) -> list[LogEntry]:

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog import disk, events
+from memlog.eventlog import disk
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import ConversationEvent, Event, Redacted
+from memlog.eventlog.events import TYPES, ConversationEvent, Event, Redacted
 from memlog.eventlog.file_io import status_at
 from memlog.eventlog.layout import CONVERSATIONS, FORMAT, WRITER, is_seals_file
 
@@ -83,27 +83,14 @@ def chat_of_stream(stream: str) -> tuple[str, str] | None:
         return None
 
 
-_STREAMS: dict[str, tuple[type[Event], ...]] = {
-    "memory": (
-        events.MemorySaved,
-        events.MemoryUpdated,
-        events.MemoryArchived,
-        events.MemoryDeleted,
-        events.MemoryAccessed,
-        events.SalienceDecayed,
-        events.DailyEventRecorded,
-        events.DailyEventsCompressed,
-    ),
-    "core": (events.CoreMemoryUpdated, events.CoreMemoryDeleted),
-    "facts": (events.FactStored, events.FactRemoved),
-    "documents": (
-        events.SourceRegistered,
-        events.SourceRemoved,
-        events.DocumentIndexed,
-        events.DocumentRemoved,
-    ),
+_STREAMS = {
+    "memory": "memory_saved memory_updated memory_archived memory_deleted memory_accessed salience_decayed"
+    " daily_event_recorded daily_events_compressed",
+    "core": "core_memory_updated core_memory_deleted",
+    "facts": "fact_stored fact_removed",
+    "documents": "source_registered source_removed document_indexed document_removed",
 }
-_STREAM_OF_TYPE = {kind: stream for stream, kinds in _STREAMS.items() for kind in kinds}
+_STREAM_OF_TYPE = {TYPES[tag]: stream for stream, tags in _STREAMS.items() for tag in tags.split()}
 
 
 def stream_of(event: Event) -> str:

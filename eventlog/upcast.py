@@ -4,19 +4,19 @@ The one foreign shape is that of many agents:
 `{"id","ts","role","content","type":null|"session_break"|"subagent_result","meta":{"channel","chat_id",…}}`
 """
 
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.events import ConversationEvent, tag_of
+from memlog.eventlog.events import TYPES, ConversationEvent
 from memlog.eventlog.streams import SegmentName, chat_of_stream
 
 VERSION = 2
 """Changes with any change of the conversion; part of the projection id."""
 
 
-_OF_CONVERSATIONS = tuple(map(tag_of, get_args(ConversationEvent)))
+_OF_CONVERSATIONS = tuple(tag for tag, kind in TYPES.items() if issubclass(kind, ConversationEvent))
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):

@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog import copy_files, disk
-from memlog.eventlog.copy_files import decoded, lines_in
+from memlog.eventlog.copy_files import lines_in
+from memlog.eventlog.encoding import decoded
 from memlog.eventlog.erasures import Span
 from memlog.eventlog.file_io import closing, file_version, overwrite_all, status_at
 from memlog.eventlog.layout import WATERMARKS, SegmentRecord

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from memlog.eventlog import disk, locks, log_format, timestamps
+from memlog.eventlog import disk, log_format, timestamps
 from memlog.eventlog.acknowledgements import Durability as Durability
 from memlog.eventlog.acknowledgements import LookUp, OnStored, compared
 from memlog.eventlog.acknowledgements import Position as Position
@@ -79,7 +79,12 @@ class Log:
             Busy: another writer held the stream for too long.
             LogError: the log cannot be written. Retry with the same ids, unless a newer memlog wrote the log.
         """
-        return self._all_stored([self.draft(event) for event in events])
+        positions = []
+        for outcome in self.append_each([self.draft(event) for event in events]):
+            if not isinstance(outcome, Position):
+                raise outcome
+            positions.append(outcome)
+        return positions
 
     def append_redactions(self, targets: Iterable[tuple[str, str]], reason: str | None) -> list[Position]:
         """Append redactions of `targets`, (stream, id) each. Raises as `append`."""
@@ -104,14 +109,6 @@ class Log:
             self._on_stored([answer for answer in answers if isinstance(answer, Position)])
         return answers
 
-    def _all_stored(self, drafts: list[Draft]) -> list[Position]:
-        positions = []
-        for outcome in self.append_each(drafts):
-            if not isinstance(outcome, Position):
-                raise outcome
-            positions.append(outcome)
-        return positions
-
     def _append_to(self, stream: str, drafts: list[Draft]) -> list[Position | LogError | Busy]:
         outcomes: list[Position | LogError | Busy] = []
         for part in _parts(drafts):
@@ -124,15 +121,12 @@ class Log:
         return outcomes
 
     def _commit(self, stream: str, drafts: list[Draft]) -> list[Position]:
-        self._claim_format()
-        with self._rotation.current(stream) as segment:
-            return self._written(stream, drafts, segment)
-
-    def _claim_format(self) -> None:
-        """Check the format once per process: an append must stay fast."""
+        # Once per process: an append must stay fast.
         if not self._has_format:
             log_format.claim(self.path, lock_timeout=self.lock_timeout)
             self._has_format = True
+        with self._rotation.current(stream) as segment:
+            return self._written(stream, drafts, segment)
 
     def _written(self, stream: str, drafts: list[Draft], segment: LockedSegment) -> list[Position]:
         fd = segment.fd
@@ -140,7 +134,7 @@ class Log:
         lines, highest = self._stamped(drafts, segment, at)
         offsets = write_lines(fd, lines)
         self._clock.wrote(segment.status, disk.position(fd), at, highest)
-        locks.release(fd)
+        disk.unlock(fd)
         self._rotation.remember(segment)
         # After unlocking, so that the syncs of several writers merge. A failed sync is never retried: the
         # kernel may have dropped the pages and would report success.

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
+from memlog.eventlog.encoding import decoded
 from memlog.eventlog.layout import SegmentRecord
 
 BLANK = " " * 64
@@ -171,7 +172,7 @@ def are_of(seals: Sequence[Seal], held: Held) -> bool:
 
 def seal_of(line: bytes) -> Seal | None:
     """The seal in a line, even a damaged one; None without a seal."""
-    return _decoded(line, Seal)
+    return decoded(line, Seal)
 
 
 def encoded(seal: Seal) -> bytes:
@@ -198,7 +199,7 @@ def blanked(line: bytes) -> bytes:
 def _briefs(data: bytes) -> dict[tuple[str, str], _Brief]:
     """The last intact seal of each segment in one file."""
     lines = (whole.strip(b"\0") for whole in data.split(b"\n"))
-    briefs = (_decoded(line, _Brief) for line in lines if has_its_crc(line))
+    briefs = (decoded(line, _Brief) for line in lines if has_its_crc(line))
     return {brief.name: brief for brief in briefs if brief is not None}
 
 
@@ -241,13 +242,6 @@ def _damage(line: bytes, seal: Seal | None, prev: str, known: dict[tuple[str, st
 def has_its_crc(line: bytes) -> bool:
     """Whether a line ends with the right checksum."""
     return line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-_TRAILER_LENGTH]))
-
-
-def _decoded(line: bytes, kind: type[_T]) -> _T | None:
-    try:
-        return msgspec.json.decode(line, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 def _is_torn(line: bytes) -> bool:
