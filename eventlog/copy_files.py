@@ -6,14 +6,13 @@ is ignored.
 
 import errno
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog import disk, permissions
+from memlog.eventlog import disk
 from memlog.eventlog.encoding import decoded
-from memlog.eventlog.file_io import closing, is_regular, read_all
+from memlog.eventlog.file_io import closing, drafted, is_regular, overwrite_all, read_all
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -48,31 +47,22 @@ def lines_in(path: Path, most: int | None = None) -> bytes:
 
 def replace(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
     """Replace a file by one with these lines, without a sync. Returns its bytes. Raises OSError."""
-    draft = path.with_name(f"{path.name}.draft")
-    with suppress(FileNotFoundError):
-        disk.unlink(draft)
-    with closing(permissions.open_file(draft, disk.APPEND | disk.NEW)) as fd:
+    with drafted(path, path.with_name(f"{path.name}.draft")) as fd:
         data = b"".join(map(line_of, [Origin.of(fd), *lines]))
-        write_all(fd, data)
-    disk.rename(draft, path)
+        overwrite_all(fd, data, 0)
     return data
 
 
 def append(path: Path, lines: Iterable[msgspec.Struct], *, is_torn: bool) -> bytes:
     """Append lines, after ending a torn last line. Returns the new bytes. Raises OSError."""
     added = b"\n" * is_torn + b"".join(map(line_of, lines))
+    left = memoryview(added)
     with closing(disk.open(path, disk.APPEND)) as fd:
-        write_all(fd, added)
+        while left:
+            left = left[disk.write(fd, left) :]
     return added
 
 
 def line_of(value: msgspec.Struct) -> bytes:
     """The line of `value`."""
     return msgspec.json.encode(value) + b"\n"
-
-
-def write_all(fd: int, data: bytes) -> None:
-    """Append all of `data`, in as many writes as the disk needs."""
-    left = memoryview(data)
-    while left:
-        left = left[disk.write(fd, left) :]

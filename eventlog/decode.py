@@ -74,8 +74,8 @@ def decode(line: bytes, place: Place) -> Event:
 def _home_of(event: Event) -> str:
     try:
         return stream_of(event)
-    except ValueError as error:
-        return f"no stream: {error}"
+    except BadLine as bad:
+        return f"no stream: {bad.detail}"
 
 
 def is_blank(line: bytes) -> bool:

@@ -143,7 +143,7 @@ def _checked_input(source: bytes, find_stream: FindStream | None) -> Event:
     if isinstance(event, Redacted) and event.stream is None and find_stream is not None:
         event.stream = _stream_of_all(event.targets, find_stream)
     canonical(event)
-    _check_stream(event)
+    stream_of(event)
     return event
 
 
@@ -152,13 +152,6 @@ def _stream_of_all(targets: list[str], find_stream: FindStream) -> str:
     if others:
         raise BadLine("invalid", f"target_ids are in several streams: {first}, {others[0]}")
     return first
-
-
-def _check_stream(event: Event) -> None:
-    try:
-        stream_of(event)
-    except ValueError as error:
-        raise BadLine("invalid", str(error)) from error
 
 
 def _input_time(name: str, value: object) -> str:

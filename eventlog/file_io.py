@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from memlog.eventlog import disk
+from memlog.eventlog import disk, permissions
 
 _BLOCK = 1024 * 1024
 _TAIL_BLOCK = 64 * 1024
@@ -117,6 +117,16 @@ def file_version(status: os.stat_result | None) -> tuple[int, ...]:
     Without mtime, which a scrub restores.
     """
     return () if status is None else (*identity(status), status.st_size, status.st_ctime_ns)
+
+
+@contextmanager
+def drafted(path: Path, draft: Path) -> Iterator[int]:
+    """A context with a descriptor of a new file, which replaces `path` at the end. Syncs nothing."""
+    with suppress(FileNotFoundError):
+        disk.unlink(draft)
+    with closing(permissions.open_file(draft, disk.WRITE | disk.NEW)) as fd:
+        yield fd
+    disk.rename(draft, path)
 
 
 def overwrite_all(fd: int, data: bytes, offset: int) -> None:

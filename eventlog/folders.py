@@ -1,11 +1,31 @@
-"""Opens folders name by name, so that nothing below the log is reached through a link."""
+"""Makes and opens the folders of a store, name by name: nothing below the log is reached through a link."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from memlog.eventlog import disk, permissions
-from memlog.eventlog.file_io import closing
+from memlog.eventlog.errors import NotFound
+from memlog.eventlog.file_io import closing, status_at
+from memlog.eventlog.layout import LOG, SETTINGS
+from memlog.eventlog.streams import shown
+
+
+def check_store(folder: Path) -> None:
+    """Raises NotFound if `folder` has neither a log nor a settings file.
+
+    Only writes create a store: for reads, a mistyped path is an error.
+    """
+    try:
+        is_store = any(status_at(folder / name) is not None for name in (LOG, SETTINGS))
+    except OSError:
+        return  # something is there; reading it reports the error
+    if not is_store:
+        raise NotFound(
+            f"there is no store at {shown(folder)}",
+            hint="check --store and --project; the first append makes a store, and so does memlog init",
+            code="store_not_found",
+        )
 
 
 @contextmanager

@@ -25,20 +25,16 @@ def acquire(fd: int, what: str, timeout: float, *, if_stopped: float | None = No
         Busy: the file stayed locked; the message names the holder if the system knows it.
     """
     started = time.monotonic()
-    deadline = started + timeout
     next_look = started + (timeout if if_stopped is None else if_stopped)
     pause = _FIRST_PAUSE
     while not _try(fd):
         now = time.monotonic()
-        remaining = deadline - now
+        remaining = started + timeout - now
         if now >= next_look:
             next_look = now + _BETWEEN_LOOKS
             remaining = 0 if _is_stopped(fd) else remaining
         if remaining <= 0:
-            raise Busy(
-                f"{what} is locked by {holder(fd)}",
-                hint="try again, or end that process",
-            )
+            raise Busy(f"{what} is locked by {holder(fd)}", hint="try again, or end that process")
         time.sleep(min(pause, remaining))
         pause = min(pause * 2, _LONGEST_PAUSE)
 

@@ -1,12 +1,11 @@
 """`log/FORMAT` has the format number of the log, so that an older memlog does not write to a newer log."""
 
 import errno
-from contextlib import suppress
 from pathlib import Path
 
-from memlog.eventlog import disk, locks, permissions
+from memlog.eventlog import disk, locks
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.file_io import closing, is_regular, overwrite_all
+from memlog.eventlog.file_io import closing, drafted, is_regular, overwrite_all
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import FORMAT
 
@@ -59,26 +58,20 @@ def claim(log: Path, *, lock_timeout: float = _LOCK_TIMEOUT) -> bool:
     with closing(disk.open(log, disk.FOLDER, follow=True)) as folder:
         locks.acquire(folder, log.name, lock_timeout)
         # Another process may have been faster.
-        return not check_writable(log) and _write(log)
+        if check_writable(log):
+            return False
+        # Hidden: no reader takes the draft that a kill leaves for a part of the log.
+        with drafted(log / FORMAT, log / f".{FORMAT}.draft") as fd:
+            overwrite_all(fd, LINE, 0)
+            # Otherwise a power cut could leave an empty file, a damaged FORMAT.
+            disk.sync_data(fd)
+        return True
 
 
 def _number(text: bytes) -> int | None:
     digits = text.removeprefix(_HEAD).rstrip()
     is_named = text.startswith(_HEAD) and digits.isdigit() and not digits.startswith(b"0")
     return int(digits) if is_named and len(digits) <= _MOST_DIGITS else None
-
-
-def _write(log: Path) -> bool:
-    # Hidden: no reader takes the draft that a kill leaves for a part of the log.
-    draft = log / f".{FORMAT}.draft"
-    with suppress(FileNotFoundError):
-        disk.unlink(draft)
-    with closing(permissions.open_file(draft, disk.WRITE | disk.NEW)) as fd:
-        overwrite_all(fd, LINE, 0)
-        # Otherwise a power cut could leave an empty file, a damaged FORMAT.
-        disk.sync_data(fd)
-    disk.rename(draft, log / FORMAT)
-    return True
 
 
 def _damaged(log: Path) -> LogError:

@@ -139,18 +139,20 @@ def is_redacted(entry: LogEntry, redacted: Container[Key]) -> bool:
 
 
 def in_log_order(
-    segments: Iterable[Segment], *, tails: bool = False, leave_out: Container[int] = ()
+    segments: Iterable[Segment],
+    *,
+    bounds: Bounds | None = None,
+    tails: bool = False,
+    leave_out: Container[int] = (),
 ) -> Iterator[LogEntry]:
-    """Every line of `segments`, one segment after the other.
+    """Every line of `segments`, one segment after the other, up to `bounds`.
 
-    tails: include bytes after the last newline of a newest segment, though a writer may not have finished.
-    leave_out: offsets of lines to skip.
+    tails: see `lines_of`. leave_out: offsets of lines to skip.
     """
     for segment in segments:
-        with reading(segment) as fd:
-            lines = read_lines(fd, tail_is_a_line=tails or not segment.is_newest)
-            kept = (line for line in lines if line.offset not in leave_out)
-            yield from filter(None, (entry_of(segment, line) for line in kept))
+        for line in lines_of(segment, bounds, tails=tails):
+            if line.offset not in leave_out and (entry := entry_of(segment, line)) is not None:
+                yield entry
 
 
 def accepted(segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
@@ -241,12 +243,16 @@ def is_about(stream: str, chat: tuple[str, str]) -> bool:
     return stream == conversation_stream(*chat) or chat_of_stream(stream) == chat
 
 
-def lines_of(segment: Segment, bounds: Bounds | None = None) -> Iterator[Line]:
-    """The lines of a segment, up to its bound."""
+def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = False) -> Iterator[Line]:
+    """The lines of a segment, up to its bound.
+
+    tails: include bytes after the last newline of a newest segment, though a writer may not have finished.
+    """
     end = None if bounds is None else bounds.get(segment.key, 0)
+    # A bound is the end of a line that was read, with or without newline.
+    tail_is_a_line = tails or end is not None or not segment.is_newest
     with reading(segment) as fd:
-        # A bound is the end of a line that was read, with or without newline.
-        yield from read_lines(fd, end=end, tail_is_a_line=end is not None or not segment.is_newest)
+        yield from read_lines(fd, end=end, tail_is_a_line=tail_is_a_line)
 
 
 def why_left_out(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:

@@ -20,6 +20,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import TYPES, ConversationEvent, Event, Redacted
 from memlog.eventlog.file_io import status_at
 from memlog.eventlog.layout import CONVERSATIONS, FORMAT, WRITER, is_seals_file
+from memlog.eventlog.quarantine import BadLine
 
 _NAME_LIMIT = 255  # bytes, on every file system in use
 _PROJECT_HINT = "a project has a name, such as work or anna"
@@ -97,13 +98,13 @@ def stream_of(event: Event) -> str:
     """The stream of an event, by its type; a `redacted` names its stream.
 
     Raises:
-        ValueError: a `redacted` names no stream.
+        BadLine: a `redacted` names no stream.
     """
     if isinstance(event, ConversationEvent):
         return conversation_stream(event.channel, event.chat_id)
     if isinstance(event, Redacted):
         if event.stream is None or not is_stream(event.stream):
-            raise ValueError(f"stream is {event.stream!r}, not that of the event to redact")
+            raise BadLine("invalid", f"stream is {event.stream!r}, not that of the event to redact")
         return event.stream
     return _STREAM_OF_TYPE[type(event)]
 
@@ -237,6 +238,11 @@ def segments_of(log: Path, only: Iterable[str] | None = None) -> tuple[list[Segm
         segments += _segments(log, stream, names, sealed)
         strangers += others
     return segments, sorted(strangers)
+
+
+def segment_at(log: Path, stream: str, filename: str) -> Segment:
+    """The segment in a file. A foreign program may have sealed a file that is none: it counts as plain."""
+    return Segment(log, stream, SegmentName.parse(filename) or SegmentName("0001-01-01"), is_newest=True)
 
 
 def _segments(

@@ -18,7 +18,7 @@ from memlog.eventlog.seals.losses import Ownership, losses
 from memlog.eventlog.seals.measure import size_of
 from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.segment import Fingerprint, Line, fingerprint, opened
-from memlog.eventlog.streams import Segment, SegmentName, segments_of
+from memlog.eventlog.streams import Segment, segment_at, segments_of
 from memlog.eventlog.watermark_file import Name, Watermark, WatermarkFile
 
 
@@ -219,8 +219,7 @@ def _difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
             with opened(log, mark.stream, mark.segment) as fd:
                 if mark.still_holds(fd):
                     return None
-                segment = Segment(log, mark.stream, _parsed(mark.segment), is_newest=True)
-                returned = _returned_lines(segment, fd, mark)
+                returned = _returned_lines(segment_at(log, *mark.name), fd, mark)
                 if returned is not None:
                     return ReturnedText(*mark.name) if returned else None
     except FileNotFoundError:
@@ -255,7 +254,3 @@ def _measured(name: Name, fd: int, size: int, returned: Sequence[Line] = ()) -> 
 
 def _mark(name: Name, read: Fingerprint, blank: tuple[Span, ...]) -> Watermark:
     return Watermark(*name, read.offset, read.chain.hex(), read.rest.hex(), blank)
-
-
-def _parsed(filename: str) -> SegmentName:
-    return SegmentName.parse(filename) or SegmentName("0001-01-01")

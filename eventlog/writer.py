@@ -3,9 +3,9 @@
 docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reasons.
 """
 
-import errno
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from errno import EACCES, EEXIST, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +22,7 @@ from memlog.eventlog.layout import LOG
 from memlog.eventlog.precedence import next_precedence
 from memlog.eventlog.rotation import LockedSegment, Rotation
 
-_CANNOT_CREATE = (
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.ENOTDIR,
-    errno.EEXIST,
-    errno.EISDIR,
-    errno.ENOENT,
-    errno.ELOOP,
-)
+_CANNOT_CREATE = (EACCES, EPERM, EROFS, ENOTDIR, EEXIST, EISDIR, ENOENT, ELOOP)
 _COMMIT_BYTES = 8 * 1024 * 1024
 
 
@@ -96,15 +87,11 @@ class Log:
 
     def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
         """Append `drafts`; returns for each its position, or why it may not be stored."""
-        outcomes: dict[int, Position | LogError | Busy] = {}
-        numbers_of: defaultdict[str, list[int]] = defaultdict(list)
-        for number, item in enumerate(drafts):
-            numbers_of[item.stream].append(number)
-        for stream, numbers in numbers_of.items():
-            outcomes |= zip(
-                numbers, self._append_to(stream, [drafts[number] for number in numbers]), strict=True
-            )
-        answers = [outcomes[number] for number in range(len(drafts))]
+        of_stream: defaultdict[str, list[Draft]] = defaultdict(list)
+        for item in drafts:
+            of_stream[item.stream].append(item)
+        outcomes = {stream: iter(self._append_to(stream, items)) for stream, items in of_stream.items()}
+        answers = [next(outcomes[item.stream]) for item in drafts]
         if self._on_stored is not None:
             self._on_stored([answer for answer in answers if isinstance(answer, Position)])
         return answers
@@ -140,16 +127,9 @@ class Log:
         # kernel may have dropped the pages and would report success.
         if self.durability == "fsync":
             disk.sync_data(fd)
+        name = segment.name.filename
         return [
-            Position(
-                item.id,
-                stream,
-                segment.name.filename,
-                offset,
-                self.durability,
-                memory_id=item.memory_id,
-                warnings=item.warnings,
-            )
+            Position(item.id, stream, name, offset, self.durability, item.memory_id, warnings=item.warnings)
             for item, offset in zip(drafts, offsets, strict=True)
         ]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from memlog.eventlog.errors import NotFound
+from memlog.eventlog.folders import check_store
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.reader import LogEntry as LogEntry
@@ -16,7 +17,6 @@ from memlog.eventlog.reader import (
     todays_members,
     why_bad,
 )
-from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.streams import Segment, segments_of
 from memlog.eventlog.tail import Follower, looks
 

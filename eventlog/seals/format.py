@@ -158,18 +158,6 @@ def holding(seals: Sequence[Seal]) -> Seal:
     return max(_not_lost(seals), key=lambda seal: (seal.bytes, not seal.is_blank, seal.at, seal.sha256))
 
 
-def are_of(seals: Sequence[Seal], held: Held) -> bool:
-    """Whether `held` matches one of the seals and is no shorter than the valid one. A blank valid seal
-    compares the length alone.
-
-    Any file may match: two copies may know different states of an erasure.
-    """
-    longest = holding(seals)
-    if longest.is_blank:
-        return longest.bytes == held.bytes
-    return held.bytes >= longest.bytes and any(seal.is_of(held) for seal in seals)
-
-
 def seal_of(line: bytes) -> Seal | None:
     """The seal in a line, even a damaged one; None without a seal."""
     return decoded(line, Seal)

@@ -22,10 +22,7 @@ def measured(log: Path, stream: str, segment: str) -> Held:
 
 def made_durable(log: Path, stream: str, segment: str) -> Held:
     """As `measured`, after making the segment and its name durable."""
-    with (
-        entered(log, stream) as folders,
-        closing(disk.open(segment, disk.READ, folder=folders[-1])) as fd,
-    ):
+    with entered(log, stream) as folders, closing(disk.open(segment, disk.READ, folder=folders[-1])) as fd:
         disk.sync_data(fd)
         for folder in reversed(folders):
             disk.sync(folder)

@@ -16,8 +16,7 @@ import msgspec
 from memlog.eventlog.acknowledgements import OnStored
 from memlog.eventlog.decode import BOM, ENVELOPE, envelope_of
 from memlog.eventlog.errors import BadInput, Busy, NotFound
-from memlog.eventlog.events import Redacted, tag_of
-from memlog.eventlog.fields import Id
+from memlog.eventlog.events import Id, Redacted, tag_of
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.reader import Key, LogEntry, in_log_order, redacted_keys, segments_about
 from memlog.eventlog.secrets import texts_within

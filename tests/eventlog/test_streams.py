@@ -22,6 +22,7 @@ from memlog.eventlog.events import (
     SessionBreak,
     tag_of,
 )
+from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.streams import (
     SegmentName,
     belongs_in,
@@ -185,7 +186,7 @@ def test_every_event_type_has_a_stream() -> None:
     + ["conversations/a_b/c", "conversations/a_\n", "/memory", "conversations//a_b"],
 )
 def test_a_redaction_leads_to_no_folder_that_is_no_stream(name: str) -> None:
-    with pytest.raises(ValueError, match="stream is"):
+    with pytest.raises(BadLine, match="stream is"):
         stream_of(Redacted(target_id="x", stream=name))
 
 
