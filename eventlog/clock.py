@@ -62,10 +62,7 @@ class Clock:
             self._changes[key] = _Tail(end, "", highest, is_stamped=True)
 
     def highest(self, folder: int, names: Iterable[SegmentName]) -> str:
-        """The highest precedence in a stream; "" without changes.
-
-        folder: descriptor of the stream's folder. names: all its segments.
-        """
+        """The highest precedence in the segments `names` of an open folder; "" without changes."""
         written: defaultdict[str, list[SegmentName]] = defaultdict(list)
         for name in sorted(names, key=lambda name: name.age, reverse=True):
             written[name.writer].append(name)

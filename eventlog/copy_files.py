@@ -28,10 +28,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def lines_in(path: Path, most: int | None = None) -> bytes:
-    """The bytes of a file; b"" if it is missing, a copy, or no regular file. Raises OSError.
-
-    most: read only this many bytes.
-    """
+    """At most `most` bytes of a file; b"" if it is missing, a copy, or no regular file. Raises OSError."""
     try:
         fd = disk.open(path, disk.READ)
     except OSError as error:

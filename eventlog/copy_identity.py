@@ -27,7 +27,6 @@ _FIRST = b"abcdefghijklmnopqrstuvwxyz"
 _OTHERS = b"234567" + _FIRST
 _LENGTH = 6
 _MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
-_LOCK_TIMEOUT = 10.0
 _LONGEST_ID = 4096
 _MOST_RETIRED = 4096
 _SETTLING_NS = 3600 * 10**9
@@ -69,7 +68,7 @@ class Writer:
     lock_timeout: seconds to wait for another process that mints it.
     """
 
-    def __init__(self, store: Path, *, lock_timeout: float = _LOCK_TIMEOUT) -> None:
+    def __init__(self, store: Path, *, lock_timeout: float = locks.TIMEOUT) -> None:
         self._lock_timeout = lock_timeout
         self._folder = store / WRITERS
         self._path = self._folder / _machine()
@@ -237,8 +236,7 @@ def _new_name() -> str:
 
 
 def name_from(drawn: bytes) -> str:
-    """The writer's name made of the first six bytes. It begins with a letter, so it is never a segment's
-    number."""
+    """The writer's name made of six bytes; it begins with a letter, unlike the number of a segment."""
     first, others = drawn[0], drawn[1:_LENGTH]
     return chr(_FIRST[first % len(_FIRST)]) + "".join(chr(_OTHERS[byte % len(_OTHERS)]) for byte in others)
 

@@ -47,11 +47,7 @@ _canonical = msgspec.json.Encoder(order="deterministic")
 
 
 def decode(line: bytes, place: Place) -> Event:
-    """The event of a line without its newline, in today's shape.
-
-    Raises:
-        BadLine: the line belongs in the quarantine.
-    """
+    """The event of a line without its newline, in today's shape. Raises BadLine for the quarantine."""
     line = line.removesuffix(b"\r")
     if place.offset == 0:
         line = line.removeprefix(BOM)

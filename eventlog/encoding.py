@@ -9,16 +9,12 @@ _T = TypeVar("_T")
 
 
 def encoded(value: object, encoder: msgspec.json.Encoder = _plain) -> bytes:
-    """`value` as JSON. Raises MemoryError; see `encoded_buffer`."""
+    """`value` as JSON. Raises MemoryError."""
     return bytes(encoded_buffer(value, encoder))
 
 
 def encoded_buffer(value: object, encoder: msgspec.json.Encoder) -> bytearray:
-    """`value` as JSON in a buffer.
-
-    Raises:
-        MemoryError: memory runs out; `Encoder.encode` of msgspec 0.22 would crash the process.
-    """
+    """As `encoded`, into a buffer: `Encoder.encode` of msgspec 0.22 crashes when memory runs out."""
     buffer = bytearray()
     encoder.encode_into(value, buffer)
     return buffer

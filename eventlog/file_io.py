@@ -112,10 +112,7 @@ def is_at(path: Path | str, status: os.stat_result, *, folder: int | None = None
 
 
 def file_version(status: os.stat_result | None) -> tuple[int, ...]:
-    """Changes with every change of a file's bytes; () for no file.
-
-    Without mtime, which a scrub restores.
-    """
+    """Changes with every change of a file's bytes; () for no file. Has no mtime, which a scrub restores."""
     return () if status is None else (*identity(status), status.st_size, status.st_ctime_ns)
 
 

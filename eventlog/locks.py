@@ -10,6 +10,9 @@ from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.file_io import closing
 
+TIMEOUT = 10.0
+"""Seconds to wait for a lock if the caller has no limit of its own."""
+
 _FIRST_PAUSE = 0.0002
 _LONGEST_PAUSE = 0.010
 _BETWEEN_LOOKS = 0.25
@@ -41,8 +44,7 @@ def acquire(fd: int, what: str, timeout: float, *, if_stopped: float | None = No
 
 @contextmanager
 def locked(path: Path, what: str, timeout: float, *, if_stopped: float | None = None) -> Iterator[None]:
-    """A context that holds the lock file at `path`, created if missing and never removed. Raises as
-    `acquire`."""
+    """A context that holds the lock file at `path`, made if missing, never removed. Raises as `acquire`."""
     with closing(permissions.open_file(path, disk.WRITE | disk.CREATE)) as fd:
         acquire(fd, what, timeout, if_stopped=if_stopped)
         yield
@@ -52,9 +54,7 @@ def locked(path: Path, what: str, timeout: float, *, if_stopped: float | None = 
 def locked_if_there(
     path: Path, what: str, timeout: float, *, if_stopped: float | None = None
 ) -> Iterator[bool]:
-    """A context that holds the lock file at `path` if it exists, even read-only; yields whether it exists.
-    Raises as `acquire`.
-    """
+    """As `locked`, for a file that is read-only or missing; yields whether it exists."""
     try:
         fd = disk.open(path, disk.READ)
     except FileNotFoundError:

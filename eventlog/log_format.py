@@ -15,7 +15,6 @@ LINE = b"%s%d\n" % (_HEAD, NUMBER)
 
 _MOST_DIGITS = 9
 _LONGEST = 4096
-_LOCK_TIMEOUT = 10.0
 
 
 def check_writable(log: Path) -> bool:
@@ -46,7 +45,7 @@ def check_writable(log: Path) -> bool:
     return True
 
 
-def claim(log: Path, *, lock_timeout: float = _LOCK_TIMEOUT) -> bool:
+def claim(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
     """Write FORMAT if the log has none, after `check_writable`; return whether it was written. Raises as
     that.
 

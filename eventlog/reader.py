@@ -39,10 +39,7 @@ Bounds = Mapping[tuple[str, str], int]
 
 
 class LogEntry(msgspec.Struct, frozen=True, gc=False):
-    """A non-blank line with its event or its fault.
-
-    content: `content_hash` of the event; b"" without one.
-    """
+    """A non-blank line with its event or fault. content: `content_hash` of the event; b"" without one."""
 
     segment: Segment
     line: Line

@@ -214,11 +214,7 @@ def _last_of(names: list[SegmentName], writer: str) -> SegmentName | None:
 
 
 def _open(name: SegmentName, flags: int, folder: int) -> int:
-    """A descriptor of a writer's segment.
-
-    Raises:
-        _NameTakenError: a folder, a link or a device has its name. OSError: it cannot be opened.
-    """
+    """A descriptor of a writer's segment. Raises _NameTakenError if no regular file has its name, OSError."""
     try:
         fd = permissions.open_file(name.filename, flags, folder=folder)
     except OSError as error:

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 from collections import defaultdict
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -95,11 +95,7 @@ _STREAM_OF_TYPE = {TYPES[tag]: stream for stream, tags in _STREAMS.items() for t
 
 
 def stream_of(event: Event) -> str:
-    """The stream of an event, by its type; a `redacted` names its stream.
-
-    Raises:
-        BadLine: a `redacted` names no stream.
-    """
+    """The stream of an event. Raises BadLine for a `redacted` that names none."""
     if isinstance(event, ConversationEvent):
         return conversation_stream(event.channel, event.chat_id)
     if isinstance(event, Redacted):
@@ -235,7 +231,11 @@ def segments_of(log: Path, only: Iterable[str] | None = None) -> tuple[list[Segm
     sealed = sealed_bytes(log)
     for stream, folder in folders:
         names, others = _segment_names(folder)
-        segments += _segments(log, stream, names, sealed)
+        last_plain = current_segments(names).get("")
+        for name in names:
+            gets_lines = name.writer != "" or name == last_plain
+            is_newest = gets_lines and (stream, name.filename) not in sealed
+            segments.append(Segment(log, stream, name, is_newest))
         strangers += others
     return segments, sorted(strangers)
 
@@ -245,21 +245,8 @@ def segment_at(log: Path, stream: str, filename: str) -> Segment:
     return Segment(log, stream, SegmentName.parse(filename) or SegmentName("0001-01-01"), is_newest=True)
 
 
-def _segments(
-    log: Path, stream: str, names: list[SegmentName], sealed: Container[tuple[str, str]]
-) -> list[Segment]:
-    last_plain = current_segments(names).get("")
-
-    def is_open(name: SegmentName) -> bool:
-        gets_lines = name.writer != "" or name == last_plain
-        return gets_lines and (stream, name.filename) not in sealed
-
-    return [Segment(log, stream, name, is_open(name)) for name in names]
-
-
 def may_be_stream(folder: str) -> bool:
-    """Whether a folder of this name may hold a stream, or streams: `.git` does not, a chat of channel `.x`
-    does."""
+    """Whether a folder may hold a stream or streams: `.git` does not, a chat of channel `.x` does."""
     return not folder.startswith(".") or "_" in folder
 
 

@@ -96,8 +96,7 @@ def _pause(hints: ChangeHints, folder: Path, took: float) -> float:
 
 
 def _end(segment: Segment) -> int:
-    """Where a segment's next line begins: after its last newline, since a writer may not have finished the
-    rest."""
+    """Where a segment's next line begins: a writer may not have finished what follows the last newline."""
     with reading(segment) as fd:
         size = disk.status(fd).st_size
         return size - len(next(lines_from_end(fd, 0, size))) if segment.is_newest else size

@@ -1,5 +1,4 @@
-"""Times in memlog's form: RFC 3339, UTC, milliseconds, `Z` (`2026-02-24T10:15:00.000Z`), which sorts as
-text."""
+"""Times in memlog's form, which sorts as text: RFC 3339, UTC, milliseconds (`2026-02-24T10:15:00.000Z`)."""
 
 import re
 import time

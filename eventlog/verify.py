@@ -57,11 +57,7 @@ class LogCheck:
 
 
 def check_log(log: Path) -> LogCheck:
-    """Read all of `log`, and compare sealed segments with their seals.
-
-    Raises:
-        LogError: it cannot be read.
-    """
+    """Read all of `log`, and compare sealed segments with their seals. Raises LogError if it cannot."""
     try:
         # In this order: a segment is sealed before it has a successor, so seals that are read later include
         # every segment with a successor in this listing.

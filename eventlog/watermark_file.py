@@ -120,10 +120,7 @@ class WatermarkFile:
         self._version = file_version(status_at(self._path))
 
     def blank(self, mark: Watermark, *, is_lost: bool) -> None:
-        """Overwrite the hashes in every line about a segment in place, and torn lines whole; sync.
-
-        Raises OSError.
-        """
+        """Overwrite every hash of a segment and all torn lines in place; sync. Raises OSError."""
         with closing(disk.open(self._path, disk.WRITE)) as fd:
             for offset, length in [*self._unnamed, *self._places_of(*mark.name)]:
                 blank = _blanked(bytes(self._data[offset : offset + length]), is_lost=is_lost)

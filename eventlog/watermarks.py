@@ -59,10 +59,7 @@ class Read(NamedTuple):
 
 
 class Watermarks:
-    """The watermarks of the store at `store`.
-
-    `remember` and `erasing` need the projector lock, which the caller holds.
-    """
+    """The watermarks of a store. The caller of `remember` and `erasing` holds the projector lock."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
@@ -76,10 +73,7 @@ class Watermarks:
         return self._file.is_void
 
     def remember(self, reads: list[Read]) -> list[OpenLoss]:
-        """Raise the watermarks to `reads`. Returns the losses found on the way; their watermarks stay.
-
-        Raises OSError.
-        """
+        """Raise the watermarks to `reads`. Returns losses, whose watermarks stay. Raises OSError."""
         self._file.refresh()
         if not all(read.segment.is_newest for read in reads):
             is_protected = self._seal_protection()
@@ -96,10 +90,7 @@ class Watermarks:
         return lost
 
     def losses(self, *, stream: str | None = None) -> list[OpenLoss]:
-        """The losses that nobody has accepted, of one stream or of all, without those that a seal shows.
-
-        Raises OSError.
-        """
+        """The losses of a stream, or of all, that nobody has accepted and no seal shows. Raises OSError."""
         return [each for each in self.differences(stream=stream) if isinstance(each, OpenLoss)]
 
     def differences(self, *, stream: str | None = None) -> list[OpenLoss | ReturnedText]:

@@ -9,7 +9,7 @@ from errno import EACCES, EEXIST, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 from typing import Any
 
-from memlog.eventlog import disk, log_format, timestamps
+from memlog.eventlog import disk, locks, log_format, timestamps
 from memlog.eventlog.acknowledgements import Durability as Durability
 from memlog.eventlog.acknowledgements import LookUp, OnStored, compared
 from memlog.eventlog.acknowledgements import Position as Position
@@ -41,7 +41,7 @@ class Log:
         store: Path,
         *,
         durability: Durability = "fsync",
-        lock_timeout: float = 10.0,
+        lock_timeout: float = locks.TIMEOUT,
         find_stream: FindStream | None = None,
         redact: bool = False,
         look_up: LookUp | None = None,

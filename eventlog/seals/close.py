@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memlog.eventlog import log_format
+from memlog.eventlog import locks, log_format
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import entered
 from memlog.eventlog.layout import LOG, SEALS
 from memlog.eventlog.rotation import Rotation
-from memlog.eventlog.seals.file import LOCK_TIMEOUT, SealFiles
+from memlog.eventlog.seals.file import SealFiles
 from memlog.eventlog.seals.format import FIRST, Held, Seal
 from memlog.eventlog.seals.losses import Loss, losses, unlike
 from memlog.eventlog.seals.sealing import draft
@@ -19,7 +19,7 @@ from memlog.eventlog.streams import by_writer, segments_of
 from memlog.eventlog.watermarks import OpenLoss, Watermarks
 
 
-def seal_all(store: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal]:
+def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
     """Seal every segment without a seal, the current ones too; the next append to a stream starts a segment.
 
     Returns the new seals, once they are durable. Segments of other writers stay as they are.
@@ -47,7 +47,7 @@ def seal_all(store: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal]:
     return made
 
 
-def accept_losses(store: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal | OpenLoss]:
+def accept_losses(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal | OpenLoss]:
     """Accept that missing bytes are lost: seal the current bytes of damaged sealed segments, and take those
     of unsealed ones for all that was read.
 
@@ -82,11 +82,7 @@ def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
 
 
 def all_losses(store: Path) -> list[Loss | OpenLoss]:
-    """The losses that nobody has accepted, of sealed and of unsealed segments.
-
-    Raises:
-        LogError: the seals, or a segment, cannot be read.
-    """
+    """The losses that nobody has accepted. Raises LogError if the seals, or a segment, cannot be read."""
     try:
         return [*losses(store / LOG), *Watermarks(store).losses()]
     except OSError as error:

@@ -34,8 +34,6 @@ from memlog.eventlog.seals.format import (
 from memlog.eventlog.seals.index import SealIndex, SealPlace
 from memlog.eventlog.seals.reader import bytes_of, opened
 
-LOCK_TIMEOUT = 10.0
-
 
 def read_seals(log: Path) -> Seals:
     """The seals in all files of `log`, each a chain of its own, with their damage. Raises OSError."""
@@ -145,10 +143,7 @@ class SealFile:
                 return
 
     def add(self, fd: int, drafts: list[Seal]) -> list[Seal]:
-        """Append `drafts` to the locked file, chained to its last seal, and sync. Returns the written seals.
-
-        Raises OSError.
-        """
+        """Append `drafts` to the locked file, chained to its last seal, and sync. Returns them as written."""
         last = self.index.last()
         prev = FIRST if last is None else link(last.data)
         at = timestamps.now() if last is None else max(timestamps.now(), last.seal.at)
@@ -164,12 +159,7 @@ class SealFile:
         return made
 
     def blank_hashes(self, places: list[SealPlace], *, keeps_time: bool) -> None:
-        """Overwrite hashes of the locked file with spaces, in place.
-
-        keeps_time: see `keeping_time`.
-
-        Raises OSError.
-        """
+        """Overwrite hashes of the locked file with spaces. keeps_time: see `keeping_time`. Raises OSError."""
         with opened(self._log, disk.WRITE, self._name) as fd, keeping_time(fd, keeps_time):
             for place in places:
                 data = blanked(place.data)

@@ -143,7 +143,9 @@ def lengths_in(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
     """The sealed length of each segment by (stream, segment), from the bytes of all seals files."""
     last: defaultdict[tuple[str, str], list[_Brief]] = defaultdict(list)
     for data in files:
-        for name, brief in _briefs(data).items():
+        lines = (whole.strip(b"\0") for whole in data.split(b"\n"))
+        briefs = (decoded(line, _Brief) for line in lines if has_its_crc(line))
+        for name, brief in {brief.name: brief for brief in briefs if brief is not None}.items():
             last[name].append(brief)
     return {
         name: briefs[0].bytes if len(briefs) == 1 else max(brief.bytes for brief in _not_lost(briefs))
@@ -158,11 +160,6 @@ def holding(seals: Sequence[Seal]) -> Seal:
     return max(_not_lost(seals), key=lambda seal: (seal.bytes, not seal.is_blank, seal.at, seal.sha256))
 
 
-def seal_of(line: bytes) -> Seal | None:
-    """The seal in a line, even a damaged one; None without a seal."""
-    return decoded(line, Seal)
-
-
 def encoded(seal: Seal) -> bytes:
     """The line of a seal, with its newline."""
     body = msgspec.json.encode(seal)[:-1]
@@ -170,9 +167,7 @@ def encoded(seal: Seal) -> bytes:
 
 
 def link(line: bytes) -> str:
-    """The next line's `prev`: sha256 of `line` without its `sha256` and `crc`, so blanking a hash breaks no
-    chain.
-    """
+    """The next line's `prev`: sha256 of `line` without the members that blanking a hash changes."""
     from hashlib import sha256
 
     return sha256(re.sub(_HASH, b"", re.sub(_CRC, b"}", line))).hexdigest()
@@ -182,13 +177,6 @@ def blanked(line: bytes) -> bytes:
     """`line` with a blank hash and the same length."""
     body = re.sub(_HASH, b',"sha256":"%s"' % BLANK.encode(), line[:-_TRAILER_LENGTH])
     return body + b',"crc":"%08x"}' % zlib.crc32(body)
-
-
-def _briefs(data: bytes) -> dict[tuple[str, str], _Brief]:
-    """The last intact seal of each segment in one file."""
-    lines = (whole.strip(b"\0") for whole in data.split(b"\n"))
-    briefs = (decoded(line, _Brief) for line in lines if has_its_crc(line))
-    return {brief.name: brief for brief in briefs if brief is not None}
 
 
 def _not_lost(seals: Sequence[_T]) -> list[_T]:
@@ -206,7 +194,7 @@ def _lines(data: bytes, file: str) -> Iterator[SealLine]:
     for number, whole in enumerate(data.split(b"\n"), start=1):
         text = whole.strip(b"\0")
         if text and not text.isspace():
-            seal = seal_of(text)
+            seal = decoded(text, Seal)
             nuls = len(whole) - len(whole.lstrip(b"\0"))
             yield SealLine(file, number, offset + nuls, text, seal, _damage(text, seal, prev, known))
             if seal is not None:

@@ -150,12 +150,7 @@ def grown(log: Path) -> list[Unlike]:
 
 
 def differing(log: Path, only: Container[tuple[str, str]] | None = None) -> list[Unlike]:
-    """As `unlike`, with segments that are arriving or half erased.
-
-    only: the segments to look at.
-
-    Raises OSError.
-    """
+    """As `unlike`, with segments arriving or half erased. only: those to look at. Raises OSError."""
     differences, owner, seals = [], Ownership(log), read_seals(log)
     erased = {line.seal.name for line in seals.lines if line.seal is not None and line.seal.is_blank}
     for name, last in seals.last.items():

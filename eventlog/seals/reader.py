@@ -12,8 +12,7 @@ from memlog.eventlog.layout import seals_files
 
 
 def sealed_bytes(log: Path) -> Mapping[tuple[str, str], int]:
-    """The sealed length of each segment in bytes, by (stream, segment). Faster than `read_seals`. Raises
-    OSError."""
+    """The sealed bytes of each (stream, segment). Faster than `read_seals`. Raises OSError."""
     return _lengths(log, tuple((name, file_version(status_at(log / name))) for name in seals_files(log)))
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from memlog.eventlog.seals.file import LOCK_TIMEOUT, SealFiles
+from memlog.eventlog import locks
+from memlog.eventlog.seals.file import SealFiles
 from memlog.eventlog.seals.format import FIRST, Held, Seal
 from memlog.eventlog.seals.measure import has_grown, made_durable, measured
 
@@ -12,7 +13,7 @@ def seal(
     stream: str,
     segments: Sequence[str],
     *,
-    lock_timeout: float = LOCK_TIMEOUT,
+    lock_timeout: float = locks.TIMEOUT,
     also_grown: bool = False,
 ) -> list[Seal]:
     """Seal those of a stream's `segments` that have no seal. Returns the new seals, once they are durable.
@@ -42,7 +43,7 @@ def seal(
         return seals.own.add(fd, [draft(stream, segment, held[segment]) for segment in new])
 
 
-def blank(seals: SealFiles, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> None:
+def blank(seals: SealFiles, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> None:
     """Blank the hashes of a segment's seals before its bytes are erased: they mark an unfinished erasure
     until `reseal`. Raises as `seal`.
     """
@@ -52,7 +53,9 @@ def blank(seals: SealFiles, stream: str, segment: str, *, lock_timeout: float = 
     seals.blank(stream, segment, lock_timeout)
 
 
-def reseal(seals: SealFiles, stream: str, segment: str, *, lock_timeout: float = LOCK_TIMEOUT) -> Seal | None:
+def reseal(
+    seals: SealFiles, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT
+) -> Seal | None:
     """Seal a segment again after an erasure, and blank the hashes of its other seals. May be run again after
     a crash at any moment. Raises as `seal`.
 

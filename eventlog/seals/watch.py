@@ -35,10 +35,7 @@ class SealWatch:
         return self._files
 
     def is_sealed(self, stream: str, segment: str, writer: str) -> bool:
-        """Whether a writer's segment is sealed. The answer holds as long as the caller locks the segment.
-
-        Raises OSError.
-        """
+        """Whether a writer's segment is sealed; true as long as the caller locks it. Raises OSError."""
         # Joining paths takes 2 of the 100 microseconds of an append.
         version = file_version(status_at(f"{self._log}/{seals_file(writer)}"))
         if not version:
