@@ -28,12 +28,7 @@ class Chat(tuple[str, str]):
 
     @classmethod
     def of(cls, name: ChatName) -> Self:
-        """The chat of an argument.
-
-        Raises:
-            BadInput: it is neither a pair of texts nor a text with a channel and an id around its first
-                colon.
-        """
+        """The chat of an argument. Raises BadInput unless it is a pair of texts or like `telegram:7`."""
         if isinstance(name, cls):
             return name
         match name.split(":", 1) if isinstance(name, str) else name:

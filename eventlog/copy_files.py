@@ -4,7 +4,6 @@ Their first line has their own inode. A copied file (cp, rsync, git, a restored 
 is ignored.
 """
 
-import errno
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.encoding import decoded
-from memlog.eventlog.file_io import closing, drafted, is_regular, overwrite_all, read_all
+from memlog.eventlog.file_io import closing, drafted, open_regular, overwrite_all, read_all
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -30,14 +29,10 @@ class Origin(msgspec.Struct, frozen=True):
 def lines_in(path: Path, most: int | None = None) -> bytes:
     """At most `most` bytes of a file; b"" if it is missing, a copy, or no regular file. Raises OSError."""
     try:
-        fd = disk.open(path, disk.READ)
-    except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ELOOP):
-            raise
+        fd = open_regular(path, disk.READ)
+    except (FileNotFoundError, FileExistsError):
         return b""
     with closing(fd):
-        if not is_regular(fd):
-            return b""
         data = read_all(fd) if most is None else disk.read(fd, most, 0)
         return data if decoded(data.split(b"\n", 1)[0], Origin) == Origin.of(fd) else b""
 

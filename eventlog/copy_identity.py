@@ -76,11 +76,7 @@ class Writer:
         self._known: tuple[_Identity, int, int] | None = None
 
     def name(self) -> str:
-        """The writer's name; minted if this machine has none in this copy.
-
-        Raises:
-            Busy: another process was minting it for too long. OSError: it cannot be stored.
-        """
+        """The writer's name; minted if this machine has none in this copy. Raises Busy and OSError."""
         identity = self._proven() or self._minted(None)
         return identity.writer
 
@@ -157,10 +153,8 @@ class Writer:
 
 
 class _OwnSegments:
-    """The record of segments at `path`. Reads the lines that another process has added.
-
-    Its second line has the change time of the file of the writer's name. The last line about a segment
-    counts.
+    """The record of segments at `path`, whose last line about a segment counts. Reads the lines that another
+    process has added. Its second line has the change time of the file of the writer's name.
     """
 
     def __init__(self, path: Path) -> None:

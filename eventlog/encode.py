@@ -2,7 +2,6 @@
 
 import os
 import time
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -18,8 +17,9 @@ from memlog.eventlog.decode import (
     envelope_of,
     event_of,
     members_of,
+    raw_members,
 )
-from memlog.eventlog.encoding import encoded
+from memlog.eventlog.encoding import encoded, with_crc
 from memlog.eventlog.errors import BadInput, MemlogError
 from memlog.eventlog.events import MAX_TARGETS, TYPES, Change, Event, MemorySaved, Redacted, tag_of
 from memlog.eventlog.input_warnings import input_warnings
@@ -28,8 +28,6 @@ from memlog.eventlog.streams import stream_of
 
 FindStream = Callable[[str], str]
 """Returns the stream of the event with an id. Raises MemlogError if there is none, or more than one."""
-
-_raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
@@ -57,7 +55,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
         stamps = (("at", at), ("wins", wins), ("highest_wins", highest_wins))
         members = "".join(f',"{name}":"{time}"' for name, time in stamps if time)
         body = self.head + members.encode() + self.tail
-        return body + b',"crc":"%08x"}\n' % zlib.crc32(body)
+        return with_crc(body) + b"\n"
 
 
 _TIME = "2026-02-24T10:15:00.000Z"
@@ -164,7 +162,7 @@ def _input_time(name: str, value: object) -> str:
 
 
 def _drafted(event: Event, source: bytes) -> Draft:
-    members = _raw_members.decode(source)
+    members = raw_members.decode(source)
     if isinstance(event, Redacted):
         members["stream"] = msgspec.Raw(msgspec.json.encode(event.stream))
     event_id = event.id or new_id()

@@ -1,9 +1,11 @@
 """JSON to and from bytes, where msgspec alone would crash or raise one of several errors."""
 
+import zlib
 from typing import TypeVar
 
 import msgspec
 
+CRC_LENGTH = len(b',"crc":"00000000"}')
 _plain = msgspec.json.Encoder()
 _T = TypeVar("_T")
 
@@ -18,6 +20,16 @@ def encoded_buffer(value: object, encoder: msgspec.json.Encoder) -> bytearray:
     buffer = bytearray()
     encoder.encode_into(value, buffer)
     return buffer
+
+
+def with_crc(body: bytes) -> bytes:
+    """An object with its crc as the last member; `body` lacks the closing brace."""
+    return body + b',"crc":"%08x"}' % zlib.crc32(body)
+
+
+def has_its_crc(line: bytes) -> bool:
+    """Whether a line ends with the right crc."""
+    return line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-CRC_LENGTH]))
 
 
 def decoded(line: bytes | bytearray, kind: type[_T]) -> _T | None:

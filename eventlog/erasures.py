@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from memlog.eventlog import disk
 from memlog.eventlog.decode import ERASING
+from memlog.eventlog.file_io import blocks
 from memlog.eventlog.quarantine import DAMAGE, BadLine
 from memlog.eventlog.reader import Key, entry_of, is_redacted
 from memlog.eventlog.segment import Line, read_lines
@@ -87,9 +88,7 @@ def is_erased(fd: int, line: Line) -> bool:
     """Whether a line has only spaces."""
     if line.data is not None:
         return line.length > 0 and not line.data.strip(b" ")
-    end = line.offset + line.length
-    blocks = (disk.read(fd, min(_BLOCK, end - start), start) for start in range(line.offset, end, _BLOCK))
-    return not any(block.strip(b" ") for block in blocks)
+    return not any(block.strip(b" ") for block in blocks(fd, line.offset, line.offset + line.length))
 
 
 def spans_of(lines: Iterable[Line]) -> tuple[Span, ...]:

@@ -61,13 +61,16 @@ def ends_with_newline(fd: int, offset: int) -> bool:
     return offset == 0 or disk.read(fd, 1, offset - 1) == b"\n"
 
 
+def blocks(fd: int, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+    """The bytes of an open file from `start` to `end` (None: its end), by the megabyte."""
+    while block := disk.read(fd, _BLOCK if end is None else min(_BLOCK, end - start), start):
+        yield block
+        start += len(block)
+
+
 def read_all(fd: int) -> bytes:
     """The bytes of an open file."""
-    blocks, size = [], 0
-    while block := disk.read(fd, _BLOCK, size):
-        blocks.append(block)
-        size += len(block)
-    return b"".join(blocks)
+    return b"".join(blocks(fd))
 
 
 def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
@@ -81,14 +84,29 @@ def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
     yield rest
 
 
-def is_regular(fd: int) -> bool:
-    """Whether a regular file is open: a pipe or device would block, or swallow what is written."""
-    return stat.S_ISREG(disk.status(fd).st_mode)
+def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> int:
+    """A descriptor of a regular file, which is its owner's alone if it is new.
+
+    Raises FileExistsError if something else has its name, OSError.
+    """
+    try:
+        fd = (disk.open if flags == disk.READ else permissions.open_file)(path, flags, folder=folder)
+    except OSError as error:
+        # A link; a socket; a folder opened for writing.
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise FileExistsError(errno.EEXIST, f"{Path(path).name} is no regular file") from error
+        raise
+    try:
+        check_regular(fd)
+    except BaseException:
+        disk.close(fd)
+        raise
+    return fd
 
 
 def check_regular(fd: int) -> None:
-    """Raises FileExistsError if no regular file is open."""
-    if not is_regular(fd):
+    """Raises FileExistsError if no regular file is open: a pipe or device would block, or swallow bytes."""
+    if not stat.S_ISREG(disk.status(fd).st_mode):
         raise FileExistsError(errno.EEXIST, "something that is no regular file has its name")
 
 

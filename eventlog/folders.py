@@ -34,8 +34,7 @@ def entered(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]
 
     make: create missing folders, and make their names durable.
 
-    Raises:
-        OSError: a folder is missing, a link, or no folder.
+    Raises OSError for a missing folder, a link, or no folder.
     """
     names: list[Path | str] = [log, *stream.split("/")]
     folders: list[int] = []

@@ -1,11 +1,10 @@
 """`log/FORMAT` has the format number of the log, so that an older memlog does not write to a newer log."""
 
-import errno
 from pathlib import Path
 
 from memlog.eventlog import disk, locks
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.file_io import closing, drafted, is_regular, overwrite_all
+from memlog.eventlog.file_io import closing, drafted, open_regular, overwrite_all
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import FORMAT
 
@@ -18,21 +17,17 @@ _LONGEST = 4096
 
 
 def check_writable(log: Path) -> bool:
-    """Check that this memlog may write to `log`; return whether FORMAT exists.
+    """Whether FORMAT exists, after a check that this memlog may write to `log`.
 
-    Raises:
-        LogError: the log has a newer format, or FORMAT is damaged. OSError: FORMAT cannot be read.
+    Raises LogError if the log has a newer format or FORMAT is damaged, OSError if it cannot be read.
     """
     try:
-        fd = disk.open(log / FORMAT, disk.READ)
+        with closing(open_regular(log / FORMAT, disk.READ)) as fd:
+            number = _number(disk.read(fd, _LONGEST, 0))
     except (FileNotFoundError, NotADirectoryError):
         return False
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise _damaged(log) from error
-        raise
-    with closing(fd):
-        number = _number(disk.read(fd, _LONGEST, 0)) if is_regular(fd) else None
+    except FileExistsError as error:
+        raise _damaged(log) from error
     if number is None:
         raise _damaged(log)
     if number > NUMBER:
@@ -46,11 +41,7 @@ def check_writable(log: Path) -> bool:
 
 
 def claim(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
-    """Write FORMAT if the log has none, after `check_writable`; return whether it was written. Raises as
-    that.
-
-    lock_timeout: seconds to wait for another process that writes it.
-    """
+    """Write FORMAT unless it exists; return whether it was missing. Raises Busy, and as `check_writable`."""
     if check_writable(log):
         return False
     make_path(log)

@@ -15,11 +15,9 @@ FileState = tuple[str, int, int, int, int]
 def state_of(log: Path) -> list[FileState]:
     """The state of each file and folder that a reader of `log` may look at; [] without a log. Raises OSError.
 
-    An equal state means that nothing was added, changed or removed. It may differ without a change: the
-    system lists a folder in any order.
-
-    DirEntry.stat keeps the interpreter's lock: a thread with hundreds of segments does not wait hundreds of
-    times for other threads.
+    An equal state means that nothing was added, changed or removed; it may differ without a change, since the
+    system lists a folder in any order. DirEntry.stat keeps the interpreter's lock: a thread with hundreds of
+    segments does not wait hundreds of times for other threads.
     """
     states: list[FileState] = []
     conversations = str(log / CONVERSATIONS)

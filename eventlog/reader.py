@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog.content_ids import content_hash
-from memlog.eventlog.decode import BOM, decode, envelope_of, is_blank
+from memlog.eventlog.decode import BOM, decode, envelope_of, is_blank, raw_members
 from memlog.eventlog.events import Change, Event, Redacted, tag_of
 from memlog.eventlog.precedence import precedence
 from memlog.eventlog.quarantine import BadLine, check_length
@@ -27,9 +27,6 @@ from memlog.eventlog.streams import (
     segments_of,
 )
 from memlog.eventlog.upcast import Place
-
-_raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
 
 Key = tuple[str, str]
 """A stream, and the id of one of its events, or the position of a line without an id."""
@@ -206,11 +203,7 @@ def last_at(segments: Iterable[Segment]) -> str | None:
 
 
 def todays_members(entry: LogEntry) -> dict[str, Any]:
-    """The members of an entry's event in today's shape, without `crc`; unknown ones come last.
-
-    Raises:
-        TypeError: the entry has no event.
-    """
+    """The members of an event in today's shape, unknown ones last. Raises TypeError without an event."""
     event, data = entry.event, entry.line.data
     if isinstance(event, BadLine) or data is None:
         raise TypeError("a bad line has no members")
@@ -221,7 +214,7 @@ def todays_members(entry: LogEntry) -> dict[str, Any]:
         if name in names
     }
     known: dict[str, Any] = msgspec.to_builtins(event)
-    unknown = _raw_members.decode(data.removeprefix(BOM)).items()
+    unknown = raw_members.decode(data.removeprefix(BOM)).items()
     return (
         {"type": tag_of(event)}
         | {name: value for name, value in envelope.items() if value is not None}

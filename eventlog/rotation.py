@@ -1,5 +1,4 @@
-"""Chooses the segment that a writer appends to, and starts the next one when it is full, sealed or of an
-earlier day.
+"""Chooses the segment to append to, and starts the next one when it is full, sealed or of an earlier day.
 
 docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reasons.
 """
@@ -14,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memlog.eventlog import disk, locks, permissions, timestamps
+from memlog.eventlog import disk, locks, timestamps
 from memlog.eventlog.clock import Clock
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.errors import Busy
-from memlog.eventlog.file_io import identity, is_at, is_regular
+from memlog.eventlog.file_io import identity, is_at, open_regular
 from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.precedence import CAP
@@ -80,11 +79,7 @@ class Rotation:
 
     @contextmanager
     def current(self, stream: str) -> Iterator[LockedSegment]:
-        """The writer's current segment of a stream, locked, with room for more lines.
-
-        Raises:
-            Busy: another process held it for too long. OSError: it cannot be opened or made.
-        """
+        """The writer's current segment of a stream, locked, with room for lines. Raises Busy and OSError."""
         writer = self.writer.name()
         deadline = time.monotonic() + self._lock_timeout
         with entered(self.log, stream, make=True) as folders:
@@ -216,16 +211,6 @@ def _last_of(names: list[SegmentName], writer: str) -> SegmentName | None:
 def _open(name: SegmentName, flags: int, folder: int) -> int:
     """A descriptor of a writer's segment. Raises _NameTakenError if no regular file has its name, OSError."""
     try:
-        fd = permissions.open_file(name.filename, flags, folder=folder)
-    except OSError as error:
-        if error.errno not in (errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENXIO):
-            raise
+        return open_regular(name.filename, flags, folder=folder)
+    except FileExistsError as error:
         raise _NameTakenError(errno.EEXIST, "another file has its name", name.filename) from error
-    try:
-        if is_regular(fd):
-            return fd
-    except OSError:
-        disk.close(fd)
-        raise
-    disk.close(fd)
-    raise _NameTakenError(errno.EEXIST, "no regular file has its name", name.filename)

@@ -17,7 +17,7 @@ from memlog.eventlog import disk, locks
 from memlog.eventlog.decode import ERASING
 from memlog.eventlog.erasures import is_due
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.file_io import check_regular, closing, is_at, keeping_time, overwrite_all
+from memlog.eventlog.file_io import closing, is_at, keeping_time, open_regular, overwrite_all
 from memlog.eventlog.folders import entered
 from memlog.eventlog.quarantine import MAX_LINE
 from memlog.eventlog.reader import Key, reading
@@ -78,9 +78,7 @@ def erase(
 
     around: makes the context for the write, from the descriptor of the segment.
 
-    Raises:
-        Busy: another process held the segment for too long.
-        LogError: the segment was replaced. OSError: it cannot be written. The next run finishes it.
+    Raises Busy, LogError if the segment was replaced, and OSError; the next run finishes it.
     """
     is_foreign = segment.name.writer not in ("", seals.writer)
     with _locked(segment, lock_timeout) as fd:
@@ -137,9 +135,8 @@ def _locked(segment: Segment, timeout: float) -> Iterator[int]:
     filename = segment.name.filename
     with (
         entered(segment.log, segment.stream) as folders,
-        closing(disk.open(filename, disk.WRITE, folder=folders[-1])) as fd,
+        closing(open_regular(filename, disk.WRITE, folder=folders[-1])) as fd,
     ):
-        check_regular(fd)
         locks.acquire(fd, f"{segment.stream}/{filename}", timeout)
         if not is_at(filename, disk.status(fd), folder=folders[-1]):
             raise LogError(f"{segment.stream}/{filename} was replaced meanwhile", hint="memlog scrub")

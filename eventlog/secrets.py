@@ -56,8 +56,7 @@ def kinds_in_line(line: bytes) -> list[str]:
 def masked_event(source: bytes) -> bytes:
     """A line of JSON with its keys masked at any depth, without `at` and `crc`; `source` itself without keys.
 
-    Raises:
-        BadInput: a member that names something holds a key.
+    Raises BadInput if a member that names something holds a key.
     """
     members = decoded(source, dict)
     if members is None:

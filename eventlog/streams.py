@@ -42,8 +42,7 @@ def encoded_name(name: str) -> str:
 def project_folder(name: str) -> str:
     """The folder name of a project's store, which cannot lead out of the folder of all projects.
 
-    Raises:
-        BadInput: `name` has only dots, is too long, or is not UTF-8.
+    Raises BadInput if `name` has only dots, is too long, or is not UTF-8.
     """
     try:
         folder = encoded_name(name)

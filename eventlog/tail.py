@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Event
 
 from memlog.eventlog import disk
-from memlog.eventlog.file_io import lines_from_end
+from memlog.eventlog.file_io import blocks, lines_from_end
 from memlog.eventlog.folder_events import ChangeHints
 from memlog.eventlog.reader import LogEntry, entry_of, reading
 from memlog.eventlog.segment import read_lines
@@ -21,8 +21,6 @@ _WITHOUT_FOLDER = 0.25
 _SHORTEST_PAUSE = 0.1
 _SHARE = 20
 """Without reports of the file system, looking takes 1/20 of the time."""
-
-_BLOCK = 64 * 1024
 
 
 class Follower:
@@ -60,7 +58,9 @@ class Follower:
 
     def _read_on(self, segment: Segment, start: int) -> Iterator[LogEntry]:
         with reading(segment) as fd:
-            number = self._lines.get(segment.path, -1) + 1 or _count_lines(fd, start) + 1
+            number = self._lines.get(segment.path, -1) + 1
+            if number == 0:
+                number = sum(block.count(b"\n") for block in blocks(fd, end=start)) + 1
             tail_is_a_line = not segment.is_newest
             for line in read_lines(fd, start, number=number, tail_is_a_line=tail_is_a_line):
                 self._reached[segment.path], self._lines[segment.path] = line.end, line.number - line.is_open
@@ -100,9 +100,3 @@ def _end(segment: Segment) -> int:
     with reading(segment) as fd:
         size = disk.status(fd).st_size
         return size - len(next(lines_from_end(fd, 0, size))) if segment.is_newest else size
-
-
-def _count_lines(fd: int, end: int) -> int:
-    """The number of newlines before the offset `end`."""
-    blocks = (disk.read(fd, min(_BLOCK, end - start), start) for start in range(0, end, _BLOCK))
-    return sum(block.count(b"\n") for block in blocks)

@@ -43,8 +43,7 @@ def place_of(line_id: str) -> tuple[str, int] | None:
 def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
     """The members of a foreign line in today's shape. Raises ValueError if its `ts` is no time.
 
-    Missing members come from its position: the id, the time (its segment's day), channel and chat_id (`meta`,
-    then its folder).
+    Its position gives a missing id, time (the segment's day), channel and chat_id (`meta`, then the folder).
     """
     line = {name: value for name, value in members.items() if value is not None}
     if line.get("type") in (None, "subagent_result"):

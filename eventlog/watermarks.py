@@ -104,12 +104,9 @@ class Watermarks:
         return [difference for difference in differences if difference is not None]
 
     def accept_losses(self, *, lock_timeout: float) -> list[OpenLoss]:
-        """Take the current bytes of damaged segments for all that was read. Takes the projector lock itself.
+        """Take the current bytes of damaged segments for all that was read. Returns the accepted losses.
 
-        Returns the accepted losses.
-
-        Raises:
-            Busy: a projector held its lock for too long. OSError: as `losses`; nothing was accepted.
+        Takes the projector lock. Raises Busy and OSError; then nothing was accepted.
         """
         if not self.losses():
             return []
@@ -127,10 +124,7 @@ class Watermarks:
     @contextmanager
     def erasing(self, segment: Segment, fd: int) -> Iterator[None]:
         """A context in which lines of the open segment are erased: the watermark follows, and no hash of the
-        erased text stays. An earlier loss stays a loss.
-
-        Raises:
-            OSError: the file cannot be written; then nothing was erased.
+        erased text stays. An earlier loss stays a loss. Raises OSError; then nothing was erased.
         """
         self._file.refresh()
         old = self._file.get(*segment.key)

@@ -14,6 +14,7 @@ import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
+from memlog.eventlog.file_io import blocks
 from memlog.eventlog.seals.losses import LOST, losses
 from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.segment import opened
@@ -38,7 +39,6 @@ Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
 _READING = "bytes read"
-_BLOCK = 1024 * 1024
 _ATTEMPTS = 3
 _SMALL_SHARE = 16
 
@@ -139,9 +139,7 @@ def unread_lines(db: Connection, log: Path) -> int:
     for segment in segments_of(log)[0]:
         with opened(log, segment.stream, segment.name.filename) as fd:
             offset = known.get(_key(segment), NOTHING_READ).offset
-            while block := disk.read(fd, _BLOCK, offset):
-                offset += len(block)
-                count += block.count(b"\n")
+            count += sum(block.count(b"\n") for block in blocks(fd, offset))
     return count
 
 

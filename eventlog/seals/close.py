@@ -24,9 +24,7 @@ def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
 
     Returns the new seals, once they are durable. Segments of other writers stay as they are.
 
-    Raises:
-        Busy: another process held a stream or the seals for too long.
-        LogError: a segment cannot be read, or the seals cannot be written.
+    Raises Busy, and LogError if a segment cannot be read, or the seals cannot be written.
     """
     log, made = store / LOG, []
     log_format.check_writable(log)
@@ -51,11 +49,7 @@ def accept_losses(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[S
     """Accept that missing bytes are lost: seal the current bytes of damaged sealed segments, and take those
     of unsealed ones for all that was read.
 
-    Returns the new seals and the accepted losses of unsealed segments.
-
-    Raises:
-        Busy: another process held the seals, or the read model, for too long.
-        LogError: a segment cannot be read, or the seals cannot be written.
+    Returns the new seals and the accepted losses of unsealed segments. Raises as `seal_all`.
     """
     log = store / LOG
     with _told_as_log_error(log.name):

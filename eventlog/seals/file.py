@@ -91,11 +91,7 @@ class SealFiles:
         return holding(last) if last else None
 
     def blank(self, stream: str, segment: str, lock_timeout: float, *, but: Held | None = None) -> None:
-        """Blank the hash of each seal of a segment, except those of `but`.
-
-        Raises:
-            Busy: another process held a file for too long. OSError: it cannot be written.
-        """
+        """Blank the hash of each seal of a segment, except those of `but`. Raises Busy and OSError."""
 
         def due(file: SealFile) -> list[SealPlace]:
             return [
@@ -125,11 +121,7 @@ class SealFile:
 
     @contextmanager
     def locked(self, timeout: float) -> Iterator[int]:
-        """A context with a descriptor that appends to the locked file, which is created if it is missing.
-
-        Raises:
-            Busy: another process held it for too long. OSError: it cannot be created or read.
-        """
+        """A context with a descriptor that appends to the locked file, made if missing. Raises Busy."""
         while True:
             with opened(self._log, disk.APPEND | disk.CREATE, self._name) as fd:
                 locks.acquire(fd, f"{self._log.name}/{self._name}", timeout)

@@ -4,14 +4,13 @@ docs/storage/jsonl-format.md, "Seals", has a worked example in real bytes.
 """
 
 import re
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
-from memlog.eventlog.encoding import decoded
+from memlog.eventlog.encoding import CRC_LENGTH, decoded, has_its_crc, with_crc
 from memlog.eventlog.layout import SegmentRecord
 
 BLANK = " " * 64
@@ -27,8 +26,6 @@ _HASH = rb',"sha256":"([0-9a-f ]{64})"'
 _CRC = rb',"crc":"([0-9a-f]{8})"\}$'
 
 _WHOLE_CRC = rb',"crc":"[0-9a-f]{8}".'
-
-_TRAILER_LENGTH = len(b',"crc":"00000000"}')
 
 Damage = Literal[
     "torn",  # the beginning of a seal: a writer was killed; no damage
@@ -162,8 +159,7 @@ def holding(seals: Sequence[Seal]) -> Seal:
 
 def encoded(seal: Seal) -> bytes:
     """The line of a seal, with its newline."""
-    body = msgspec.json.encode(seal)[:-1]
-    return body + b',"crc":"%08x"}\n' % zlib.crc32(body)
+    return with_crc(msgspec.json.encode(seal)[:-1]) + b"\n"
 
 
 def link(line: bytes) -> str:
@@ -175,8 +171,7 @@ def link(line: bytes) -> str:
 
 def blanked(line: bytes) -> bytes:
     """`line` with a blank hash and the same length."""
-    body = re.sub(_HASH, b',"sha256":"%s"' % BLANK.encode(), line[:-_TRAILER_LENGTH])
-    return body + b',"crc":"%08x"}' % zlib.crc32(body)
+    return with_crc(re.sub(_HASH, b',"sha256":"%s"' % BLANK.encode(), line[:-CRC_LENGTH]))
 
 
 def _not_lost(seals: Sequence[_T]) -> list[_T]:
@@ -213,11 +208,6 @@ def _damage(line: bytes, seal: Seal | None, prev: str, known: dict[tuple[str, st
     old = known.get(seal.name)
     is_renewed = old is None or old.is_blank or seal.lost is not None or seal.bytes > old.bytes
     return None if is_renewed else "second_seal"
-
-
-def has_its_crc(line: bytes) -> bool:
-    """Whether a line ends with the right checksum."""
-    return line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-_TRAILER_LENGTH]))
 
 
 def _is_torn(line: bytes) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from memlog.eventlog.encoding import decoded
-from memlog.eventlog.seals.format import Seal, has_its_crc
+from memlog.eventlog.encoding import decoded, has_its_crc
+from memlog.eventlog.seals.format import Seal
 
 _LINE = rb'^(?:(\{"stream":"[^"\\\n]+","segment":"[^"\\\n]+"),"bytes":|[^\n])'
 """The start of a non-empty line, with stream and segment unless they have escapes. Indexing 36,500 lines by

@@ -109,12 +109,8 @@ def _writer_of(segment: str) -> str | None:
 
 
 def losses(log: Path, *, only: Iterable[tuple[str, str]] | None = None) -> list[Loss]:
-    """The sealed segments that are missing or shorter than their seals, without those of other writers, which
-    are `arriving`.
-
-    only: the segments to look at.
-
-    Raises OSError.
+    """The sealed segments, all or `only` these, that are missing or shorter than their seals, without those
+    of other writers, which are `arriving`. Raises OSError.
     """
     owner = Ownership(log)
     return [loss for loss in _short(log, only) if not owner.is_foreign(loss.segment)]
@@ -136,9 +132,7 @@ def _short(log: Path, only: Iterable[tuple[str, str]] | None = None) -> Iterator
 
 def unlike(log: Path) -> list[Unlike]:
     """The sealed segments that differ from their seals without a file sync or an erasure as the reason. Reads
-    every byte of the log.
-
-    Raises OSError.
+    every byte of the log. Raises OSError.
     """
     return [segment for segment in differing(log) if segment.state == "changed"]
 

@@ -58,8 +58,7 @@ def held_in(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> He
 
     blanked: sorted.
 
-    Raises:
-        FileExistsError: it is no regular file. OSError: it cannot be read.
+    Raises FileExistsError if it is no regular file, OSError if it cannot be read.
     """
     from hashlib import sha256
 

@@ -1,13 +1,12 @@
 """Reads seals files as bytes, which is all that an append needs, and the lengths of sealed segments."""
 
-import errno
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
-from memlog.eventlog import disk, permissions
-from memlog.eventlog.file_io import check_regular, closing, file_version, read_all, status_at
+from memlog.eventlog import disk
+from memlog.eventlog.file_io import closing, file_version, open_regular, read_all, status_at
 from memlog.eventlog.layout import seals_files
 
 
@@ -36,18 +35,6 @@ def bytes_of(log: Path, name: str) -> bytes:
 
 @contextmanager
 def opened(log: Path, flags: int, name: str) -> Iterator[int]:
-    """A context with a descriptor of a seals file.
-
-    Raises:
-        FileExistsError: it is no regular file. OSError: it is missing or cannot be opened.
-    """
-    try:
-        fd = (permissions.open_file if flags & disk.CREATE else disk.open)(log / name, flags)
-    except OSError as error:
-        # A link; a socket; a folder opened for writing.
-        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise FileExistsError(errno.EEXIST, f"{name} is no regular file") from error
-        raise
-    with closing(fd):
-        check_regular(fd)
+    """A context with a descriptor of a seals file. Raises FileExistsError if it is not regular, OSError."""
+    with closing(open_regular(log / name, flags)) as fd:
         yield fd

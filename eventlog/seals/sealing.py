@@ -23,9 +23,7 @@ def seal(
 
     also_grown: seal again what a writer without the lock has extended.
 
-    Raises:
-        Busy: another process held the seals file for too long.
-        OSError: the file cannot be written, or a segment cannot be read; no seal is known to be stored.
+    Raises Busy, and OSError: then no seal is known to be stored.
     """
     seals.refresh()
     before = {segment: seals.valid(stream, segment) for segment in segments}
