@@ -217,16 +217,13 @@ def _memory_id(event: Event) -> str | None:
 def _encoded(event: "Event | dict[str, Any]") -> bytes:
     try:
         members = msgspec.to_builtins(event)
-        return encoded(members) if _is_all_text(members) else _encoded_with_numbers(members)
+        is_all_text = isinstance(members, dict) and all(isinstance(value, str) for value in members.values())
+        return encoded(members) if is_all_text else _encoded_with_numbers(members)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadInput(
             f"the event cannot be written as JSON: {error}",
             hint="pass an event struct or a dict of JSON values",
         ) from error
-
-
-def _is_all_text(members: object) -> bool:
-    return isinstance(members, dict) and all(isinstance(value, str) for value in members.values())
 
 
 def _encoded_with_numbers(members: object) -> bytes:

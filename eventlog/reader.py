@@ -223,11 +223,6 @@ def todays_members(entry: LogEntry) -> dict[str, Any]:
     )
 
 
-def why_bad(bad: BadLine) -> str:
-    """A fault for people: `invalid: Object missing required field …`."""
-    return f"{bad.reason}: {bad.detail}" if bad.detail else bad.reason
-
-
 def is_about(stream: str, chat: tuple[str, str]) -> bool:
     """Whether a stream belongs to the chat (channel, chat_id)."""
     return stream == conversation_stream(*chat) or chat_of_stream(stream) == chat
@@ -250,7 +245,7 @@ def why_left_out(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -
     if is_redacted(entry, redacted):
         return "redacted"
     if isinstance(entry.event, BadLine):
-        return why_bad(entry.event)
+        return str(entry.event)
     key = entry.key
     if key not in known:
         known[key] = entry.content

@@ -49,11 +49,6 @@ class LockedSegment(msgspec.Struct, frozen=True):
     folder: int
     names: list[SegmentName]
 
-    def of_its_writer(self) -> list[str]:
-        """The file names of its writer's segments, up to itself."""
-        own = [name for name in self.names if name.writer == self.name.writer]
-        return [name.filename for name in own if name.age <= self.name.age]
-
 
 class Rotation:
     """Opens and locks the current segment of each stream of the store at `store`, for this copy's writer.
@@ -135,10 +130,11 @@ class Rotation:
         """Seal a locked segment and the older ones of its writer; see `sealing.seal`."""
         from memlog.eventlog.seals import sealing
 
+        own = [name for name in segment.names if name.writer == segment.name.writer]
         return sealing.seal(
             self._seals.files(self.writer.name()),
             segment.stream,
-            segment.of_its_writer(),
+            [name.filename for name in own if name.age <= segment.name.age],
             lock_timeout=max(0, deadline - time.monotonic()),
             also_grown=also_grown,
         )

@@ -70,14 +70,11 @@ def _fill_chat(line: dict[str, Any], stream: str) -> None:
     given = meta if isinstance(meta, dict) else {}
     channel, chat_id = chat_of_stream(stream) or (None, None)
     for name, of_folder in (("channel", channel), ("chat_id", chat_id)):
-        in_meta = _as_text(given.get(name))
+        in_meta = given.get(name)
+        if isinstance(in_meta, int) and not isinstance(in_meta, bool):
+            in_meta = str(in_meta)  # chat ids are numbers in many foreign logs
         value = line.get(name, of_folder if in_meta is None else in_meta)
         if value is not None:
             line[name] = value
     if line["type"] == "session_break" and given.get("model") is not None:
         line.setdefault("model", given["model"])
-
-
-def _as_text(value: object) -> object:
-    """Chat ids are numbers in many foreign logs."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value

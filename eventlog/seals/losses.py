@@ -124,9 +124,9 @@ def arriving(log: Path) -> list[Loss]:
 
 def _short(log: Path, only: Iterable[tuple[str, str]] | None = None) -> Iterator[Loss]:
     sealed = sealed_bytes(log)
-    for name in sealed if only is None else only:
-        size = size_of(log, *name) if name in sealed else None
-        if name in sealed and (size or 0) < sealed[name]:
+    for name in sealed if only is None else filter(sealed.__contains__, only):
+        size = size_of(log, *name)
+        if (size or 0) < sealed[name]:
             yield Loss(*name, sealed[name], size)
 
 
