@@ -127,12 +127,9 @@ class Rotation:
                 raise Busy(f"{stream} changed again and again", hint="try again")
 
     def seal(self, segment: LockedSegment, deadline: float, *, also_grown: bool = False) -> "list[Seal]":
-        """Seal a locked segment and the older ones of its writer; see `sealing.seal`."""
-        from memlog.eventlog.seals import sealing
-
+        """Seal a locked segment and the older ones of its writer; see `SealFiles.seal`."""
         own = [name for name in segment.names if name.writer == segment.name.writer]
-        return sealing.seal(
-            self._seals.files(self.writer.name()),
+        return self._seals.files(self.writer.name()).seal(
             segment.stream,
             [name.filename for name in own if name.age <= segment.name.age],
             lock_timeout=max(0, deadline - time.monotonic()),

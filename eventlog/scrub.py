@@ -25,7 +25,6 @@ from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.format import Seal
 from memlog.eventlog.seals.losses import differing
 from memlog.eventlog.seals.measure import held_in
-from memlog.eventlog.seals.sealing import blank, reseal
 from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment
 
@@ -87,7 +86,7 @@ def erase(
         with around(fd), keeping_time(fd, is_foreign):
             _overwrite(fd, due)
     if state == "renewed":
-        reseal(seals, *segment.key, lock_timeout=lock_timeout)
+        seals.reseal(*segment.key, lock_timeout=lock_timeout)
     return Erased(segment, len(due), sum(line.length for line in due), state)
 
 
@@ -115,12 +114,12 @@ def _before(
     if seal is None:
         return "none"
     if is_foreign and disk.status(fd).st_size < seal.bytes:
-        blank(seals, *segment.key, lock_timeout=lock_timeout)
+        seals.blank(*segment.key, lock_timeout=lock_timeout)
         return "arriving"
     last = seals.last(*segment.key)
     if not (seal.is_blank or any(_is_sealed(fd, old, due) for old in last)):
         return "unlike"
-    blank(seals, *segment.key, lock_timeout=lock_timeout)
+    seals.blank(*segment.key, lock_timeout=lock_timeout)
     return "renewed"
 
 

@@ -11,10 +11,9 @@ from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import entered
 from memlog.eventlog.layout import LOG, SEALS
 from memlog.eventlog.rotation import Rotation
-from memlog.eventlog.seals.file import SealFiles
+from memlog.eventlog.seals.file import SealFiles, draft
 from memlog.eventlog.seals.format import FIRST, Held, Seal
 from memlog.eventlog.seals.losses import Loss, losses, unlike
-from memlog.eventlog.seals.sealing import draft
 from memlog.eventlog.streams import by_writer, segments_of
 from memlog.eventlog.watermarks import OpenLoss, Watermarks
 

@@ -1,7 +1,7 @@
-"""The seals files of a log: reads them, locks one, appends seals and blanks hashes."""
+"""The seals files of a log: reads them, and seals finished segments, and erased ones again."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from memlog.eventlog.seals.format import (
     seals_in,
 )
 from memlog.eventlog.seals.index import SealIndex, SealPlace
+from memlog.eventlog.seals.measure import has_grown, made_durable, measured
 from memlog.eventlog.seals.reader import bytes_of, opened
 
 
@@ -57,8 +58,8 @@ def _read(log: Path, name: str) -> Seals:
 
 
 class SealFiles:
-    """All seals files of a log. Adds seals to the file of `writer` (`own`) alone; in the others it only
-    blanks hashes of erased bytes.
+    """All seals files of a log. Seals in the file of `writer` (`own`) alone; in the others it only blanks
+    hashes of erased bytes.
     """
 
     def __init__(self, log: Path, writer: str = "") -> None:
@@ -76,10 +77,6 @@ class SealFiles:
         for file in self._files.values():
             file.refresh()
 
-    def has_any(self, stream: str, segment: str) -> bool:
-        """Whether any line, damaged or not, seals a segment."""
-        return any(file.index.of(stream, segment) for file in self._files.values())
-
     def last(self, stream: str, segment: str) -> list[Seal]:
         """The last intact seal of a segment in each file that has one."""
         seals = (file.index.valid(stream, segment) for file in self._files.values())
@@ -90,13 +87,75 @@ class SealFiles:
         last = self.last(stream, segment)
         return holding(last) if last else None
 
-    def blank(self, stream: str, segment: str, lock_timeout: float, *, but: Held | None = None) -> None:
+    def seal(
+        self,
+        stream: str,
+        segments: Sequence[str],
+        *,
+        lock_timeout: float = locks.TIMEOUT,
+        also_grown: bool = False,
+    ) -> list[Seal]:
+        """Seal those of a stream's `segments` that have no seal. Returns the new seals, once durable.
+
+        The caller holds the lock of the newest. Segments are made durable before their seal: otherwise a
+        power cut would turn unacknowledged bytes into a loss.
+
+        also_grown: seal again what a writer without the lock has extended.
+
+        Raises Busy, and OSError: then no seal is known to be stored.
+        """
+        self.refresh()
+        before = {segment: self.valid(stream, segment) for segment in segments}
+        due = [
+            segment
+            for segment, old in before.items()
+            if old is None or (also_grown and has_grown(self.log, old))
+        ]
+        if not due:
+            return []
+        held = {segment: made_durable(self.log, stream, segment) for segment in due}
+        with self.own.locked(lock_timeout) as fd:
+            # Another process may have been faster.
+            new = [segment for segment in due if self.valid(stream, segment) == before[segment]]
+            return self.own.add(fd, [draft(stream, segment, held[segment]) for segment in new])
+
+    def blank(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> None:
+        """Blank the hashes of a segment's seals before its bytes are erased: they mark an unfinished erasure
+        until `reseal`. Raises Busy and OSError.
+        """
+        self.refresh()
+        # The matching ones last: a kill in between leaves one of them, or no hash at all.
+        self._blank(stream, segment, lock_timeout, but=measured(self.log, stream, segment))
+        self._blank(stream, segment, lock_timeout)
+
+    def reseal(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> Seal | None:
+        """Seal a segment again after an erasure, and blank the hashes of its other seals. May be run again
+        after a crash at any moment. Raises as `seal`.
+
+        Returns the valid seal; None if the segment had none, or is still arriving.
+        """
+        self.refresh()
+        # Damaged lines count: they hold a hash, too.
+        if not any(file.index.of(stream, segment) for file in self._files.values()):
+            return None
+        before = self.valid(stream, segment)
+        held = made_durable(self.log, stream, segment)
+        if before is not None and held.bytes < before.bytes:
+            return None
+        self._blank(stream, segment, lock_timeout, but=held)
+        with self.own.locked(lock_timeout) as fd:
+            for seal_of_file in self.last(stream, segment):
+                if seal_of_file.is_of(held):
+                    return seal_of_file
+            (made,) = self.own.add(fd, [draft(stream, segment, held)])
+            return made
+
+    def _blank(self, stream: str, segment: str, lock_timeout: float, *, but: Held | None = None) -> None:
         """Blank the hash of each seal of a segment, except those of `but`. Raises Busy and OSError."""
 
         def due(file: SealFile) -> list[SealPlace]:
-            return [
-                place for place in file.index.of(stream, segment) if but is None or not place.seal.is_of(but)
-            ]
+            places = file.index.of(stream, segment)
+            return places if but is None else [place for place in places if not place.seal.is_of(but)]
 
         for name, file in self._files.items():
             if any(blanked(place.data) != place.data for place in due(file)):
@@ -176,3 +235,8 @@ class SealFile:
         if status.st_size == known + len(data):
             self.index.extend(data)
             self._indexed = file_version(status)
+
+
+def draft(stream: str, segment: str, held: Held, lost: int | None = None) -> Seal:
+    """A seal without its place in a chain, for `SealFile.add`."""
+    return Seal(stream, segment, held.bytes, held.lines, held.sha256, FIRST, "", lost)

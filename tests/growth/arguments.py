@@ -90,7 +90,6 @@ LEFT_OUT: dict[str, str] = {
     "eventlog.seals.losses.Ownership.is_*": "a name of a segment, which `SegmentName.parse` reads",
     "eventlog.seals.reader.*": "looks up a segment by its name",
     "eventlog.seals.watch.*": "looks up a segment by its name",
-    "eventlog.seals.sealing.*": "works on a segment by its name; its lines are read by `seals_in`",
     "eventlog.segment.*": "opens a segment by its name",
     "eventlog.streams.SegmentName.successor": "a day of memlog's own",
     "eventlog.streams.segments_of": "opens streams by their names, which the log has",

@@ -12,12 +12,10 @@ from memlog.eventlog import scrub
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.events import MemorySaved, Redacted
 from memlog.eventlog.reader import redacted_keys, segments_about
-from memlog.eventlog.seals import sealing
 from memlog.eventlog.seals.close import accept_losses, seal_all
 from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.losses import Loss, arriving, losses
 from memlog.eventlog.seals.reader import sealed_bytes
-from memlog.eventlog.seals.sealing import blank
 from memlog.eventlog.streams import segments_of
 from memlog.eventlog.verify import LogCheck, check_log
 from memlog.eventlog.writer import Log
@@ -48,7 +46,7 @@ class Copy:
             for segment, lines in scrub.due_lines(segments, redacted)
         ]
         for segment in scrub.unfinished(segments):
-            sealing.reseal(seals, *segment.key, lock_timeout=1)
+            seals.reseal(*segment.key, lock_timeout=1)
         return [each.seal for each in erased]
 
     def check(self) -> LogCheck:
@@ -276,7 +274,7 @@ def test_a_blanked_hash_is_seen_though_the_mtime_stays(origin: Copy, other: Copy
     name = ("memory", sealed_segment(other).name)
     reader = SealFiles(other.log, Writer(other.store).name())
     reader.refresh()
-    blank(SealFiles(other.log, reader.writer), *name)
+    SealFiles(other.log, reader.writer).blank(*name)
     reader.refresh()
     (seal,) = reader.last(*name)
     assert seal.is_blank
