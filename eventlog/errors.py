@@ -77,6 +77,8 @@ class MemlogError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")  # a traceback shows it
         if code is not None:
             self.code = code
         if retryable is not None:
