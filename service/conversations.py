@@ -5,19 +5,13 @@ from typing import Any
 from memlog.query.sessions import Session, SessionContent, session_content, sessions
 from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
+from memlog.service.engine import OperationGroup
 from memlog.service.operations import operation
-from memlog.service.read_model import Reading
 from memlog.service.requests.conversations import ListSessions, ListSummaries, ReadSession, ReadWindow
 
 
-class Conversations:
-    """The conversations of a store.
-
-    read: asks the read model, caught up if that takes no time.
-    """
-
-    def __init__(self, read: Reading) -> None:
-        self._read = read
+class Conversations(OperationGroup):
+    """The conversations of a store."""
 
     @operation(ReadWindow)
     def window(self, asked: ReadWindow) -> Window:

@@ -1,6 +1,5 @@
 """The core memory as programs use it: read, set, delete, and import files."""
 
-from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -9,13 +8,12 @@ import msgspec
 
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event
 from memlog.eventlog.writer import Position
-from memlog.projector.core_memory_file import CoreView
 from memlog.query.core_memory import CoreMemory, core_memory
 from memlog.query.event_index import streams_of
 from memlog.service.core.file import contents, is_json, sections_of_json, sections_of_text
 from memlog.service.core.markdown import parse
+from memlog.service.engine import Engine, OperationGroup
 from memlog.service.operations import operation
-from memlog.service.read_model import Deciding, Reading
 from memlog.service.requests.core import (
     DeleteCoreValue,
     GetCoreMemory,
@@ -50,23 +48,12 @@ class CoreImportReport(msgspec.Struct):
     skipped: int
 
 
-class Core:
-    """The core memory of a store: `store.core`.
+class Core(OperationGroup):
+    """The core memory of a store: `store.core`."""
 
-    append: the store's. read, decide: ask the read model. view: its file for people.
-    """
-
-    def __init__(
-        self,
-        append: Callable[[Iterable[Event]], list[Position]],
-        read: Reading,
-        decide: Deciding,
-        view: CoreView,
-    ) -> None:
-        self._append = append
-        self._read = read
-        self._decide = decide
-        self._view = view
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._view = engine.read_model.projector.core_view
 
     if TYPE_CHECKING:  # the type of the answer depends on the arguments
 
@@ -90,17 +77,14 @@ class Core:
 
     @operation(SetCoreValue)
     def set(self, asked: SetCoreValue) -> Position:
-        event = CoreMemoryUpdated(section=asked.section, key=asked.key, value=asked.value)
-        (position,) = self._append([event])
-        return position
+        return self._append_one(CoreMemoryUpdated(section=asked.section, key=asked.key, value=asked.value))
 
     @operation(DeleteCoreValue)
     def delete(self, asked: DeleteCoreValue) -> Position | Literal[False]:
         """Returns False if the key is not set."""
         if asked.key not in getattr(self.get(), asked.section):
             return False
-        (position,) = self._append([CoreMemoryDeleted(section=asked.section, key=asked.key)])
-        return position
+        return self._append_one(CoreMemoryDeleted(section=asked.section, key=asked.key))
 
     @operation(ImportCoreMemory)
     def import_file(self, asked: ImportCoreMemory) -> CoreImportReport:

@@ -1,6 +1,6 @@
 """Documents: folders and files of text that are read into the log, and found by a search."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
@@ -15,6 +15,7 @@ from memlog.projector.catchup import Progress
 from memlog.query import documents as standing
 from memlog.query.document_tree import DocumentFolder, tree
 from memlog.query.documents import Document, DocumentText, Registered, Source
+from memlog.service.core.facade import Core
 from memlog.service.documents.folder import Patterns
 from memlog.service.documents.indexing import Indexing, IndexingTools, described
 from memlog.service.documents.readers import Readers
@@ -32,8 +33,8 @@ from memlog.service.documents.request import (
 )
 from memlog.service.documents.sources import IndexingReport, Wanted
 from memlog.service.documents.status import SourceStatus, known, status_of
+from memlog.service.engine import Engine, OperationGroup
 from memlog.service.operations import operation
-from memlog.service.read_model import Deciding, Reading
 from memlog.service.requests.documents import (
     AddSource,
     AddSources,
@@ -53,28 +54,16 @@ _Jobs = list[IndexingJob]
 _Statuses = list[SourceStatus]
 
 
-class Documents:
-    """The documents of a store: `store.documents`.
+class Documents(OperationGroup):
+    """The documents of a store: `store.documents`."""
 
-    read: queries the read model. decide: queries it once it has caught up with the log.
-    lock_timeout: seconds to wait for other processes that index the same source.
-    own_writers: answers which writers of the store are this copy.
-    """
-
-    def __init__(
-        self,
-        tools: IndexingTools,
-        *,
-        read: Reading,
-        decide: Deciding,
-        lock_timeout: float,
-        own_writers: Callable[[], tuple[str, ...]],
-    ) -> None:
-        self._tools = tools
-        self._read = read
-        self._decide = decide
-        self._lock_timeout = lock_timeout
-        self._own_writers = own_writers
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._tools = IndexingTools(
+            engine.path, engine.log.append, Core(engine).take_over, engine.readers, engine.redact
+        )
+        self._lock_timeout = engine.log.lock_timeout
+        self._own_writers = engine.log.own_writers
 
     @property
     def readers(self) -> Readers:

@@ -14,10 +14,9 @@ from memlog.query.facts.answers import FactAnswer, by_key, no_rank, topic_of, wh
 from memlog.query.facts.ask import ask
 from memlog.query.facts.current import Fact, Topic, all_topics, topics
 from memlog.query.facts.topic_keys import key_of
+from memlog.service.engine import OperationGroup
 from memlog.service.facts.ranked_lists import ranked_list
-from memlog.service.memories.save import Append
 from memlog.service.operations import operation
-from memlog.service.read_model import Reading
 from memlog.service.requests.facts import (
     AskFacts,
     ExtractFacts,
@@ -68,18 +67,8 @@ class FactExtraction(msgspec.Struct, kw_only=True):
     position: Position | None
 
 
-class Facts:
-    """The facts of a store, by topic: ranked lists, such as favourite colours, or single values.
-
-    read: asks the read model, caught up if that takes no time. decide: caught up, or raises Busy.
-    redact: whether what looks like a key is masked in what is appended, and so in what is answered.
-    """
-
-    def __init__(self, *, append: Append, read: Reading, decide: Reading, redact: bool = False) -> None:
-        self._append = append
-        self._redact = redact
-        self._read = read
-        self._decide = decide
+class Facts(OperationGroup):
+    """The facts of a store, by topic: ranked lists, such as favourite colours, or single values."""
 
     @operation(SetFact.of_values)
     def set(self, asked: SetFact) -> FactUpdate:
@@ -102,7 +91,7 @@ class Facts:
             pairs = zip(ranks, values, strict=True)
             events = [replace(fact, kind="ranked", rank=rank, value=value) for rank, value in pairs]
         positions = self._append([*events])
-        stored = [_masked(event) for event in events] if self._redact else events
+        stored = [_masked(event) for event in events] if self._engine.redact else events
         return FactUpdate(
             topic_key=key,
             kind=events[0].kind,

@@ -13,8 +13,9 @@ from queue import Empty
 
 from memlog.projector.catchup import Progress
 from memlog.service.documents.facade import Documents
-from memlog.service.maintenance import project
+from memlog.service.maintenance.project import project
 from memlog.service.read_model import ReadModel
+from memlog.service.requests.maintenance import Replay
 from memlog.service.watching.folders import DocumentsBy, Folders, notes_of
 from memlog.service.watching.lock import WatchLock
 from memlog.service.watching.rows import Rows
@@ -67,9 +68,7 @@ def bring_up(read_model: ReadModel, documents: Documents, *, tell: Tell, progres
         added = documents.refresh(progress=progress)
         for note in notes_of(added):
             read_model.notify(note)
-        report = read_model.healed(
-            lambda: project.project(read_model, from_scratch=False, embed=True, progress=progress)
-        )
+        report = project(read_model, Replay(progress=progress))
     for note in (*report.notes, *(f"no vectors: {why}" for why in report.silent.values())):
         read_model.notify(note)
     tell(
@@ -86,9 +85,7 @@ def bring_up(read_model: ReadModel, documents: Documents, *, tell: Tell, progres
 
 def _rows(read_model: ReadModel, progress: Progress | None) -> int:
     """Bring the rows up to the log, which documents are compared with, and return how many events came."""
-    report = read_model.healed(
-        lambda: project.project(read_model, from_scratch=False, embed=False, progress=progress)
-    )
+    report = project(read_model, Replay(embed=False, progress=progress))
     for note in report.notes:
         read_model.notify(note)
     return report.events

@@ -86,7 +86,7 @@ class World:
     @cached_property
     def objects(self) -> dict[str, Callable[[], Any]]:
         """By the name of its class, what a method is called of."""
-        store, read_model = self.store, self.store._read_model
+        store, log, read_model = self.store, self.store._engine.log, self.store._engine.read_model
         return {
             "Store": lambda: store,
             "Memories": lambda: store.memories,
@@ -96,11 +96,11 @@ class World:
             "Core": lambda: store.core,
             "DailyEvents": lambda: store.daily,
             "ReadModel": lambda: read_model,
-            "Forgetting": lambda: Forgetting(store._log, store._read_model, None, lambda _: False),
+            "Forgetting": lambda: Forgetting(log, read_model, None, lambda _: False),
             "Erasure": lambda: store.erasure,
             "Conversations": lambda: store.conversations,
             "Maintenance": lambda: store.maintenance,
-            "Log": lambda: store._log,
+            "Log": lambda: log,
             "Patterns": lambda: Patterns(("*.md",), ("old*",)),
             "SealIndex": SealIndex,
         }
