@@ -1,7 +1,5 @@
 """Conversations as programs read them: `store.conversations`."""
 
-from typing import Any
-
 from memlog.query.sessions import Session, SessionContent, session_content, sessions
 from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
@@ -15,11 +13,11 @@ class Conversations(OperationGroup):
 
     @operation(ReadWindow)
     def window(self, asked: ReadWindow) -> Window:
-        return self._read(lambda db: window(db, asked.conversation, **_limits(asked)))
+        return self._query(window, asked)
 
     @operation(ReadSession)
     def session_content(self, asked: ReadSession) -> SessionContent:
-        return self._read(lambda db: session_content(db, asked.conversation, **_limits(asked)))
+        return self._query(session_content, asked)
 
     @operation(ListSessions)
     def sessions(self, asked: ListSessions) -> list[Session]:
@@ -27,8 +25,4 @@ class Conversations(OperationGroup):
 
     @operation(ListSummaries)
     def summaries(self, asked: ListSummaries) -> list[Summary]:
-        return self._read(lambda db: summaries(db, asked.conversation))
-
-
-def _limits(asked: ReadWindow | ReadSession) -> dict[str, Any]:
-    return {"last": asked.last, "tokens": asked.tokens, "across_sessions": asked.across_sessions}
+        return self._query(summaries, asked)

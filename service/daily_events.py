@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import msgspec
-
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import DailyEventRecorded, DailyEventsCompressed
 from memlog.eventlog.writer import Position
@@ -31,7 +29,7 @@ class DailyEvents(OperationGroup):
 
     @operation(ListDailyEvents)
     def list(self, asked: ListDailyEvents) -> _DailyEvents:
-        return self._read(lambda db: daily_events.daily_events(db, **msgspec.structs.asdict(asked)))
+        return self._query(daily_events.daily_events, asked)
 
     @operation(CompressDailyEvents.named)
     def compress(self, asked: CompressDailyEvents) -> Position:

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict
 
 from memlog.eventlog.acknowledgements import OnStored
 from memlog.eventlog.events import Event
 from memlog.eventlog.writer import Log, Position
+from memlog.query.request import Request
 from memlog.service.known_ids import KnownIds
-from memlog.service.read_model import Deciding, Reading, ReadModel
+from memlog.service.read_model import Answer, Deciding, Reading, ReadModel
 from memlog.service.read_pool import ReadPool
 
 if TYPE_CHECKING:
@@ -89,6 +92,10 @@ class OperationGroup:
         self._append = engine.log.append
         self._read = engine.read
         self._decide = engine.decide
+
+    def _query(self, query: Callable[..., Answer], asked: Request) -> Answer:
+        """What a function of the query layer returns that takes the fields of a request."""
+        return self._read(partial(query, **asdict(asked)))
 
     def _append_one(self, event: Event) -> Position:
         (position,) = self._append([event])

@@ -15,7 +15,7 @@ from memlog.query.facts.ask import ask
 from memlog.query.facts.current import Fact, Topic, all_topics, topics
 from memlog.query.facts.topic_keys import key_of
 from memlog.service.engine import OperationGroup
-from memlog.service.facts.ranked_lists import ranked_list
+from memlog.service.facts.ranked_lists import NoCertainList, ranked_list
 from memlog.service.operations import operation
 from memlog.service.requests.facts import (
     AskFacts,
@@ -53,18 +53,18 @@ class FactUpdate(msgspec.Struct, kw_only=True):
 class FactExtraction(msgspec.Struct, kw_only=True):
     """The ranked list in a text, and whether it was stored.
 
-    topic_key, values: the list, from rank 1 on; None and empty if the text states none for certain.
+    topic_key, values: the list, from rank 1 on; None and empty if the text does not certainly state one.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    why: why nothing is certain; None for a certain list.
+    why: why there is no certain list; None if there is one.
     position: of the event; None if nothing was stored.
     """
 
-    stored: bool
-    topic_key: str | None
-    values: list[str]
+    stored: bool = False
+    topic_key: str | None = None
+    values: list[str] = []
     chat: str | None
-    why: str | None
-    position: Position | None
+    why: str | None = None
+    position: Position | None = None
 
 
 class Facts(OperationGroup):
@@ -114,20 +114,14 @@ class Facts(OperationGroup):
 
     @operation(ExtractFacts)
     def extract(self, asked: ExtractFacts) -> FactExtraction:
-        said = ranked_list(asked.text)
-        found = FactExtraction(
-            stored=False,
-            topic_key=said.topic_key,
-            values=[*said.values],
-            chat=asked.scope,
-            why=said.why,
-            position=None,
-        )
-        if said.topic_key is None or asked.dry_run:
+        try:
+            key, values = ranked_list(asked.text)
+        except NoCertainList as doubt:
+            return FactExtraction(chat=asked.scope, why=str(doubt))
+        found = FactExtraction(topic_key=key, values=values, chat=asked.scope)
+        if asked.dry_run:
             return found
-        done = self.set(
-            said.topic_key, *said.values, chat=asked.scope, source_message_id=asked.source_message_id
-        )
+        done = self.set(key, *values, chat=asked.scope, source_message_id=asked.source_message_id)
         return replace(found, stored=True, values=done.values, position=done.positions[0])
 
     @operation(RemoveFact)
@@ -196,5 +190,5 @@ def _removals(standing: Topic, rank: int | None) -> list[Event]:
     return [FactRemoved(topic_key=key, kind="ranked", rank=rank, chat_id=standing.chat)]
 
 
-def _unknown(why: str) -> NotFound:
-    return NotFound(why, hint="memlog fact list", code="fact_not_found")
+def _unknown(what: str) -> NotFound:
+    return NotFound(what, hint="memlog fact list", code="fact_not_found")

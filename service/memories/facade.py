@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Literal
 
-import msgspec
-
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import (
     Event,
@@ -56,7 +54,7 @@ class Memories(OperationGroup):
     @operation(GetMemory)
     def get(self, asked: GetMemory) -> Memory | None:
         """Returns None if no memory has this id."""
-        return self._read(lambda db: memories.memory(db, asked.memory_id))
+        return self._query(memories.memory, asked)
 
     @operation(ShowHistory)
     def history(self, asked: ShowHistory) -> list[StoredEvent]:
@@ -85,7 +83,7 @@ class Memories(OperationGroup):
 
     @operation(ListMemories)
     def list(self, asked: ListMemories) -> _Memories:
-        return self._read(lambda db: memories.memories(db, **msgspec.structs.asdict(asked)))
+        return self._query(memories.memories, asked)
 
     @operation(DecayMemories)
     def decay(self, asked: DecayMemories) -> DecayReport:
