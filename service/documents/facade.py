@@ -5,11 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
 from memlog.eventlog.errors import BadInput, Busy, NotFound
-from memlog.eventlog.events import (
-    SourceKind,
-    SourceRegistered,
-    SourceRemoved,
-)
+from memlog.eventlog.events import SourceRegistered, SourceRemoved
 from memlog.eventlog.writer import Position
 from memlog.projector.catchup import Progress
 from memlog.query import documents as standing
@@ -93,15 +89,7 @@ class Documents(OperationGroup):
             self._check_outside_the_store(each.root)
             if self._tools.redact:
                 check_without_keys([name, str(each.root), *asked.include, *asked.exclude])
-        added = []
-        for each, name in named:
-            with self._records(name).held(self._lock_timeout):
-                added.append(
-                    self._added(
-                        each, name, given, asked.kind, asked.progress, claims=asked.source is not None
-                    )
-                )
-        return added
+        return [self._added(each, name, given, asked) for each, name in named]
 
     @operation(RefreshDocuments)
     def refresh(self, asked: RefreshDocuments) -> list[IndexingReport]:
@@ -177,27 +165,36 @@ class Documents(OperationGroup):
                     f"another copy of the store (writer {found.writer}) refreshes the source {source_id!r}",
                     hint=f"remove the document there, or claim the source first: {claiming(source_id)}",
                 )
-            events = (
-                without_file(source_id, found, file) if is_document else [SourceRemoved(source_id=source_id)]
-            )
-            return self._tools.append(events)[-1]
+            if is_document:
+                return self._append(without_file(source_id, found, file))[-1]
+            return self._append_one(SourceRemoved(source_id=source_id))
 
     def _added(
-        self,
-        asked: Asked,
-        name: str,
-        given: Patterns,
-        kind: SourceKind,
-        progress: Progress | None,
-        *,
-        claims: bool,
+        self, folder: Asked, name: str, given: Patterns, asked: AddSource | AddSources
     ) -> IndexingReport:
         """Add one folder."""
-        before, versions = self._standing(name, creates=True)
-        if before is not None and not claims and self.is_of_another_copy(before):
-            return as_registered(before, versions).nothing_done(registered_by=before.writer)
-        wanted = self._wanted(asked, name, given, kind, before, versions)
-        return self._indexing(wanted, progress).run(is_by_name=True)
+        with self._records(name).held(self._lock_timeout):
+            before, versions = self._standing(name, creates=True)
+            is_foreign = before is not None and self.is_of_another_copy(before)
+            if before is not None and is_foreign and asked.source is None:
+                return as_registered(before, versions).nothing_done(registered_by=before.writer)
+            # On another machine the folder may have another path.
+            root = str(folder.root) if before is None or is_foreign else standing_root_of(folder.root, before)
+            patterns = patterns_of(folder, given, before)
+            registration = SourceRegistered(
+                source_id=name,
+                kind=asked.kind,
+                root=root,
+                include=[*patterns.include],
+                exclude=[*patterns.exclude],
+            )
+            is_new = (
+                before is None
+                or before.writer not in self._own_writers()
+                or not says_the_same(before, registration)
+            )
+            wanted = Wanted(registration, patterns, is_new, versions)
+            return self._indexing(wanted, asked.progress).run(is_by_name=True)
 
     def is_of_another_copy(self, source: Registered) -> bool:
         """Whether another copy of the store registered the source, and so alone refreshes it."""
@@ -235,33 +232,6 @@ class Documents(OperationGroup):
     def _check_outside_the_store(self, root: Path) -> None:
         if root.resolve().is_relative_to(self._tools.store.resolve()):
             raise BadInput(f"{root} is part of the store itself", hint="name a folder outside the store")
-
-    def _wanted(
-        self,
-        asked: Asked,
-        source_id: str,
-        given: Patterns,
-        kind: SourceKind,
-        before: Registered | None,
-        versions: dict[str, str],
-    ) -> Wanted:
-        # On another machine the folder may have another path.
-        may_move = before is None or self.is_of_another_copy(before)
-        root = standing_root_of(asked.root, before) if before and not may_move else str(asked.root)
-        patterns = patterns_of(asked, given, before)
-        registration = SourceRegistered(
-            source_id=source_id,
-            kind=kind,
-            root=root,
-            include=[*patterns.include],
-            exclude=[*patterns.exclude],
-        )
-        is_new = (
-            before is None
-            or before.writer not in self._own_writers()
-            or not says_the_same(before, registration)
-        )
-        return Wanted(registration, patterns, is_new, versions)
 
 
 def unknown_source(name: str) -> NotFound:
