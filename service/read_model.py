@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError, LogError
+from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.log_state import FileState, changed_streams, state_of
@@ -24,6 +24,7 @@ from memlog.projector.lifecycle import Projection, Projector
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, wrapped
 from memlog.query.search.vector_cache import HeldVectors
+from memlog.service.create import cannot_create
 from memlog.service.local_model import LocalModel
 from memlog.service.shared_catch_up import SharedCatchUp
 
@@ -135,7 +136,6 @@ class ReadModel:
         def asked() -> Answer:
             if creates:
                 self.make_store()
-            self.check_store()
             self.check_writable()
             self.caught_up()
             return ask(self.projector.live())
@@ -171,7 +171,7 @@ class ReadModel:
         Raises:
             NotFound: there is no store.
         """
-        self.check_store()
+        check_store(self.path)
         if self.is_read_only:
             return self._as_it_stands(), False
         if not sync and self.projector.why_unusable() is None:
@@ -241,19 +241,16 @@ class ReadModel:
 
     def _as_it_stands(self) -> Connection:
         """The live generation of a store that cannot be written, which stays as it is."""
-        if self.projector.generations.current() is None:
-            why: str | None = "there was no read model"
-        else:
-            db = self.projector.live(read_only=True)
-            why = self.projector.why_unusable()
-        if why is not None:
+        if self.projector.generations.current() is not None:
+            self.projector.live(read_only=True)  # which the next look uses
+        if why := self.projector.why_unusable():
             raise DatabaseError(
                 f"{why}, and {shown(self.path)} cannot be written to make one",
                 hint="run memlog project as someone who may write there, or on a copy",
                 code="cannot_create",
             )
         self.notify(f"{shown(self.path)} cannot be written: the read model stays as it is")
-        return db
+        return self.projector.live(read_only=True)
 
     def embedded(
         self,
@@ -273,10 +270,6 @@ class ReadModel:
             silent["vector"] = error.message
             return Embedded()
 
-    def check_store(self) -> None:
-        """Raises NotFound where there is no store: what reads makes none."""
-        check_store(self.path)
-
     def make_store(self) -> None:
         """Make the store, where it is missing.
 
@@ -286,13 +279,14 @@ class ReadModel:
         try:
             make_path(self.path / LOG)
         except OSError as error:
-            raise self._cannot_create(error.strerror) from error
+            raise cannot_create(self.path, error.strerror) from error
         self.check_writable()
 
     def check_writable(self) -> None:
-        """Raises LogError where the store's folder cannot be written."""
+        """Raises NotFound where there is no store, LogError where its folder cannot be written."""
+        check_store(self.path)
         if self.is_read_only:
-            raise self._cannot_create("the folder cannot be written")
+            raise cannot_create(self.path, "the folder cannot be written")
 
     @property
     def is_read_only(self) -> bool:
@@ -303,14 +297,6 @@ class ReadModel:
     def is_only_read(self) -> bool:
         """Whether databases of the store can only be read: its folder cannot be written, or has no room."""
         return self.is_read_only or self.projector.frozen is not None
-
-    def _cannot_create(self, why: str | None) -> LogError:
-        return LogError(
-            f"{shown(self.path)}: {why}",
-            hint="name a folder that can be written with --store",
-            code="cannot_create",
-            retryable=False,
-        )
 
 
 def _of_conflicts(count: int) -> str:

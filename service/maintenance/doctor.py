@@ -10,6 +10,7 @@ import msgspec
 
 from memlog.eventlog import disk, layout
 from memlog.eventlog.errors import DatabaseError, MemlogError, NotFound
+from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.streams import shown
 from memlog.projector import catchup
 from memlog.projector.embedding.cache import check_cache
@@ -89,7 +90,7 @@ def _model(read_model: ReadModel) -> Finding:
 
 def _store(read_model: ReadModel) -> Finding:
     try:
-        read_model.check_store()
+        check_store(read_model.path)
     except NotFound as error:
         return Finding("store", "problem", error.message, error.hint)
     return Finding("store", "ok", shown(read_model.path))

@@ -52,7 +52,7 @@ class Maintenance(OperationGroup):
 
         engine, tell = self._engine, asked.tell or (lambda _: None)
         if asked.once:
-            engine.read_model.check_store()
+            check_store(engine.path)
             bring_up(engine.read_model, Documents(engine), tell=tell, progress=asked.progress)
             return
         watch(
@@ -67,7 +67,7 @@ class Maintenance(OperationGroup):
     def verify(self, asked: Verify) -> "Verification":
         from memlog.service.maintenance.verify import verify_store
 
-        check_store(self._engine.read_model.path)
+        check_store(self._engine.path)
         with self._engine.read_model.mutex:
             return verify_store(self._engine.read_model, asked.progress)
 

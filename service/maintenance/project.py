@@ -55,7 +55,6 @@ def project(read_model: ReadModel, asked: Replay) -> ProjectReport:
 
 def _projected(read_model: ReadModel, asked: Replay) -> ProjectReport:
     started = time.monotonic()
-    read_model.check_store()
     read_model.check_writable()
     projector = read_model.projector
     embedder, silent = read_model.model.embedder_or_why() if asked.embed else (None, {})
@@ -89,7 +88,6 @@ def embed(read_model: ReadModel, asked: Embed) -> EmbedReport:
 
 def _embedded(read_model: ReadModel, asked: Embed) -> EmbedReport:
     embedder = read_model.model.embedder()
-    read_model.check_store()
     read_model.check_writable()
     caught_up = read_model.caught_up(progress=asked.progress)
     done = read_model.projector.embed(embedder, batch=asked.batch, progress=asked.progress)

@@ -133,7 +133,6 @@ LEFT_OUT: dict[str, str] = {
     "query.search.nearest.*": "vectors",
     "query.search.fulltext.*": "expressions that `query.search.fts_query` made and bounds, and FTS5 parses",
     "service.async_store.*": "calls the method of the same name in a thread",
-    "service.async_store.*": "names of memlog's own methods",
     "service.documents.facade.*": "names of files; what is in them goes through `extracted` and `blocks`",
     "service.documents.gitignore.*": "hands rules and paths to the reader process, which has limits",
     "service.documents.pdf_text.*": "pypdf, which has limits of its own",
