@@ -19,13 +19,12 @@ from memlog.cli.request_options import request_command
 from memlog.cli.standard_streams import reader_may_go
 from memlog.eventlog.errors import NotFound
 from memlog.service.core.facade import CoreImportReport
-from memlog.service.documents.extracts import EXTRA
 from memlog.service.documents.facade import unknown_source
 from memlog.service.documents.records import IndexingJob
 from memlog.service.documents.registrations import told_of_another_copy
 from memlog.service.documents.sources import USER_FILE, IndexingReport
 from memlog.service.documents.status import SourceStatus
-from memlog.service.documents.text_files import Reason
+from memlog.service.documents.text_files import EXTRA, Reason
 from memlog.service.requests.documents import (
     AddSources,
     ListDocuments,

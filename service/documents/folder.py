@@ -19,7 +19,7 @@ from memlog.query.documents import Registered
 from memlog.service.documents.gitignore import Ignoring
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.root import Root
-from memlog.service.documents.text_files import Reason, Unfit, filetype
+from memlog.service.documents.text_files import GONE, Reason, Unfit, filetype
 
 _Parts = tuple[str, ...]
 _Entry: TypeAlias = "os.DirEntry[str]"
@@ -196,7 +196,7 @@ class _Walking:
 
     def _cannot_be_listed(self, folder: str, error: OSError) -> None:
         # It may have been removed since the folder above it was listed.
-        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        if not isinstance(error, GONE):
             self._skip(folder, "unreadable", error.strerror)
 
     def _rules_within(self, folder: str, ignoring: Ignoring) -> Ignoring:

@@ -11,9 +11,10 @@ from functools import partial
 from typing import NamedTuple
 
 from memlog.eventlog import disk
-from memlog.service.documents.readers import Readers, Refused
+from memlog.service.bounded_process.protocol import RequestFailed
+from memlog.service.documents.readers import Readers
 from memlog.service.documents.root import Root
-from memlog.service.documents.text_files import Unfit, read_bytes
+from memlog.service.documents.text_files import GONE, Unfit, read_bytes
 
 _NAME = ".gitignore"
 
@@ -87,8 +88,8 @@ class Ignoring:
             return self._readers.verdicts(
                 rules.text, [os.fsencode(rules.above + path[rules.prefix :]) for path in paths]
             )
-        except Refused as refused:
-            self._refuse(rules.file, str(refused))
+        except RequestFailed as failed:
+            self._refuse(rules.file, str(failed))
             return [None] * len(paths)
 
     def _with(self, rules: tuple[_Rules, ...]) -> "Ignoring":
@@ -103,7 +104,7 @@ def _text(opened: Callable[[], int]) -> bytes | None:
     """
     try:
         return read_bytes(opened)[0]
-    except (FileNotFoundError, NotADirectoryError):
+    except GONE:
         return None
     except Unfit as unfit:
         if unfit.reason == "unreadable":

@@ -20,7 +20,7 @@ from memlog.service.documents.records import JobState, Sightings, SourceRecords,
 from memlog.service.documents.root import Root
 from memlog.service.documents.source_files import FAILURES, Files
 from memlog.service.documents.sources import USER_FILE, IndexingReport, Wanted
-from memlog.service.documents.text_files import Unfit
+from memlog.service.documents.text_files import GONE, Unfit
 
 _BATCH_BYTES = 1024 * 1024
 _BATCH_EVENTS = 256
@@ -112,7 +112,7 @@ class Indexing:
     def _read_user(self, root: Root, added: IndexingReport) -> None:
         try:
             text = text_files.read(root, USER_FILE, self._tools.readers)
-        except (FileNotFoundError, NotADirectoryError):
+        except GONE:
             # It was removed since the folder was listed.
             return
         except Unfit as unfit:

@@ -14,7 +14,7 @@ from memlog.service.documents.readers import Readers
 from memlog.service.documents.records import Seen, Sightings
 from memlog.service.documents.root import Root
 from memlog.service.documents.sources import FileWarning, Wanted
-from memlog.service.documents.text_files import Reason, TextFile, Unfit, filetype
+from memlog.service.documents.text_files import GONE, Reason, TextFile, Unfit, filetype
 
 FAILURES: tuple[Reason, ...] = ("unreadable", "changing")
 """What may be read when it is tried again."""
@@ -80,7 +80,7 @@ class Files:
         try:
             self._check_name(file)
             seen = self._as_seen(file) or self._read(file, moment)
-        except (FileNotFoundError, NotADirectoryError):
+        except GONE:
             # It was removed since its folder was listed.
             self.added.found -= 1
             return None

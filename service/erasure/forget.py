@@ -27,7 +27,8 @@ from memlog.projector.embedding.cache import keep_only
 from memlog.projector.passages import index
 from memlog.projector.sqlite import Connection
 from memlog.query import event_index
-from memlog.service.erasure.untrusted_pattern import BadPattern, searching
+from memlog.service.bounded_process.protocol import RequestFailed
+from memlog.service.erasure.untrusted_pattern import searching
 from memlog.service.read_model import ReadModel
 
 _WORDS_LENGTH = 60
@@ -142,7 +143,7 @@ class Forgetting:
                     segments_about(self._log.path), lambda entry: finds(texts_of(entry)), set()
                 )
                 return self._forget(lambda _: asked)
-        except BadPattern as error:
+        except RequestFailed as error:
             hint = "https://docs.python.org/3/library/re.html; no repeat within a repeat, as in (a+)+"
             raise BadInput(f"the pattern {pattern!r} cannot be used: {error}", hint=hint) from error
 

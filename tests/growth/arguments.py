@@ -168,7 +168,7 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "query.search.duplicate_candidates.likely_memories": lambda world: {"lengths": (1, 10_000)},
     "query.search.priors.priors": lambda world: {"said": {}},
     "query.search.snippet.snippet": lambda world: {"marks": world.marks},
-    "service.documents.extracts.extracted": lambda world: {"filetype": "html"},
+    "service.bounded_process.program.extracted": lambda world: {"filetype": "html"},
 }
 """What the other parameters of a function are, where their annotations do not tell."""
 
