@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import SourceKind
+from memlog.eventlog.events import SourceKind, SourceRegistered
 from memlog.eventlog.streams import shown
 from memlog.query.documents import Registered
 from memlog.service.documents.gitignore import Ignoring
@@ -54,8 +54,8 @@ class Patterns:
     exclude: Sequence[str] = ()
 
     @classmethod
-    def of(cls, source: Registered) -> "Patterns":
-        """Those that a source is registered with."""
+    def of(cls, source: Registered | SourceRegistered) -> "Patterns":
+        """The patterns of a registered source."""
         return cls(tuple(source.include), tuple(source.exclude))
 
     def __post_init__(self) -> None:

@@ -17,9 +17,8 @@ from memlog.query.documents import Registered
 from memlog.service.documents.facade import Documents
 from memlog.service.documents.folder import Patterns, walk
 from memlog.service.documents.readers import Readers
-from memlog.service.documents.registrations import told_of_another_copy
 from memlog.service.documents.root import Root
-from memlog.service.documents.sources import IndexingReport
+from memlog.service.documents.sources import IndexingReport, left_to_another_copy
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.worker import Shared, WatchStep, Worker
 
@@ -129,7 +128,7 @@ class Folders(Worker):
         """The sources that this copy of the store refreshes; other sources are reported once."""
         registered = standing.registered(self._read_model.projector.live())
         others = [each for each in registered if self._documents.is_of_another_copy(each)]
-        notes = [told_of_another_copy(each.source_id, each.writer) for each in others]
+        notes = [left_to_another_copy(each.source_id, each.writer) for each in others]
         for note in notes:
             if note not in self._left_to_others:
                 self._shared.outbox.put(note)
@@ -167,13 +166,8 @@ class Folders(Worker):
 
 
 def notes_of(added: Iterable[IndexingReport]) -> list[str]:
-    """What a person should know of sources that were brought up to their files."""
-    errors = [
-        f"{each.source_id}: {each.error}: its documents stay" for each in added if each.error is not None
-    ]
-    return errors + [
-        told_of_another_copy(each.source_id, each.registered_by) for each in added if each.registered_by
-    ]
+    """Why sources were not refreshed, for people."""
+    return [each.problem for each in added if each.problem is not None]
 
 
 def _hash_of(root: Root, file: str) -> int:
