@@ -157,9 +157,9 @@ class Store:
     def erasure(self) -> "Erasure":
         """Forgetting, scrubbing, and the search for what is left; see `Erasure`."""
         from memlog.service.erasure.facade import Erasure
-        from memlog.service.erasure.forget import log_that_syncs
 
-        log = log_that_syncs(self.path, self._lock_timeout, redact=self._redact, on_stored=self._on_stored)
+        # It syncs redactions: forgotten events must not come back after a power cut.
+        log = Log(self.path, lock_timeout=self._lock_timeout, redact=self._redact, on_stored=self._on_stored)
         return Erasure(
             self.path, self._read_model, self._reads, log, self._lock_timeout, self._known_ids.close
         )

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from memlog.eventlog.chat import Chat
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.writer import Log
 from memlog.projector.sqlite import wrapped
 from memlog.service.erasure.byte_search import Proof, prove
 from memlog.service.erasure.find_secrets import SecretPlace, secrets_in
-from memlog.service.erasure.forget import ForgetReport, Forgetting
-from memlog.service.erasure.scrub import ScrubReport, scrub_store
+from memlog.service.erasure.forget import forget
+from memlog.service.erasure.reports import ForgetReport, ScrubReport
+from memlog.service.erasure.scrub import scrub_store
 from memlog.service.operations import operation
 from memlog.service.read_model import ReadModel
 from memlog.service.read_pool import ReadPool
@@ -45,15 +45,7 @@ class Erasure:
     @operation(Forget)
     def forget(self, asked: Forget) -> ForgetReport:
         check_store(self._path)
-        forgetting = Forgetting(self._log, self._read_model, asked.reason, asked.confirm)
-        if asked.chat is not None:
-            return forgetting.chat(Chat.of(asked.chat))
-        if asked.memory is not None:
-            return forgetting.memory(asked.memory)
-        if asked.match is not None:
-            return forgetting.match(asked.match)
-        assert asked.event_id is not None
-        return forgetting.event(asked.event_id, asked.stream)
+        return forget(self._log, self._read_model, asked)
 
     @operation(Scrub)
     def scrub(self, asked: Scrub) -> ScrubReport:
@@ -76,4 +68,4 @@ class Erasure:
     def secrets(self, _: FindSecrets) -> list[SecretPlace]:
         """Reads the log alone."""
         check_store(self._path)
-        return secrets_in(self._path / LOG)
+        return list(secrets_in(self._path / LOG))

@@ -18,7 +18,6 @@ from memlog.projector.sqlite import Connection, connect
 from memlog.projector.text.marks import marks_of
 from memlog.query.filters import Filters
 from memlog.service.documents.folder import Patterns
-from memlog.service.erasure.forget import Forgetting
 
 TODAY = "2026-02-24"
 STREAM = "conversations/cli_1"
@@ -96,7 +95,6 @@ class World:
             "Core": lambda: store.core,
             "DailyEvents": lambda: store.daily,
             "ReadModel": lambda: read_model,
-            "Forgetting": lambda: Forgetting(store._log, store._read_model, None, lambda _: False),
             "Erasure": lambda: store.erasure,
             "Conversations": lambda: store.conversations,
             "Maintenance": lambda: store.maintenance,
