@@ -90,8 +90,11 @@ from memlog.service.documents.workspaces import Workspaces as Workspaces
 from memlog.service.erasure.byte_search import Occurrence as Occurrence, Proof as Proof
 from memlog.service.erasure.find_secrets import SecretPlace as SecretPlace
 from memlog.service.erasure.facade import Erasure as Erasure
-from memlog.service.erasure.forget import DoomedLine as DoomedLine, ForgetReport as ForgetReport
-from memlog.service.erasure.scrub import ScrubReport as ScrubReport
+from memlog.service.erasure.reports import (
+    DoomedLine as DoomedLine,
+    ForgetReport as ForgetReport,
+    ScrubReport as ScrubReport,
+)
 from memlog.service.facts.facade import (
     FactExtraction as FactExtraction,
     FactUpdate as FactUpdate,

@@ -14,13 +14,13 @@ from memlog.eventlog.writer import Position
 from memlog.projector.catchup import Progress
 from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents import text_files
-from memlog.service.documents.folder import SkippedFile, Walk, walk
+from memlog.service.documents.folder import Patterns, SkippedFile, Walk, walk
 from memlog.service.documents.readers import Readers
-from memlog.service.documents.records import JobState, Sightings, SourceRecords, new_job
+from memlog.service.documents.records import IndexingJob, JobState, Sightings, SourceRecords
 from memlog.service.documents.root import Root
 from memlog.service.documents.source_files import FAILURES, Files
-from memlog.service.documents.sources import USER_FILE, IndexingReport, Wanted
-from memlog.service.documents.text_files import Unfit
+from memlog.service.documents.sources import USER_FILE, IndexingReport, SourcePlan
+from memlog.service.documents.text_files import GONE, Unfit
 
 _BATCH_BYTES = 1024 * 1024
 _BATCH_EVENTS = 256
@@ -51,13 +51,13 @@ class Indexing:
     """One reading of a source, by the process that holds its records."""
 
     def __init__(
-        self, wanted: Wanted, records: SourceRecords, tools: IndexingTools, progress: Progress | None
+        self, plan: SourcePlan, records: SourceRecords, tools: IndexingTools, progress: Progress | None
     ) -> None:
-        self._wanted = wanted
+        self._plan = plan
         self._records = records
         self._tools = tools
         self._show = progress
-        self._job = new_job(wanted.registration.source_id)
+        self._job = IndexingJob(source_id=plan.registration.source_id)
         self._recorded = 0.0
 
     def run(self, *, is_by_name: bool) -> IndexingReport:
@@ -71,58 +71,55 @@ class Indexing:
         """
         self._records.keep_job(self._job)
         try:
-            added = self._brought_up(is_by_name=is_by_name)
+            with Root(self._plan.root) as root:
+                report = self._read_all(root, is_by_name=is_by_name)
         except BaseException as error:
             self._end("error", described(error))
             raise
         self._end("done", None)
-        return added
-
-    def _brought_up(self, *, is_by_name: bool) -> IndexingReport:
-        with Root(self._wanted.root) as root:
-            return self._read_all(root, is_by_name=is_by_name)
+        return report
 
     def _read_all(self, root: Root, *, is_by_name: bool) -> IndexingReport:
-        wanted, before = self._wanted, self._records.sightings()
-        kind = wanted.registration.kind
-        found = walk(root, wanted.patterns, self._tools.store, kind=kind, readers=self._tools.readers)
-        if not is_by_name and wanted.versions and _is_empty_instead(found, root, before):
-            raise OSError(errno.ESTALE, "another folder, an empty one, is there now", str(wanted.root))
-        if wanted.is_new:
-            self._tools.append([wanted.registration])
-        has_user = wanted.is_workspace and USER_FILE in found.files
+        plan, tools, before = self._plan, self._tools, self._records.sightings()
+        patterns = Patterns.of(plan.registration)
+        found = walk(root, patterns, tools.store, kind=plan.registration.kind, readers=tools.readers)
+        if not is_by_name and plan.versions and _is_empty_instead(found, root, before):
+            raise OSError(errno.ESTALE, "another folder, an empty one, is there now", str(plan.root))
+        if plan.is_new:
+            tools.append([plan.registration])
+        has_user = plan.is_workspace and USER_FILE in found.files
         if has_user:
             found.files.remove(USER_FILE)
-        files = Files(wanted, root, found, before, readers=self._tools.readers, redact=self._tools.redact)
+        files = Files(plan, root, found, before, readers=tools.readers, redact=tools.redact)
+        report = files.report
         try:
             for batch in _batches(files.lines(self._note)):
-                files.added.indexed += len(self._tools.append(batch))
-            # Where the root itself went meanwhile, no file of it can be said to be gone.
+                report.indexed += len(tools.append(batch))
+            # If the root itself was replaced meanwhile, a missing file does not mean that it was removed.
             root.check_same()
         finally:
-            self._job.failures = sum(each.reason in FAILURES for each in files.added.skipped)
-            now = Sightings(root.identity, files.seen, self._tools.readers.seconds)
+            self._job.failures = sum(each.reason in FAILURES for each in report.skipped)
+            now = Sightings(root.identity, files.seen, tools.readers.seconds)
             if now != before:
                 self._records.keep_sightings(now)
-        files.added.removed = len(self._tools.append(files.removals()))
+        report.removed = len(tools.append(files.removals()))
         if has_user:
-            self._read_user(root, files.added)
-        return files.added
+            self._read_user(root, report)
+        return report
 
-    def _read_user(self, root: Root, added: IndexingReport) -> None:
+    def _read_user(self, root: Root, report: IndexingReport) -> None:
         try:
             text = text_files.read(root, USER_FILE, self._tools.readers)
-        except (FileNotFoundError, NotADirectoryError):
-            # It was removed since the folder was listed.
+        except GONE:
             return
         except Unfit as unfit:
-            added.found += 1
-            added.skipped.append(SkippedFile(USER_FILE, unfit.reason, unfit.detail))
+            report.found += 1
+            report.skipped.append(SkippedFile(USER_FILE, unfit.reason, unfit.detail))
             return
-        added.user = self._tools.take_over(text.content, f"{added.source_id}/{USER_FILE}")
+        report.user = self._tools.take_over(text.content, f"{report.source_id}/{USER_FILE}")
 
     def _note(self, done: int, total: int) -> None:
-        """Tell how many files were read; the record of it is written now and then."""
+        """Report how many files were read; now and then, record it."""
         self._job.done, self._job.total = done, total
         now = time.monotonic()
         if now - self._recorded >= _BETWEEN_RECORDS and done < total:

@@ -34,13 +34,13 @@ class IndexingJob(msgspec.Struct, kw_only=True):
     """
 
     source_id: str
-    state: JobState
-    started: str
-    ended: str | None
-    done: int
-    total: int
-    failures: int
-    error: str | None
+    state: JobState = "indexing"
+    started: str = msgspec.field(default_factory=timestamps.now)
+    ended: str | None = None
+    done: int = 0
+    total: int = 0
+    failures: int = 0
+    error: str | None = None
 
 
 class Seen(msgspec.Struct, frozen=True, array_like=True):
@@ -127,20 +127,6 @@ class SourceRecords:
         # One that cannot be written, on a full disk or in a cache that was just removed, costs time alone.
         with suppress(OSError):
             atomic_file.replace(self._path(suffix), msgspec.msgpack.encode(record))
-
-
-def new_job(source_id: str) -> IndexingJob:
-    """The record of a reading that begins now."""
-    return IndexingJob(
-        source_id=source_id,
-        state="indexing",
-        started=timestamps.now(),
-        ended=None,
-        done=0,
-        total=0,
-        failures=0,
-        error=None,
-    )
 
 
 def forget_all(store: Path) -> None:

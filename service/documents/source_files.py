@@ -13,8 +13,8 @@ from memlog.service.documents.folder import SkippedFile, Walk
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.records import Seen, Sightings
 from memlog.service.documents.root import Root
-from memlog.service.documents.sources import FileWarning, Wanted
-from memlog.service.documents.text_files import Reason, TextFile, Unfit, filetype
+from memlog.service.documents.sources import FileWarning, SourcePlan
+from memlog.service.documents.text_files import GONE, Reason, TextFile, Unfit, filetype
 
 FAILURES: tuple[Reason, ...] = ("unreadable", "changing")
 """What may be read when it is tried again."""
@@ -27,14 +27,14 @@ _ENVELOPE_BYTES = 1024
 
 
 class Files:
-    """The files of a source, as they are read one after the other, one in memory at a time.
+    """The files of a source, read one after the other, so that memory holds one at a time.
 
-    added: counts what becomes of them. seen: what to remember of them.
+    report: counts what becomes of them. seen: what to remember of them.
     """
 
     def __init__(
         self,
-        wanted: Wanted,
+        plan: SourcePlan,
         root: Root,
         found: Walk,
         before: Sightings,
@@ -42,19 +42,19 @@ class Files:
         readers: Readers,
         redact: bool,
     ) -> None:
-        self.added = wanted.nothing_done()
-        self.added.skipped = found.skipped
-        self.added.found = len(found.files) + len(found.skipped)
+        self.report = plan.report()
+        self.report.skipped = found.skipped
+        self.report.found = len(found.files) + len(found.skipped)
         self.seen: dict[str, Seen] = {}
-        self._source_id = wanted.registration.source_id
+        self._source_id = plan.registration.source_id
         self._root = root
         self._readers = readers
         self._redact = redact
         self._names = found.files
         self._before = before
-        self._standing = wanted.versions
+        self._versions = plan.versions
         # Nothing can be appended about a document whose name looks like a key: it stays.
-        self._gone = {file: each for file, each in wanted.versions.items() if not self._is_secret(file)}
+        self._gone = {file for file in plan.versions if not self._is_secret(file)}
 
     def lines(self, note: Callable[[int, int], None]) -> Iterator[bytes]:
         """The events of new and changed files."""
@@ -67,7 +67,7 @@ class Files:
 
     def removals(self) -> list[DocumentRemoved]:
         """The events of the documents whose files are gone, as far as all was read where they may be."""
-        unread = [each.file for each in self.added.skipped if each.reason in UNREAD]
+        unread = [each.file for each in self.report.skipped if each.reason in UNREAD]
         return [
             DocumentRemoved(source_id=self._source_id, file=file)
             for file in sorted(self._gone)
@@ -78,57 +78,54 @@ class Files:
         """The event of a file; None if its document is up to date, or it is not a document."""
         moment = time.time_ns()
         try:
-            self._check_name(file)
-            seen = self._as_seen(file) or self._read(file, moment)
-        except (FileNotFoundError, NotADirectoryError):
-            # It was removed since its folder was listed.
-            self.added.found -= 1
+            line = None if self._is_up_to_date(file) else self._read(file, moment)
+        except GONE:
+            self.report.found -= 1
             return None
         except Unfit as unfit:
             self._skip(file, unfit, moment)
             return None
-        self._gone.pop(file, None)
-        if isinstance(seen, bytes):
-            return seen
-        self.added.unchanged += 1
-        return None
-
-    def _check_name(self, file: str) -> None:
-        """Where keys are to be masked, no file whose name looks like one is read: names stay as they are."""
-        if self._is_secret(file):
-            raise Unfit("secret", "its name holds what looks like a key: rename it")
+        self._gone.discard(file)
+        self.report.unchanged += line is None
+        return line
 
     def _is_secret(self, file: str) -> bool:
+        """Whether keys are masked and the name holds one. Names cannot be masked, so the file is not read."""
         return self._redact and masked(file) != file
 
-    def _as_seen(self, file: str) -> Seen | None:
-        """What was seen of a file before, where it looks the same, and what was seen settles what it is."""
+    def _is_up_to_date(self, file: str) -> bool:
+        """Whether a file looks as it did when its document was indexed.
+
+        Raises:
+            Unfit: its name is secret, or it looks as it did when it was found to be no document.
+        """
+        if self._is_secret(file):
+            raise Unfit("secret", "its name holds what looks like a key: rename it")
         seen = self._before.files.get(file)
         if seen is None or seen.look != text_files.look_at(self._root, file):
-            return None
+            return False
         if seen.reason == "limit" and self._before.seconds != self._readers.seconds:
-            return None
+            return False
         if seen.reason is not None:
             raise Unfit(seen.reason, seen.detail, seen.look)
-        if seen.version != self._standing.get(file):
-            return None
+        if seen.version != self._versions.get(file):
+            return False
         self.seen[file] = seen
-        return seen
+        return True
 
-    def _read(self, file: str, moment: int) -> Seen | bytes:
-        """What a file is, or the event of it where the log says otherwise."""
+    def _read(self, file: str, moment: int) -> bytes | None:
+        """The event of a file; None if the log has its content."""
         text = text_files.read(self._root, file, self._readers)
         if text.warning:
-            self.added.warnings.append(FileWarning(file, text.warning))
-        line = None if text.version == self._standing.get(file) else _line(self._source_id, file, text)
-        seen = Seen(text.look, text.version, None)
+            self.report.warnings.append(FileWarning(file, text.warning))
+        line = None if text.version == self._versions.get(file) else _line(self._source_id, file, text)
         if text.look.is_settled(moment):
-            self.seen[file] = seen
-        return seen if line is None else line
+            self.seen[file] = Seen(text.look, text.version, None)
+        return line
 
     def _skip(self, file: str, unfit: Unfit, moment: int) -> None:
         name = masked(file) if self._redact else file
-        self.added.skipped.append(SkippedFile(name, unfit.reason, unfit.detail))
+        self.report.skipped.append(SkippedFile(name, unfit.reason, unfit.detail))
         if unfit.look is not None and unfit.look.is_settled(moment):
             self.seen[file] = Seen(unfit.look, None, unfit.reason, unfit.detail)
 

@@ -1,7 +1,6 @@
 """The state of each source: progress, documents and errors."""
 
 import os
-from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -45,11 +44,6 @@ def status_of(source: Source, job: IndexingJob | None) -> SourceStatus:
         last_indexed=source.indexed_at,
         last_error=error or _failures(job),
     )
-
-
-def known(jobs: Iterable[IndexingJob | None]) -> list[IndexingJob]:
-    """The jobs that are known, the newest first."""
-    return sorted((job for job in jobs if job is not None), key=lambda job: job.started, reverse=True)
 
 
 def _why_unreachable(root: str | None) -> str | None:

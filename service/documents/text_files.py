@@ -3,7 +3,8 @@
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from io import FileIO
@@ -12,8 +13,8 @@ from typing import Literal
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.service.documents.extracts import Damaged, NoReader
-from memlog.service.documents.readers import Extracted, PastLimit, Readers
+from memlog.service.bounded_process.protocol import RequestFailed
+from memlog.service.documents.readers import Extracted, Readers
 from memlog.service.documents.root import Root
 
 Reason = Literal[
@@ -87,6 +88,12 @@ _TRIES = 3
 MAX_PDF_BYTES = 100 * 1024 * 1024
 """A larger PDF is no document: pictures make one larger than its text."""
 
+EXTRA = "memlog-store[documents]"
+"""Installs the libraries that read HTML and PDF."""
+
+GONE = (FileNotFoundError, NotADirectoryError)
+"""The errors for a file that was removed since its folder was listed."""
+
 _TYPE_OF = {suffix: name for name, suffixes in FILETYPES.items() for suffix in suffixes.split()}
 _HEAD = 8 * 1024
 
@@ -157,12 +164,8 @@ def look_at(root: Root, file: str) -> Look:
         FileNotFoundError, NotADirectoryError: it is gone.
         Unfit: the system does not tell.
     """
-    try:
+    with _unfit_if_unreadable():
         return Look.of(root.status(file))
-    except (FileNotFoundError, NotADirectoryError):
-        raise
-    except OSError as error:
-        raise _unreadable(error) from error
 
 
 def read(root: Root, file: str, readers: Readers) -> TextFile:
@@ -188,13 +191,8 @@ def read_bytes(opened: Callable[[], int], *, is_pdf: bool = False) -> tuple[byte
 
     opened: opens the file without following a link, and without waiting: it may be a pipe by now.
     """
-    try:
-        with os.fdopen(opened(), "rb", buffering=0) as file:
-            return _still(file, is_pdf=is_pdf)
-    except (FileNotFoundError, NotADirectoryError):
-        raise
-    except OSError as error:
-        raise _unreadable(error) from error
+    with _unfit_if_unreadable(), os.fdopen(opened(), "rb", buffering=0) as file:
+        return _still(file, is_pdf=is_pdf)
 
 
 def _still(file: FileIO, *, is_pdf: bool) -> tuple[bytes, Look]:
@@ -225,10 +223,16 @@ def _bytes(file: FileIO, look: Look, *, is_binary: bool) -> bytes:
 
 
 def _text(data: bytes, kind: str | None, readers: Readers) -> Extracted:
-    if kind == "pdf":
-        return _extracted(data, kind, readers)
-    text = _decoded(data)
-    return _extracted(text.encode(), kind, readers) if kind == "html" else Extracted(text, "")
+    if kind != "pdf":
+        text = _decoded(data)
+        if kind != "html":
+            return Extracted(text, "")
+        data = text.encode()
+    try:
+        with _unfit_if_unreadable():
+            return readers.text_of(data, kind)
+    except RequestFailed as failed:
+        raise Unfit(failed.why, str(failed) or None) from failed
 
 
 def _decoded(data: bytes) -> str:
@@ -240,21 +244,17 @@ def _decoded(data: bytes) -> str:
         raise Unfit("not_utf8") from error
 
 
-def _extracted(data: bytes, kind: str, readers: Readers) -> Extracted:
+@contextmanager
+def _unfit_if_unreadable() -> Iterator[None]:
+    """Raise Unfit for an error of the system, unless the file is gone."""
     try:
-        return readers.text_of(data, kind)
-    except NoReader as error:
-        raise Unfit("no_reader") from error
-    except Damaged as error:
-        raise Unfit("damaged", str(error)) from error
-    except PastLimit as error:
-        raise Unfit("limit", str(error)) from error
+        yield
+    except GONE:
+        raise
     except OSError as error:
-        raise _unreadable(error) from error
-
-
-def _unreadable(error: OSError) -> Unfit:
-    return Unfit("link") if error.errno == errno.ELOOP else Unfit("unreadable", error.strerror)
+        if error.errno == errno.ELOOP:
+            raise Unfit("link") from error
+        raise Unfit("unreadable", error.strerror) from error
 
 
 def _time(nanoseconds: int) -> str | None:

@@ -1,13 +1,14 @@
 """Erasure as programs use it: `store.erasure`."""
 
-from memlog.eventlog.chat import Chat
 from memlog.eventlog.store_folder import check_store
+from memlog.eventlog.writer import Log
 from memlog.projector.sqlite import wrapped
 from memlog.service.engine import OperationGroup
 from memlog.service.erasure.byte_search import Proof, prove
 from memlog.service.erasure.find_secrets import SecretPlace, secrets_in
-from memlog.service.erasure.forget import ForgetReport, Forgetting, log_that_syncs
-from memlog.service.erasure.scrub import ScrubReport, scrub_store
+from memlog.service.erasure.forget import forget
+from memlog.service.erasure.reports import ForgetReport, ScrubReport
+from memlog.service.erasure.scrub import scrub_store
 from memlog.service.operations import operation
 from memlog.service.requests.erasure import FindSecrets, Forget, Prove, Scrub
 
@@ -19,18 +20,14 @@ class Erasure(OperationGroup):
     def forget(self, asked: Forget) -> ForgetReport:
         check_store(self._engine.path)
         engine = self._engine
-        log = log_that_syncs(
-            engine.path, engine.log.lock_timeout, redact=engine.redact, on_stored=engine.on_stored
+        # It syncs redactions: forgotten events must not come back after a power cut.
+        log = Log(
+            engine.path,
+            lock_timeout=engine.log.lock_timeout,
+            redact=engine.redact,
+            on_stored=engine.on_stored,
         )
-        forgetting = Forgetting(log, engine.read_model, asked.reason, asked.confirm)
-        if asked.chat is not None:
-            return forgetting.chat(Chat.of(asked.chat))
-        if asked.memory is not None:
-            return forgetting.memory(asked.memory)
-        if asked.match is not None:
-            return forgetting.match(asked.match)
-        assert asked.event_id is not None
-        return forgetting.event(asked.event_id, asked.stream)
+        return forget(log, engine.read_model, asked)
 
     @operation(Scrub)
     def scrub(self, asked: Scrub) -> ScrubReport:
@@ -54,4 +51,4 @@ class Erasure(OperationGroup):
     def secrets(self, _: FindSecrets) -> list[SecretPlace]:
         """Reads the log alone."""
         check_store(self._engine.path)
-        return secrets_in(self._engine.log.path)
+        return list(secrets_in(self._engine.log.path))

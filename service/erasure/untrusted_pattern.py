@@ -7,24 +7,11 @@ meanwhile. So a process with limits searches.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 
-from memlog.service.bounded_process.client import Child
-from memlog.service.bounded_process.protocol import (
-    CLOCK_SHARE,
-    MEMORY,
-    Failed,
-    ReaderExited,
-    SearchTexts,
-    TooLate,
-    Verdicts,
-    framed,
-)
+from memlog.service.bounded_process.client import BoundedProcess
+from memlog.service.bounded_process.protocol import SearchTexts, Verdicts
 
 SECONDS = 5
 """Of processor time for one event. The largest, 16 MiB, takes 0.2 s with patterns without nested repeats."""
-
-
-class BadPattern(Exception):
-    """Why a pattern cannot be used: it is no regular expression, or it takes too long."""
 
 
 @contextmanager
@@ -32,19 +19,13 @@ def searching(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
     """A function that answers whether `pattern` matches within one of some texts.
 
     Raises:
-        BadPattern: it cannot be used.
+        RequestFailed: it is no regular expression, or takes too much time or memory.
     """
-    with closing(Child(MEMORY)) as child:
+    with closing(BoundedProcess(on_wait=lambda: None)) as process:
 
         def matches(texts: Iterable[str]) -> bool:
-            request = framed(SearchTexts(pattern, [*texts], SECONDS))
-            try:
-                reply, _ = child.ask(request, SECONDS * CLOCK_SHARE, lambda: None)
-            except (ReaderExited, TooLate):
-                raise BadPattern(f"it takes more than {SECONDS} s on one event") from None
-            if isinstance(reply, Failed):
-                raise BadPattern(reply.detail or "it takes too much memory")
-            return isinstance(reply, Verdicts) and reply.verdicts == [True]
+            found, _ = process.ask(SearchTexts(pattern, [*texts], SECONDS), Verdicts)
+            return found.verdicts == [True]
 
         matches([])  # compiles it
         yield matches

@@ -11,8 +11,7 @@ from memlog.query.request import ChatField, OfText, Request
 from memlog.service.requests.scope import ProgressField
 
 if TYPE_CHECKING:
-    from memlog.service.erasure.forget import ForgetReport
-    from memlog.service.erasure.scrub import ScrubReport
+    from memlog.service.erasure.reports import ForgetReport, ScrubReport
 else:  # to import them would take longer than a command that only shows its help
     ForgetReport = ScrubReport = Any
 

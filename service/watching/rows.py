@@ -1,6 +1,5 @@
 """The thread of a watch that brings rows and full text up to the log."""
 
-import threading
 import time
 from pathlib import Path
 
@@ -14,14 +13,10 @@ _SETTLED = 0.3
 
 
 class Rows(Worker):
-    """Brings rows and full text up to the log whenever it has changed.
+    """Brings rows and full text up to the log whenever it has changed."""
 
-    came: set when passages may wait for a vector.
-    """
-
-    def __init__(self, shared: Shared, read_model: ReadModel, came: threading.Event) -> None:
+    def __init__(self, shared: Shared, read_model: ReadModel) -> None:
         super().__init__(shared, read_model)
-        self._came = came
         self._log = read_model.path / LOG
         self._done: tuple[int, Path | None] | None = None
         self._is_first = True
@@ -59,20 +54,20 @@ class Rows(Worker):
         return True
 
     def _is_going(self) -> bool:
-        """Whether all of the store is being removed, the read model first: nothing is to be made in it."""
+        """Whether the whole store is being removed, the read model first: nothing may be made in it."""
         if self._is_first:
             return False
         self._shared.stop.wait(_SETTLED)
         return not self._shared.lock.holds()
 
     def _project(self) -> bool:
-        """Read on for a moment; whether all was read."""
+        """Read on for a moment, and return whether all was read."""
         started = time.perf_counter()
         done = self._read_model.healed(
             lambda: self._read_model.caught_up(progress=self._progress, seconds=_AT_A_TIME)
         )
         if done.read.bytes or done.rebuilt or self._is_first:
-            self._came.set()
+            self._shared.rows_came.set()
             self._tell(WatchStep(projected=done.read.events), started)
         self._is_first = False
         return done.read.is_whole

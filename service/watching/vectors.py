@@ -9,8 +9,7 @@ from memlog.eventlog.tail import SWEEP_SECONDS
 from memlog.projector.embedding.models import Embedder
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import Connection
-from memlog.service.read_model import ReadModel
-from memlog.service.watching.worker import Shared, WatchStep, Worker
+from memlog.service.watching.worker import WatchStep, Worker
 
 _EMBED_STEP = 16
 _TICK = 0.25
@@ -18,21 +17,14 @@ _NICENESS = 10
 
 
 class Vectors(Worker):
-    """Gives passages vectors, in small steps, while the processors have nothing better to do.
-
-    due: set when passages may wait.
-    """
-
-    def __init__(self, shared: Shared, read_model: ReadModel, due: threading.Event) -> None:
-        super().__init__(shared, read_model)
-        self._due = due
+    """Gives passages vectors, in small steps, while the processors have nothing better to do."""
 
     def _work(self) -> None:
         _be_nice()
         last = time.monotonic()
         while not self._shared.stop.is_set():
-            if self._due.wait(_TICK) or time.monotonic() - last >= SWEEP_SECONDS:
-                self._due.clear()
+            if self._shared.rows_came.wait(_TICK) or time.monotonic() - last >= SWEEP_SECONDS:
+                self._shared.rows_came.clear()
                 last = time.monotonic()
                 self._embed_all()
 

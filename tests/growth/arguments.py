@@ -14,6 +14,8 @@ from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.key_shapes import SHAPES
 from memlog.eventlog.quarantine import BadLine
 from memlog.query.context.invisible import json_escape
+from memlog.service.documents.folder import Patterns
+from memlog.service.documents.request import FolderRequest
 from memlog.service.documents.text_files import Unfit
 from tests.growth.functions import Function, as_kind
 from tests.growth.world import World
@@ -138,13 +140,11 @@ LEFT_OUT: dict[str, str] = {
     "service.documents.pdf_text.*": "pypdf, which has limits of its own",
     "service.documents.readers.*": "hands its text to the reader process, which has limits",
     "service.documents.records.*": "names of files that were read",
-    "service.documents.registrations.as_registered": "keeps versions as they are",
+    "service.documents.sources.as_registered": "keeps versions as they are",
     "service.documents.root.*": "names of files, of at most 4,096 bytes",
-    "service.documents.sources.Wanted.nothing_done": "keeps its text",
+    "service.documents.sources.SourcePlan.report": "keeps its text",
     "service.documents.text_files.look_at": "a call of the system",
     "service.documents.text_files.read*": "reads bytes as they are",
-    "service.erasure.forget.Forgetting": "keeps the reason as it is",
-    "service.erasure.forget.Forgetting.match": "hands the pattern to a process that has limits",
     "service.erasure.untrusted_pattern.*": "hands the pattern to a process that has limits",
     "service.memories.fading.*": "categories and rates, one each",
     "service.moved_methods.*": "names of memlog's own methods",
@@ -167,7 +167,11 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "query.search.duplicate_candidates.likely_memories": lambda world: {"lengths": (1, 10_000)},
     "query.search.priors.priors": lambda world: {"said": {}},
     "query.search.snippet.snippet": lambda world: {"marks": world.marks},
-    "service.documents.extracts.extracted": lambda world: {"filetype": "html"},
+    "service.documents.request.registration_for": lambda world: {
+        "folder": FolderRequest(world.path, ("a.md",)),
+        "given": Patterns(),
+    },
+    "service.bounded_process.program.extracted": lambda world: {"filetype": "html"},
 }
 """What the other parameters of a function are, where their annotations do not tell."""
 
