@@ -17,6 +17,7 @@ from memlog.query.context.invisible import json_escape
 from memlog.service.documents.folder import Patterns
 from memlog.service.documents.request import FolderRequest
 from memlog.service.documents.text_files import Unfit
+from memlog.service.facts.ranked_lists import NoCertainList
 from tests.growth.functions import Function, as_kind
 from tests.growth.world import World
 
@@ -37,7 +38,7 @@ ORDINARY = (
 )
 """What leads to most of what a function does."""
 
-REFUSALS = (MemlogError, BadLine, Unfit, ValueError)
+REFUSALS = (MemlogError, BadLine, NoCertainList, Unfit, ValueError)
 """What a function may answer to a text that it has no use for."""
 
 OWN_NAMES: dict[str, Any] = {
@@ -146,6 +147,7 @@ LEFT_OUT: dict[str, str] = {
     "service.documents.text_files.look_at": "a call of the system",
     "service.documents.text_files.read*": "reads bytes as they are",
     "service.erasure.untrusted_pattern.*": "hands the pattern to a process that has limits",
+    "service.maintenance.findings.or_ok": "sentences of memlog's own",
     "service.memories.fading.*": "categories and rates, one each",
     "service.moved_methods.*": "names of memlog's own methods",
     "service.projects.*": "names of folders, of at most 255 bytes",
