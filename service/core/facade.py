@@ -73,7 +73,7 @@ class Core(OperationGroup):
             memory = self._read(core_memory)
             if asked.section is None or asked.key is None:
                 return memory
-            return _values(memory).get((asked.section, asked.key))
+            return getattr(memory, asked.section).get(asked.key)
 
     @operation(SetCoreValue)
     def set(self, asked: SetCoreValue) -> Position:
@@ -106,16 +106,12 @@ class Core(OperationGroup):
         Each event has an id of its own for its name, key and value, by which the log knows it again.
         """
         said, skipped = parse(text)
-        standing = _values(self._decide(core_memory, creates=True))
-        done = _changes(standing, _values(said), None, force=False)
+        done = self._changes(said, force=False)
         ids = {each: _once(name, each) for each in done.set}
         known = self._decide(lambda db: {each for each in ids.values() if "core" in streams_of(db, each)})
         done.set = [each for each in done.set if ids[each] not in known]
         done.skipped = skipped
-        self._append(
-            CoreMemoryUpdated(id=ids[each], section=each.section, key=each.key, value=each.value)
-            for each in done.set
-        )
+        self._append(_updated(each, ids[each]) for each in done.set)
         return done
 
     def _is_view(self, path: Path) -> bool:
@@ -133,15 +129,38 @@ class Core(OperationGroup):
         return done
 
     def _import(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
-        standing = _values(self._decide(core_memory, creates=True))
-        done = _changes(standing, _values(said), None if base is None else _values(base), force=force)
-        events: list[Event] = [
-            CoreMemoryUpdated(section=each.section, key=each.key, value=each.value) for each in done.set
-        ]
+        done = self._changes(said, force=force, base=base)
+        events: list[Event] = [_updated(each) for each in done.set]
         events += [CoreMemoryDeleted(section=each.section, key=each.key) for each in done.deleted]
         if events:
             self._append(events)
         return done
+
+    def _changes(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
+        """The changes that make the core memory agree with a file.
+
+        base: the file before a change by hand; only differences from it count.
+        """
+        standing, values = _values(self._decide(core_memory, creates=True)), _values(said)
+        before = {} if base is None else _values(base)
+        wanted = {
+            name: value
+            for name, value in values.items()
+            if value not in (standing.get(name), before.get(name)) and (force or name not in standing)
+        }
+        kept = [name for name in values if name in standing and name not in wanted]
+        removed = [name for name in before if name in standing and name not in values]
+        return CoreImportReport(
+            set=[CoreValue(*name, value) for name, value in wanted.items()],
+            deleted=[CoreValue(*name, standing[name]) for name in removed],
+            kept=[CoreValue(*name, standing[name]) for name in kept],
+            other=0 if force else sum(values[name] != standing[name] for name in kept),
+            skipped=0,
+        )
+
+
+def _updated(value: CoreValue, event_id: str | None = None) -> CoreMemoryUpdated:
+    return CoreMemoryUpdated(id=event_id, section=value.section, key=value.key, value=value.value)
 
 
 def _once(name: str, value: CoreValue) -> str:
@@ -150,32 +169,6 @@ def _once(name: str, value: CoreValue) -> str:
     return sha256(said.encode()).hexdigest()[:32]
 
 
-_Values = dict[tuple[Section, str], str]
-
-
-def _changes(standing: _Values, said: _Values, base: _Values | None, *, force: bool) -> CoreImportReport:
-    """The changes that make the core memory `standing` agree with a file.
-
-    base: the file before a change by hand; only differences from it count.
-    """
-    set_, kept = [], []
-    for (section, key), value in said.items():
-        now = standing.get((section, key))
-        is_changed = value != now and (base is None or base.get((section, key)) != value)
-        if is_changed and (force or now is None):
-            set_.append(CoreValue(section, key, value))
-        elif now is not None:
-            kept.append(CoreValue(section, key, now))
-    removed = [] if base is None else [name for name in base if name not in said and name in standing]
-    return CoreImportReport(
-        set=set_,
-        deleted=[CoreValue(*name, standing[name]) for name in removed],
-        kept=kept,
-        other=0 if force else sum(said[each.section, each.key] != each.value for each in kept),
-        skipped=0,
-    )
-
-
-def _values(memory: CoreMemory) -> _Values:
+def _values(memory: CoreMemory) -> dict[tuple[Section, str], str]:
     sections: tuple[tuple[Section, dict[str, str]], ...] = (("user", memory.user), ("agent", memory.agent))
     return {(section, key): value for section, values in sections for key, value in values.items()}
