@@ -3,7 +3,7 @@
 import math
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from json import JSONDecodeError
 from pathlib import Path
@@ -137,7 +137,7 @@ class ReadModel:
             if creates:
                 self.make_store()
             self.check_writable()
-            self.caught_up()
+            self.noted(self.projector.catch_up())
             return ask(self.projector.live())
 
         return self.healed(asked)
@@ -155,7 +155,7 @@ class ReadModel:
             except DatabaseError as error:
                 if error.code != DAMAGED or self.is_read_only:
                     raise
-                self._tell(self.projector.replace_damaged(error))
+                self.noted(self.projector.replace_damaged(error))
             with wrapped("the read model"):
                 return work()
 
@@ -191,21 +191,6 @@ class ReadModel:
             return self.projector.live(), False
         return self.projector.live(), True
 
-    def caught_up(
-        self,
-        *,
-        lock_timeout: float | None = None,
-        progress: Progress | None = None,
-        seconds: float | None = None,
-        streams: Collection[str] | None = None,
-    ) -> Projection:
-        """Catch up with the log, and tell what a person should know of it; see `Projector.catch_up`."""
-        done = self.projector.catch_up(
-            lock_timeout=lock_timeout, progress=progress, seconds=seconds, streams=streams
-        )
-        self._tell(done)
-        return done
-
     def _embed_some(self, embedder: Embedder | None, silent: dict[str, str]) -> None:
         """Embed what a query may wait for. One thread at a time: two would compute the same vectors."""
         if embedder is None or not self._embedding.acquire(timeout=_QUERY_LOCK_TIMEOUT):
@@ -221,7 +206,7 @@ class ReadModel:
         if before is not None and state is not None and before.live == state.live:
             changed = changed_streams(self.projector.log, before.log, state.log)
             streams = changed if changed is not None and len(changed) <= _FEW_STREAMS else None
-        done = self.caught_up(lock_timeout=lock_timeout, streams=streams)
+        done = self.noted(self.projector.catch_up(lock_timeout=lock_timeout, streams=streams))
         return done.read.is_whole and not done.read.notes and done.rebuilt is None
 
     def _state(self) -> "_State | None":
@@ -230,7 +215,8 @@ class ReadModel:
             return None
         return _State(live, self.projector.core_view.state(), state_of(self.projector.log))
 
-    def _tell(self, done: Projection) -> None:
+    def noted(self, done: Projection) -> Projection:
+        """A projection, after `notify` was called with what a person should know of it."""
         # The first command of a store has built nothing that anybody would miss.
         if done.rebuilt and done.read.events:
             self.notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
@@ -238,6 +224,7 @@ class ReadModel:
             self.notify(note)
         if done.read.conflicts:
             self.notify(_of_conflicts(done.read.conflicts))
+        return done
 
     def _as_it_stands(self) -> Connection:
         """The live generation of a store that cannot be written, which stays as it is."""

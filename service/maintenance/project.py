@@ -89,7 +89,7 @@ def embed(read_model: ReadModel, asked: Embed) -> EmbedReport:
 def _embedded(read_model: ReadModel, asked: Embed) -> EmbedReport:
     embedder = read_model.model.embedder()
     read_model.check_writable()
-    caught_up = read_model.caught_up(progress=asked.progress)
+    caught_up = read_model.noted(read_model.projector.catch_up(progress=asked.progress))
     done = read_model.projector.embed(embedder, batch=asked.batch, progress=asked.progress)
     return EmbedReport(
         computed=done.computed,
