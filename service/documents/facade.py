@@ -91,7 +91,10 @@ class Documents(OperationGroup):
             for folder in by_folder([checked_path(path) for path in paths])
         ]
         for folder, name in named:
-            self._check_outside_the_store(folder.root)
+            if folder.root.resolve().is_relative_to(self._tools.store.resolve()):
+                raise BadInput(
+                    f"{folder.root} is part of the store itself", hint="name a folder outside the store"
+                )
             if self._tools.redact:
                 check_without_keys([name, str(folder.root), *given.include, *given.exclude])
         return [self._added(folder, name, given, asked) for folder, name in named]
@@ -226,10 +229,6 @@ class Documents(OperationGroup):
             lambda db: (queries.registered(db), queries.versions(db, source_id)), creates=creates
         )
         return next((each for each in registered if each.source_id == source_id), None), versions
-
-    def _check_outside_the_store(self, root: Path) -> None:
-        if root.resolve().is_relative_to(self._tools.store.resolve()):
-            raise BadInput(f"{root} is part of the store itself", hint="name a folder outside the store")
 
 
 def unknown_source(name: str) -> NotFound:

@@ -1,6 +1,7 @@
 """Diagnoses a store and this machine, with a remedy for each problem."""
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterator
@@ -26,14 +27,18 @@ from memlog.projector.sqlite import (
 from memlog.query.ids import Conflict, conflicts, plain_texts
 from memlog.service.maintenance.findings import Finding, numbered, or_ok
 from memlog.service.maintenance.log_findings import examine_log
-from memlog.service.maintenance.mounts import MOUNTS, is_over_a_network, kind_of
 from memlog.service.read_model import ReadModel
+
+MOUNTS = Path("/proc/self/mountinfo")
 
 _WAL_BUG = ((3, 7, 0), (3, 51, 3))
 _LITTLE_ROOM = 256 * 1024 * 1024
 _FEW_INODES = 16  # a rebuild and an append to a new chat make fewer
 _MOST_CONFLICTS = 5
 _PROJECT = "memlog project, or memlog doctor --fix"
+_OVER_A_NETWORK = re.compile(
+    r"nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|gpfs|beegfs|ocfs2|gfs2|davfs|virtiofs|fuse(\..*)?"
+)
 
 
 def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
@@ -105,6 +110,35 @@ def _file_system(store: Path) -> Finding:
         return Finding("file system", "ok", kind or "of a kind that cannot be told here")
     said = f"{kind}: locks and syncs may not hold over a network"
     return Finding("file system", "warning", said, "keep the store on a disk of this machine, and copy it")
+
+
+def kind_of(folder: Path, mounts: str) -> str | None:
+    """The kind of file system (`ext4`) that `folder` is on; None where it cannot be told.
+
+    mounts: the text of /proc/self/mountinfo.
+    """
+    path = folder.resolve()
+    best, kind = -1, None
+    for line in mounts.splitlines():
+        before, dash, after = line.partition(" - ")
+        fields = before.split(" ")
+        if not dash or len(fields) < 5:
+            continue
+        point = Path(_unescaped(fields[4]))
+        # Of two on one folder the later one hides the earlier.
+        if path.is_relative_to(point) and len(point.parts) >= best:
+            best, kind = len(point.parts), after.split(" ")[0]
+    return kind
+
+
+def is_over_a_network(kind: str) -> bool:
+    """Whether locks and syncs may not mean on it what they mean on a disk; of FUSE nobody knows."""
+    return _OVER_A_NETWORK.fullmatch(kind) is not None
+
+
+def _unescaped(point: str) -> str:
+    r"""A mount point has a space as `\040`."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), point)
 
 
 def _room(read_model: ReadModel) -> Finding:
