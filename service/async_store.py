@@ -9,24 +9,22 @@ from contextvars import copy_context
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from memlog.projector.catchup import Progress
 from memlog.query.core_memory import CoreMemory
 from memlog.query.documents import Document, Source
 from memlog.query.request import Request
 from memlog.service.conversations import Conversations
-from memlog.service.core.facade import Core
+from memlog.service.core.facade import Core, GetOperation
 from memlog.service.daily_events import DailyEvents
-from memlog.service.documents.facade import Documents
+from memlog.service.documents.facade import Documents, ListOperation
 from memlog.service.documents.workspaces import Workspaces
 from memlog.service.erasure.facade import Erasure
 from memlog.service.facts.facade import Facts
 from memlog.service.maintenance.facade import Maintenance
 from memlog.service.memories.facade import Memories
 from memlog.service.operations import Operation
-from memlog.service.requests.core import GetCoreMemory, Section
-from memlog.service.requests.documents import ListDocuments
 from memlog.service.store import Store, open
 from memlog.service.watching.worker import WatchStep
 
@@ -34,6 +32,7 @@ P = ParamSpec("P")
 Q = TypeVar("Q", bound=Request)
 R = TypeVar("R")
 
+_Later = Coroutine[Any, Any, R]
 _Sources = list[Source]
 _Documents = list[Document]
 """Named, since `list` is a method below."""
@@ -127,16 +126,8 @@ class AsyncMemories(Awaitable):
 class AsyncCore(Awaitable):
     """The methods of `Core` as coroutines."""
 
-    if TYPE_CHECKING:  # a ParamSpec holds one signature
-
-        @overload
-        async def get(self) -> CoreMemory: ...
-        @overload
-        async def get(self, section: Section, key: str) -> str | None: ...
-        @overload
-        async def get(self, asked: GetCoreMemory, /) -> CoreMemory | str | None: ...
-        async def get(self, *_: Any, **__: Any) -> Any:
-            """See `Core.get`."""
+    if TYPE_CHECKING:
+        get: GetOperation[_Later[CoreMemory], _Later[str | None]]
     else:
         get = awaited(Core.get)
     set = awaited(Core.set)
@@ -171,15 +162,7 @@ class AsyncDocuments(Awaitable):
     add_all = awaited(Documents.add_all)
     refresh = awaited(Documents.refresh)
     if TYPE_CHECKING:
-
-        @overload
-        async def list(self, source: None = None) -> _Sources: ...
-        @overload
-        async def list(self, source: str) -> _Documents: ...
-        @overload
-        async def list(self, source: ListDocuments) -> _Sources | _Documents: ...
-        async def list(self, source: ListDocuments | str | None = None) -> Any:
-            """See `Documents.list`."""
+        list: ListOperation[_Later[_Sources], _Later[_Documents]]
     else:
         list = awaited(Documents.list)
     get = awaited(Documents.get)

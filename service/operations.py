@@ -19,6 +19,8 @@ Q = TypeVar("Q", bound=Request)
 T = TypeVar("T")
 Q_contra = TypeVar("Q_contra", bound=Request, contravariant=True)
 T_co = TypeVar("T_co", covariant=True)
+All_co = TypeVar("All_co", covariant=True)
+One_co = TypeVar("One_co", covariant=True)
 
 
 class BoundOperation(Protocol[P, Q_contra, T_co]):

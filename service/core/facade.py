@@ -2,7 +2,7 @@
 
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, Protocol, overload
 
 import msgspec
 
@@ -13,7 +13,7 @@ from memlog.query.event_index import streams_of
 from memlog.service.core.file import contents, is_json, sections_of_json, sections_of_text
 from memlog.service.core.markdown import parse
 from memlog.service.engine import Engine, OperationGroup
-from memlog.service.operations import operation
+from memlog.service.operations import All_co, One_co, operation
 from memlog.service.requests.core import (
     DeleteCoreValue,
     GetCoreMemory,
@@ -48,6 +48,17 @@ class CoreImportReport(msgspec.Struct):
     skipped: int
 
 
+class GetOperation(Protocol[All_co, One_co]):
+    """How type checkers see `Core.get`: the type of the answer depends on the arguments."""
+
+    @overload
+    def __call__(self) -> All_co: ...
+    @overload
+    def __call__(self, section: Section, key: str) -> One_co: ...
+    @overload
+    def __call__(self, request: GetCoreMemory, /) -> All_co | One_co: ...
+
+
 class Core(OperationGroup):
     """The core memory of a store: `store.core`."""
 
@@ -55,16 +66,8 @@ class Core(OperationGroup):
         super().__init__(engine)
         self._view = engine.read_model.projector.core_view
 
-    if TYPE_CHECKING:  # the type of the answer depends on the arguments
-
-        @overload
-        def get(self) -> CoreMemory: ...
-        @overload
-        def get(self, section: Section, key: str) -> str | None: ...
-        @overload
-        def get(self, asked: GetCoreMemory, /) -> CoreMemory | str | None: ...
-        def get(self, *_: Any, **__: Any) -> Any:
-            """See `GetCoreMemory`."""
+    if TYPE_CHECKING:
+        get: GetOperation[CoreMemory, str | None]
     else:
 
         @operation(GetCoreMemory)

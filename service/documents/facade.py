@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Literal, Protocol, overload
 
 from memlog.eventlog.errors import BadInput, Busy, NotFound
 from memlog.eventlog.events import SourceRemoved
@@ -35,7 +35,7 @@ from memlog.service.documents.sources import (
 )
 from memlog.service.documents.status import SourceStatus, status_of
 from memlog.service.engine import Engine, OperationGroup
-from memlog.service.operations import operation
+from memlog.service.operations import All_co, One_co, operation
 from memlog.service.requests.documents import (
     AddSource,
     AddSources,
@@ -53,6 +53,17 @@ _Documents = list[Document]
 _Folders = list[DocumentFolder]
 _Jobs = list[IndexingJob]
 _Statuses = list[SourceStatus]
+
+
+class ListOperation(Protocol[All_co, One_co]):
+    """How type checkers see `Documents.list`: the answer depends on whether a source is named."""
+
+    @overload
+    def __call__(self, source: None = None) -> All_co: ...
+    @overload
+    def __call__(self, source: str) -> One_co: ...
+    @overload
+    def __call__(self, source: ListDocuments) -> All_co | One_co: ...
 
 
 class Documents(OperationGroup):
@@ -110,16 +121,8 @@ class Documents(OperationGroup):
             if asked.source in (None, each.source_id)
         ]
 
-    if TYPE_CHECKING:  # the answer depends on whether a source is named
-
-        @overload
-        def list(self, source: None = None) -> _Sources: ...
-        @overload
-        def list(self, source: str) -> _Documents: ...
-        @overload
-        def list(self, source: ListDocuments) -> _Sources | _Documents: ...
-        def list(self, source: ListDocuments | str | None = None) -> _Sources | _Documents:
-            """See `ListDocuments`."""
+    if TYPE_CHECKING:
+        list: ListOperation[_Sources, _Documents]
     else:
 
         @operation(ListDocuments)
