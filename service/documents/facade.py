@@ -12,9 +12,9 @@ from memlog.query import documents as queries
 from memlog.query.document_tree import DocumentFolder, tree
 from memlog.query.documents import Document, DocumentText, Registered, Source
 from memlog.service.documents.folder import Patterns
-from memlog.service.documents.indexing import Indexing, IndexingTools, described
+from memlog.service.documents.indexing import Indexing, IndexingTools
 from memlog.service.documents.readers import Readers
-from memlog.service.documents.records import IndexingJob, SourceRecords
+from memlog.service.documents.records import IndexingJob, SourceRecords, SourceStatus, described, status_of
 from memlog.service.documents.request import (
     FolderRequest,
     by_folder,
@@ -32,7 +32,6 @@ from memlog.service.documents.sources import (
     registration_of,
     without_file,
 )
-from memlog.service.documents.status import SourceStatus, status_of
 from memlog.service.operations import operation
 from memlog.service.read_model import Deciding, Reading
 from memlog.service.requests.documents import (
@@ -105,6 +104,8 @@ class Documents:
             self._check_outside_the_store(folder.root)
             if self._tools.redact:
                 check_without_keys([name, str(folder.root), *given.include, *given.exclude])
+        # First, since locking the records makes their folder: it is memlog's error if there can be no store.
+        self._decide(queries.registered, creates=True)
         reports = []
         for folder, name in named:
             with self._records(name).held(self._lock_timeout):
@@ -195,7 +196,7 @@ class Documents:
         self, folder: FolderRequest, name: str, given: Patterns, asked: AddSource | AddSources
     ) -> IndexingReport:
         """Add one folder."""
-        before, versions = self._known(name, creates=True)
+        before, versions = self._known(name)
         is_of_another = before is not None and self.is_of_another_copy(before)
         if before is not None and is_of_another and asked.source is None:
             return as_registered(before, versions).report(registered_by=before.writer)
@@ -235,10 +236,10 @@ class Documents:
     def _records(self, source_id: str) -> SourceRecords:
         return SourceRecords(self._tools.store, source_id)
 
-    def _known(self, source_id: str, *, creates: bool = False) -> tuple[Registered | None, dict[str, str]]:
+    def _known(self, source_id: str) -> tuple[Registered | None, dict[str, str]]:
         """The source, or None if it is not registered, and the versions of its documents by file."""
         registered, versions = self._decide(
-            lambda db: (queries.registered(db), queries.versions(db, source_id)), creates=creates
+            lambda db: (queries.registered(db), queries.versions(db, source_id))
         )
         return next((each for each in registered if each.source_id == source_id), None), versions
 

@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import Event
-from memlog.eventlog.streams import shown
 from memlog.eventlog.writer import Position
 from memlog.projector.catchup import Progress
 from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents import text_files
 from memlog.service.documents.folder import Patterns, SkippedFile, Walk, walk
 from memlog.service.documents.readers import Readers
-from memlog.service.documents.records import IndexingJob, JobState, Sightings, SourceRecords
+from memlog.service.documents.records import IndexingJob, JobState, Sightings, SourceRecords, described
 from memlog.service.documents.root import Root
 from memlog.service.documents.source_files import FAILURES, Files
 from memlog.service.documents.sources import USER_FILE, IndexingReport, SourcePlan
@@ -136,18 +134,6 @@ class Indexing:
 def _is_empty_instead(found: Walk, root: Root, before: Sightings) -> bool:
     """Whether an empty folder has replaced the one that was indexed, as after an unmount."""
     return not (found.files or found.skipped) and before.root not in (None, root.identity)
-
-
-def described(error: BaseException) -> str:
-    """What stopped a reading, in a line."""
-    match error:
-        case MemlogError():
-            return error.message
-        case OSError():
-            return f"{shown(str(error.filename))}: {error.strerror}"
-        case KeyboardInterrupt():
-            return "interrupted"
-    return f"{type(error).__name__}: {error}"
 
 
 def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:

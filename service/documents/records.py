@@ -1,10 +1,10 @@
-"""What is kept of the reading of each source: who reads it now, how far that has come, and what each file
-looked like when it was read.
+"""The records of the reading of each source: who reads it now, its progress, and what each file looked like.
 
 They are three files a source in cache/documents, and disposable: without them every file is read again,
 and none is appended that the log has.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -14,16 +14,19 @@ from typing import Literal, TypeVar
 import msgspec
 
 from memlog.eventlog import disk, locks, timestamps
-from memlog.eventlog.errors import LogError
+from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import SOURCE_RECORDS
+from memlog.eventlog.streams import shown
 from memlog.projector import atomic_file
+from memlog.query.documents import Source
 from memlog.service.documents.text_files import Look, Reason
 
 _KILLED = "the process that read it was killed"
 
 Record = TypeVar("Record")
 JobState = Literal["indexing", "done", "error"]
+SourceState = Literal["idle", "indexing", "error"]
 
 
 class IndexingJob(msgspec.Struct, kw_only=True):
@@ -41,6 +44,25 @@ class IndexingJob(msgspec.Struct, kw_only=True):
     total: int = 0
     failures: int = 0
     error: str | None = None
+
+
+class SourceStatus(msgspec.Struct, kw_only=True):
+    """A source, and the state of its reading.
+
+    state: `indexing` while a process reads it; `error` where its folder cannot be read now, or the last
+        reading was stopped.
+    files, chunks, bytes: documents, their passages, and the bytes of their files.
+    last_indexed: when the newest was indexed, RFC 3339; None without documents.
+    last_error: what is wrong, or was in the last reading; None where nothing is known.
+    """
+
+    source_id: str
+    state: SourceState
+    files: int
+    chunks: int
+    bytes: int
+    last_indexed: str | None
+    last_error: str | None
 
 
 class Seen(msgspec.Struct, frozen=True, array_like=True):
@@ -78,17 +100,9 @@ class SourceRecords:
 
         Raises:
             Busy: another process reads it for longer than `timeout` seconds.
-            LogError: the store cannot be written.
+            OSError: the lock cannot be made.
         """
-        try:
-            make_path(self._folder)
-        except OSError as error:
-            raise LogError(
-                f"{error.filename}: {error.strerror}",
-                hint="name a folder that can be written with --store",
-                code="cannot_create",
-                retryable=False,
-            ) from error
+        make_path(self._folder)
         with locks.locked(self._path("lock"), f"the reading of the source {self._source_id!r}", timeout):
             yield
 
@@ -127,6 +141,44 @@ class SourceRecords:
         # One that cannot be written, on a full disk or in a cache that was just removed, costs time alone.
         with suppress(OSError):
             atomic_file.replace(self._path(suffix), msgspec.msgpack.encode(record))
+
+
+def status_of(source: Source, job: IndexingJob | None) -> SourceStatus:
+    """The status of a source, from the record of its last reading."""
+    is_read_now = job is not None and job.state == "indexing"
+    error = None if is_read_now else _why_unreachable(source.root) or (job and job.error)
+    failures = f"{job.failures} files could not be read" if job is not None and job.failures else None
+    return SourceStatus(
+        source_id=source.source_id,
+        state="indexing" if is_read_now else "error" if error else "idle",
+        files=source.documents,
+        chunks=source.passages,
+        bytes=source.bytes,
+        last_indexed=source.indexed_at,
+        last_error=error or failures,
+    )
+
+
+def _why_unreachable(root: str | None) -> str | None:
+    if root is None:
+        return None
+    try:
+        os.scandir(root).close()
+    except OSError as error:
+        return described(error)
+    return None
+
+
+def described(error: BaseException) -> str:
+    """What stopped a reading, in a line."""
+    match error:
+        case MemlogError():
+            return error.message
+        case OSError():
+            return f"{shown(str(error.filename))}: {error.strerror}"
+        case KeyboardInterrupt():
+            return "interrupted"
+    return f"{type(error).__name__}: {error}"
 
 
 def forget_all(store: Path) -> None:

@@ -1,4 +1,4 @@
-"""Text files: which types are read unasked, and how a file is read."""
+"""Text files: which types are read by default, and how a file is read."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ Reason = Literal[
     "special",  # a pipe, a socket, a device
     "store",  # the store itself
     "ignored",  # a .gitignore says so
-    "type",  # of no type that is read unasked
+    "type",  # of no type that is read by default
     "binary",  # it holds NUL
     "not_utf8",  # its text, or its name
     "too_large",
@@ -39,12 +39,8 @@ Reason = Literal[
 FILETYPES: dict[str, str] = {
     "markdown": ".md .markdown .mdx",
     "text": ".txt .text",
-    "rst": ".rst",
     "asciidoc": ".adoc .asciidoc",
-    "org": ".org",
-    "tex": ".tex",
     "html": ".html .htm",
-    "pdf": ".pdf",
     "python": ".py .pyi",
     "javascript": ".js .mjs .cjs .jsx",
     "typescript": ".ts .tsx",
@@ -53,30 +49,19 @@ FILETYPES: dict[str, str] = {
     "cpp": ".cc .cpp .cxx .hh .hpp .hxx",
     "csharp": ".cs",
     "css": ".css .scss",
-    "dart": ".dart",
     "elixir": ".ex .exs",
     "erlang": ".erl",
-    "go": ".go",
     "haskell": ".hs",
-    "java": ".java",
     "julia": ".jl",
     "kotlin": ".kt .kts",
-    "lua": ".lua",
     "ocaml": ".ml .mli",
     "perl": ".pl .pm",
-    "php": ".php",
     "r": ".r .R",
     "ruby": ".rb",
     "rust": ".rs",
-    "scala": ".scala",
-    "sql": ".sql",
-    "swift": ".swift",
-    "toml": ".toml",
-    "vue": ".vue",
     "yaml": ".yaml .yml",
-    "zig": ".zig",
-}
-"""The types that are read unasked, and their suffixes."""
+} | {name: f".{name}" for name in "rst org tex pdf dart go java lua php scala sql swift toml vue zig".split()}
+"""The types that are read by default, and their suffixes."""
 
 MAX_BYTES = 10 * 1024 * 1024
 """A larger file is no document. An event has at most 16 MiB, and JSON escapes make a text longer."""
@@ -150,7 +135,7 @@ class TextFile(msgspec.Struct, frozen=True):
 
 
 def filetype(file: str) -> str | None:
-    """The type that a file's suffix names; None where it names none that is read unasked."""
+    """The type that a file's suffix names; None if it names none that is read by default."""
     name = file.rpartition("/")[2]
     # As in pathlib: what begins a name, or ends it, is no suffix.
     suffix = name[at:] if 0 < (at := name.rfind(".")) < len(name) - 1 else ""
