@@ -93,8 +93,17 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "Look":
-        """What `status` says."""
+        """The look of a file by its status."""
         return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+    @property
+    def modified(self) -> str | None:
+        """`mtime` as RFC 3339, UTC; None if it is outside the years 1 to 9999."""
+        try:
+            moment = datetime.fromtimestamp(self.mtime / 1e9, UTC)
+        except (ValueError, OverflowError, OSError):
+            return None
+        return timestamps.normalised(moment.isoformat(), naive_is_utc=True)
 
     def is_settled(self, moment: int) -> bool:
         """Whether a change after `moment`, in nanoseconds since 1970, would make it look otherwise.
@@ -121,16 +130,12 @@ class TextFile(msgspec.Struct, frozen=True):
     """A file as it was read.
 
     content: without a byte order mark. warning: of the library that read it, or an empty text.
-    version: sha256 of its bytes, in hex. size: in bytes.
-    mtime: RFC 3339, UTC; None where it is outside the years 1 to 9999.
-    look: what the system said of it before and after.
+    version: sha256 of its bytes, in hex. look: before and after it was read.
     """
 
     content: str
     warning: str
     version: str
-    size: int
-    mtime: str | None
     look: Look
 
 
@@ -168,7 +173,7 @@ def read(root: Root, file: str, readers: Readers) -> TextFile:
         # Another library may be installed tomorrow, and a process may start.
         unfit.look = None if unfit.reason in ("no_reader", "unreadable") else look
         raise
-    return TextFile(content, warning, sha256(data).hexdigest(), len(data), _time(look.mtime), look)
+    return TextFile(content, warning, sha256(data).hexdigest(), look)
 
 
 def read_bytes(opened: Callable[[], int], *, is_pdf: bool = False) -> tuple[bytes, Look]:
@@ -240,11 +245,3 @@ def _unfit_if_unreadable() -> Iterator[None]:
         if error.errno == errno.ELOOP:
             raise Unfit("link") from error
         raise Unfit("unreadable", error.strerror) from error
-
-
-def _time(nanoseconds: int) -> str | None:
-    try:
-        moment = datetime.fromtimestamp(nanoseconds / 1e9, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return timestamps.normalised(moment.isoformat(), naive_is_utc=True)
