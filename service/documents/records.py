@@ -170,19 +170,19 @@ def _why_unreachable(root: str | None) -> str | None:
 
 
 def described(error: BaseException) -> str:
-    """What stopped a reading, in a line."""
+    """What stopped work, in a line."""
     match error:
         case MemlogError():
             return error.message
         case OSError():
-            return f"{shown(str(error.filename))}: {error.strerror}"
+            return f"{shown(error.filename or 'input or output')}: {error.strerror or error}"
         case KeyboardInterrupt():
             return "interrupted"
     return f"{type(error).__name__}: {error}"
 
 
 def forget_all(store: Path) -> None:
-    """Remove the records of every source, which name files and say what went wrong with them.
+    """Remove the records of every source, which hold names of files and errors.
 
     Raises:
         OSError: one cannot be removed.

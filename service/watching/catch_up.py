@@ -8,7 +8,6 @@ from pathlib import Path
 
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.tail import SWEEP_SECONDS, looks, state_of
-from memlog.projector.embedding.models import Embedder
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import Connection
 from memlog.service.read_model import ReadModel
@@ -101,28 +100,21 @@ class Vectors(Worker):
             self._try(lambda: self._read_model.healed(self._embed))
 
     def _embed(self) -> bool:
-        model = self._read_model.model
-        embedded = 1
+        projector, model = self._read_model.projector, self._read_model.model
         was_due = False
-        # Where another process was faster, there was work and nothing to do.
-        while embedded and self._has_work(self._read_model.projector.live()):
+        while self._has_work(projector.live()):
             was_due = True
             embedder, silent = model.embedder_or_why()
             if embedder is None:
                 self._notes.append(f"no vectors: {silent['vector']}")
-                return True
-            embedded = self._embed_some(embedder)
-        return was_due
-
-    def _embed_some(self, embedder: Embedder) -> int:
-        started = time.perf_counter()
-        done = self._read_model.projector.embed(
-            embedder, limit=_EMBED_STEP, batch=_EMBED_STEP, progress=self._progress
-        )
-        embedded = done.computed + done.cached
-        if embedded:
+                break
+            started = time.perf_counter()
+            done = projector.embed(embedder, limit=_EMBED_STEP, batch=_EMBED_STEP, progress=self._progress)
+            embedded = done.computed + done.cached
+            if not embedded:  # another process was faster
+                break
             self._tell(WatchStep(embedded=embedded), started)
-        return embedded
+        return was_due
 
     def _has_work(self, db: Connection) -> bool:
         """Without loading the model, which takes 260 MB."""
@@ -132,8 +124,7 @@ class Vectors(Worker):
 
 
 def _be_nice() -> None:
-    """Have this thread, and those that it starts, yield to all others, where the system can: on Linux alone a
-    thread has a niceness of its own."""
+    """Lower the priority of this thread and those that it starts. Only Linux has a niceness per thread."""
     if sys.platform == "linux":
         thread = threading.get_native_id()
         os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS))
