@@ -1,7 +1,7 @@
 """The text of an HTML page, each word on its line of the page.
 
-By lxml, which comes with memlog-store[documents]: it is linear in whatever is thrown at it, and it knows the
-line of each element. Python's own parser knows that too, and takes minutes for 200 kB of `<!--`.
+By lxml, which comes with memlog-store[documents]: it takes linear time for any input, and knows the line of
+each element. Python's own parser knows that too, and takes minutes for 200 kB of `<!--`.
 """
 
 import re
@@ -45,7 +45,7 @@ def _pieces(page: bytes) -> Iterator[tuple[str, int]]:
         if not is_element:
             line += (node.text or "").count("\n")
         if event != "end":
-            # Which libxml2 knows up to line 65,535 alone; from there on what was read is counted.
+            # libxml2 knows line numbers up to 65,535; from there on newlines are counted.
             line = max(line, node.sourceline or 0)
         if is_element and node.tag in _UNSEEN:
             unseen += 1 if event == "start" else -1

@@ -92,7 +92,7 @@ class Indexing:
             OSError: the folder is gone, cannot be listed, or was replaced by an empty one.
             Busy, LogError: as `Store.append`. What was appended stays.
         """
-        self._records.keep_job(self._job)
+        self._records.keep(self._job)
         try:
             with Root(self._plan.root) as root:
                 self._read_all(root, is_by_name=is_by_name)
@@ -124,7 +124,7 @@ class Indexing:
             self._job.failures = sum(each.reason in _FAILURES for each in report.skipped)
             now = Sightings(root.identity, self._seen, tools.readers.seconds)
             if now != self._before:
-                self._records.keep_sightings(now)
+                self._records.keep(now)
         report.removed = len(tools.append(self._removals()))
         if has_user:
             self._read_user(root)
@@ -224,13 +224,13 @@ class Indexing:
         now = time.monotonic()
         if now - self._recorded >= _BETWEEN_RECORDS and done < total:
             self._recorded = now
-            self._records.keep_job(self._job)
+            self._records.keep(self._job)
         if self._show is not None:
             self._show(_READING, done, total)
 
     def _end(self, state: JobState, error: str | None) -> None:
         self._job.state, self._job.error, self._job.ended = state, error, timestamps.now()
-        self._records.keep_job(self._job)
+        self._records.keep(self._job)
 
 
 def _line(source_id: str, file: str, text: TextFile) -> bytes:

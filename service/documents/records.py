@@ -86,6 +86,9 @@ class Sightings(msgspec.Struct, array_like=True):
     seconds: int = 0
 
 
+_SUFFIXES: dict[type, str] = {IndexingJob: "job", Sightings: "seen"}
+
+
 class SourceRecords:
     """The records of one source of the store at `store`."""
 
@@ -108,39 +111,32 @@ class SourceRecords:
 
     def job(self) -> IndexingJob | None:
         """The last reading; None where none is known."""
-        job = self._read("job", IndexingJob)
-        # The kernel frees the lock of whatever process ends, however it does.
+        job = self._read(IndexingJob)
+        # The kernel frees the lock of a process that ends, however it does.
         if job is not None and job.state == "indexing" and not locks.is_held(self._path("lock")):
             return msgspec.structs.replace(job, state="error", error=_KILLED)
         return job
 
-    def keep_job(self, job: IndexingJob) -> None:
-        """Replace the record of the last reading."""
-        self._keep("job", job)
-
     def sightings(self) -> Sightings:
         """What the files were when they were last read; nothing where that is not known."""
-        return self._read("seen", Sightings) or Sightings()
+        return self._read(Sightings) or Sightings()
 
-    def keep_sightings(self, sightings: Sightings) -> None:
-        """Replace what is known of the files."""
-        self._keep("seen", sightings)
+    def keep(self, record: IndexingJob | Sightings) -> None:
+        """Replace the record of the last reading, or of the files."""
+        # A full disk, or a cache that was just removed, costs only time.
+        with suppress(OSError):
+            atomic_file.replace(self._path(_SUFFIXES[type(record)]), msgspec.msgpack.encode(record))
 
     def _path(self, suffix: str) -> Path:
         return self._folder / f"{self._stem}.{suffix}"
 
-    def _read(self, suffix: str, kind: type[Record]) -> Record | None:
+    def _read(self, kind: type[Record]) -> Record | None:
         try:
-            data = atomic_file.read(self._path(suffix))
+            data = atomic_file.read(self._path(_SUFFIXES[kind]))
             return None if data is None else msgspec.msgpack.decode(data, type=kind)
         except (OSError, msgspec.DecodeError):
             # Another version of memlog wrote it, or it is damaged: it is worth no error.
             return None
-
-    def _keep(self, suffix: str, record: object) -> None:
-        # One that cannot be written, on a full disk or in a cache that was just removed, costs time alone.
-        with suppress(OSError):
-            atomic_file.replace(self._path(suffix), msgspec.msgpack.encode(record))
 
 
 def status_of(source: Source, job: IndexingJob | None) -> SourceStatus:

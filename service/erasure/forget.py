@@ -207,8 +207,8 @@ def _found(db: Connection, selection: _Selection) -> tuple[ForgetReport, list[Ke
 
 
 def _shown_messages(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
-    """By segment the messages that the caught-up read model shows of a stream: to check their lines again
-    takes half as long as projecting them."""
+    """The messages of a stream in the caught-up read model, by segment. To decode their lines again would
+    take half as long as projecting them."""
     found: defaultdict[str, list[DoomedLine]] = defaultdict(list)
     for event_id, segment, offset, number, kind, content in event_index.messages_in(db, stream):
         line = DoomedLine(event_id, stream, segment, offset, number, kind, _beginning(content))
