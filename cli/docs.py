@@ -20,9 +20,8 @@ from memlog.cli.standard_streams import reader_may_go
 from memlog.eventlog.errors import NotFound
 from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents.facade import unknown_source
-from memlog.service.documents.records import IndexingJob
+from memlog.service.documents.records import IndexingJob, SourceStatus
 from memlog.service.documents.sources import USER_FILE, IndexingReport
-from memlog.service.documents.status import SourceStatus
 from memlog.service.documents.text_files import EXTRA, Reason
 from memlog.service.requests.documents import (
     AddSources,

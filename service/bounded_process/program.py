@@ -1,7 +1,7 @@
 """The program of the bounded process: libraries read files, and patterns search texts, of strangers.
 
 It opens no file of them and no connection: requests come through stdin, replies go to stdout, and what
-libraries print goes to stderr, which memlog keeps. Limits of the kernel end it, whatever code runs.
+libraries print goes to stderr, which memlog keeps. Limits of the kernel end it, even if hostile code runs.
 """
 
 import math
@@ -58,7 +58,7 @@ def main() -> None:
 
 def _confine(memory: int) -> None:
     """Limit what this process can do, even when hostile code runs in it."""
-    # Ctrl-C is for the process that asks; it ends this one.
+    # Ctrl-C is for the parent, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with_parent()
     for limit, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
@@ -78,7 +78,7 @@ def _lower(limit: int, most: int, *, for_good: bool = True) -> None:
 
 
 def _die_with_parent() -> None:
-    """Elsewhere than on Linux the end of stdin ends it, and its processor time while it is busy."""
+    """Only on Linux: elsewhere the end of stdin ends the process, or its time limit while it is busy."""
     if sys.platform == "linux":
         import ctypes
 

@@ -13,9 +13,9 @@ from memlog.query.document_tree import DocumentFolder, tree
 from memlog.query.documents import Document, DocumentText, Registered, Source
 from memlog.service.core.facade import Core
 from memlog.service.documents.folder import Patterns
-from memlog.service.documents.indexing import Indexing, IndexingTools, described
+from memlog.service.documents.indexing import Indexing, IndexingTools
 from memlog.service.documents.readers import Readers
-from memlog.service.documents.records import IndexingJob, SourceRecords
+from memlog.service.documents.records import IndexingJob, SourceRecords, SourceStatus, described, status_of
 from memlog.service.documents.request import (
     FolderRequest,
     by_folder,
@@ -33,7 +33,6 @@ from memlog.service.documents.sources import (
     registration_of,
     without_file,
 )
-from memlog.service.documents.status import SourceStatus, status_of
 from memlog.service.engine import Engine, OperationGroup
 from memlog.service.operations import All_co, One_co, operation
 from memlog.service.requests.documents import (
@@ -108,6 +107,8 @@ class Documents(OperationGroup):
                 )
             if self._tools.redact:
                 check_without_keys([name, str(folder.root), *given.include, *given.exclude])
+        # First, since locking the records makes their folder: it is memlog's error if there can be no store.
+        self._decide(queries.registered, creates=True)
         return [self._added(folder, name, given, asked) for folder, name in named]
 
     @operation(RefreshDocuments)
@@ -186,7 +187,7 @@ class Documents(OperationGroup):
     ) -> IndexingReport:
         """Add one folder."""
         with self._records(name).held(self._lock_timeout):
-            before, versions = self._known(name, creates=True)
+            before, versions = self._known(name)
             is_of_another = before is not None and self.is_of_another_copy(before)
             if before is not None and is_of_another and asked.source is None:
                 return as_registered(before, versions).report(registered_by=before.writer)
@@ -226,10 +227,10 @@ class Documents(OperationGroup):
     def _records(self, source_id: str) -> SourceRecords:
         return SourceRecords(self._tools.store, source_id)
 
-    def _known(self, source_id: str, *, creates: bool = False) -> tuple[Registered | None, dict[str, str]]:
+    def _known(self, source_id: str) -> tuple[Registered | None, dict[str, str]]:
         """The source, or None if it is not registered, and the versions of its documents by file."""
         registered, versions = self._decide(
-            lambda db: (queries.registered(db), queries.versions(db, source_id)), creates=creates
+            lambda db: (queries.registered(db), queries.versions(db, source_id))
         )
         return next((each for each in registered if each.source_id == source_id), None), versions
 

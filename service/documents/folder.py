@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from glob import has_magic
@@ -31,7 +31,7 @@ _ESCAPED = re.compile(r"\[[*?[]\]")
 
 
 class SkippedFile(msgspec.Struct, frozen=True):
-    """A file or folder that was left out, by its path below the root; `detail` is what the system says."""
+    """A file or folder that was left out, by its path below the root; `detail` is the system's message."""
 
     file: str
     reason: Reason
@@ -131,15 +131,7 @@ def _unescaped(glob: str) -> str:
     return _ESCAPED.sub(lambda match: match[0][1], glob)
 
 
-@dataclass
-class Walk:
-    """The included files of a folder, by their paths below it, in order; and what was skipped."""
-
-    files: list[str] = field(default_factory=list)
-    skipped: list[SkippedFile] = field(default_factory=list)
-
-
-def walk(root: Root, patterns: Patterns, store: Path, *, kind: SourceKind, readers: Readers) -> Walk:
+def walk(root: Root, patterns: Patterns, store: Path, *, kind: SourceKind, readers: Readers) -> "Walk":
     """The files of `root` that patterns include. Reads no file but `.gitignore`, and follows no link.
 
     store: a folder that is left out. kind: of the source; for memories `.gitignore` does not count.
@@ -147,29 +139,35 @@ def walk(root: Root, patterns: Patterns, store: Path, *, kind: SourceKind, reade
     Raises:
         OSError: the root cannot be listed.
     """
-    walking = _Walking(root, patterns, store, readers if kind == "docs" else None)
-    waiting = [("", walking.rules_above())]
-    while waiting:
-        # Reversed, so that the first folder is popped next.
-        waiting += reversed(walking.enter(*waiting.pop()))
-    return walking.found
+    found = Walk(root, patterns, store, readers if kind == "docs" else None)
+    found.run()
+    return found
 
 
-class _Walking:
-    """One walk. found: what was met so far.
+class Walk:
+    """A walk through a folder.
 
+    files: those included, by their paths below the root, in order. skipped: what was left out.
     readers: match the rules of `.gitignore`; None where they do not count.
     """
 
     def __init__(self, root: Root, patterns: Patterns, store: Path, readers: Readers | None) -> None:
-        self.found = Walk()
+        self.files: list[str] = []
+        self.skipped: list[SkippedFile] = []
         self._root = root
         self._patterns = patterns
         self._store = store.stat() if store.exists() else None
         self._readers = readers
         self._refused: set[str] = set()
 
-    def rules_above(self) -> list[Rules]:
+    def run(self) -> None:
+        """Walk. Raises OSError if the root cannot be listed."""
+        waiting = [("", self._rules_above())]
+        while waiting:
+            # Reversed, so that the first folder is popped next.
+            waiting += reversed(self._enter(*waiting.pop()))
+
+    def _rules_above(self) -> list[Rules]:
         """The rules of the folders above the root, unless they exclude it: the user named it."""
         if self._readers is None:
             return []
@@ -180,8 +178,8 @@ class _Walking:
             return []
         return [] if excluded([""], rules, self._readers, self._refuse) else rules
 
-    def enter(self, folder: str, rules: list[Rules]) -> list[tuple[str, list[Rules]]]:
-        """Put the entries of a folder into `found`, and return the folders to go into, with their rules."""
+    def _enter(self, folder: str, rules: list[Rules]) -> list[tuple[str, list[Rules]]]:
+        """Sort the entries of a folder, and return the folders to go into, with their rules."""
         try:
             listed = self._root.entries(folder)
         except OSError as error:
@@ -206,7 +204,7 @@ class _Walking:
             self._skip(file, "limit", f"its rules are not followed: {why}")
 
     def _sorted_in(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
-        """Put the files among the entries of a folder into `found`, and yield the folders."""
+        """Add the entries of a folder to `files` or `skipped`, or yield them as folders."""
         matched = {path: entry for path, entry in entries.items() if self._matches(path, entry)}
         reasons = {path: self._why_unseen(path, entry) for path, entry in matched.items()}
         seen = {path: entry for path, entry in matched.items() if reasons[path] is None}
@@ -218,7 +216,7 @@ class _Walking:
             elif entry.is_dir(follow_symlinks=False):
                 yield path
             else:
-                self.found.files.append(path)
+                self.files.append(path)
 
     def _matches(self, path: str, entry: _Entry) -> bool:
         is_folder = entry.is_dir(follow_symlinks=False)
@@ -260,7 +258,7 @@ class _Walking:
             return False
 
     def _skip(self, path: str, reason: Reason, detail: str | None = None) -> None:
-        self.found.skipped.append(SkippedFile(shown(path), reason, detail))
+        self.skipped.append(SkippedFile(shown(path), reason, detail))
 
 
 def _reached(parts: Sequence[str], pattern: _Parts) -> set[int]:

@@ -4,7 +4,6 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
@@ -60,14 +59,18 @@ def prove(store: Path, text: str) -> Proof:
         name = shown(path.relative_to(store))
         if any(form in name for form in names):
             proof.found.append(Occurrence(name, None))
-        with suppress(FileNotFoundError):
+        try:
             _search(path, name, forms, proof)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise _unreadable(path, error) from error
     return proof
 
 
 def _repositories(store: Path) -> list[str]:
     here = store.resolve()
-    # Of a worktree or a submodule it is a file.
+    # In a worktree or a submodule it is a file.
     candidates = (folder / ".git" for folder in (here / LOG, here, *here.parents))
     return [shown(path) for path in candidates if os.path.lexists(path)]
 
@@ -79,13 +82,8 @@ def _search(path: Path, name: str, forms: list[bytes], proof: Proof) -> None:
     if not stat.S_ISREG(status.st_mode):
         proof.left_out.append(name)
         return
-    try:
-        with path.open("rb") as file:
-            offsets = {found for blocks in _views(file) for found in _found_in(blocks, forms)}
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise _unreadable(path, error) from error
+    with path.open("rb") as file:
+        offsets = {found for blocks in _views(file) for found in _found_in(blocks, forms)}
     proof.files += 1
     proof.bytes += status.st_size
     proof.found += [Occurrence(name, offset) for offset in sorted(offsets)]

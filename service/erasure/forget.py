@@ -5,8 +5,8 @@ The bytes stay in the log until they are overwritten (`memlog.service.erasure.sc
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -28,11 +28,14 @@ from memlog.projector.embedding.cache import keep_only
 from memlog.projector.passages import index
 from memlog.projector.sqlite import Connection
 from memlog.query import event_index
-from memlog.service.bounded_process.protocol import RequestFailed
+from memlog.service.bounded_process.client import BoundedProcess
+from memlog.service.bounded_process.protocol import RequestFailed, SearchTexts, Verdicts
 from memlog.service.erasure.reports import DoomedLine, ForgetReport
-from memlog.service.erasure.untrusted_pattern import searching
 from memlog.service.read_model import ReadModel
 from memlog.service.requests.erasure import Forget
+
+PATTERN_SECONDS = 5
+"""Of processor time for one event. The largest, 16 MiB, takes 0.2 s with patterns without nested repeats."""
 
 _WORDS_LENGTH = 60
 _offset = attrgetter("offset")
@@ -64,7 +67,7 @@ def forget(log: Log, read_model: ReadModel, asked: Forget) -> ForgetReport:
     if asked.match is None:
         return _forget(log, read_model, asked, lambda db: _selected(db, log.path, asked))
     try:
-        with searching(asked.match) as finds:
+        with _searching(asked.match) as finds:
             if asked.reason is not None and finds([asked.reason]):
                 raise BadInput(
                     "the reason says what is to be forgotten, and stays in the log", hint="word it otherwise"
@@ -75,6 +78,26 @@ def forget(log: Log, read_model: ReadModel, asked: Forget) -> ForgetReport:
     except RequestFailed as error:
         hint = "https://docs.python.org/3/library/re.html; no repeat within a repeat, as in (a+)+"
         raise BadInput(f"the pattern {asked.match!r} cannot be used: {error}", hint=hint) from error
+
+
+@contextmanager
+def _searching(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
+    """A function that answers whether a pattern that memlog did not write matches within one of some texts.
+
+    Some patterns, such as `(a+)+$`, take exponential time on some texts, and `re` lets no other thread run
+    meanwhile. So a process with limits searches.
+
+    Raises:
+        RequestFailed: it is no regular expression, or takes too much time or memory.
+    """
+    with closing(BoundedProcess(on_wait=lambda: None)) as process:
+
+        def matches(texts: Iterable[str]) -> bool:
+            found, _ = process.ask(SearchTexts(pattern, [*texts], PATTERN_SECONDS), Verdicts)
+            return found.verdicts == [True]
+
+        matches([])  # compiles it
+        yield matches
 
 
 def _forget(
@@ -184,8 +207,8 @@ def _found(db: Connection, selection: _Selection) -> tuple[ForgetReport, list[Ke
 
 
 def _shown_messages(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
-    """By segment the messages that the caught-up read model shows of a stream: to check their lines again
-    takes half as long as projecting them."""
+    """The messages of a stream in the caught-up read model, by segment. To decode their lines again would
+    take half as long as projecting them."""
     found: defaultdict[str, list[DoomedLine]] = defaultdict(list)
     for event_id, segment, offset, number, kind, content in event_index.messages_in(db, stream):
         line = DoomedLine(event_id, stream, segment, offset, number, kind, _beginning(content))
@@ -235,8 +258,7 @@ def _beginning(text: str) -> str:
 def texts_of(entry: LogEntry) -> Iterator[str]:
     """Every text in a line, at any depth, except those that identify or classify it.
 
-    Of a line that holds no event also the whole of it as it stands; of one that was too long to be loaded
-    nothing.
+    For a line without an event, also the whole line; for one that was too long to be loaded, nothing.
     """
     envelope = ENVELOPE if isinstance(entry.event, BadLine) else envelope_of(entry.event)
     names = (*_NAMES, *envelope)
@@ -246,7 +268,7 @@ def texts_of(entry: LogEntry) -> Iterator[str]:
 
 
 def _members(entry: LogEntry) -> dict[str, Any]:
-    """The members that a line has, those that memlog does not know too; none where it is no object."""
+    """The members of a line, including unknown ones; none if it is no object."""
     try:
         members = msgspec.json.decode((entry.line.data or b"").removeprefix(BOM))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -255,7 +277,7 @@ def _members(entry: LogEntry) -> dict[str, Any]:
 
 
 def _mentions(entry: LogEntry, event_id: str) -> bool:
-    """Whether a line that holds no event has, for all that can be read of it, this id."""
+    """Whether a line without an event seems to have this id."""
     named = re.escape(msgspec.json.encode(event_id))
     is_bad = isinstance(entry.event, BadLine)
     return is_bad and re.search(rb'"id"\s*:\s*' + named, entry.line.data or b"") is not None

@@ -1,7 +1,7 @@
-"""Scrubbing: what was forgotten is overwritten in the log, and nothing that was made of it stays.
+"""Scrubbing: overwrites forgotten events in the log, and removes everything that was made of them.
 
-The log first, then seals, then a new read model, then the cache. Killed between, the next run goes on: the
-redactions say what is to go.
+The log first, then seals, then a new read model, then the cache. If a run is killed, the next one goes on:
+the redactions name what is left to erase.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,8 +43,8 @@ def scrub_store(
     log_format.check_writable(read_model.projector.log)
     segments = segments_about(read_model.projector.log)
     redacted = redacted_keys(segments)
-    # Afterwards, so that all of these are in the read model before a byte goes; and it is whole: what stood
-    # in a damaged one is unknown.
+    # Afterwards, so that the read model has all of them before a byte is erased. A damaged one is replaced:
+    # its content is unknown.
     read_model.decide(lambda _: None)
     due = dict(scrub.due_lines(segments, redacted))
     found = ScrubReport(
@@ -90,13 +90,13 @@ def scrub_store(
 
 @contextmanager
 def _followed(db: Connection, watermarks: Watermarks, segment: Segment, fd: int) -> Iterator[None]:
-    """Meanwhile bytes of the open segment are erased: what is known of them changes with them."""
+    """A context in which bytes of an open segment are erased; watermarks and checkpoints follow."""
     with watermarks.erasing(segment, fd), checkpoints.following(db, segment, fd):
         yield
 
 
 def _remade(read_model: ReadModel, progress: Progress | None) -> int:
-    """A new generation and no other, and a cache without free pages; how many vectors have left it."""
+    """Build a new generation, remove the others, and shrink the cache; return how many vectors it lost."""
     projector = read_model.projector
     projector.rebuild("scrubbed", progress=progress)
     projector.leave_no_other()

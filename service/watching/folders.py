@@ -7,7 +7,7 @@ and from time to time without.
 
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from memlog.eventlog.folder_events import ChangeHints
@@ -55,19 +55,14 @@ class _Watched:
         """Its present state."""
         started = time.monotonic()
         self.folders = {self.root}
-        try:
-            with Root(self.root) as root:
-                found = self._state_of(root, store, readers)
-        except OSError:
-            found = _GONE
+        state = _GONE
+        with suppress(OSError), Root(self.root) as root:
+            files = walk(root, Patterns.of(self.source), store, kind=self.source.kind, readers=readers).files
+            self.folders |= {(self.root / file).parent for file in files}
+            state = sum(_hash_of(root, file) for file in files)
         now = time.monotonic()
         self.due = now + max(SWEEP_SECONDS, _SHARE * (now - started))
-        return found
-
-    def _state_of(self, root: Root, store: Path, readers: Readers) -> int:
-        walked = walk(root, Patterns.of(self.source), store, kind=self.source.kind, readers=readers)
-        self.folders |= {(self.root / file).parent for file in walked.files}
-        return sum(_hash_of(root, file) for file in walked.files)
+        return state
 
 
 class Folders(Worker):
@@ -117,13 +112,6 @@ class Folders(Worker):
             return sum(self._bring_up(each) for each in due) > 0
         return False
 
-    def _is_caught_up(self) -> bool:
-        """Wait for the rows: else this thread would project in place of theirs, and hold them up."""
-        while not self._shared.stop.is_set():
-            if self._shared.caught_up.wait(_TICK):
-                return True
-        return False
-
     def _refreshed_here(self) -> list[Registered]:
         """The sources that this copy of the store refreshes; other sources are reported once."""
         registered = queries.registered(self._read_model.projector.live())
@@ -150,12 +138,15 @@ class Folders(Worker):
         started = time.perf_counter()
         # Looked at before they are read: what changes meanwhile is another state.
         state = watched.look(self._store, self._documents.readers)
-        if state == watched.state or not self._is_caught_up():
+        if state == watched.state:
             return False
+        # Otherwise this thread would project in place of the rows thread, and hold that up.
+        while not self._shared.caught_up.wait(_TICK):
+            self._go_on()
         reports = self._documents.refresh(watched.source.source_id, progress=self._progress)
         notes = problems_of(reports)
         self._notes += notes
-        # What could not be read is tried again; of a folder that is gone it is seen when it is back.
+        # What could not be read is tried again, except a missing folder: `look` sees when it is back.
         watched.state = None if notes and state != _GONE else state
         step = WatchStep(
             indexed=sum(each.indexed for each in reports), removed=sum(each.removed for each in reports)

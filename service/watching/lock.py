@@ -29,16 +29,15 @@ class WatchLock:
     def take(self) -> None:
         """Lock the present file, which is made if it is missing. Raises as the class."""
         self.close()
-        fd = permissions.open_file(self._path, disk.WRITE | disk.CREATE)
+        self._fd = permissions.open_file(self._path, disk.WRITE | disk.CREATE)
         try:
-            locks.acquire(fd, "the store", 0)
+            locks.acquire(self._fd, "the store", 0)
         except Busy as busy:
-            who = locks.holder(fd)
-            disk.close(fd)
+            who = locks.holder(self._fd)
+            self.close()
             raise Busy(
                 f"{shown(self._store)} is watched already, by {who}", hint="one watch does for all"
             ) from busy
-        self._fd = fd
 
     def close(self) -> None:
         """Let another process watch."""

@@ -16,10 +16,9 @@ from memlog.service.documents.facade import Documents
 from memlog.service.maintenance.project import project
 from memlog.service.read_model import ReadModel
 from memlog.service.requests.maintenance import Replay
+from memlog.service.watching.catch_up import Rows, Vectors
 from memlog.service.watching.folders import DocumentsBy, Folders, problems_of
 from memlog.service.watching.lock import WatchLock
-from memlog.service.watching.rows import Rows
-from memlog.service.watching.vectors import Vectors
 from memlog.service.watching.worker import Shared, WatchStep, Worker
 
 Tell = Callable[[WatchStep], None]

@@ -12,10 +12,10 @@ from queue import SimpleQueue
 import msgspec
 
 from memlog.eventlog.errors import MemlogError
-from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.projector.passages import index
 from memlog.projector.sqlite import wrapped
+from memlog.service.documents.records import described
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.lock import WatchLock
 
@@ -101,22 +101,19 @@ class Worker(ABC):
         self._notes.clear()
         try:
             with wrapped("the read model"):
-                was_due = work()
+                is_worth_a_report, has_failed = work(), False
         except (MemlogError, OSError) as error:
-            self._notes.append(_described(error))
-            self._report()
-            self._has_failed = True
+            hint = f" ({error.hint})" if isinstance(error, MemlogError) and error.hint else ""
+            self._notes.append(described(error) + hint)
+            is_worth_a_report, has_failed = True, True
+        if not is_worth_a_report:
             return
-        if was_due:
-            self._notes += [_GOES_ON] if self._has_failed else []
-            self._report()
-            self._has_failed = False
-
-    def _report(self) -> None:
+        if self._has_failed and not has_failed:
+            self._notes.append(_GOES_ON)
         for note in dict.fromkeys(self._notes):
             if note not in self._reported:
                 self._notify(note)
-        self._reported = set(self._notes)
+        self._reported, self._has_failed = set(self._notes), has_failed
 
     def _notify(self, note: str) -> None:
         self._shared.calls.put(partial(self._shared.notify, note))
@@ -142,10 +139,3 @@ class Worker(ABC):
 
 def _raise(outcome: BaseException) -> None:
     raise outcome
-
-
-def _described(error: MemlogError | OSError) -> str:
-    if isinstance(error, MemlogError):
-        return f"{error.message} ({error.hint})" if error.hint else error.message
-    name = error.filename or "input or output"
-    return f"{shown(name)}: {error.strerror or error}"

@@ -146,7 +146,6 @@ LEFT_OUT: dict[str, str] = {
     "service.documents.sources.SourcePlan.report": "keeps its text",
     "service.documents.text_files.look_at": "a call of the system",
     "service.documents.text_files.read*": "reads bytes as they are",
-    "service.erasure.untrusted_pattern.*": "hands the pattern to a process that has limits",
     "service.maintenance.findings.or_ok": "sentences of memlog's own",
     "service.memories.fading.*": "categories and rates, one each",
     "service.moved_methods.*": "names of memlog's own methods",

@@ -1,15 +1,23 @@
-"""The thread of a watch that brings rows and full text up to the log."""
+"""The threads of a watch that keep the read model up to the log: rows and full text, then vectors."""
 
+import os
+import sys
+import threading
 import time
 from pathlib import Path
 
 from memlog.eventlog.layout import LOG
-from memlog.eventlog.tail import looks, state_of
+from memlog.eventlog.tail import SWEEP_SECONDS, looks, state_of
+from memlog.projector.passages import index, vectors
+from memlog.projector.sqlite import Connection
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.worker import Shared, WatchStep, Worker
 
 _AT_A_TIME = 0.1  # events appended while many documents are read do not wait for all of them
 _SETTLED = 0.3
+_EMBED_STEP = 16
+_TICK = 0.25
+_NICENESS = 10
 
 
 class Rows(Worker):
@@ -73,3 +81,52 @@ class Rows(Worker):
             self._tell(WatchStep(projected=done.read.events), started)
         self._is_first = False
         return done.read.is_whole
+
+
+class Vectors(Worker):
+    """Gives passages vectors, in small steps, while the processors have nothing better to do."""
+
+    def _work(self) -> None:
+        _be_nice()
+        last = time.monotonic()
+        while not self._shared.stop.is_set():
+            if self._shared.rows_came.wait(_TICK) or time.monotonic() - last >= SWEEP_SECONDS:
+                self._shared.rows_came.clear()
+                last = time.monotonic()
+                self._embed_all()
+
+    def _embed_all(self) -> None:
+        if not self._shared.lock.holds():
+            self._read_model.close()
+        elif self._read_model.projector.generations.current() is not None:
+            self._try(lambda: self._read_model.healed(self._embed))
+
+    def _embed(self) -> bool:
+        projector, model = self._read_model.projector, self._read_model.model
+        was_due = False
+        while self._has_work(projector.live()):
+            was_due = True
+            embedder, silent = model.embedder_or_why()
+            if embedder is None:
+                self._notes.append(f"no vectors: {silent['vector']}")
+                break
+            started = time.perf_counter()
+            done = projector.embed(embedder, limit=_EMBED_STEP, batch=_EMBED_STEP, progress=self._progress)
+            embedded = done.computed + done.cached
+            if not embedded:  # another process was faster
+                break
+            self._tell(WatchStep(embedded=embedded), started)
+        return was_due
+
+    def _has_work(self, db: Connection) -> bool:
+        """Without loading the model, which takes 260 MB."""
+        known = self._read_model.model.known()
+        is_other = known is not None and vectors.model_of(db) != known.id
+        return is_other or index.count_pending(db) > 0
+
+
+def _be_nice() -> None:
+    """Lower the priority of this thread and those that it starts. Only Linux has a niceness per thread."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS))
