@@ -12,7 +12,7 @@ from memlog.eventlog.events import Event
 from memlog.eventlog.writer import Log, Position
 from memlog.query.request import Request
 from memlog.service.known_ids import KnownIds
-from memlog.service.read_model import Answer, Deciding, Reading, ReadModel
+from memlog.service.read_model import Answer, ReadModel
 from memlog.service.read_pool import ReadPool
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ class Engine:
         self.on_stored = on_stored
         self.read_model = read_model
         self.reads = ReadPool(read_model)
-        self.read: Reading = self.reads.read
-        self.decide: Deciding = self.reads.decide
+        self.read, self.decide = self.reads.read, self.reads.decide
         self._document_seconds = document_seconds
         self._on_wait: Callable[[], None] = lambda: None
 

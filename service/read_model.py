@@ -21,6 +21,7 @@ from memlog.projector.catchup import Progress
 from memlog.projector.embedding.fill import Embedded
 from memlog.projector.embedding.models import Embedder
 from memlog.projector.lifecycle import Projection, Projector
+from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, wrapped
 from memlog.query.search.vector_cache import HeldVectors
@@ -40,13 +41,6 @@ Input of a caller is decoded elsewhere."""
 Answer = TypeVar("Answer")
 Ask = Callable[[Connection], Answer]
 """What reads the read model by a connection; it may be called twice."""
-
-
-class Reading(Protocol):
-    """`ReadModel.read` or `ReadModel.decide`."""
-
-    def __call__(self, ask: Ask[Answer], /) -> Answer:
-        """What `ask` reads."""
 
 
 class Deciding(Protocol):
@@ -284,6 +278,12 @@ class ReadModel:
     def is_only_read(self) -> bool:
         """Whether databases of the store can only be read: its folder cannot be written, or has no room."""
         return self.is_read_only or self.projector.frozen is not None
+
+
+def name_pending(db: Connection, silent: dict[str, str]) -> None:
+    """Note in `silent` how many passages have no vector yet, if any."""
+    if pending := index.count_pending(db):
+        silent["pending"] = f"{pending} passages have no vector yet: memlog project"
 
 
 def _of_conflicts(count: int) -> str:

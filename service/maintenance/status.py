@@ -5,8 +5,8 @@ import msgspec
 from memlog.eventlog.streams import shown
 from memlog.projector import catchup, projection_id
 from memlog.projector.passages import index, vectors
-from memlog.projector.sqlite import Connection, count_rows, described, vec_version, wrapped
-from memlog.service.read_model import ReadModel
+from memlog.projector.sqlite import count_rows, described, vec_version, wrapped
+from memlog.service.read_model import ReadModel, name_pending
 
 
 class Status(msgspec.Struct, kw_only=True):
@@ -78,9 +78,3 @@ def status_of(read_model: ReadModel) -> Status:
             dimension=embedder.dimension if embedder else None,
             silent=silent,
         )
-
-
-def name_pending(db: Connection, silent: dict[str, str]) -> None:
-    """Note in `silent` how many passages have no vector yet, if any."""
-    if pending := index.count_pending(db):
-        silent["pending"] = f"{pending} passages have no vector yet: memlog project"
