@@ -44,7 +44,7 @@ EventLike = Event | dict[str, Any] | bytes
 
 
 class LazyGroup(Generic[G]):
-    """A group of operations of a store. Its class is imported, and made, when a program first uses it.
+    """A group of operations of a store, which is imported and made when a program first uses it.
 
     place: the module of the class below `memlog.service`, and its name: `facts.facade:Facts`.
     """
