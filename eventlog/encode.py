@@ -4,6 +4,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -117,7 +118,23 @@ def _as_given(event: "Event | dict[str, Any] | bytes", find_stream: FindStream |
         return _drafted(_checked_input(source, find_stream), source)
     except BadLine as bad:
         message = bad.reason.replace("_", " ") + (f": {bad.detail}" if bad.detail else "")
-        raise BadInput(message, hint=HINTS[bad.reason], code=bad.reason) from bad
+        raise BadInput(message, hint=_choices(bad, source) or HINTS[bad.reason], code=bad.reason) from bad
+
+
+def _choices(bad: BadLine, source: bytes) -> str:
+    """The values that the member at fault may have; "" where they are not listed."""
+    member, is_named, _ = bad.detail.partition(" is ")
+    if bad.reason != "invalid" or not is_named:
+        return ""
+    # Imported here: most events are right.
+    from memlog.eventlog.struct_fields import fields_of
+
+    try:
+        kind = TYPES.get(str(members_of(source).get("type")), Event)
+    except BadLine:
+        return ""
+    choices = next((field.choices for field in fields_of(kind) if field.name == member), ())
+    return f"{member} is one of {', '.join(choices)}" if choices else ""
 
 
 def _checked_input(source: bytes, find_stream: FindStream | None) -> Event:
@@ -217,6 +234,9 @@ def _memory_id(event: Event) -> str | None:
 def _encoded(event: "Event | dict[str, Any]") -> bytes:
     try:
         members = msgspec.to_builtins(event)
+        given = event.get("ts") if isinstance(event, dict) else getattr(event, "ts", None)
+        if isinstance(given, datetime) and given.tzinfo is None:
+            members["ts"] += "Z"  # UTC, as requests read it
         is_all_text = isinstance(members, dict) and all(isinstance(value, str) for value in members.values())
         return encoded(members) if is_all_text else _encoded_with_numbers(members)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

@@ -79,6 +79,8 @@ class MemlogError(Exception):
         self.hint = hint
         self.code = code or self.code
         self.retryable = self.retryable if retryable is None else retryable
+        if hint:
+            self.add_note(f"hint: {hint}")  # a traceback shows it
 
 
 class BadInput(MemlogError):

@@ -26,7 +26,7 @@ HINTS: dict[LineFault, str] = {
     "too_long": "an event has at most 16 MiB: split it",
     "too_deep": "nest less deeply",
     "duplicate_key": "name each member of an object once",
-    "invalid": "docs/storage/jsonl-format.md lists the members of each type",
+    "invalid": "memlog append TYPE --help lists the members of a type",
     "unknown_type": f"known types: {', '.join(TYPES)}",
     "newer_version": "this line needs a newer memlog",
     "conflict_marker": "keep the lines of both sides and remove git's markers; then run memlog scrub if one"
