@@ -65,18 +65,16 @@ class IndexingTools(NamedTuple):
 
 
 class Indexing:
-    """One reading of a source, by the process that holds its records. One file is in memory at a time."""
+    """One reading of a source, by the process that holds its records. One file at a time is in memory."""
 
-    def __init__(
-        self, plan: SourcePlan, records: SourceRecords, tools: IndexingTools, progress: Progress | None
-    ) -> None:
+    def __init__(self, plan: SourcePlan, tools: IndexingTools, progress: Progress | None) -> None:
         self._plan = plan
-        self._records = records
         self._tools = tools
         self._show = progress
         self._source_id = plan.registration.source_id
+        self._records = SourceRecords(tools.store, self._source_id)
         self._report = plan.report()
-        self._before = records.sightings()
+        self._before = self._records.sightings()
         self._seen: dict[str, Seen] = {}
         # Nothing can be appended about a document whose name looks like a key: it stays.
         self._gone = {file for file in plan.versions if not self._is_secret(file)}
