@@ -107,13 +107,10 @@ class Documents:
     @operation(RefreshDocuments)
     def refresh(self, asked: RefreshDocuments) -> list[IndexingReport]:
         registered = self._decide(queries.registered)
-        if asked.source is not None and not any(each.source_id == asked.source for each in registered):
-            self._sources(asked.source)
-        return [
-            self._refreshed(each, asked.progress)
-            for each in registered
-            if asked.source in (None, each.source_id)
-        ]
+        found = [each for each in registered if asked.source in (None, each.source_id)]
+        if not found:
+            self._sources(asked.source)  # raises NotFound for an unknown name
+        return [self._refreshed(each, asked.progress) for each in found]
 
     if TYPE_CHECKING:  # the answer depends on whether a source is named
 
