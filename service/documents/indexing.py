@@ -16,7 +16,7 @@ from memlog.eventlog.writer import Position
 from memlog.projector.catchup import Progress
 from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents import text_files
-from memlog.service.documents.folder import Patterns, SkippedFile, Walk, walk
+from memlog.service.documents.folder import SkippedFile, Walk, walk
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.records import (
     IndexingJob,
@@ -102,8 +102,7 @@ class Indexing:
 
     def _read_all(self, root: Root, *, is_by_name: bool) -> None:
         plan, tools, report = self._plan, self._tools, self._report
-        patterns = Patterns.of(plan.registration)
-        found = walk(root, patterns, tools.store, kind=plan.registration.kind, readers=tools.readers)
+        found = walk(root, plan.registration, tools.store, tools.readers)
         if not is_by_name and plan.versions and self._is_empty_instead(found, root):
             raise OSError(errno.ESTALE, "another folder, an empty one, is there now", str(plan.root))
         if plan.is_new:

@@ -51,7 +51,7 @@ class Erasure:
     def scrub(self, asked: Scrub) -> ScrubReport:
         check_store(self._path)
         with self._read_model.mutex, wrapped("the read model"):
-            done = scrub_store(self._read_model, self._lock_timeout, asked.confirm, asked.progress)
+            done = scrub_store(self._read_model, self._lock_timeout, asked)
         # The disk keeps the bytes of a removed generation while a connection to it is open.
         self._reads.close()
         return done
