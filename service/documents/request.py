@@ -10,8 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import SourceKind, SourceRegistered
-from memlog.eventlog.fields import SourceId
+from memlog.eventlog.events import SourceId, SourceKind, SourceRegistered
 from memlog.eventlog.streams import shown
 from memlog.query.documents import Registered
 from memlog.service.documents.folder import Patterns

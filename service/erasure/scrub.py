@@ -14,7 +14,7 @@ from memlog.eventlog.layout import SCRUB_LOCK
 from memlog.eventlog.locks import locked
 from memlog.eventlog.reader import redacted_keys, segments_about
 from memlog.eventlog.scrub import Erased
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles
 from memlog.eventlog.streams import Segment
 from memlog.eventlog.watermarks import Watermarks
 from memlog.projector import checkpoints
@@ -72,7 +72,7 @@ def scrub_store(read_model: ReadModel, lock_timeout: float, asked: Scrub) -> Scr
     def renew_seals(segments: list[Segment]) -> None:
         for segment in segments:
             with _finished_by_the_next_run(segment):
-                scrub.renew_seal(seals, segment, lock_timeout)
+                seals.reseal(*segment.key, lock_timeout=lock_timeout)
 
     with locked(read_model.path / SCRUB_LOCK, "the scrub", lock_timeout):
         erased = list(map(erase, due))
