@@ -1,8 +1,8 @@
 """Documents: folders and files of text that are read into the log, and found by a search."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Literal, Protocol, overload
 
 from memlog.eventlog.errors import BadInput, Busy, NotFound
 from memlog.eventlog.events import SourceRemoved
@@ -11,6 +11,7 @@ from memlog.projector.catchup import Progress
 from memlog.query import documents as queries
 from memlog.query.document_tree import DocumentFolder, tree
 from memlog.query.documents import Document, DocumentText, Registered, Source
+from memlog.service.core.facade import Core
 from memlog.service.documents.indexing import Indexing, IndexingTools
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.records import IndexingJob, SourceRecords, SourceStatus, described, status_of
@@ -28,8 +29,8 @@ from memlog.service.documents.sources import (
     registration_of,
     without_file,
 )
-from memlog.service.operations import operation
-from memlog.service.read_model import Deciding, Reading
+from memlog.service.engine import Engine, OperationGroup
+from memlog.service.operations import All_co, One_co, operation
 from memlog.service.requests.documents import (
     AddSource,
     AddSources,
@@ -49,28 +50,27 @@ _Jobs = list[IndexingJob]
 _Statuses = list[SourceStatus]
 
 
-class Documents:
-    """The documents of a store: `store.documents`.
+class ListOperation(Protocol[All_co, One_co]):
+    """How type checkers see `Documents.list`: the answer depends on whether a source is named."""
 
-    read: queries the read model. decide: queries it once it has caught up with the log.
-    lock_timeout: seconds to wait for other processes that index the same source.
-    own_writers: answers which writers of the store are this copy.
-    """
+    @overload
+    def __call__(self, source: None = None) -> All_co: ...
+    @overload
+    def __call__(self, source: str) -> One_co: ...
+    @overload
+    def __call__(self, source: ListDocuments) -> All_co | One_co: ...
 
-    def __init__(
-        self,
-        tools: IndexingTools,
-        *,
-        read: Reading,
-        decide: Deciding,
-        lock_timeout: float,
-        own_writers: Callable[[], tuple[str, ...]],
-    ) -> None:
-        self._tools = tools
-        self._read = read
-        self._decide = decide
-        self._lock_timeout = lock_timeout
-        self._own_writers = own_writers
+
+class Documents(OperationGroup):
+    """The documents of a store: `store.documents`."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._tools = IndexingTools(
+            engine.path, engine.log.append, Core(engine).take_over, engine.readers, engine.redact
+        )
+        self._lock_timeout = engine.log.lock_timeout
+        self._own_writers = engine.log.own_writers
 
     @property
     def readers(self) -> Readers:
@@ -93,16 +93,16 @@ class Documents:
     def _add_all(self, paths: Iterable[str | Path], asked: AddSource | AddSources) -> list[IndexingReport]:
         requests = folder_requests(paths, asked)
         for each in requests:
-            self._check_outside_the_store(each.root)
+            if each.root.resolve().is_relative_to(self._tools.store.resolve()):
+                raise BadInput(
+                    f"{each.root} is part of the store itself", hint="name a folder outside the store"
+                )
             if self._tools.redact:
                 check_without_keys([each.source_id, str(each.root), *each.given.include, *each.given.exclude])
         # First, since locking the records makes their folder: it is memlog's error if there can be no store.
         self._decide(queries.registered, creates=True)
-        reports = []
-        for each in requests:
-            with self._records(each.source_id).held(self._lock_timeout):
-                reports.append(self._added(each, asked.progress, claims=asked.source is not None))
-        return reports
+        is_named = asked.source is not None
+        return [self._added(each, asked.progress, claims=is_named) for each in requests]
 
     @operation(RefreshDocuments)
     def refresh(self, asked: RefreshDocuments) -> list[IndexingReport]:
@@ -112,16 +112,8 @@ class Documents:
             self._sources(asked.source)  # raises NotFound for an unknown name
         return [self._refreshed(each, asked.progress) for each in found]
 
-    if TYPE_CHECKING:  # the answer depends on whether a source is named
-
-        @overload
-        def list(self, source: None = None) -> _Sources: ...
-        @overload
-        def list(self, source: str) -> _Documents: ...
-        @overload
-        def list(self, source: ListDocuments) -> _Sources | _Documents: ...
-        def list(self, source: ListDocuments | str | None = None) -> _Sources | _Documents:
-            """See `ListDocuments`."""
+    if TYPE_CHECKING:
+        list: ListOperation[_Sources, _Documents]
     else:
 
         @operation(ListDocuments)
@@ -176,26 +168,26 @@ class Documents:
                     f"another copy of the store (writer {found.writer}) refreshes the source {source_id!r}",
                     hint=f"remove the document there, or claim the source first: {claiming(source_id)}",
                 )
-            events = (
-                without_file(source_id, found, file) if is_document else [SourceRemoved(source_id=source_id)]
-            )
-            return self._tools.append(events)[-1]
+            if is_document:
+                return self._append(without_file(source_id, found, file))[-1]
+            return self._append_one(SourceRemoved(source_id=source_id))
 
     def _added(self, request: FolderRequest, progress: Progress | None, *, claims: bool) -> IndexingReport:
         """Add one folder."""
-        before, versions = self._known(request.source_id)
-        is_of_another = before is not None and self.is_of_another_copy(before)
-        if before is not None and is_of_another and not claims:
-            return as_registered(before, versions).report(registered_by=before.writer)
-        # On another machine the folder may have another path.
-        registration = registration_for(request, before, may_move=is_of_another)
-        is_new = (
-            before is None
-            or before.writer not in self._own_writers()
-            or registration_of(before) != registration
-        )
-        plan = SourcePlan(registration, is_new, versions)
-        return Indexing(plan, self._tools, progress).run(is_by_name=True)
+        with self._records(request.source_id).held(self._lock_timeout):
+            before, versions = self._known(request.source_id)
+            is_of_another = before is not None and self.is_of_another_copy(before)
+            if before is not None and is_of_another and not claims:
+                return as_registered(before, versions).report(registered_by=before.writer)
+            # On another machine the folder may have another path.
+            registration = registration_for(request, before, may_move=is_of_another)
+            is_new = (
+                before is None
+                or before.writer not in self._own_writers()
+                or registration_of(before) != registration
+            )
+            plan = SourcePlan(registration, is_new, versions)
+            return Indexing(plan, self._tools, progress).run(is_by_name=True)
 
     def is_of_another_copy(self, source: Registered) -> bool:
         """Whether another copy of the store registered the source, and so alone refreshes it."""
@@ -226,10 +218,6 @@ class Documents:
             lambda db: (queries.registered(db), queries.versions(db, source_id))
         )
         return next((each for each in registered if each.source_id == source_id), None), versions
-
-    def _check_outside_the_store(self, root: Path) -> None:
-        if root.resolve().is_relative_to(self._tools.store.resolve()):
-            raise BadInput(f"{root} is part of the store itself", hint="name a folder outside the store")
 
 
 def unknown_source(name: str) -> NotFound:

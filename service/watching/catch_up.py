@@ -72,9 +72,11 @@ class Rows(Worker):
     def _project(self) -> bool:
         """Read on for a moment, and return whether all was read."""
         started = time.perf_counter()
-        done = self._read_model.healed(
-            lambda: self._read_model.caught_up(progress=self._progress, seconds=_AT_A_TIME)
+        read_model = self._read_model
+        done = read_model.healed(
+            lambda: read_model.projector.catch_up(progress=self._progress, seconds=_AT_A_TIME)
         )
+        read_model.noted(done)
         if done.read.bytes or done.rebuilt or self._is_first:
             self._shared.rows_came.set()
             self._tell(WatchStep(projected=done.read.events), started)

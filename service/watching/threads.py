@@ -15,6 +15,7 @@ from memlog.projector.catchup import Progress
 from memlog.service.documents.facade import Documents
 from memlog.service.maintenance.project import project
 from memlog.service.read_model import ReadModel
+from memlog.service.requests.maintenance import Replay
 from memlog.service.watching.catch_up import Rows, Vectors
 from memlog.service.watching.folders import DocumentsBy, Folders, problems_of
 from memlog.service.watching.lock import WatchLock
@@ -64,15 +65,11 @@ def bring_up(read_model: ReadModel, documents: Documents, *, tell: Tell, progres
     started = time.perf_counter()
     with closing(WatchLock(read_model.path)):
         # First, since documents are compared with the rows.
-        rows = read_model.healed(
-            lambda: project(read_model, from_scratch=False, embed=False, progress=progress)
-        )
+        rows = project(read_model, Replay(embed=False, progress=progress))
         _notify(read_model, rows.notes)
         reports = documents.refresh(progress=progress)
         _notify(read_model, problems_of(reports))
-        done = read_model.healed(
-            lambda: project(read_model, from_scratch=False, embed=True, progress=progress)
-        )
+        done = project(read_model, Replay(progress=progress))
     _notify(read_model, [*done.notes, *(f"no vectors: {why}" for why in done.silent.values())])
     tell(
         WatchStep(

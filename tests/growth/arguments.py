@@ -15,6 +15,7 @@ from memlog.eventlog.key_shapes import SHAPES
 from memlog.eventlog.quarantine import BadLine
 from memlog.query.context.invisible import json_escape
 from memlog.service.documents.text_files import Unfit
+from memlog.service.facts.ranked_lists import NoCertainList
 from memlog.service.requests.documents import AddSources
 from tests.growth.functions import Function, as_kind
 from tests.growth.world import World
@@ -36,7 +37,7 @@ ORDINARY = (
 )
 """What leads to most of what a function does."""
 
-REFUSALS = (MemlogError, BadLine, Unfit, ValueError)
+REFUSALS = (MemlogError, BadLine, NoCertainList, Unfit, ValueError)
 """What a function may answer to a text that it has no use for."""
 
 OWN_NAMES: dict[str, Any] = {
@@ -130,7 +131,6 @@ LEFT_OUT: dict[str, str] = {
     "query.search.nearest.*": "vectors",
     "query.search.fulltext.*": "expressions that `query.search.fts_query` made and bounds, and FTS5 parses",
     "service.async_store.*": "calls the method of the same name in a thread",
-    "service.async_methods.*": "names of memlog's own methods",
     "service.documents.facade.*": "names of files; what is in them goes through `extracted` and `blocks`",
     "service.documents.gitignore.*": "hands rules and paths to the reader process, which has limits",
     "service.documents.pdf_text.*": "pypdf, which has limits of its own",
@@ -141,6 +141,7 @@ LEFT_OUT: dict[str, str] = {
     "service.documents.sources.SourcePlan.report": "keeps its text",
     "service.documents.text_files.look_at": "a call of the system",
     "service.documents.text_files.read*": "reads bytes as they are",
+    "service.maintenance.findings.or_ok": "sentences of memlog's own",
     "service.memories.fading.*": "categories and rates, one each",
     "service.moved_methods.*": "names of memlog's own methods",
     "service.projects.*": "names of folders, of at most 255 bytes",
