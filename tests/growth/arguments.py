@@ -14,10 +14,9 @@ from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.key_shapes import SHAPES
 from memlog.eventlog.quarantine import BadLine
 from memlog.query.context.invisible import json_escape
-from memlog.service.documents.folder import Patterns
-from memlog.service.documents.request import FolderRequest
 from memlog.service.documents.text_files import Unfit
 from memlog.service.facts.ranked_lists import NoCertainList
+from memlog.service.requests.documents import AddSources
 from tests.growth.functions import Function, as_kind
 from tests.growth.world import World
 
@@ -165,10 +164,7 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "query.search.duplicate_candidates.likely_memories": lambda world: {"lengths": (1, 10_000)},
     "query.search.priors.priors": lambda world: {"said": {}},
     "query.search.snippet.snippet": lambda world: {"marks": world.marks},
-    "service.documents.request.registration_for": lambda world: {
-        "folder": FolderRequest(world.path, ("a.md",)),
-        "given": Patterns(),
-    },
+    "service.documents.request.folder_requests": lambda world: {"asked": AddSources(paths=[])},
     "service.bounded_process.program.extracted": lambda world: {"filetype": "html"},
 }
 """What the other parameters of a function are, where their annotations do not tell."""
