@@ -30,7 +30,7 @@ class Request(msgspec.Struct, frozen=True):
         """See the class."""
         for name, read in _readers(type(self)):
             given = getattr(self, name)
-            value = read(plain(name, given))
+            value = read(_plain(name, given))
             if value is not given:
                 msgspec.structs.force_setattr(self, name, value)
 
@@ -54,7 +54,7 @@ class Request(msgspec.Struct, frozen=True):
             raise BadInput(f"{cls.__name__}: {error}", hint=f"it takes {_names(cls)}") from error
 
 
-def plain(name: str, value: Any) -> Any:  # noqa: ANN401
+def _plain(name: str, value: Any) -> Any:  # noqa: ANN401
     """A value whose texts are plain `str`, also the members of a collection.
 
     Raises:
