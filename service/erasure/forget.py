@@ -17,11 +17,10 @@ import msgspec
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.decode import BOM, ENVELOPE, envelope_of
 from memlog.eventlog.errors import BadInput, Busy, NotFound
-from memlog.eventlog.events import Redacted, tag_of
-from memlog.eventlog.fields import Id
+from memlog.eventlog.events import Id, Redacted, tag_of
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.reader import Key, LogEntry, in_log_order, redacted_keys, segments_about
-from memlog.eventlog.secrets import texts_within
+from memlog.eventlog.secrets import masked, texts_within
 from memlog.eventlog.streams import Segment, is_stream
 from memlog.eventlog.writer import Log
 from memlog.projector.embedding.cache import keep_only
@@ -64,10 +63,18 @@ def forget(log: Log, read_model: ReadModel, asked: Forget) -> ForgetReport:
 
     log: appends redactions; it syncs, whatever the store's setting is.
     """
+    if asked.reason is not None:
+        # A key in it could never be erased.
+        asked = msgspec.structs.replace(asked, reason=masked(asked.reason))
     if asked.match is None:
         return _forget(log, read_model, asked, lambda db: _selected(db, log.path, asked))
     try:
         with _searching(asked.match) as finds:
+            if finds([""]):
+                raise BadInput(
+                    f"the pattern {asked.match!r} matches the empty text, and so every event",
+                    hint="name what is to be forgotten; to erase all, delete the store's folder",
+                )
             if asked.reason is not None and finds([asked.reason]):
                 raise BadInput(
                     "the reason says what is to be forgotten, and stays in the log", hint="word it otherwise"

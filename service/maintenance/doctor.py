@@ -11,7 +11,7 @@ import msgspec
 
 from memlog.eventlog import disk, layout
 from memlog.eventlog.errors import DatabaseError, MemlogError, NotFound
-from memlog.eventlog.store_folder import check_store
+from memlog.eventlog.folders import check_store
 from memlog.eventlog.streams import shown
 from memlog.projector import catchup
 from memlog.projector.embedding.cache import check_cache

@@ -3,7 +3,7 @@
 import threading
 from typing import TYPE_CHECKING
 
-from memlog.eventlog.store_folder import check_store
+from memlog.eventlog.folders import check_store
 from memlog.projector.digest import digest
 from memlog.query import provenance
 from memlog.query.provenance import QuarantinedLine

@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 from memlog.eventlog.layout import LOG
-from memlog.eventlog.tail import SWEEP_SECONDS, looks, state_of
+from memlog.eventlog.log_state import FileState, state_of
+from memlog.eventlog.tail import SWEEP_SECONDS, looks
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import Connection
 from memlog.service.read_model import ReadModel
@@ -26,7 +27,7 @@ class Rows(Worker):
     def __init__(self, shared: Shared, read_model: ReadModel) -> None:
         super().__init__(shared, read_model)
         self._log = read_model.path / LOG
-        self._done: tuple[int, Path | None] | None = None
+        self._done: tuple[list[FileState], Path | None] | None = None
         self._is_first = True
 
     def _work(self) -> None:

@@ -14,10 +14,9 @@ from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.key_shapes import SHAPES
 from memlog.eventlog.quarantine import BadLine
 from memlog.query.context.invisible import json_escape
-from memlog.service.documents.folder import Patterns
-from memlog.service.documents.request import FolderRequest
 from memlog.service.documents.text_files import Unfit
 from memlog.service.facts.ranked_lists import NoCertainList
+from memlog.service.requests.documents import AddSources
 from tests.growth.functions import Function, as_kind
 from tests.growth.world import World
 
@@ -70,7 +69,6 @@ LEFT_OUT: dict[str, str] = {
     "eventlog.strict_json.check_members": "a line and its members, which `eventlog.decode` read",
     "eventlog.verify.*": "walks the log by names of streams; its lines are read by `eventlog.decode.decode`",
     "eventlog.copy_files.*": "a file of memlog's own: a line of a few names each",
-    "eventlog.own_segments.*": "looks up a segment by its name",
     "eventlog.erasures.*": "places of lines, which `eventlog.decode.decode` read",
     "eventlog.reader.lines_of": "bounds by names of segments; lines are read by `read_lines`",
     "eventlog.reader.redacted_keys": "bounds by names of segments; lines are read by `decode`",
@@ -90,16 +88,13 @@ LEFT_OUT: dict[str, str] = {
     "eventlog.reader.why_left_out": "looks a key up",
     "eventlog.scrub.*": "overwrites lines of the log by their place",
     "eventlog.seals.file.*": "looks up a segment by its name",
-    "eventlog.seals.files.*": "looks up a segment by its name",
     "eventlog.seals.measure.*": "hashes a segment by its name",
     "eventlog.seals.losses.Ownership.is_*": "a name of a segment, which `SegmentName.parse` reads",
     "eventlog.seals.reader.*": "looks up a segment by its name",
     "eventlog.seals.watch.*": "looks up a segment by its name",
-    "eventlog.seals.sealing.*": "works on a segment by its name; its lines are read by `seals_in`",
     "eventlog.segment.*": "opens a segment by its name",
     "eventlog.streams.SegmentName.successor": "a day of memlog's own",
     "eventlog.streams.segments_of": "opens streams by their names, which the log has",
-    "eventlog.streams.segments_in": "opens a stream by its name, which the log has",
     "eventlog.copy_identity.*": "compares names of writers and of segments",
     "eventlog.file_io.*": "writes bytes as they are",
     "projector.embedding.cache.VectorCache*": "looks vectors up by the hash of a text",
@@ -168,10 +163,7 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "query.search.duplicate_candidates.likely_memories": lambda world: {"lengths": (1, 10_000)},
     "query.search.priors.priors": lambda world: {"said": {}},
     "query.search.snippet.snippet": lambda world: {"marks": world.marks},
-    "service.documents.request.registration_for": lambda world: {
-        "folder": FolderRequest(world.path, ("a.md",)),
-        "given": Patterns(),
-    },
+    "service.documents.request.folder_requests": lambda world: {"asked": AddSources(paths=[])},
     "service.bounded_process.program.extracted": lambda world: {"filetype": "html"},
 }
 """What the other parameters of a function are, where their annotations do not tell."""
