@@ -63,9 +63,6 @@ def forget(log: Log, read_model: ReadModel, asked: Forget) -> ForgetReport:
 
     log: appends redactions; it syncs, whatever the store's setting is.
     """
-    if asked.reason is not None:
-        # A key in it could never be erased.
-        asked = msgspec.structs.replace(asked, reason=masked(asked.reason))
     if asked.match is None:
         return _forget(log, read_model, asked, lambda db: _selected(db, log.path, asked))
     try:
@@ -113,7 +110,8 @@ def _forget(
     done, keys = read_model.decide(lambda db: _found(db, select(db)))
     if not asked.confirm(done):
         return done
-    log.append_redactions(keys, asked.reason)
+    # A key in a reason could never be erased.
+    log.append_redactions(keys, asked.reason and masked(asked.reason))
     done.redacted = len(keys)
     try:
         done.vectors = read_model.decide(lambda db: keep_only(read_model.path, index.texts(db)))
