@@ -5,10 +5,11 @@ import msgspec
 from memlog.projector import core_memory_file
 from memlog.projector.sqlite import Connection
 from memlog.query.event_index import LinePosition
+from memlog.query.rows import POSITION, record
 
 
 class CoreMemory(msgspec.Struct):
-    """Its values by key, of the user and of the agent."""
+    """The values of the user and of the agent, by key."""
 
     user: dict[str, str]
     agent: dict[str, str]
@@ -32,11 +33,8 @@ class Value(msgspec.Struct, frozen=True):
 def core_values(db: Connection) -> list[Value]:
     """Every value with its event: the user's, then the agent's, keys in order."""
     rows = db.execute(
-        "SELECT c.section, c.key, c.value, c.event_id, e.stream, e.segment, e.offset, e.line"
+        f"SELECT c.section, c.key, c.value, c.event_id, {POSITION}"
         " FROM core_memory c JOIN events e ON e.stream = c.stream AND e.id = c.event_id"
         " ORDER BY c.section DESC, c.key"
     )
-    return [
-        Value(section, key, value, event_id, LinePosition(*place))
-        for section, key, value, event_id, *place in rows
-    ]
+    return [record(Value, row) for row in rows]

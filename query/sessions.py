@@ -5,6 +5,7 @@ import msgspec
 from memlog.eventlog.chat import Chat
 from memlog.projector.sqlite import Connection
 from memlog.query.chats import within
+from memlog.query.rows import record
 from memlog.query.window import WindowMessage, newest, session_start
 
 
@@ -34,19 +35,14 @@ def sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) 
     """
     condition, values = within(db, chat)
     rows = db.execute(
-        "SELECT channel, chat_id, session_start, model, created_at, messages FROM sessions"
-        f" WHERE {condition} ORDER BY channel, chat_id, session_no",
+        "SELECT channel || ':' || chat_id, session_start, model, created_at, messages, channel, chat_id"
+        f" FROM sessions WHERE {condition} ORDER BY channel, chat_id, session_no",
         values,
     ).fetchall()
     # By chat, the last one stays.
-    kept = rows if is_all else {row[:2]: row for row in rows}.values()
-    found = [
-        Session(
-            chat=f"{channel}:{chat_id}", session_start=start, model=model, created_at=ts, messages=messages
-        )
-        for channel, chat_id, start, model, ts, messages in reversed(kept)
-    ]
-    return sorted(found, key=lambda session: session.created_at, reverse=True)
+    kept = rows if is_all else {row[-2:]: row for row in rows}.values()
+    newest_first = [record(Session, row) for row in reversed(kept)]
+    return sorted(newest_first, key=lambda session: session.created_at, reverse=True)
 
 
 class SessionContent(msgspec.Struct, kw_only=True):

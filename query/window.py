@@ -1,6 +1,5 @@
 """Windows: the newest messages of a chat's current session, and those around one message."""
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 from operator import attrgetter
@@ -12,6 +11,7 @@ from memlog.eventlog.chat import Chat
 from memlog.projector.sqlite import Connection
 from memlog.projector.text.tokens import count_tokens
 from memlog.query.chats import check_known
+from memlog.query.rows import record
 from memlog.query.speakers import speaker
 
 DEFAULT_LAST = 50
@@ -97,7 +97,7 @@ def newest(
         f"SELECT {_COLUMNS} FROM messages WHERE {within} {_NEWEST_FIRST} LIMIT ?",
         [*values, -1 if last is None else last],
     )
-    return _fitting((_message(*row) for row in rows), tokens, said)[::-1]
+    return _fitting((record(WindowMessage, row) for row in rows), tokens, said)[::-1]
 
 
 def session_start(db: Connection, chat: Chat) -> str | None:
@@ -121,7 +121,7 @@ def window_around(db: Connection, key: tuple[str, str], neighbours: int) -> list
     ).fetchone()
     if own is None:
         return []
-    place, message = own[: 2 + len(ORDER)], _message(*own[2 + len(ORDER) :])
+    place, message = own[: 2 + len(ORDER)], record(WindowMessage, own[2 + len(ORDER) :])
     before = _beside(db, place, f"< {_A_PLACE} {_NEWEST_FIRST}", neighbours)
     behind = _beside(db, place, f"> {_A_PLACE} {_OLDEST_FIRST}", neighbours)
     return [*before[::-1], message, *behind]
@@ -134,7 +134,7 @@ def _beside(db: Connection, place: Sequence[Any], side: str, limit: int) -> list
         f" AND ({', '.join(ORDER)}) {side} LIMIT ?",
         [*place, limit],
     ).fetchall()
-    messages = (_message(*row) for row in rows)
+    messages = (record(WindowMessage, row) for row in rows)
     return list(takewhile(lambda message: message.type != "session_break", messages))
 
 
@@ -150,13 +150,6 @@ def _fitting(
             break
         messages.append(message)
     return messages
-
-
-def _message(
-    event_id: str, role: str, name: str | None, content: str, ts: str, kind: str, metadata: str | None
-) -> WindowMessage:
-    meta = json.loads(metadata) if metadata is not None else None
-    return WindowMessage(id=event_id, role=role, name=name, content=content, ts=ts, type=kind, meta=meta)
 
 
 def _last_break(db: Connection, chat: Chat) -> tuple[Any, ...] | None:

@@ -12,10 +12,9 @@ from memlog.projector.sqlite import Connection, error_types, is_of_the_statement
 from memlog.query.search import fulltext, nearest
 from memlog.query.search.candidates import Candidate, Scores
 from memlog.query.search.embed_query import embed_query
-from memlog.query.search.evidence import add_evidence
 from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS
 from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
-from memlog.query.search.hits import Hit, hit_of
+from memlog.query.search.hits import Hit, add_evidence, hit_of
 from memlog.query.search.neighbours import Neighbourhood
 from memlog.query.search.pool import Lists, Pool
 from memlog.query.search.priors import priors

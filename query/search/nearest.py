@@ -9,7 +9,8 @@ from memlog.projector.passages import index
 from memlog.projector.passages.index import Shelf
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
-from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
+from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
+from memlog.query.rows import Sql
 from memlog.query.search.candidates import (
     DOC_PASSAGE,
     MEMORY_PASSAGE,

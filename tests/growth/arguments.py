@@ -125,7 +125,8 @@ LEFT_OUT: dict[str, str] = {
     "query.facts.answers.find": "a name of a chat",
     "query.ids.unknown": "SQL of memlog's own",
     "query.search.embed_query.*": "the model takes the first 4,000 characters of a question",
-    "query.search.evidence.*": "candidates that both sides have found",
+    "query.rows.*": "SQL of memlog's own",
+    "query.search.hits.add_evidence": "candidates that both sides have found",
     "query.search.pool.*": "candidates that both sides have found",
     "query.search.fusion.*": "numbers by keys",
     "query.search.vector_cache.*": "vectors",
@@ -167,7 +168,7 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "query.facts.ordinals.ordinal_at": lambda world: {"place": 0},
     "query.search.duplicate_candidates.likely_memories": lambda world: {"lengths": (1, 10_000)},
     "query.search.priors.priors": lambda world: {"said": {}},
-    "query.search.snippet.snippet": lambda world: {"marks": world.marks},
+    "query.search.hits.snippet": lambda world: {"marks": world.marks},
     "service.documents.extracts.extracted": lambda world: {"filetype": "html"},
 }
 """What the other parameters of a function are, where their annotations do not tell."""
