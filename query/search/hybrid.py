@@ -11,7 +11,6 @@ from memlog.projector.embedding.models import Embedder, can_read
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction
 from memlog.query.search import fulltext, nearest
 from memlog.query.search.candidates import Candidate, Scores
-from memlog.query.search.embed_query import embed_query
 from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS
 from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
 from memlog.query.search.hits import Hit, add_evidence, hit_of
@@ -73,7 +72,8 @@ def _ranked(db: Connection, asked: Search, sides: Mapping[str, Lists]) -> list[H
     """The hits of what the sides found that took part."""
     ranking = asked.ranked_by
     pool = Pool(db, sides, asked.where, with_context=ranking.context)
-    likely = priors(pool.likelihoods, asked.text[:LONGEST_QUESTION]) if ranking.priors else {}
+    text = asked.text[:LONGEST_QUESTION]
+    likely = priors(pool.near.messages, pool.passages, text) if ranking.priors else {}
     factors = {ref: each.factor for ref, each in pool.passages.items()} if ranking.salience else {}
     weights = _weights(ranking, sides)
     ranks = {
@@ -154,7 +154,7 @@ def _vector_side(
     """What means the most alike; None, with the reason in `silent`, where nothing can be compared."""
     if embedder is None:
         return None
-    vector = embed_query(asked.text, db, embedder, silent)
+    vector = nearest.embed_query(asked.text, db, embedder, silent)
     if vector is None:
         return None
     return nearest.nearest(

@@ -7,14 +7,14 @@ from memlog.query.filters import Filters
 from memlog.query.search import candidates
 from memlog.query.search.candidates import Candidate, Ref
 from memlog.query.search.neighbours import neighbourhood_of
-from memlog.query.search.priors import HasLikelihood, passages_of
+from memlog.query.search.priors import passages_of
 
 Lists = list[list[Candidate]]
-"""The candidates of one side, by list: the full text has one for each kind of hit."""
+"""The candidates of one side: the full text has a list for each kind of hit."""
 
 
 class Pool:
-    """Everything that may become a hit. Of a candidate that several lists have, the last one is kept.
+    """Everything that may become a hit. Of several candidates with one `ref` the last is kept.
 
     near: the messages, with their neighbours if `with_context`. passages: all other candidates.
     """
@@ -22,22 +22,17 @@ class Pool:
     def __init__(
         self, db: Connection, sides: Mapping[str, Lists], filters: Filters, *, with_context: bool
     ) -> None:
-        self._found = {each.ref: each for lists in sides.values() for rows in lists for each in rows}
-        numbers = [ref for ref in self._found if isinstance(ref, int)]
+        self._by_ref = {each.ref: each for lists in sides.values() for rows in lists for each in rows}
+        numbers = [ref for ref in self._by_ref if isinstance(ref, int)]
         self.near = neighbourhood_of(db, numbers, filters, alone=not with_context)
-        self.passages = passages_of(db, self._found.values())
-
-    @property
-    def likelihoods(self) -> dict[Ref, HasLikelihood]:
-        """Every member with its likelihood and speaker."""
-        return dict[Ref, HasLikelihood]([*self.near.messages.items(), *self.passages.items()])
+        self.passages = passages_of(db, self._by_ref.values())
 
     def candidate(self, ref: Ref) -> Candidate:
         """The candidate of `ref`; a message that only its neighbours brought has no score."""
-        if isinstance(ref, int) and ref not in self._found:
+        if isinstance(ref, int) and ref not in self._by_ref:
             message = self.near.messages[ref]
             return Candidate("message", "message", message.key, None, message.ts, ref)
-        return self._found[ref]
+        return self._by_ref[ref]
 
     def in_order(self, refs: Iterable[Ref]) -> list[Ref]:
         """Members of equal scores in the order of `candidates.in_order`."""

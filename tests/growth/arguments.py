@@ -124,7 +124,7 @@ LEFT_OUT: dict[str, str] = {
     "query.context.invisible.is_unseen": "one character",
     "query.facts.answers.find": "a name of a chat",
     "query.ids.unknown": "SQL of memlog's own",
-    "query.search.embed_query.*": "the model takes the first 4,000 characters of a question",
+    "query.memories.select": "SQL of memlog's own",
     "query.rows.*": "SQL of memlog's own",
     "query.search.hits.add_evidence": "candidates that both sides have found",
     "query.search.pool.*": "candidates that both sides have found",
@@ -167,7 +167,7 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "query.context.invisible.shown": lambda world: {"escape": json_escape},
     "query.facts.ordinals.ordinal_at": lambda world: {"place": 0},
     "query.search.duplicate_candidates.likely_memories": lambda world: {"lengths": (1, 10_000)},
-    "query.search.priors.priors": lambda world: {"said": {}},
+    "query.search.priors.priors": lambda world: {"messages": {}, "passages": {}},
     "query.search.hits.snippet": lambda world: {"marks": world.marks},
     "service.documents.extracts.extracted": lambda world: {"filetype": "html"},
 }
