@@ -1,7 +1,8 @@
-"""What is found for a context: a search among memories, and one among messages."""
+"""Searches for a context: one among memories, one among messages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -21,22 +22,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CANDIDATES = 2
-"""So many candidates are looked at for each memory and passage that is asked for."""
+"""Candidates for each requested memory and passage."""
 
-_FOUND = 50
-"""Of memories, facts, summaries, daily events and files together so many are found: the search ranks no
-fewer."""
+_HITS = 50
+"""Memories, facts, summaries, daily events and files together: the search ranks no fewer."""
 
 _LOOKED_AT = 1000
-"""Of a chat's newest messages so many are looked at for the one that asks."""
+"""The newest messages of a chat among which the current one is looked for."""
 
 
 @dataclass(frozen=True)
 class ContextHits:
-    """What the searches found, best first; nothing where they failed.
+    """The hits of the searches, best first; none if they failed.
 
-    memories: and what is found as one: facts, summaries, daily events, files of memories.
-    faded: memories that have faded, where they were asked for.
+    memories: including facts, summaries, daily events and files of memories.
+    faded: memories below the least salience, if the context is to be explained.
     silent: what did not take part, and why.
     """
 
@@ -47,10 +47,10 @@ class ContextHits:
 
 
 def find(db: Connection, asked: BuildContext, embedder: Embedder | None) -> ContextHits:
-    """Search for what `asked.text` is about.
+    """Search for `asked.text`.
 
     Raises:
-        NotFound: the store has events, and none of the chat that is asked for.
+        NotFound: the store has events, and none of the chat.
         sqlite3.Error (of the binding): the read model cannot be read.
     """
     if asked.conversation is not None:
@@ -72,7 +72,7 @@ def find(db: Connection, asked: BuildContext, embedder: Embedder | None) -> Cont
 
 
 def without_the_question(db: Connection, asked: BuildContext) -> BuildContext:
-    """`asked`, leaving out the newest message of the chat that says its text: it asks, and answers nothing.
+    """`asked` without the newest message of the chat with its text: a question does not answer itself.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -89,20 +89,16 @@ def without_the_question(db: Connection, asked: BuildContext) -> BuildContext:
 
 
 def _of_memories(asked: BuildContext) -> int:
-    return max(_FOUND, CANDIDATES * asked.limit)
+    return max(_HITS, CANDIDATES * asked.limit)
 
 
 class _EmbedsOnce:
-    """An embedder that keeps the one question that several searches ask."""
+    """An embedder that embeds the question of several searches once."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
         self.id, self.dimension = embedder.id, embedder.dimension
-        self._known: dict[tuple[str, ...], NDArray[np.float32]] = {}
+        self._embed = cache(embedder.embed)
 
     def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """See `Embedder.embed`."""
-        asked = tuple(texts)
-        if asked not in self._known:
-            self._known[asked] = self._embedder.embed(texts)
-        return self._known[asked]
+        return self._embed(tuple(texts))
