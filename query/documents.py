@@ -1,4 +1,6 @@
-"""Sources of documents, and their documents."""
+"""Sources of documents, and their documents, as lists and as trees of folders."""
+
+from collections.abc import Iterable
 
 import msgspec
 
@@ -65,6 +67,29 @@ class DocumentText(Document, kw_only=True):
     content: str
 
 
+class DocumentFolder(msgspec.Struct, kw_only=True):
+    """A folder of documents. The top folder of a source has the source's name.
+
+    documents, passages, bytes: of everything below it. folders, files: directly in it, by name.
+    """
+
+    name: str
+    documents: int = 0
+    passages: int = 0
+    bytes: int = 0
+    folders: list["DocumentFolder"] = []
+    files: list["DocumentFile"] = []
+
+
+class DocumentFile(msgspec.Struct, kw_only=True):
+    """A document in its folder; bytes: None if unknown."""
+
+    name: str
+    filetype: str | None
+    passages: int
+    bytes: int | None
+
+
 _PASSAGES = (
     "(SELECT count(*) FROM doc_chunks c WHERE c.document_id = d.document_id)"
     " + (SELECT count(*) FROM memory_chunks c WHERE c.document_id = d.document_id)"
@@ -119,3 +144,31 @@ def versions(db: Connection, source_id: str) -> dict[str, str]:
     return dict(
         db.execute("SELECT file, version FROM documents WHERE source_id = ?", (source_id,)).fetchall()
     )
+
+
+def tree(source_id: str, documents: Iterable[Document]) -> DocumentFolder:
+    """The folders of a source's documents."""
+    top = DocumentFolder(name=source_id)
+    folders: dict[tuple[str, ...], DocumentFolder] = {(): top}
+    for document in sorted(documents, key=lambda each: each.file.split("/")):
+        *path, name = document.file.removeprefix("/").split("/")
+        folder = top
+        for depth in range(len(path) + 1):
+            folder = _folder_at(tuple(path[:depth]), folders)
+            folder.documents += 1
+            folder.passages += document.passages
+            folder.bytes += document.size or 0
+        folder.files.append(
+            DocumentFile(
+                name=name, filetype=document.filetype, passages=document.passages, bytes=document.size
+            )
+        )
+    return top
+
+
+def _folder_at(path: tuple[str, ...], folders: dict[tuple[str, ...], DocumentFolder]) -> DocumentFolder:
+    """The folder at a path whose parent is known; made if it is new."""
+    if path not in folders:
+        folders[path] = DocumentFolder(name=path[-1])
+        folders[path[:-1]].folders.append(folders[path])
+    return folders[path]

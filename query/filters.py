@@ -18,32 +18,26 @@ MEMORY_CHUNKS = (
     " LEFT JOIN facts f ON f.fact_id = c.fact_id"
     " LEFT JOIN documents d ON d.document_id = c.document_id"
 )
-"""What `Filters.of_memories` is a condition on, where c.message_id is null."""
+"""The rows of the condition `Filters.of_memories`, if c.message_id is null."""
 
 DOC_CHUNKS = "doc_chunks c JOIN documents d ON d.document_id = c.document_id"
-"""What `Filters.of_documents` is a condition on."""
+"""The rows of the condition `Filters.of_documents`."""
 
 CONVERSATION = "conversation"
 """The source of messages."""
 
-SUMMARIES = "summaries"
-"""The category that summaries are found under."""
-
-FACTS = "facts"
-"""The category that facts are found under."""
-
-DAILY_EVENTS = "daily_events"
-"""The category that daily events are found under."""
+SUMMARIES, FACTS, DAILY_EVENTS = "summaries", "facts", "daily_events"
+"""The categories of hits that are found as memories."""
 
 FOUND_UNDER = (*CATEGORIES, FACTS, DAILY_EVENTS)
-"""Every category that memlog finds a memory under."""
+"""Every category of a memory that is found."""
 
 _CATEGORY = (
     f"CASE WHEN c.summary_id IS NOT NULL THEN '{SUMMARIES}' WHEN c.fact_id IS NOT NULL THEN '{FACTS}'"
     f" WHEN c.daily_event_id IS NOT NULL THEN '{DAILY_EVENTS}' ELSE y.category END"
 )
 
-# A daily event is of no chat, but where it names a channel or a sender it is somebody's.
+# A daily event has no chat, but one with a channel or a sender is not the store's own.
 _OWN_SCOPE = (
     "(c.chat_id IS NULL AND (c.daily_event_id IS NULL OR EXISTS (SELECT 1 FROM daily_events v"
     " WHERE v.stream = c.stream AND v.id = c.daily_event_id AND v.channel IS NULL AND v.sender_id IS NULL)))"
@@ -92,7 +86,7 @@ class Filters(Request, frozen=True, kw_only=True):
         return self == Filters()
 
     def of_messages(self) -> Sql | None:
-        """On `messages m`; None where no message can be a hit."""
+        """The condition on `messages m`; None if no message can be a hit."""
         if self._is_of_memories or self.source not in (None, CONVERSATION) or not self._wants("message"):
             return None
         return all_of(
@@ -105,7 +99,7 @@ class Filters(Request, frozen=True, kw_only=True):
         )
 
     def of_memories(self) -> Sql | None:
-        """On `MEMORY_CHUNKS`; None where no memory can be a hit."""
+        """The condition on `MEMORY_CHUNKS`; None if no memory can be a hit."""
         if self._is_of_messages or not self._wants("memory"):
             return None
         category, topic = self.category, self.topic
@@ -128,7 +122,7 @@ class Filters(Request, frozen=True, kw_only=True):
         )
 
     def of_documents(self) -> Sql | None:
-        """On `DOC_CHUNKS`; None where no document can be a hit."""
+        """The condition on `DOC_CHUNKS`; None if no document can be a hit."""
         if self._is_of_memories or self._is_of_messages or self.chat or not self._wants("document"):
             return None
         return all_of(

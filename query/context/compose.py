@@ -1,7 +1,7 @@
 """Composes a context: what an agent should know for one message, within a budget of tokens.
 
 In order of priority: the core memory, facts, memories, passages of conversations, summaries, the chat's
-window. Each entry is taken whole or left out; smaller ones behind it may still fit. See docs/tools/context.md.
+window. Each entry is taken whole or left out; smaller ones behind it may fit. See docs/tools/context.md.
 """
 
 from collections.abc import Iterable

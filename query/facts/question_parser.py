@@ -4,7 +4,6 @@ It accepts a question only if it knows the role of each word. docs/memory/facts.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
 
@@ -13,7 +12,7 @@ import msgspec
 from memlog.projector.text import language_files
 from memlog.projector.text.stemming import ENGLISH
 from memlog.query.facts.ordinals import number_of, ordinal_at
-from memlog.query.facts.topic_keys import fact_words, favorite_part, is_plural, without_owner
+from memlog.query.facts.topic_keys import fact_words, favorite_part, is_plural, visible, without_owner
 
 LONGEST = 1000
 """Characters; longer questions are not parsed."""
@@ -242,9 +241,8 @@ def _phrases(table: str) -> tuple[tuple[str, ...], ...]:
 
 def _words(text: str) -> list[str]:
     """The words of a question, folded, without the signs around them; but `2.` within, `#2` and `'s` stay."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    visible = "".join(letter for letter in folded.replace("’", "'") if unicodedata.category(letter) != "Cf")
-    parts = re.split(_SPACES, re.sub(_MINUS, "minus", re.sub(_APART, "", visible)))
+    folded = visible(text).replace("’", "'")
+    parts = re.split(_SPACES, re.sub(_MINUS, "minus", re.sub(_APART, "", folded)))
     words = [word for word in parts if word.strip(_AROUND)]
     return [_bare(word, is_last=place == len(words)) for place, word in enumerate(words, 1)]
 

@@ -63,10 +63,14 @@ def same_key(stored: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """The words of a name, folded, without punctuation around them and invisible characters."""
-    folded = nfkc(nfkc(text).casefold())
-    seen = "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
-    words = (word.strip(_AROUND) for word in re.split(_APART, re.sub(_POSSESSIVE, "", seen)))
+    words = (word.strip(_AROUND) for word in re.split(_APART, re.sub(_POSSESSIVE, "", visible(text))))
     return [word for word in words if word]
+
+
+def visible(text: str) -> str:
+    """`text`, folded, without invisible characters."""
+    folded = nfkc(nfkc(text).casefold())
+    return "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
 
 
 def built_in(words: Sequence[str], language: str) -> str | None:
@@ -104,9 +108,14 @@ def without_owner(word: str, language: str) -> str:
 
 def singular(word: str) -> str:
     """The singular of an English word, by its ending and a short list."""
-    if word in _irregular():
-        return _irregular()[word]
-    if word in _invariable() or len(word) < _SHORTEST_PLURAL or not (word.isascii() and word.isalpha()):
+    irregular = _pairs(_english().plurals)
+    if word in irregular:
+        return irregular[word]
+    if (
+        word in _forms(_english().invariable)
+        or len(word) < _SHORTEST_PLURAL
+        or not (word.isascii() and word.isalpha())
+    ):
         return word
     for ending, instead in _PLURALS:
         if re.search(ending, word):
@@ -148,15 +157,16 @@ def _favorite_key(words: Sequence[str], part: Sequence[str], language: str) -> s
 
 def _american(words: Sequence[str], number: Callable[[str], str]) -> list[str]:
     """English words in American spelling, the last one in a `number`."""
-    spelled = [_short().get(word) or american(word) for word in words]
+    spelled = [_pairs(_english().short).get(word) or american(word) for word in words]
     return [*spelled[:-1], *(number(word) for word in spelled[-1:])]
 
 
 def _plural(word: str) -> str:
     one = singular(word)
-    if one in _invariable() or not (one.isascii() and one.isalpha()):
+    if one in _forms(_english().invariable) or not (one.isascii() and one.isalpha()):
         return one
-    return next((many for many, single in _irregular().items() if single == one), _regular_plural(one))
+    irregular = _pairs(_english().plurals).items()
+    return next((many for many, single in irregular if single == one), _regular_plural(one))
 
 
 def _regular_plural(word: str) -> str:
@@ -169,18 +179,7 @@ def _english() -> EnglishWords:
     return language_files.languages("english")[ENGLISH].english
 
 
-@cache
-def _short() -> dict[str, str]:
-    return language_files.pairs(_english().short)
-
-
-@cache
-def _irregular() -> dict[str, str]:
-    return language_files.pairs(_english().plurals)
-
-
-def _invariable() -> frozenset[str]:
-    return _forms(_english().invariable)
+_pairs = cache(language_files.pairs)
 
 
 @cache

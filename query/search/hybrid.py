@@ -1,7 +1,7 @@
 """Hybrid search over messages, memories and documents: full text and vectors, ranked and fused."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
 import msgspec
@@ -116,11 +116,10 @@ def _own_scores(found: Iterable[Candidate]) -> Scores:
     return {each.ref: each.score for each in found if each.score is not None}
 
 
-def _weights(ranking: Ranking, sides: Iterable[str]) -> dict[str, float]:
+def _weights(ranking: Ranking, sides: Collection[str]) -> dict[str, float]:
     """How much each side counts that takes part: one alone counts whatever its weight is."""
     weights = {"text": ranking.text_weight, "vector": ranking.vector_weight}
-    present = list(sides)
-    return {side: weights[side] if len(present) > 1 else 1.0 for side in present}
+    return {side: weights[side] if len(sides) > 1 else 1.0 for side in sides}
 
 
 def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> Lists | None:

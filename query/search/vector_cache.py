@@ -91,7 +91,7 @@ class HeldVectors:
 
     def _follow(self, db: Connection) -> None:
         of = db, vectors.model_of(db)
-        if self._of is None or self._of[0] is not db or self._of[1] != of[1]:
+        if self._of != of:
             self._of = of
             self._held, self._scans = {}, {}
 

@@ -13,8 +13,7 @@ from memlog.eventlog.events import (
 from memlog.eventlog.writer import Position
 from memlog.projector.catchup import Progress
 from memlog.query import documents as standing
-from memlog.query.document_tree import DocumentFolder, tree
-from memlog.query.documents import Document, DocumentText, Registered, Source
+from memlog.query.documents import Document, DocumentFolder, DocumentText, Registered, Source, tree
 from memlog.service.documents.folder import Patterns
 from memlog.service.documents.indexing import Indexing, IndexingTools, described
 from memlog.service.documents.readers import Readers
