@@ -19,6 +19,7 @@ from memlog.query.context.entries import (
 from memlog.query.context.request import BuildContext
 from memlog.query.context.retrieve import CANDIDATES, ContextHits
 from memlog.query.context.superseded import ChatMessage, sums_up_superseded, superseded
+from memlog.query.event_index import Key
 from memlog.query.facts.ask import ask
 from memlog.query.facts.current import Topic, all_topics, topics
 from memlog.query.search.fts_query import LONGEST_QUESTION
@@ -34,9 +35,6 @@ _FOUND_TOPICS = 5
 
 _FOUND_SUMMARIES = 2
 """Beside the newest one of the chat."""
-
-Key = tuple[str, str]
-"""(stream, id) of an entry; (chat, key) of a topic."""
 
 
 class EligibleEntry(NamedTuple):
@@ -70,7 +68,9 @@ class EligibleEntries:
         known = self._topics()
         by_fact = {fact.fact_id: topic for topic in known for fact in topic.facts}
         named = [*self._answering(by_fact), *self._named(known)]
-        chosen: dict[Key, tuple[Topic, float | None]] = {_scope(topic): (topic, None) for topic in named}
+        chosen: dict[tuple[str, str], tuple[Topic, float | None]] = {
+            _scope(topic): (topic, None) for topic in named
+        }
         most = len(chosen) + _FOUND_TOPICS
         for hit in self._hits_of("fact_stored"):
             topic = by_fact.get(hit.id)
@@ -184,7 +184,7 @@ def _event_type(db: Connection, hit: Hit) -> str:
     return row[0] if row else ""
 
 
-def _scope(topic: Topic) -> Key:
+def _scope(topic: Topic) -> tuple[str, str]:
     return topic.chat or "", topic.key
 
 

@@ -9,12 +9,10 @@ from typing import NamedTuple
 from memlog.eventlog.reader import is_about
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
+from memlog.query.event_index import Key
 from memlog.query.facts.current import topics
 from memlog.query.summaries import Summary
 from memlog.query.window import ORDER
-
-Key = tuple[str, str]
-"""(stream, id) of a message."""
 
 
 class ChatMessage(NamedTuple):

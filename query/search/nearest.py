@@ -24,8 +24,7 @@ from memlog.query.search.candidates import (
     candidate_of,
 )
 from memlog.query.search.neighbours import Neighbourhood
-from memlog.query.search.similarity import nearest_first, similarities
-from memlog.query.search.vector_cache import HeldVectors
+from memlog.query.search.vector_cache import HeldVectors, nearest_first, similarities
 
 # sqlite-vec refuses a larger k.
 _NEAREST_LIMIT = 4096
@@ -39,6 +38,8 @@ _READ = 400
 
 _EMBEDDED_CHARACTERS = 4000
 """Of a query: more takes the model seconds and adds no meaning."""
+
+_OTHER_SCRIPT = "the model reads English, and the question is in another script"
 
 
 def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:
@@ -56,13 +57,12 @@ def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str,
 
 
 def _why_not_comparable(text: str, db: Connection, embedder: Embedder) -> str | None:
-    reason = why_no_vectors()
-    if reason is None and vectors.model_of(db) is None:
-        reason = "no vectors yet: memlog project"
-    reason = reason or vectors.why_unlike(db, embedder)
-    if reason is None and not can_read(embedder, text):
-        reason = "the model reads English, and the question is in another script"
-    return reason
+    return (
+        why_no_vectors()
+        or ("no vectors yet: memlog project" if vectors.model_of(db) is None else None)
+        or vectors.why_unlike(db, embedder)
+        or (None if can_read(embedder, text) else _OTHER_SCRIPT)
+    )
 
 
 def nearest(

@@ -131,7 +131,6 @@ LEFT_OUT: dict[str, str] = {
     "query.search.pool.*": "candidates that both sides have found",
     "query.search.fusion.*": "numbers by keys",
     "query.search.vector_cache.*": "vectors",
-    "query.search.similarity.*": "vectors",
     "query.search.nearest.*": "vectors",
     "query.search.fulltext.*": "expressions that `query.search.fts_query` made and bounds, and FTS5 parses",
     "service.async_store.*": "calls the method of the same name in a thread",
