@@ -11,8 +11,7 @@ from memlog.projector.sqlite import Connection
 def unknown(db: Connection, ids: Sequence[str], known: str) -> list[str]:
     """The `ids` that a query for `known` ones lacks, without repetition, in their order."""
     rows = db.execute(
-        f"SELECT value FROM json_each(?) WHERE value NOT IN ({known}) ORDER BY key",
-        (as_list(ids),),
+        f"SELECT value FROM json_each(?) WHERE value NOT IN ({known}) ORDER BY key", (as_list(ids),)
     )
     return list(dict.fromkeys(each for (each,) in rows))
 

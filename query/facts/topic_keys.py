@@ -35,8 +35,8 @@ _AROUND = " \t.,:;!?\"'`«»“”„‘’()[]{}*"
 @cache
 def fact_words() -> Mapping[str, FactWords]:
     """The words of all languages that have `[facts]`, English first."""
-    found = {name: language.facts for name, language in language_files.languages("facts").items()}
-    return dict(sorted(found.items(), key=lambda named: named[0] != ENGLISH))
+    words = {name: language.facts for name, language in language_files.languages("facts").items()}
+    return dict(sorted(words.items(), key=lambda named: named[0] != ENGLISH))
 
 
 def key_of(name: str) -> str:
@@ -83,16 +83,16 @@ def built_in(words: Sequence[str], language: str) -> str | None:
 
 def favorite_part(words: Sequence[str], language: str) -> list[str] | None:
     """The words without the one for "favourite"; None if they have none."""
-    said = fact_words()[language]
+    table = fact_words()[language]
     if not words:
         return None
-    if words[0] in _forms(said.favorite):
+    if words[0] in _forms(table.favorite):
         return list(words[1:])
-    if words[-1] in _forms(said.favorite_behind):
+    if words[-1] in _forms(table.favorite_behind):
         return list(words[:-1])
     if words[0] in _favorites():
         return None
-    for prefix in said.favorite_prefixes.split():
+    for prefix in table.favorite_prefixes.split():
         if words[0] == prefix:
             return list(words[1:])
         if words[0].startswith(prefix):
@@ -138,7 +138,7 @@ def _check(name: str) -> None:
 
 
 def _key(words: Sequence[str]) -> str:
-    while len(words) > 1 and any(words[0] in _forms(said.own) for said in fact_words().values()):
+    while len(words) > 1 and any(words[0] in _forms(table.own) for table in fact_words().values()):
         words = words[1:]
     for language in fact_words():
         part = favorite_part(words, language)
@@ -185,7 +185,7 @@ _pairs = cache(language_files.pairs)
 @cache
 def _favorites() -> frozenset[str]:
     """The words for "favourite" of all languages: Swedish `favorit` begins English ones."""
-    return frozenset(word for said in fact_words().values() for word in said.favorite.split())
+    return frozenset(word for table in fact_words().values() for word in table.favorite.split())
 
 
 @cache
@@ -197,6 +197,6 @@ def _forms(words: str) -> frozenset[str]:
 def _built_in() -> dict[str, dict[str, str]]:
     """Keys by language and word."""
     return {
-        language: {word: key for key, words in said.topics.items() for word in words.split()}
-        for language, said in fact_words().items()
+        language: {word: key for key, words in table.topics.items() for word in words.split()}
+        for language, table in fact_words().items()
     }

@@ -44,6 +44,10 @@ class Candidate(NamedTuple):
         return (self.owner, self.key) if self.message_no is None else self.message_no
 
 
+Lists = list[list[Candidate]]
+"""The candidates of one side: the full text has a list for each kind of hit."""
+
+
 class Fetched(NamedTuple):
     """Candidates by falling score, perhaps several with one `ref`; whether there are no more."""
 

@@ -7,13 +7,7 @@ from functools import cached_property
 import msgspec
 
 from memlog.eventlog.text import break_before
-from memlog.projector.text.analyzer import (
-    Word,
-    is_cjk,
-    question_names,
-    question_words,
-    written_words,
-)
+from memlog.projector.text.analyzer import Word, is_cjk, question_names, question_words, written_words
 from memlog.projector.text.marks import Marks, marks_of
 from memlog.projector.text.spelling import other_spelling
 

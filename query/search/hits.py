@@ -9,10 +9,9 @@ from memlog.projector.text.marks import Marks, first_place
 from memlog.query.event_index import LinePosition
 from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
 from memlog.query.rows import POSITION, record
-from memlog.query.search.candidates import SCORE_DIGITS, Candidate, Owner, Ref
+from memlog.query.search.candidates import SCORE_DIGITS, Candidate, Lists, Owner, Ref
 from memlog.query.search.fts_query import FtsQuery
 from memlog.query.search.fusion import Ranks
-from memlog.query.search.pool import Lists
 from memlog.query.speakers import speaker
 from memlog.query.surroundings import Surroundings
 

@@ -9,14 +9,14 @@ import msgspec
 from memlog.eventlog.errors import BadInput
 from memlog.projector.embedding.models import Embedder, can_read
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction
+from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
-from memlog.query.search.candidates import Candidate, Scores
+from memlog.query.search.candidates import Candidate, Lists, Ref, Scores, in_order
 from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS
 from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
 from memlog.query.search.hits import Hit, add_evidence, hit_of
-from memlog.query.search.neighbours import Neighbourhood
-from memlog.query.search.pool import Lists, Pool
-from memlog.query.search.priors import priors
+from memlog.query.search.neighbours import Neighbourhood, neighbourhood_of
+from memlog.query.search.priors import passages_of, priors
 from memlog.query.search.ranking import Ranking
 from memlog.query.search.request import Mode, Search
 from memlog.query.search.vector_cache import HeldVectors
@@ -26,7 +26,7 @@ from memlog.query.surroundings import Surroundings, around_event, around_passage
 class SearchResult(msgspec.Struct, kw_only=True):
     """The hits, best first.
 
-    synced: whether the read model had come up to the log.
+    synced: whether the read model had caught up with the log.
     silent: what did not take part, and why: `vector`, `text`, `pending`.
     took_ms: milliseconds.
     """
@@ -41,10 +41,10 @@ class SearchResult(msgspec.Struct, kw_only=True):
 def search(
     db: Connection, asked: Search, embedder: Embedder | None, held: HeldVectors | None = None
 ) -> SearchResult:
-    """The `k` distinct messages, memories and documents that answer a text best.
+    """The `k` best messages, memories and documents for a text.
 
-    embedder: for the vector side; None where there is none, or none is wanted.
-    held: the vectors that the asking process holds in memory; None where it asks once.
+    embedder: for the vector side; None leaves it out.
+    held: the vectors that the process holds in memory; None for a process with one question.
 
     Raises:
         BadInput: `is_raw`, and FTS5 does not understand it.
@@ -68,13 +68,39 @@ def search(
     )
 
 
+class _Pool:
+    """Everything that may become a hit. Of several candidates with one `ref` the last is kept.
+
+    near: the messages, with their neighbours if `with_context`. passages: all other candidates.
+    """
+
+    def __init__(
+        self, db: Connection, sides: Mapping[str, Lists], filters: Filters, *, with_context: bool
+    ) -> None:
+        self._by_ref = {each.ref: each for lists in sides.values() for rows in lists for each in rows}
+        numbers = [ref for ref in self._by_ref if isinstance(ref, int)]
+        self.near = neighbourhood_of(db, numbers, filters, alone=not with_context)
+        self.passages = passages_of(db, self._by_ref.values())
+
+    def candidate(self, ref: Ref) -> Candidate:
+        """The candidate of `ref`; a message that only its neighbours brought has no score."""
+        if isinstance(ref, int) and ref not in self._by_ref:
+            message = self.near.messages[ref]
+            return Candidate("message", "message", message.key, None, message.ts, ref)
+        return self._by_ref[ref]
+
+    def in_order(self, refs: Iterable[Ref]) -> list[Ref]:
+        """Members of equal scores in their order."""
+        return [each.ref for each in in_order(map(self.candidate, refs))]
+
+
 def _ranked(db: Connection, asked: Search, sides: Mapping[str, Lists]) -> list[Hit]:
-    """The hits of what the sides found that took part."""
+    """The hits of the sides that took part."""
     ranking = asked.ranked_by
-    pool = Pool(db, sides, asked.where, with_context=ranking.context)
+    pool = _Pool(db, sides, asked.where, with_context=ranking.context)
     text = asked.text[:LONGEST_QUESTION]
     likely = priors(pool.near.messages, pool.passages, text) if ranking.priors else {}
-    factors = {ref: each.factor for ref, each in pool.passages.items()} if ranking.salience else {}
+    factors = {ref: passage.factor for ref, passage in pool.passages.items()} if ranking.salience else {}
     weights = _weights(ranking, sides)
     ranks = {
         side: [
@@ -83,12 +109,10 @@ def _ranked(db: Connection, asked: Search, sides: Mapping[str, Lists]) -> list[H
         for side, lists in _scores(db, asked, sides, pool.near).items()
     }
     best = best_possible(weights.values(), ranking)
-    found = fused(
-        [each for lists in ranks.values() for each in lists], ranking, factors, asked.k, pool.in_order
-    )
+    all_ranks = [each for lists in ranks.values() for each in lists]
     hits = {
         ref: hit_of(db, pool.candidate(ref), min(1.0, max(0.0, score / best)), asked.question)
-        for ref, score in found
+        for ref, score in fused(all_ranks, ranking, factors, asked.k, pool.in_order)
     }
     add_evidence(hits, sides, ranks, explain=asked.explain)
     for ref, hit in hits.items():
@@ -99,11 +123,11 @@ def _ranked(db: Connection, asked: Search, sides: Mapping[str, Lists]) -> list[H
 def _scores(
     db: Connection, asked: Search, sides: Mapping[str, Lists], near: Neighbourhood
 ) -> dict[str, list[Scores]]:
-    """The lists of each side, with what was said around their messages."""
+    """The lists of each side, with the scores of neighbours."""
     scores = {side: list(map(_own_scores, lists)) for side, lists in sides.items()}
     if not asked.ranked_by.context:
         return scores
-    # Who writes FTS5's syntax asks for what it says, and for nothing beside it.
+    # A question in FTS5's syntax asks for exact matches.
     if "text" in scores and not asked.is_raw:
         scores["text"][0] = fulltext.with_neighbours(db, asked.question.terms, near)
     if "vector" in scores:
@@ -112,18 +136,18 @@ def _scores(
     return scores
 
 
-def _own_scores(found: Iterable[Candidate]) -> Scores:
-    return {each.ref: each.score for each in found if each.score is not None}
+def _own_scores(candidates: Iterable[Candidate]) -> Scores:
+    return {each.ref: each.score for each in candidates if each.score is not None}
 
 
 def _weights(ranking: Ranking, sides: Collection[str]) -> dict[str, float]:
-    """How much each side counts that takes part: one alone counts whatever its weight is."""
+    """The weights of the sides that take part; a single side has weight 1."""
     weights = {"text": ranking.text_weight, "vector": ranking.vector_weight}
     return {side: weights[side] if len(sides) > 1 else 1.0 for side in sides}
 
 
 def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> Lists | None:
-    """What the full text finds: messages, memories, documents; None where it has nothing to look for."""
+    """The messages, memories and documents that the full text finds; None for a question without words."""
     question = asked.question
     if question.expression is None:
         silent["text"] = "the question has no word to look for"
@@ -144,13 +168,9 @@ def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> Lists |
 
 
 def _vector_side(
-    db: Connection,
-    asked: Search,
-    embedder: Embedder | None,
-    silent: dict[str, str],
-    held: HeldVectors | None,
+    db: Connection, asked: Search, embedder: Embedder | None, silent: dict[str, str], held: HeldVectors | None
 ) -> list[Candidate] | None:
-    """What means the most alike; None, with the reason in `silent`, where nothing can be compared."""
+    """The candidates nearest in meaning; None, with the reason in `silent`, if none can be compared."""
     if embedder is None:
         return None
     vector = nearest.embed_query(asked.text, db, embedder, silent)
@@ -167,13 +187,10 @@ def _vector_side(
     )
 
 
-def _around(db: Connection, found: Candidate, neighbours: int) -> Surroundings | None:
-    """The surroundings of a candidate, with up to `neighbours` on either side.
-
-    None where it is given whole and has no neighbours: a memory, a summary, a file of memories.
-    """
-    if found.kind == "message":
-        return around_event(db, found.key, neighbours)
-    if found.kind == "document" and found.chunk_no is not None:
-        return around_passage(db, found.chunk_no, neighbours)
+def _around(db: Connection, candidate: Candidate, neighbours: int) -> Surroundings | None:
+    """A candidate with up to `neighbours` on either side; None for a memory, which has no neighbours."""
+    if candidate.kind == "message":
+        return around_event(db, candidate.key, neighbours)
+    if candidate.kind == "document" and candidate.chunk_no is not None:
+        return around_passage(db, candidate.chunk_no, neighbours)
     return None

@@ -6,7 +6,7 @@ LoCoMo this finds as much as a full-text column with the neighbours' text, which
 (docs/search.md).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -64,8 +64,10 @@ def neighbourhood_of(
     chosen = as_list(list(numbers))
     if condition is None or chosen == "[]":
         return Neighbourhood({}, [])
-    windows: list[tuple[int | None, ...]] = [] if alone else db.execute(_WINDOWS, (chosen,)).fetchall()
-    around = {number for window in windows for number in window if number is not None}
+    # Messages and breaks in order; a window that reaches beyond its chat has nulls at that end.
+    with_nulls = [] if alone else db.execute(_WINDOWS, (chosen,)).fetchall()
+    windows: list[list[int]] = [[number for number in row if number is not None] for row in with_nulls]
+    around = {number for window in windows for number in window}
     rows = db.execute(
         f"SELECT message_no, type = 'session_break', stream, id, created_at, {LIKELIHOOD.format('content')},"
         f" name, ({condition[0]}) FROM messages m WHERE message_no IN (SELECT value FROM json_each(?))",
@@ -76,26 +78,16 @@ def neighbourhood_of(
         for number, is_break, stream, event_id, ts, likelihood, speaker, is_wanted in rows
         if not is_break
     }
-    return Neighbourhood(messages, _line(messages, _followers(windows, messages)))
-
-
-def _followers(
-    windows: Iterable[Sequence[int | None]], messages: Mapping[int, SearchedMessage]
-) -> dict[int, int]:
-    """The next message of each, unless a session break is between them.
-
-    windows: messages and breaks in order; None beyond the ends of a chat.
-    """
     pairs = (pair for window in windows for pair in pairwise(window))
-    return {
-        number: following
-        for number, following in pairs
-        if number is not None and following is not None and number in messages and following in messages
-    }
+    following = {number: behind for number, behind in pairs if number in messages and behind in messages}
+    return Neighbourhood(messages, _line(messages, following))
 
 
 def _line(messages: Iterable[int], following: dict[int, int]) -> list[int | None]:
-    """The numbers in order, with gaps that no score crosses."""
+    """The numbers in order, with gaps that no score crosses.
+
+    following: the next message of each, unless a session break is between them.
+    """
     gap = [None] * SPAN
     line: list[int | None] = [*gap]
     behind_others = set(following.values())

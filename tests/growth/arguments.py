@@ -128,7 +128,6 @@ LEFT_OUT: dict[str, str] = {
     "query.memories.select": "SQL of memlog's own",
     "query.rows.*": "SQL of memlog's own",
     "query.search.hits.add_evidence": "candidates that both sides have found",
-    "query.search.pool.*": "candidates that both sides have found",
     "query.search.fusion.*": "numbers by keys",
     "query.search.vector_cache.*": "vectors",
     "query.search.nearest.*": "vectors",
