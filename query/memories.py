@@ -120,8 +120,8 @@ def faded(db: Connection, *, categories: Iterable[str], at_most: float) -> list[
     ones."""
     condition, values = of_categories("m.category", categories)
     unarchived = select(db, f"WHERE m.archived_at IS NULL AND {condition}", values)
-    found = [memory for memory in unarchived if memory.relevance <= at_most]
-    return sorted(found, key=lambda memory: (memory.relevance, memory.memory_id))
+    chosen = [memory for memory in unarchived if memory.relevance <= at_most]
+    return sorted(chosen, key=lambda memory: (memory.relevance, memory.memory_id))
 
 
 def history(db: Connection, log: Path, memory_id: str) -> list[StoredEvent]:

@@ -47,7 +47,7 @@ ORDER = ("created_at", "day", "number", "writer", "offset", "stream")
 """The columns by which a chat's messages are ordered."""
 
 _OLDEST_FIRST = "ORDER BY " + ", ".join(ORDER)
-_NEWEST_FIRST = "ORDER BY " + ", ".join(f"{column} DESC" for column in ORDER)
+NEWEST_FIRST = "ORDER BY " + ", ".join(f"{column} DESC" for column in ORDER)
 _A_PLACE = f"({', '.join('?' * len(ORDER))})"
 _COLUMNS = "id, role, name, content, created_at, type, metadata"
 
@@ -93,7 +93,7 @@ def newest(
     check_known(db, chat)
     within, values = _within(chat, None if across_sessions else _last_break(db, chat))
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM messages WHERE {within} {_NEWEST_FIRST} LIMIT ?",
+        f"SELECT {_COLUMNS} FROM messages WHERE {within} {NEWEST_FIRST} LIMIT ?",
         [*values, -1 if last is None else last],
     )
     messages: list[WindowMessage] = []
@@ -128,7 +128,7 @@ def window_around(db: Connection, key: tuple[str, str], neighbours: int) -> list
     if own is None:
         return []
     place, message = own[: 2 + len(ORDER)], record(WindowMessage, own[2 + len(ORDER) :])
-    before = _beside(db, place, f"< {_A_PLACE} {_NEWEST_FIRST}", neighbours)
+    before = _beside(db, place, f"< {_A_PLACE} {NEWEST_FIRST}", neighbours)
     behind = _beside(db, place, f"> {_A_PLACE} {_OLDEST_FIRST}", neighbours)
     return [*before[::-1], message, *behind]
 
@@ -147,7 +147,7 @@ def _beside(db: Connection, place: Sequence[Any], side: str, limit: int) -> list
 def _last_break(db: Connection, chat: Chat) -> tuple[Any, ...] | None:
     row: tuple[Any, ...] | None = db.execute(
         f"SELECT {', '.join(ORDER)} FROM messages"
-        f" WHERE channel = ? AND chat_id = ? AND type = 'session_break' {_NEWEST_FIRST} LIMIT 1",
+        f" WHERE channel = ? AND chat_id = ? AND type = 'session_break' {NEWEST_FIRST} LIMIT 1",
         chat,
     ).fetchone()
     return row

@@ -84,7 +84,7 @@ class Context(msgspec.Struct, kw_only=True):
         return [entry.id for entry in self.entries if entry.is_memory]
 
 
-def compose(db: Connection, asked: BuildContext, found: ContextHits, *, synced: bool) -> Context:
+def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced: bool) -> Context:
     """The context of the hits, the core memory and the window.
 
     Raises:
@@ -92,22 +92,22 @@ def compose(db: Connection, asked: BuildContext, found: ContextHits, *, synced: 
         sqlite3.Error (of the binding): the read model cannot be read.
     """
     printer = printer_of(
-        asked.form, text=asked.text, silent=found.silent, synced=synced, in_chat=asked.chat is not None
+        request.form, text=request.text, silent=hits.silent, synced=synced, in_chat=request.chat is not None
     )
     with transaction(db, "DEFERRED"):
-        filling = _Filling(asked, printer)
-        filling.fill(EligibleEntries(db, asked, found))
+        filling = _Filling(request, printer)
+        filling.fill(EligibleEntries(db, request, hits))
     text, count, entries = filling.done()
     return Context(
         text=text,
-        form=asked.form,
-        counter=asked.counter,
-        max_tokens=asked.max_tokens,
+        form=request.form,
+        counter=request.counter,
+        max_tokens=request.max_tokens,
         tokens=count,
-        frame=size(weight(printer.frame(), asked.counter), asked.counter),
+        frame=size(weight(printer.frame(), request.counter), request.counter),
         entries=entries,
         left_out=filling.left_out,
-        silent=found.silent,
+        silent=hits.silent,
         synced=synced,
     )
 
@@ -115,9 +115,9 @@ def compose(db: Connection, asked: BuildContext, found: ContextHits, *, synced: 
 class _Filling:
     """Takes the entries that fit, in the order in which they are offered."""
 
-    def __init__(self, asked: BuildContext, printer: Printer) -> None:
-        self._asked, self._printer = asked, printer
-        self._used = weight(printer.frame(), asked.counter)
+    def __init__(self, request: BuildContext, printer: Printer) -> None:
+        self._request, self._printer = request, printer
+        self._used = weight(printer.frame(), request.counter)
         self._has_frame = self._fits(0)
         self._taken: list[ContextEntry] = []
         self._cites = 0
@@ -127,11 +127,11 @@ class _Filling:
 
     def fill(self, candidates: EligibleEntries) -> None:
         """Offer all candidates, by priority."""
-        asked = self._asked
+        request = self._request
         self._offer_all(candidates.core())
         self._offer_all(candidates.facts())
-        self._offer_all(candidates.memories(), limit=asked.limit)
-        self._offer_all(candidates.passages(), limit=asked.passages)
+        self._offer_all(candidates.memories(), limit=request.limit)
+        self._offer_all(candidates.passages(), limit=request.passages)
         self._offer_all(candidates.summaries())
         self._window = candidates.window()
         self._offer_all(self._window)
@@ -141,8 +141,8 @@ class _Filling:
         while self._has_frame:
             entries = self._cited()
             text = self._printer.printed(entries)
-            count = tokens(text, self._asked.counter)
-            if count <= self._asked.max_tokens:
+            count = tokens(text, self._request.counter)
+            if count <= self._request.max_tokens:
                 return text, count, entries
             # The pieces of a text may weigh a little less than the text, if a counter does not add up.
             self._leave_out(self._taken.pop(), _NO_ROOM)
@@ -163,7 +163,7 @@ class _Filling:
             return False
         self._seen.add(key)
         added = self._weigh(entry)
-        entry.tokens = size(added, self._asked.counter)
+        entry.tokens = size(added, self._request.counter)
         room = None if self._fits(added) else _NO_ROOM
         # An entry that is too large is not compared: it may have millions of characters.
         why = candidate.why or full or room or self._double(entry)
@@ -178,14 +178,14 @@ class _Filling:
 
     def _weigh(self, entry: ContextEntry) -> float:
         """The weight that an entry adds to the text."""
-        if size(least_weight(entry.content), self._asked.counter) > self._asked.max_tokens:
+        if size(least_weight(entry.content), self._request.counter) > self._request.max_tokens:
             return least_weight(entry.content)
         # Its final number may differ: the entries together have these numbers.
         entry.citation = f"M{self._cites + 1}"
-        return weight(self._printer.piece(entry), self._asked.counter)
+        return weight(self._printer.piece(entry), self._request.counter)
 
     def _fits(self, more: float) -> bool:
-        return size(self._used + more, self._asked.counter) <= self._asked.max_tokens
+        return size(self._used + more, self._request.counter) <= self._request.max_tokens
 
     def _leave_out(self, entry: ContextEntry, why: str) -> None:
         self.left_out.append(OmittedEntry(part=entry.part, id=entry.id, why=why, tokens=entry.tokens))

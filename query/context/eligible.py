@@ -51,17 +51,17 @@ class EligibleEntries:
         NotFound: the store has events, but none of this chat.
     """
 
-    def __init__(self, db: Connection, asked: BuildContext, found: ContextHits) -> None:
-        self._db, self._asked, self._found = db, asked, found
-        self._typed_hits = [(_event_type(db, hit), hit) for hit in found.memories]
+    def __init__(self, db: Connection, request: BuildContext, hits: ContextHits) -> None:
+        self._db, self._request, self._hits = db, request, hits
+        self._typed_hits = [(_event_type(db, hit), hit) for hit in hits.memories]
         entries = self._window_entries()
-        self._superseded = superseded(db, [*map(_message, entries), *map(_message, found.messages)])
+        self._superseded = superseded(db, [*map(_message, entries), *map(_message, hits.messages)])
         self._window = {_key(entry): self._checked(entry) for entry in entries}
 
     def core(self) -> list[EligibleEntry]:
         """The core memory."""
         entries = core_entries(self._db)
-        return [EligibleEntry(entry) for entry in entries if entry.id not in self._asked.excluded]
+        return [EligibleEntry(entry) for entry in entries if entry.id not in self._request.excluded]
 
     def facts(self) -> Iterator[EligibleEntry]:
         """Facts of topics that the text names, then the facts that were found."""
@@ -84,18 +84,18 @@ class EligibleEntries:
     def memories(self) -> Iterator[EligibleEntry]:
         """Memories, daily events and files of memories that were found."""
         entries = (self._memory(event_type, hit) for event_type, hit in self._typed_hits)
-        for entry in islice(filter(None, entries), CANDIDATES * self._asked.limit):
+        for entry in islice(filter(None, entries), CANDIDATES * self._request.limit):
             yield EligibleEntry(entry)
-        for hit in self._found.faded:
+        for hit in self._hits.faded:
             memory = memories.memory(self._db, hit.id)
             faded = memory_entry(memory, hit)
-            if memory and faded and memory.salience < self._asked.min_salience:
-                why = f"its salience {memory.salience:.3f} is below {self._asked.min_salience:g}"
+            if memory and faded and memory.salience < self._request.min_salience:
+                why = f"its salience {memory.salience:.3f} is below {self._request.min_salience:g}"
                 yield EligibleEntry(faded, why)
 
     def passages(self) -> Iterator[EligibleEntry]:
         """Passages of messages that were found; of a message of the window the whole."""
-        for hit in self._found.messages:
+        for hit in self._hits.messages:
             in_window = self._window.get(_key(hit))
             if in_window is not None:
                 in_window.entry.relevance_score = hit.score
@@ -108,15 +108,15 @@ class EligibleEntries:
     def summaries(self) -> Iterator[EligibleEntry]:
         """The newest summary of the chat, then the summaries that were found."""
         chosen: dict[Key, tuple[Summary, float | None]] = {}
-        if self._asked.conversation is not None:
-            for newest in summaries(self._db, self._asked.conversation)[-1:]:
+        if self._request.conversation is not None:
+            for newest in summaries(self._db, self._request.conversation)[-1:]:
                 chosen[newest.position.stream, newest.id] = newest, None
         for hit in self._hits_of("summary_written")[:_FOUND_SUMMARIES]:
-            found = summary(self._db, *_key(hit))
-            if found is not None:
-                chosen.setdefault(_key(hit), (found, hit.score))
+            older = summary(self._db, *_key(hit))
+            if older is not None:
+                chosen.setdefault(_key(hit), (older, hit.score))
         for each, score in chosen.values():
-            if each.id not in self._asked.excluded:
+            if each.id not in self._request.excluded:
                 why = SUPERSEDED if sums_up_superseded(self._db, each) else None
                 yield EligibleEntry(summary_entry(each, score), why)
 
@@ -125,11 +125,11 @@ class EligibleEntries:
         return list(self._window.values())
 
     def _window_entries(self) -> list[ContextEntry]:
-        chat = self._asked.conversation
+        chat = self._request.conversation
         if chat is None:
             return []
         messages = window(self._db, chat, last=DEFAULT_LAST).messages
-        kept = [each for each in messages if each.id not in self._asked.excluded and each.content.strip()]
+        kept = [each for each in messages if each.id not in self._request.excluded and each.content.strip()]
         return window_entries(self._db, chat, kept)
 
     def _checked(self, entry: ContextEntry) -> EligibleEntry:
@@ -149,30 +149,30 @@ class EligibleEntries:
         return None
 
     def _topics(self) -> list[Topic]:
-        if self._asked.chat is None:
+        if self._request.chat is None:
             return all_topics(self._db)
-        return [*topics(self._db, self._asked.chat_name), *topics(self._db, None)]
+        return [*topics(self._db, self._request.chat_name), *topics(self._db, None)]
 
     def _answering(self, by_fact: dict[str, Topic]) -> list[Topic]:
         """The topics that answer the text, if it is a question of a fact."""
-        any_chat = self._asked.chat is None
-        chats = [None] if any_chat else [self._asked.chat_name, None]
-        answers = [ask(self._db, self._asked.text, chat=chat, any_chat=any_chat) for chat in chats]
+        any_chat = self._request.chat is None
+        chats = [None] if any_chat else [self._request.chat_name, None]
+        answers = [ask(self._db, self._request.text, chat=chat, any_chat=any_chat) for chat in chats]
         facts = [fact for answer in answers for fact in answer.facts]
         return [by_fact[fact.fact_id] for fact in facts if fact.fact_id in by_fact]
 
     def _named(self, known: Sequence[Topic]) -> list[Topic]:
-        names = named_topics({topic.key for topic in known}, self._asked.text[:LONGEST_QUESTION])
+        names = named_topics({topic.key for topic in known}, self._request.text[:LONGEST_QUESTION])
         return [topic for topic in known if topic.key in names]
 
     def _facts_of(
         self, topic: Topic, score: float | None, known: Collection[Topic]
     ) -> Iterator[EligibleEntry]:
-        chat = self._asked.chat_name
+        chat = self._request.chat_name
         is_other = chat is not None and topic.chat is None
         has_own = is_other and any((each.chat, each.key) == (chat, topic.key) for each in known)
         for fact, entry in zip(topic.facts, fact_entries(topic, score), strict=True):
-            if self._asked.excluded.isdisjoint((fact.fact_id, fact.event_id)):
+            if self._request.excluded.isdisjoint((fact.fact_id, fact.event_id)):
                 yield EligibleEntry(entry, f"{chat} has its own" if has_own else None)
 
 

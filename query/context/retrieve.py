@@ -15,7 +15,7 @@ from memlog.query.filters import Filters
 from memlog.query.search.hits import Hit
 from memlog.query.search.hybrid import search
 from memlog.query.search.request import Search
-from memlog.query.window import ORDER
+from memlog.query.window import NEWEST_FIRST
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,50 +46,51 @@ class ContextHits:
     silent: dict[str, str] = field(default_factory=dict)
 
 
-def find(db: Connection, asked: BuildContext, embedder: Embedder | None) -> ContextHits:
-    """Search for `asked.text`.
+def find(db: Connection, request: BuildContext, embedder: Embedder | None) -> ContextHits:
+    """Search for `request.text`.
 
     Raises:
         NotFound: the store has events, and none of the chat.
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    if asked.conversation is not None:
-        check_known(db, asked.conversation)
+    if request.conversation is not None:
+        check_known(db, request.conversation)
     once = None if embedder is None else _EmbedsOnce(embedder)
-    filters = Filters(chat=asked.chat, own_scope=True, min_salience=asked.min_salience, exclude=asked.exclude)
+    filters = Filters(
+        chat=request.chat, own_scope=True, min_salience=request.min_salience, exclude=request.exclude
+    )
     of_memories = replace(filters, kinds=frozenset(["memory"]))
     of_messages = replace(filters, kinds=frozenset(["message"]))
-    memories = search(db, Search(asked.text, k=_of_memories(asked), filters=of_memories), once)
+    memories = search(db, Search(request.text, k=_of_memories(request), filters=of_memories), once)
     messages = search(
-        db, Search(asked.text, k=max(1, CANDIDATES * asked.passages), filters=of_messages), once
+        db, Search(request.text, k=max(1, CANDIDATES * request.passages), filters=of_messages), once
     )
     faded: list[Hit] = []
-    if asked.explain and asked.min_salience > 0:
-        every = Search(asked.text, k=_of_memories(asked), filters=replace(of_memories, min_salience=0.0))
+    if request.explain and request.min_salience > 0:
+        every = Search(request.text, k=_of_memories(request), filters=replace(of_memories, min_salience=0.0))
         known = {hit.id for hit in memories.hits}
         faded = [hit for hit in search(db, every, once).hits if hit.id not in known]
     return ContextHits(memories.hits, messages.hits, faded, memories.silent | messages.silent)
 
 
-def without_the_question(db: Connection, asked: BuildContext) -> BuildContext:
-    """`asked` without the newest message of the chat with its text: a question does not answer itself.
+def without_the_question(db: Connection, request: BuildContext) -> BuildContext:
+    """`request` without the newest message of the chat with its text: a question does not answer itself.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    if asked.chat is None:
-        return asked
-    newest = ", ".join(f"{column} DESC" for column in ORDER)
+    if request.chat is None:
+        return request
     row = db.execute(
         "SELECT id FROM (SELECT id, content, type FROM messages WHERE channel = ? AND chat_id = ?"
-        f" ORDER BY {newest} LIMIT {_LOOKED_AT}) WHERE content = ? AND type <> 'session_break' LIMIT 1",
-        (*asked.chat, asked.text),
+        f" {NEWEST_FIRST} LIMIT {_LOOKED_AT}) WHERE content = ? AND type <> 'session_break' LIMIT 1",
+        (*request.chat, request.text),
     ).fetchone()
-    return replace(asked, exclude=asked.excluded.union(row or ()))
+    return replace(request, exclude=request.excluded.union(row or ()))
 
 
-def _of_memories(asked: BuildContext) -> int:
-    return max(_HITS, CANDIDATES * asked.limit)
+def _of_memories(request: BuildContext) -> int:
+    return max(_HITS, CANDIDATES * request.limit)
 
 
 class _EmbedsOnce:

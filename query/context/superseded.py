@@ -34,8 +34,14 @@ class _FactSource(NamedTuple):
 def superseded(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
     """The keys of the superseded `messages`."""
     messages = list(messages)
-    sources = _sources(db, [message.id for message in messages])
-    current = _current(db, {source.chat for source in sources})
+    rows = db.execute(
+        "SELECT source_message_id, chat_id, event_id FROM fact_sources"
+        " WHERE source_message_id IN (SELECT value FROM json_each(?))",
+        (as_list([message.id for message in messages]),),
+    )
+    sources = [_FactSource(*row) for row in rows]
+    known = [topic for chat in {source.chat for source in sources} for topic in topics(db, chat or None)]
+    current = {fact.event_id for topic in known for fact in topic.facts}
     keys = set()
     for message in messages:
         own = [each for each in sources if each.message_id == message.id and _means(db, each, message)]
@@ -82,20 +88,6 @@ def _place(db: Connection, streams: str, message_id: str | None) -> tuple[object
         (streams, message_id),
     ).fetchone()
     return row or ()
-
-
-def _sources(db: Connection, message_ids: Sequence[str]) -> list[_FactSource]:
-    rows = db.execute(
-        "SELECT source_message_id, chat_id, event_id FROM fact_sources"
-        " WHERE source_message_id IN (SELECT value FROM json_each(?))",
-        (as_list(message_ids),),
-    )
-    return [_FactSource(*row) for row in rows]
-
-
-def _current(db: Connection, chats: Iterable[str]) -> set[str]:
-    """The ids of the events of the current facts of these chats."""
-    return {fact.event_id for chat in chats for topic in topics(db, chat or None) for fact in topic.facts}
 
 
 def _means(db: Connection, source: _FactSource, message: ChatMessage) -> bool:

@@ -75,8 +75,8 @@ def _has_same_stems(name: Sequence[str], question: Question) -> bool:
     # lempivärisi (your favourite colour) is not mine.
     others = tuple(fact_words()[language].other_suffixes.split())
     return len(name) == len(question.words) and all(
-        _stem(word, language) == _stem(asked, language) and not asked.endswith(others)
-        for word, asked in zip(name, question.words, strict=True)
+        _stem(own, language) == _stem(word, language) and not word.endswith(others)
+        for own, word in zip(name, question.words, strict=True)
     )
 
 

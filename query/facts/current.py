@@ -93,8 +93,8 @@ def all_topics(db: Connection) -> list[Topic]:
 
 def _topics(rows: Sequence[tuple[Any, ...]]) -> list[Topic]:
     facts = sorted(((row[0], record(Fact, row[1:])) for row in rows), key=_scope)
-    found = [_topic(key, list(group)) for (_, key), group in groupby(facts, key=_scope)]
-    return sorted(found, key=lambda topic: topic.precedence, reverse=True)
+    topics = [_topic(key, list(group)) for (_, key), group in groupby(facts, key=_scope)]
+    return sorted(topics, key=lambda topic: topic.precedence, reverse=True)
 
 
 def _scope(row: _Row) -> tuple[str, str]:

@@ -39,7 +39,7 @@ class SearchResult(msgspec.Struct, kw_only=True):
 
 
 def search(
-    db: Connection, asked: Search, embedder: Embedder | None, held: HeldVectors | None = None
+    db: Connection, request: Search, embedder: Embedder | None, held: HeldVectors | None = None
 ) -> SearchResult:
     """The `k` best messages, memories and documents for a text.
 
@@ -54,14 +54,14 @@ def search(
     silent: dict[str, str] = {}
     with transaction(db, "DEFERRED"):
         sides: dict[str, Lists] = {}
-        if asked.mode != "vector" and (texts := _text_side(db, asked, silent)) is not None:
+        if request.mode != "vector" and (texts := _text_side(db, request, silent)) is not None:
             sides["text"] = texts
-        if asked.mode != "text" and (near := _vector_side(db, asked, embedder, silent, held)) is not None:
+        if request.mode != "text" and (near := _vector_side(db, request, embedder, silent, held)) is not None:
             sides["vector"] = [near]
-        hits = _ranked(db, asked, sides)
+        hits = _ranked(db, request, sides)
     return SearchResult(
         hits=hits,
-        mode=asked.mode,
+        mode=request.mode,
         synced=True,
         silent=silent,
         took_ms=round((time.perf_counter() - started) * 1000, 3),
@@ -94,44 +94,45 @@ class _Pool:
         return [each.ref for each in in_order(map(self.candidate, refs))]
 
 
-def _ranked(db: Connection, asked: Search, sides: Mapping[str, Lists]) -> list[Hit]:
+def _ranked(db: Connection, request: Search, sides: Mapping[str, Lists]) -> list[Hit]:
     """The hits of the sides that took part."""
-    ranking = asked.ranked_by
-    pool = _Pool(db, sides, asked.where, with_context=ranking.context)
-    text = asked.text[:LONGEST_QUESTION]
+    ranking = request.ranked_by
+    pool = _Pool(db, sides, request.where, with_context=ranking.context)
+    text = request.text[:LONGEST_QUESTION]
     likely = priors(pool.near.messages, pool.passages, text) if ranking.priors else {}
     factors = {ref: passage.factor for ref, passage in pool.passages.items()} if ranking.salience else {}
     weights = _weights(ranking, sides)
     ranks = {
         side: [
-            Ranks(weights[side], ranked(each, likely, ranking.cut(asked.k), pool.in_order)) for each in lists
+            Ranks(weights[side], ranked(each, likely, ranking.cut(request.k), pool.in_order))
+            for each in lists
         ]
-        for side, lists in _scores(db, asked, sides, pool.near).items()
+        for side, lists in _scores(db, request, sides, pool.near).items()
     }
     best = best_possible(weights.values(), ranking)
     all_ranks = [each for lists in ranks.values() for each in lists]
     hits = {
-        ref: hit_of(db, pool.candidate(ref), min(1.0, max(0.0, score / best)), asked.question)
-        for ref, score in fused(all_ranks, ranking, factors, asked.k, pool.in_order)
+        ref: hit_of(db, pool.candidate(ref), min(1.0, max(0.0, score / best)), request.question)
+        for ref, score in fused(all_ranks, ranking, factors, request.k, pool.in_order)
     }
-    add_evidence(hits, sides, ranks, explain=asked.explain)
+    add_evidence(hits, sides, ranks, explain=request.explain)
     for ref, hit in hits.items():
-        hit.around = _around(db, pool.candidate(ref), asked.expand) if asked.expand else None
+        hit.around = _around(db, pool.candidate(ref), request.expand) if request.expand else None
     return [*hits.values()]
 
 
 def _scores(
-    db: Connection, asked: Search, sides: Mapping[str, Lists], near: Neighbourhood
+    db: Connection, request: Search, sides: Mapping[str, Lists], near: Neighbourhood
 ) -> dict[str, list[Scores]]:
     """The lists of each side, with the scores of neighbours."""
     scores = {side: list(map(_own_scores, lists)) for side, lists in sides.items()}
-    if not asked.ranked_by.context:
+    if not request.ranked_by.context:
         return scores
     # A question in FTS5's syntax asks for exact matches.
-    if "text" in scores and not asked.is_raw:
-        scores["text"][0] = fulltext.with_neighbours(db, asked.question.terms, near)
+    if "text" in scores and not request.is_raw:
+        scores["text"][0] = fulltext.with_neighbours(db, request.question.terms, near)
     if "vector" in scores:
-        add = asked.min_similarity is None
+        add = request.min_similarity is None
         scores["vector"] = [nearest.with_neighbours(scores["vector"][0], near, add=add)]
     return scores
 
@@ -146,9 +147,9 @@ def _weights(ranking: Ranking, sides: Collection[str]) -> dict[str, float]:
     return {side: weights[side] if len(sides) > 1 else 1.0 for side in sides}
 
 
-def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> Lists | None:
+def _text_side(db: Connection, request: Search, silent: dict[str, str]) -> Lists | None:
     """The messages, memories and documents that the full text finds; None for a question without words."""
-    question = asked.question
+    question = request.question
     if question.expression is None:
         silent["text"] = "the question has no word to look for"
         return None
@@ -157,7 +158,9 @@ def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> Lists |
     elif question.left_out:
         silent["text"] = f"only the first {MAX_WORDS} of the question's words were looked up"
     try:
-        return fulltext.matches(db, question.expression, asked.where, asked.ranked_by.text_pool(asked.k))
+        return fulltext.matches(
+            db, question.expression, request.where, request.ranked_by.text_pool(request.k)
+        )
     except error_types() as error:
         if not (question.is_raw and is_of_the_statement(error)):
             raise
@@ -168,20 +171,24 @@ def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> Lists |
 
 
 def _vector_side(
-    db: Connection, asked: Search, embedder: Embedder | None, silent: dict[str, str], held: HeldVectors | None
+    db: Connection,
+    request: Search,
+    embedder: Embedder | None,
+    silent: dict[str, str],
+    held: HeldVectors | None,
 ) -> list[Candidate] | None:
     """The candidates nearest in meaning; None, with the reason in `silent`, if none can be compared."""
     if embedder is None:
         return None
-    vector = nearest.embed_query(asked.text, db, embedder, silent)
+    vector = nearest.embed_query(request.text, db, embedder, silent)
     if vector is None:
         return None
     return nearest.nearest(
         db,
         vector,
-        asked.where,
-        asked.ranked_by.vector_pool(asked.k, alone=asked.mode == "vector"),
-        asked.min_similarity,
+        request.where,
+        request.ranked_by.vector_pool(request.k, alone=request.mode == "vector"),
+        request.min_similarity,
         partial(can_read, embedder),
         held,
     )
