@@ -1,4 +1,4 @@
-"""Decays of salience, as the log has them."""
+"""Decays of salience."""
 
 import msgspec
 
@@ -38,7 +38,7 @@ def decay_of(db: Connection, event_id: str) -> Decay | None:
 
 
 def memories_changed(db: Connection, decay: Decay) -> int:
-    """The number of memories, archived ones included, whose salience this decay has lowered."""
+    """The number of memories, including archived ones, whose salience this decay lowered."""
     counts = db.execute(
         "SELECT m.category, count(*) FROM memories m JOIN decays d ON d.stream = ? AND d.id = ?"
         " WHERE m.salience_set > 0 AND m.salience_precedence < d.precedence GROUP BY m.category",

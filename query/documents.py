@@ -108,7 +108,7 @@ def sources(db: Connection, source_id: str | None = None) -> list[Source]:
         f" FROM (SELECT source_id FROM sources {where} UNION SELECT source_id FROM documents {where}) n"
         " LEFT JOIN sources s USING (source_id) LEFT JOIN documents d USING (source_id)"
         " GROUP BY n.source_id ORDER BY n.source_id",
-        {} if source_id is None else {"source_id": source_id},
+        {"source_id": source_id},
     )
     return [record(Source, row) for row in rows]
 

@@ -8,7 +8,6 @@ import msgspec
 from memlog.eventlog.chat import Chat
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
-from memlog.query import core_memory
 from memlog.query.event_index import LinePosition
 from memlog.query.facts.current import Topic
 from memlog.query.memories import Memory
@@ -61,16 +60,21 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 def core_entries(db: Connection) -> list[ContextEntry]:
     """The core memory: the user's values, then the agent's."""
+    rows = db.execute(
+        f"SELECT c.event_id, c.section || '.' || c.key, c.value, {POSITION}"
+        " FROM core_memory c JOIN events e ON e.stream = c.stream AND e.id = c.event_id"
+        " ORDER BY c.section DESC, c.key"
+    )
     return [
         ContextEntry(
             part="core",
-            id=value.event_id,
+            id=event_id,
             label="CORE",
-            title=f"{value.section}.{value.key}",
-            content=value.value,
-            position=value.position,
+            title=title,
+            content=value,
+            position=LinePosition(*position),
         )
-        for value in core_memory.core_values(db)
+        for event_id, title, value, *position in rows
     ]
 
 
