@@ -33,7 +33,16 @@ def decay_of(db: Connection, event_id: str) -> Decay | None:
     ).fetchone()
     if row is not None:
         return record(Decay, row)
-    _check_is_free(db, event_id)
+    other = db.execute(
+        "SELECT 1 FROM events WHERE stream = ?1 AND id = ?2"
+        " UNION ALL SELECT 1 FROM redactions WHERE stream = ?1 AND target_id = ?2",
+        (_STREAM, event_id),
+    ).fetchone()
+    if other is not None:
+        raise BadInput(
+            f"{event_id} cannot decay anything: it was forgotten, or another event has this id",
+            hint="a decay of another day has another id",
+        )
     return None
 
 
@@ -45,16 +54,3 @@ def memories_changed(db: Connection, decay: Decay) -> int:
         (_STREAM, decay.event_id),
     )
     return sum(count for category, count in counts if rate_of(decay.rates, category) < 1)
-
-
-def _check_is_free(db: Connection, event_id: str) -> None:
-    known = db.execute(
-        "SELECT 1 FROM events WHERE stream = ?1 AND id = ?2"
-        " UNION ALL SELECT 1 FROM redactions WHERE stream = ?1 AND target_id = ?2",
-        (_STREAM, event_id),
-    ).fetchone()
-    if known is not None:
-        raise BadInput(
-            f"{event_id} cannot decay anything: it was forgotten, or another event has this id",
-            hint="a decay of another day has another id",
-        )

@@ -1,10 +1,10 @@
 """Searches for a context: one among memories, one among messages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
 from memlog.projector.embedding.models import Embedder
@@ -31,8 +31,7 @@ _LOOKED_AT = 1000
 """The newest messages of a chat among which the current one is looked for."""
 
 
-@dataclass(frozen=True)
-class ContextHits:
+class ContextHits(msgspec.Struct, frozen=True):
     """The hits of the searches, best first; none if they failed.
 
     memories: including facts, summaries, daily events and files of memories.
@@ -43,7 +42,7 @@ class ContextHits:
     memories: Sequence[Hit] = ()
     messages: Sequence[Hit] = ()
     faded: Sequence[Hit] = ()
-    silent: dict[str, str] = field(default_factory=dict)
+    silent: dict[str, str] = {}
 
 
 def find(db: Connection, request: BuildContext, embedder: Embedder | None) -> ContextHits:

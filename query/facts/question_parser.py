@@ -136,7 +136,7 @@ class _Parser:
 
     def _take_lead(self) -> bool:
         phrase = self._beginning(f"{self._table.listing},{self._table.leads}")
-        if phrase is None:
+        if not phrase:
             return False
         self._has_lead = True
         self._is_list |= phrase in _phrases(self._table.listing)
@@ -172,7 +172,7 @@ class _Parser:
         """Take `top 3`, `first three`, or a number before the favourite."""
         if self._top is not None or self._ranks or self._is_favorite:
             return False
-        for phrase in (self._beginning(self._table.top) or (), ()):
+        for phrase in (self._beginning(self._table.top), ()):
             place = len(phrase)
             number = number_of(self._words[place], self._language) if place < len(self._words) else None
             if number is not None:
@@ -216,9 +216,9 @@ class _Parser:
         if part is not None and not self._is_favorite:
             self._is_favorite, self._words = True, part
 
-    def _beginning(self, table: str) -> tuple[str, ...] | None:
-        """The longest phrase of a table with which the words begin."""
-        return next((p for p in _phrases(table) if tuple(self._words[: len(p)]) == p), None)
+    def _beginning(self, table: str) -> tuple[str, ...]:
+        """The longest phrase of a table with which the words begin; empty without one."""
+        return next((p for p in _phrases(table) if tuple(self._words[: len(p)]) == p), ())
 
     def _drop(self, number: int) -> None:
         self._is_list |= any(word in self._table.plural.split() for word in self._words[:number])
