@@ -1,11 +1,9 @@
 """Daily events: what happened on a day, and which memories it was distilled into."""
 
-from collections.abc import Sequence
 
 import msgspec
 
 from memlog.projector.sqlite import Connection
-from memlog.query import ids as known_ids
 from memlog.query.event_index import LinePosition
 from memlog.query.rows import POSITION, all_of, record
 
@@ -74,8 +72,3 @@ def daily_events(
     for event in events:
         event.memory_ids.sort()
     return events
-
-
-def unknown(db: Connection, ids: Sequence[str]) -> list[str]:
-    """The `ids` that no daily event has, without repetition, in their order."""
-    return known_ids.unknown(db, ids, "SELECT id FROM daily_events")

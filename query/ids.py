@@ -1,19 +1,23 @@
 """Known, unknown and forgotten ids, and events that are not shown, or not whole."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 
+_COLUMNS = {"memories": "memory_id", "daily_events": "id"}
 
-def unknown(db: Connection, ids: Sequence[str], known: str) -> list[str]:
-    """The `ids` that a query for `known` ones lacks, without repetition, in their order."""
+
+def unknown(db: Connection, ids: Sequence[str], table: Literal["memories", "daily_events"]) -> list[str]:
+    """The `ids` that a table lacks, without repetition, in their order."""
+    known = f"SELECT {_COLUMNS[table]} FROM {table}"
     rows = db.execute(
         f"SELECT value FROM json_each(?) WHERE value NOT IN ({known}) ORDER BY key", (as_list(ids),)
     )
-    return list(dict.fromkeys(each for (each,) in rows))
+    return list(dict.fromkeys(name for (name,) in rows))
 
 
 def id_holders(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tuple[str, int, int]]:

@@ -9,7 +9,6 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import MemoryKind
 from memlog.projector.sqlite import Connection
-from memlog.query import ids
 from memlog.query.event_index import LinePosition
 from memlog.query.filters import of_categories
 from memlog.query.provenance import EVENT_COLUMNS, StoredEvent, event_at
@@ -133,8 +132,3 @@ def history(db: Connection, log: Path, memory_id: str) -> list[StoredEvent]:
         (memory_id,),
     ).fetchall()
     return [event_at(log, row) for row in rows]
-
-
-def unknown(db: Connection, memory_ids: Sequence[str]) -> list[str]:
-    """The `memory_ids` that no memory has, without repetition, in their order."""
-    return ids.unknown(db, memory_ids, "SELECT memory_id FROM memories")
