@@ -14,10 +14,11 @@ import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
-from memlog.eventlog.seals.lengths import sealed_bytes
+from memlog.eventlog.file_io import blocks
 from memlog.eventlog.seals.losses import LOST, losses
+from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.segment import opened
-from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_of
+from memlog.eventlog.streams import Segment, SegmentName, segments_of
 from memlog.projector import checkpoints
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
 from memlog.projector.passages.chunking import ChunkSizes
@@ -38,7 +39,6 @@ Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
 _READING = "bytes read"
-_BLOCK = 1024 * 1024
 _ATTEMPTS = 3
 _SMALL_SHARE = 16
 
@@ -139,9 +139,7 @@ def unread_lines(db: Connection, log: Path) -> int:
     for segment in segments_of(log)[0]:
         with opened(log, segment.stream, segment.name.filename) as fd:
             offset = known.get(_key(segment), NOTHING_READ).offset
-            while block := disk.read(fd, _BLOCK, offset):
-                offset += len(block)
-                count += block.count(b"\n")
+            count += sum(block.count(b"\n") for block in blocks(fd, offset))
     return count
 
 
@@ -234,7 +232,7 @@ def _replayed(
     for _ in range(_ATTEMPTS):
         try:
             with turn():
-                stretches = [_whole(segment, bounds) for segment in segments_in(log, stream)]
+                stretches = [_whole(segment, bounds) for segment in segments_of(log, [stream])[0]]
                 tally = replay_stream(db, stream, stretches, sizes)
                 if watermarks is not None:
                     notes += remember_stream(

@@ -1,6 +1,5 @@
 """Daily events: what happened on a day, and which memories it was distilled into."""
 
-
 import msgspec
 
 from memlog.projector.sqlite import Connection

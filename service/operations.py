@@ -10,7 +10,7 @@ from types import MethodType
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.struct_fields import Field, fields_of
+from memlog.eventlog.struct_fields import fields_of
 from memlog.query.request import Request, check_names
 
 P = ParamSpec("P")
@@ -19,6 +19,8 @@ Q = TypeVar("Q", bound=Request)
 T = TypeVar("T")
 Q_contra = TypeVar("Q_contra", bound=Request, contravariant=True)
 T_co = TypeVar("T_co", covariant=True)
+All_co = TypeVar("All_co", covariant=True)
+One_co = TypeVar("One_co", covariant=True)
 
 
 class BoundOperation(Protocol[P, Q_contra, T_co]):
@@ -76,28 +78,39 @@ class Operation(Generic[S, P, Q, T]):
         try:
             return self._make(*args, **kwargs)
         except TypeError as error:
-            raise BadInput(f"{self.__qualname__}(): {error}", hint=str(self.__signature__)) from error
+            raise BadInput(f"{self.__qualname__}(): {error}", hint=self._usage()) from None
+
+    def _usage(self) -> str:
+        """`search(text, k=…)`: the arguments by position, and those by name."""
+        made = inspect.signature(self._make).parameters.values()
+        by_name = [each.name for each in made if each.kind is each.KEYWORD_ONLY]
+        by_position = [each.name for each in made if each.kind is not each.KEYWORD_ONLY]
+        usage = f"{self.__name__}({', '.join(by_position)})"
+        return f"{usage}, and by name: {', '.join(by_name)}" if by_name else usage
 
     @property
     def __signature__(self) -> inspect.Signature:
         """That of the method; `inspect.signature` reads it."""
         types = {
-            field.name: field.kind | None if field.is_optional else field.kind for field in self._fields()
+            field.name: field.kind | None if field.is_optional else field.kind
+            for field in fields_of(self.request)
         }
         made = inspect.signature(self._make).parameters.values()
         owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-        arguments = [each.replace(annotation=types.get(each.name, each.annotation)) for each in made]
+        arguments = [
+            # A method that takes values one by one declares the type of each.
+            each if each.kind is each.VAR_POSITIONAL else each.replace(annotation=types[each.name])
+            for each in made
+        ]
         answer = inspect.signature(self._run).return_annotation
         return inspect.Signature([owner, *arguments], return_annotation=answer)
 
     def documentation(self) -> str:
         """What the operation does, what each argument is, and the errors."""
         says, raises, errors = (self.request.__doc__ or "").partition("Raises:")
-        arguments = "".join(f"    {each.name}: {each.description}\n" for each in self._fields())
+        fields = fields_of(self.request)
+        arguments = "".join(f"    {each.name}: {each.description}\n" for each in fields)
         return f"{says.rstrip()}\n\n{arguments}\n    {raises}{errors}".rstrip() + "\n"
-
-    def _fields(self) -> tuple[Field, ...]:
-        return fields_of(self.request)
 
 
 def operation(make: Callable[P, Q]) -> Callable[[Callable[[S, Q], T]], Operation[S, P, Q, T]]:

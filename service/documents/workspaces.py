@@ -1,11 +1,14 @@
 """Workspaces: folders of agents. Their notes are searched as memories, their USER.md is core memory."""
 
+from pathlib import Path
 from typing import Literal
 
+from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.writer import Position
 from memlog.query.documents import Source
 from memlog.service.documents.facade import Documents
 from memlog.service.documents.sources import USER_FILE, IndexingReport
+from memlog.service.engine import Engine, OperationGroup
 from memlog.service.operations import operation
 from memlog.service.requests.documents import AddWorkspace, ListWorkspaces, RemoveWorkspace
 
@@ -13,20 +16,33 @@ FILES = ("MEMORY.md", "memory/*.md", USER_FILE)
 """What of a workspace is read."""
 
 
-class Workspaces:
+class Workspaces(OperationGroup):
     """The workspaces of a store: `store.workspaces`.
 
     Each is a source of kind `memory`, brought up to its files by `store.documents.refresh` with the others.
     """
 
-    def __init__(self, documents: Documents) -> None:
-        self._documents = documents
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._documents = Documents(engine)
 
     @operation(AddWorkspace)
     def add(self, asked: AddWorkspace) -> IndexingReport:
+        name = Path(asked.path).absolute().name if asked.source is None else asked.source
+        if name in self._sources_of_documents():
+            raise BadInput(
+                f"the source {name!r} has documents, and is no workspace",
+                hint=f"remove it first (memlog docs remove {name}), or give the workspace another name",
+            )
         return self._documents.add(
             asked.path, source=asked.source, include=FILES, kind="memory", progress=asked.progress
         )
+
+    def _sources_of_documents(self) -> set[str]:
+        try:
+            return {each.source_id for each in self._documents.list() if each.kind == "docs"}
+        except NotFound:  # there is no store yet
+            return set()
 
     @operation(ListWorkspaces)
     def list(self, _: ListWorkspaces) -> list[Source]:

@@ -2,20 +2,14 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.struct_fields import Local, Reads
+from memlog.eventlog.struct_fields import Reads
 from memlog.query.request import PathField, Request, path_of
-
-if TYPE_CHECKING:
-    from memlog.projector.catchup import Progress
-else:  # to import it would take longer than a command that only shows its help
-    Progress = Any
-
-ProgressField = Annotated[Progress | None, Local(), "Called as work goes on."]
+from memlog.service.requests.scope import ProgressField
 
 
 def _paths(given: Iterable[str | Path]) -> tuple[Path, ...]:
@@ -160,7 +154,8 @@ class AddWorkspace(Request, frozen=True):
     value is set; a value that was deleted since is not set again. `memlog docs refresh` reads later changes.
 
     Raises:
-        BadInput, OSError, Busy, LogError, DatabaseError: as `AddSource`.
+        BadInput: a source of documents has this name; or as `AddSource`, as OSError, Busy, LogError,
+            DatabaseError.
     """
 
     path: Annotated[PathField, Meta(title="DIR"), "The folder."]

@@ -8,13 +8,12 @@ from msgspec import Meta
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.struct_fields import Local
 from memlog.query.request import ChatField, OfText, Request
+from memlog.service.requests.scope import ProgressField
 
 if TYPE_CHECKING:
-    from memlog.projector.catchup import Progress
-    from memlog.service.erasure.forget import ForgetReport
-    from memlog.service.erasure.scrub import ScrubReport
+    from memlog.service.erasure.reports import ForgetReport, ScrubReport
 else:  # to import them would take longer than a command that only shows its help
-    Progress = ForgetReport = ScrubReport = Any
+    ForgetReport = ScrubReport = Any
 
 
 class Forget(Request, frozen=True):
@@ -44,7 +43,9 @@ class Forget(Request, frozen=True):
         Meta(title="REGEX"),
         "Every event with a text that this pattern matches (Python's re; at most 5 s an event).",
     ] = None
-    reason: Annotated[str | None, "Why, for readers of the log. It stays there for ever."] = None
+    reason: Annotated[
+        str | None, "Why, for readers of the log. It stays there for ever; keys in it are masked."
+    ] = None
     confirm: Annotated[
         Callable[[ForgetReport], bool], Local(), "Called with what would be forgotten; False stops."
     ] = lambda _: True
@@ -54,7 +55,7 @@ class Forget(Request, frozen=True):
         super().__post_init__()
         if sum(each is not None for each in (self.event_id, self.chat, self.memory, self.match)) != 1:
             raise BadInput(
-                "nothing, or more than one thing, is named", hint="name one of ID, chat, memory and match"
+                "name exactly one of ID, chat, memory and match", hint="they select the events to erase"
             )
         if self.stream is not None and self.event_id is None:
             raise BadInput(
@@ -76,7 +77,7 @@ class Scrub(Request, frozen=True, kw_only=True):
     confirm: Annotated[
         Callable[[ScrubReport], bool], Local(), "Called with what would be overwritten; False stops."
     ] = lambda _: True
-    progress: Annotated[Progress | None, Local(), "Called as work goes on."] = None
+    progress: ProgressField = None
 
 
 class Prove(OfText, frozen=True):

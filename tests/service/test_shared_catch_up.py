@@ -266,7 +266,7 @@ def test_what_changes_in_streams_alone_names_these_streams(store, segment, chang
 def test_a_catch_up_with_some_streams_reads_no_others(store, segment):
     with memlog.open(store.path) as other:
         other.append([message("two"), memlog.MemorySaved(content="tea")])
-    done = store._read_model.projector.catch_up(streams={"memory"})
+    done = store._engine.read_model.projector.catch_up(streams={"memory"})
     assert done.read.events == 1
     assert contents(store) == ["one", "two"]
 
@@ -302,7 +302,7 @@ def test_folders_that_are_no_streams_are_not_looked_into(store, segment):
     (store.path / "log/.git/objects/some").touch()
     (segment.parent / "notes/some").touch()
     files = {path for path, *_ in before}
-    assert {str(segment), str(segment.parent), str(store.path / "log/.git")} <= files
+    assert {str(segment), str(segment.parent), str(segment.parent / "notes")} <= files
     assert {path for path, *_ in state_of(store.path / "log")} == files
 
 

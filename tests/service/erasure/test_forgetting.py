@@ -14,7 +14,7 @@ import memlog
 from memlog.eventlog import disk
 from memlog.eventlog.layout import EMBEDDINGS
 from memlog.query.filters import Filters
-from memlog.service.erasure import untrusted_pattern
+from memlog.service.erasure import forget
 
 STREAM = "conversations/cli_1"
 SEGMENT = "2026-02-24.jsonl"
@@ -435,9 +435,9 @@ def test_a_forgotten_document_is_not_found(store, tmp_path):
 
 
 def test_a_pattern_that_never_ends_is_refused_and_nothing_is_forgotten(store, monkeypatch):
-    monkeypatch.setattr(untrusted_pattern, "SECONDS", 1)
+    monkeypatch.setattr(forget, "PATTERN_SECONDS", 1)
     store.append([memlog.Message(channel="cli", chat_id="1", role="user", content="a" * 60 + "!", id="m")])
-    with pytest.raises(memlog.BadInput, match="more than 1 s on one event"):
+    with pytest.raises(memlog.BadInput, match="more than 1 seconds"):
         store.erasure.forget(match="(a+)+$")
     assert store.get("m") is not None
 
@@ -445,3 +445,18 @@ def test_a_pattern_that_never_ends_is_refused_and_nothing_is_forgotten(store, mo
 def test_what_is_no_pattern_is_refused_with_the_reason(store):
     with pytest.raises(memlog.BadInput, match="unterminated subpattern"):
         store.erasure.forget(match="(")
+
+
+@pytest.mark.parametrize("pattern", ["", "x*", "(?:)", "^", ".*"])
+def test_a_pattern_that_matches_the_empty_text_erases_nothing(store, pattern):
+    store.append([said("tea", id="m1")])
+    with pytest.raises(memlog.BadInput, match="matches the empty text, and so every event"):
+        store.erasure.forget(match=pattern)
+    assert [hit.id for hit in store.search("tea", mode="text").hits] == ["m1"]
+
+
+def test_a_key_in_a_reason_is_masked_since_it_could_never_be_erased(store):
+    store.append([said("tea", id="m1")])
+    store.erasure.forget("m1", reason="leaked ghp_016C7e3d41dB5aBcDeF0123456789abcdEFG")
+    assert store.erasure.secrets() == []
+    assert b"ghp_" not in b"".join(path.read_bytes() for path in store.path.rglob("*.jsonl"))

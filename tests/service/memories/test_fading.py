@@ -60,7 +60,7 @@ def lines(store, kind):
 )
 def test_an_unknown_category_is_refused_and_the_error_lists_the_known(store, ask):
     store.memories.save("tea", memory_id="m")
-    with pytest.raises(memlog.BadInput, match=f"not one of {KNOWN}$"):
+    with pytest.raises(memlog.BadInput, match=f"not one of {KNOWN}\n"):
         ask(store)
     assert len(store.memories.history("m")) == 1
 
@@ -277,7 +277,7 @@ def test_of_two_calls_at_once_the_first_line_counts_and_both_say_so(store):
         others.append(store.memories.decay({"context": 0.5}))
         return store.append(events)
 
-    decide = store._read_model.decide
+    decide = store._engine.read_model.decide
     done = fading.decay(append_behind, decide, {"context": 0.25})
     assert [done.decision, others[0].decision] == ["already done today", "decayed"]
     assert (done.rates, done.position) == ({"context": 0.5}, None)
