@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from memlog.eventlog.errors import BadInput, shown_value
 from memlog.projector.text import language_files
 from memlog.projector.text.language_files import FactWords
 from memlog.query.gate.strip_code import ends_of, without_code
@@ -71,7 +72,12 @@ def should_retrieve(text: str) -> Gate:
     Questions, words such as `remember`, and longer texts do; greetings, acknowledgements, pure code and short
     texts do not. It knows each language whose file has a `[gate]`. The same text has the same answer, in less
     than a millisecond and without a store.
+
+    Raises:
+        BadInput: it is no text.
     """
+    if not isinstance(text, str):
+        raise BadInput(f"text is {shown_value(text)}", hint="a text")
     prose = without_code(ends_of(text, LONGEST), LOOKED_AT)
     if not prose:
         return Gate(retrieve=False, reason="short" if text.isspace() or not text else "code")
