@@ -244,59 +244,41 @@ def _sort_out(db: Connection, segment: Segment, decoded: list[Placed], outcome: 
 
 
 def _record(db: Connection, segment: Segment, outcome: _Outcome) -> None:
-    stream, filename = segment.stream, segment.name.filename
-    insert(
-        db,
-        "events",
-        ("stream", "id", "type", "ts", "day", "number", "writer", "offset", "at", "length", "line")
-        + ("content_sha256",),
-        (
-            (stream, placed.id, tag_of(placed.event), placed.ts, *placed.place, placed.event.at or "")
-            + (placed.line.length, placed.line.number, bytearray(placed.content_sha256))
-            for placed in outcome.accepted
-        ),
-        empty_is_null=("at",),
+    place = (segment.stream, segment.name.filename)
+    events = (
+        (placed.stream, placed.id, tag_of(placed.event), placed.ts, *placed.place, placed.event.at or "")
+        + (placed.line.length, placed.line.number, bytearray(placed.content_sha256))
+        for placed in outcome.accepted
     )
-    insert(
-        db,
-        "conflicts",
-        ("stream", "id", "segment", "offset", "length", "line", "content_sha256"),
-        (
-            (stream, placed.id, filename, placed.line.offset, placed.line.length, placed.line.number)
-            + (placed.content_sha256,)
-            for placed in outcome.conflicts
-        ),
+    columns = "stream, id, type, ts, day, number, writer, offset, at, length, line, content_sha256"
+    insert(db, "events", columns, events, empty_is_null=("at",))
+    conflicts = (
+        (*place, *_extent(placed.line), placed.id, placed.content_sha256) for placed in outcome.conflicts
     )
-    insert(
-        db,
-        "duplicates",
-        ("stream", "id", "segment", "offset"),
-        ((stream, placed.id, filename, placed.line.offset) for placed in outcome.duplicates),
+    insert(db, "conflicts", f"{_LINE}, id, content_sha256", conflicts)
+    duplicates = ((*place, placed.line.offset, placed.id) for placed in outcome.duplicates)
+    insert(db, "duplicates", "stream, segment, offset, id", duplicates)
+    quarantined = (
+        (*place, *_extent(line), bad.reason, None if line.data is None else sha256(line.data).digest())
+        for line, bad in outcome.quarantined
     )
-    insert(
-        db,
-        "quarantine",
-        ("stream", "segment", "offset", "length", "line", "reason", "sha256"),
-        (
-            (stream, filename, line.offset, line.length, line.number, bad.reason)
-            + (None if line.data is None else sha256(line.data).digest(),)
-            for line, bad in outcome.quarantined
-        ),
-    )
+    insert(db, "quarantine", f"{_LINE}, reason, sha256", quarantined)
+
+
+_LINE = "stream, segment, offset, length, line"
+
+
+def _extent(line: Line) -> tuple[int, int, int]:
+    return line.offset, line.length, line.number
 
 
 def _record_nuls(db: Connection, segment: Segment, lines: list[Line]) -> int:
     """Note the NUL bytes around lines; return how many runs of them there are."""
-    runs = [
-        (line.offset - line.nuls_before, line.nuls_before, line.number) for line in lines if line.nuls_before
-    ]
-    runs += [(line.offset + line.length, line.nuls_behind, line.number) for line in lines if line.nuls_behind]
-    insert(
-        db,
-        "nul_runs",
-        ("stream", "segment", "offset", "length", "line"),
-        ((segment.stream, segment.name.filename, *run) for run in runs),
-    )
+    with_nuls = [line for line in lines if line.nuls_before or line.nuls_behind]
+    before = [(line.offset - line.nuls_before, line.nuls_before, line.number) for line in with_nuls]
+    behind = [(line.offset + line.length, line.nuls_behind, line.number) for line in with_nuls]
+    runs = [run for run in before + behind if run[1]]
+    insert(db, "nul_runs", _LINE, ((segment.stream, segment.name.filename, *run) for run in runs))
     return len(runs)
 
 

@@ -54,8 +54,7 @@ VERSION = 8
 Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]
 
 _HANDLERS: dict[Handler, tuple[type[Event], ...]] = {
-    conversations.add_messages: (Message,),
-    conversations.add_session_breaks: (SessionBreak,),
+    conversations.add_messages: (Message, SessionBreak),
     conversations.add_summaries: (SummaryWritten,),
     conversations.add_extractions: (ExtractionCompleted,),
     memories.fold: (
@@ -94,7 +93,7 @@ def _record_plain(db: Connection, events: Sequence[Placed]) -> None:
     """Note which events have texts that are indexed plainly, and why."""
     long = (placed for placed in events if placed.line.length > limits.LONGEST_NAMES)
     found = ((placed.stream, placed.id, limits.why_plain(placed.event)) for placed in long)
-    insert(db, "plain_texts", ("stream", "id", "reason"), [row for row in found if row[2]])
+    insert(db, "plain_texts", "stream, id, reason", [row for row in found if row[2]])
 
 
 def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> None:

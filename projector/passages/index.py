@@ -59,22 +59,24 @@ DOCS = Shelf(
 
 SHELVES = (MEMORY, DOCS)
 
+_CHUNK = "chunk_index, section, content, start_char, end_char"
+
 
 class Whole(msgspec.Struct, frozen=True, gc=False):
     """What passages are cut from.
 
-    id: what its owner is known by in its table.
+    id: of its owner, in the owner's table.
     is_plain: whether it is cut plainly, though it alone is short enough.
     """
 
     stream: str
-    id: str | None
+    id: str
     source: str
-    chat_id: str | None
-    label: str | None
+    content: str
     created_at: str
     updated_at: str
-    content: str
+    chat_id: str | None = None
+    label: str | None = None
     is_plain: bool = False
 
 
@@ -85,22 +87,21 @@ def add(
     sizes: ChunkSizes,
 ) -> None:
     """Cut `wholes` into passages of `memory_chunks`. They wait for a vector from now on."""
-    columns = ("stream", owner, "source", "chat_id", "label", "created_at", "updated_at", "chunk_index")
+    columns = f"stream, {owner}, source, chat_id, label, created_at, updated_at, {_CHUNK}"
     rows = [
         (whole.stream, whole.id, whole.source, whole.chat_id or "", whole.label or "", whole.created_at)
         + (whole.updated_at, index, chunk.section or "", chunk.content, chunk.start, chunk.end)
         for whole in wholes
         for index, chunk in enumerate(_cut(whole, sizes))
     ]
-    _add(db, MEMORY, (*columns, "section", "content", "start_char", "end_char"), rows)
+    _add(db, MEMORY, columns, rows)
 
 
 def add_document(
     db: Connection, document: Whole, file: str, version: str, filetype: str | None, sizes: ChunkSizes
 ) -> None:
     """Cut a document into passages of `doc_chunks`, each with its lines, or pages of a PDF, from 1 on."""
-    columns = ("stream", "document_id", "file", "version", "label", "created_at", "updated_at", "chunk_index")
-    places = ("section", "content", "start_char", "end_char", "start_line", "end_line")
+    columns = "stream, document_id, file, version, label, created_at, updated_at"
     rows = []
     content = document.content
     form = form_of(filetype)
@@ -115,7 +116,7 @@ def add_document(
             + (document.updated_at, index, chunk.section or "", chunk.content)
             + (chunk.start, chunk.end, line, last)
         )
-    _add(db, DOCS, columns + places, rows)
+    _add(db, DOCS, f"{columns}, {_CHUNK}, start_line, end_line", rows)
 
 
 def _cut(whole: Whole, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence[str] = ()) -> list[Chunk]:
@@ -130,14 +131,14 @@ def _cut(whole: Whole, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence
     return chunks(content, sizes, form)
 
 
-def _add(db: Connection, shelf: Shelf, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+def _add(db: Connection, shelf: Shelf, columns: str, rows: list[tuple[Any, ...]]) -> None:
     if not rows:
         return
     first = _take_numbers(db, shelf, len(rows))
     numbers = range(first, first + len(rows))
     numbered = ((number, *row) for number, row in zip(numbers, rows, strict=True))
-    insert(db, shelf.chunks, ("chunk_no", *columns), numbered, empty_is_null=("chat_id", "label", "section"))
-    insert(db, shelf.queue, ("chunk_no",), ((number,) for number in numbers))
+    insert(db, shelf.chunks, f"chunk_no, {columns}", numbered, empty_is_null=("chat_id", "label", "section"))
+    insert(db, shelf.queue, "chunk_no", ((number,) for number in numbers))
     if "message_id" not in columns:  # see `Shelf.has_fulltext`: most passages need no look
         fulltext.add(db, shelf.fulltext, _entries(db, shelf, "chunk_no >= ?", (first,)))
 
