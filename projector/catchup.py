@@ -1,6 +1,6 @@
 """Brings a read model up to date with the log: reads new lines, replays streams that were rewritten.
 
-A rebuild does the same in an empty file, so both give the same rows.
+A read model is built from scratch in the same way, in an empty file, so both give the same rows.
 """
 
 import time
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memlog.eventlog import disk
-from memlog.eventlog.errors import Busy
+from memlog.eventlog.errors import Busy, DatabaseError
+from memlog.eventlog.reader import reading
 from memlog.eventlog.seals.lengths import sealed_bytes
 from memlog.eventlog.seals.losses import LOST, losses
-from memlog.eventlog.segment import opened
 from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_of
-from memlog.projector import checkpoints
+from memlog.projector import checkpoints, projection_id, schema
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.segment_range import HistoryChanged, Stretch, Tally, as_it_stands
-from memlog.projector.sqlite import Connection
+from memlog.projector.sqlite import Connection, transaction
 
 # Imported where it is needed: most reads find nothing new in the log.
 if TYPE_CHECKING:
@@ -88,18 +88,18 @@ def catch_up(
     work = _unread(log, segments, checkpoints.load_all(db, streams), bounds)
     watermarks = _watermarks(log) if remembers and work else None
     begins_to_remember = watermarks is not None and watermarks.is_void
-    tell = _teller(progress, report, db, log, bounds)
-    pace = _Pace(seconds)
+    end = None if seconds is None else time.monotonic() + seconds
+    total = unread_bytes(db, log) if progress is not None and bounds is None else sum((bounds or {}).values())
+    reader = _Reader(db, log, sizes, turn, bounds, progress, total, watermarks, report, end)
     # Documents come last: they alone come by the thousand while somebody waits for what was said.
     for stream in sorted(work, key=lambda name: (name == "documents", name)):
         try:
-            for stretch in work[stream]:
-                if not _read_on(db, stretch, sizes, turn, report, tell, pace, watermarks):
-                    return report
+            if not all(map(reader.read_on, work[stream])):
+                report.is_whole = False
+                return report
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change.why}; the stream was replayed")
-            report.add(_replayed(db, log, stream, sizes, turn, bounds, watermarks, report.notes))
-            tell()
+            reader.replay(stream)
     if begins_to_remember:
         from memlog.projector.raise_watermarks import remember_all
 
@@ -127,7 +127,7 @@ def unread_bytes(db: Connection, log: Path) -> int:
     """How far the read model is behind the log."""
     known = checkpoints.load_all(db)
     return sum(
-        max(0, segment.status().st_size - known.get(_key(segment), NOTHING_READ).offset)
+        max(0, segment.status().st_size - known.get(segment.key, NOTHING_READ).offset)
         for segment in segments_of(log)[0]
     )
 
@@ -137,8 +137,8 @@ def unread_lines(db: Connection, log: Path) -> int:
     known = checkpoints.load_all(db)
     count = 0
     for segment in segments_of(log)[0]:
-        with opened(log, segment.stream, segment.name.filename) as fd:
-            offset = known.get(_key(segment), NOTHING_READ).offset
+        with reading(segment) as fd:
+            offset = known.get(segment.key, NOTHING_READ).offset
             while block := disk.read(fd, _BLOCK, offset):
                 offset += len(block)
                 count += block.count(b"\n")
@@ -151,106 +151,87 @@ def rewritten_streams(db: Connection, log: Path) -> list[str]:
     found = [
         segment.stream
         for segment in segments_of(log)[0]
-        if not _still_holds(segment, known.pop(_key(segment), NOTHING_READ))
+        if not _still_holds(segment, known.pop(segment.key, NOTHING_READ))
     ]
     return sorted({*found, *(stream for stream, _ in known)})
 
 
 def _still_holds(segment: Segment, checkpoint: Checkpoint) -> bool:
     try:
-        with opened(segment.log, segment.stream, segment.name.filename) as fd:
+        with reading(segment) as fd:
             return checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))
     except FileNotFoundError:
         return False
 
 
-def _teller(
-    progress: Progress | None, report: CatchUp, db: Connection, log: Path, bounds: Bounds | None
-) -> Callable[[], None]:
-    """What tells `progress` how much has been read of what was there at the beginning."""
-    if progress is None:
-        return lambda: None
-    total = unread_bytes(db, log) if bounds is None else sum(bounds.values())
-    # A stream that is replayed is read twice.
-    return lambda: progress(_READING, min(report.bytes, total), total)
+class _Reader(msgspec.Struct):
+    """A catch-up under way: its arguments, its report, and the time when it has to end.
 
+    total: bytes that were unread at the beginning.
+    """
 
-def _read_on(
-    db: Connection,
-    stretch: Stretch,
-    sizes: ChunkSizes,
-    turn: Turn,
-    report: CatchUp,
-    tell: Callable[[], None],
-    pace: "_Pace",
-    watermarks: "Watermarks | None",
-) -> bool:
-    """Read a stretch; whether there is time for more."""
-    # Imported here, as below: most reads find nothing new in the log.
-    from memlog.projector.fold import fold_segment
-    from memlog.projector.raise_watermarks import remember_read
+    db: Connection
+    log: Path
+    sizes: ChunkSizes
+    turn: Turn
+    bounds: Bounds | None
+    progress: Progress | None
+    total: int
+    watermarks: "Watermarks | None"
+    report: CatchUp
+    end: float | None
 
-    # An error closes the segment at once, not when the generator is collected.
-    with closing(fold_segment(db, stretch, sizes, share=pace.share)) as batches:
-        while not pace.is_over():
-            with turn():
-                before = checkpoints.load(db, stretch.segment).fingerprint if watermarks else None
-                tally = next(batches, None)
-                if watermarks and before and tally and tally.bytes:
-                    report.notes += remember_read(db, watermarks, stretch.segment, before)
-            if tally is None:
-                return True
-            report.add(tally)
-            tell()
-    report.is_whole = False
-    return False
+    def read_on(self, stretch: Stretch) -> bool:
+        """Read a stretch; whether there was time for all of it."""
+        # Imported here, as below: most reads find nothing new in the log.
+        from memlog.projector.fold import fold_segment
+        from memlog.projector.raise_watermarks import remember_read
 
+        share = 1 if self.end is None else _SMALL_SHARE
+        # An error closes the segment at once, not when the generator is collected.
+        with closing(fold_segment(self.db, stretch, self.sizes, share=share)) as batches:
+            while self.end is None or time.monotonic() < self.end:
+                with self.turn():
+                    before = checkpoints.load(self.db, stretch.segment).fingerprint
+                    tally = next(batches, None)
+                    if self.watermarks and tally and tally.bytes:
+                        notes = remember_read(self.db, self.watermarks, stretch.segment, before)
+                        self.report.notes += notes
+                if tally is None:
+                    return True
+                self._count(tally)
+        return False
 
-class _Pace:
-    """How long a catch-up may take; for ever where `seconds` is None."""
+    def replay(self, stream: str) -> None:
+        """Replay a stream."""
+        from memlog.projector.raise_watermarks import remember_stream
+        from memlog.projector.replay import replay_stream
 
-    def __init__(self, seconds: float | None) -> None:
-        self._end = None if seconds is None else time.monotonic() + seconds
-        self.share = 1 if seconds is None else _SMALL_SHARE
+        for _ in range(_ATTEMPTS):
+            try:
+                with self.turn():
+                    stretches = [_whole(segment, self.bounds) for segment in segments_in(self.log, stream)]
+                    tally = replay_stream(self.db, stream, stretches, self.sizes)
+                    if self.watermarks is not None:
+                        segments = [stretch.segment for stretch in stretches]
+                        self.report.notes += remember_stream(self.db, self.watermarks, stream, segments)
+                return self._count(tally)
+            except (HistoryChanged, FileNotFoundError):
+                continue
+        raise Busy(f"{stream} is being rewritten", hint="try again when it no longer changes")
 
-    def is_over(self) -> bool:
-        return self._end is not None and time.monotonic() >= self._end
-
-
-def _replayed(
-    db: Connection,
-    log: Path,
-    stream: str,
-    sizes: ChunkSizes,
-    turn: Turn,
-    bounds: Bounds | None,
-    watermarks: "Watermarks | None",
-    notes: list[str],
-) -> Tally:
-    """notes: receives the losses that the watermarks show."""
-    from memlog.projector.raise_watermarks import remember_stream
-    from memlog.projector.replay import replay_stream
-
-    for _ in range(_ATTEMPTS):
-        try:
-            with turn():
-                stretches = [_whole(segment, bounds) for segment in segments_in(log, stream)]
-                tally = replay_stream(db, stream, stretches, sizes)
-                if watermarks is not None:
-                    notes += remember_stream(
-                        db, watermarks, stream, [stretch.segment for stretch in stretches]
-                    )
-                return tally
-        except (HistoryChanged, FileNotFoundError):
-            continue
-    raise Busy(f"{stream} is being rewritten", hint="try again when it no longer changes")
+    def _count(self, tally: Tally) -> None:
+        self.report.add(tally)
+        if self.progress is not None:
+            # A stream that is replayed is read twice.
+            self.progress(_READING, min(self.report.bytes, self.total), self.total)
 
 
 def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
     """All that is to be read of a segment."""
     if bounds is not None:
         # A tail of the newest is never projected: one that stands at the bound is what is left of a cut line.
-        return Stretch(segment, bounds.get(_key(segment), 0), not segment.is_newest)
+        return Stretch(segment, bounds.get(segment.key, 0), not segment.is_newest)
     return as_it_stands(segment, segment.status().st_size)
 
 
@@ -260,7 +241,7 @@ def _unread(
     """What is new, or gone, by stream. known: the checkpoints of the streams of `segments`."""
     work: defaultdict[str, list[Stretch]] = defaultdict(list)
     for segment in segments:
-        stretch = _new_in(segment, known.pop(_key(segment), NOTHING_READ), bounds)
+        stretch = _new_in(segment, known.pop(segment.key, NOTHING_READ), bounds)
         if stretch is not None:
             work[segment.stream].append(stretch)
     for stream, filename in known:
@@ -287,5 +268,25 @@ def _gone(segment: Segment) -> Stretch:
     return Stretch(segment, None, True)
 
 
-def _key(segment: Segment) -> tuple[str, str]:
-    return segment.stream, segment.name.filename
+def build(
+    db: Connection,
+    log: Path,
+    sizes: ChunkSizes,
+    *,
+    bounds: Bounds | None = None,
+    progress: Progress | None = None,
+) -> CatchUp:
+    """Build the read model of `log` in the empty file of `db`, up to `bounds` if they are given.
+
+    Raises:
+        DatabaseError: a foreign key has no target.
+    """
+    with transaction(db):
+        schema.create_tables(db)
+        projection_id.store_projection_id(db, sizes)
+        report = catch_up(db, log, sizes, bounds=bounds, progress=progress)
+        schema.create_indexes(db)
+    dangling = db.execute("PRAGMA foreign_key_check").fetchone()
+    if dangling:
+        raise DatabaseError(f"a row of {dangling[0]} refers to a row of {dangling[2]} that does not exist")
+    return report

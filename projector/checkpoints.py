@@ -97,7 +97,7 @@ def load(db: Connection, segment: Segment) -> Checkpoint:
     """The checkpoint of one segment."""
     row = db.execute(
         f"SELECT {_COLUMNS} FROM checkpoints WHERE stream = ? AND segment = ?",
-        (segment.stream, segment.name.filename),
+        segment.key,
     ).fetchone()
     return _from_row(*row) if row else NOTHING_READ
 
@@ -108,7 +108,7 @@ def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
     db.execute(
         f"INSERT OR REPLACE INTO checkpoints (stream, segment, {_COLUMNS})"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (segment.stream, segment.name.filename, mark.offset, checkpoint.lines, checkpoint.is_open)
+        (*segment.key, mark.offset, checkpoint.lines, checkpoint.is_open)
         + (mark.tail, mark.chain, mark.rest, hints.size, hints.inode, hints.mtime_ns),
     )
 

@@ -15,7 +15,6 @@ from memlog.eventlog.layout import BUILD_LOCK, LOG, PROJECTOR_LOCK
 from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import shown
 from memlog.projector import catchup, projection_id
-from memlog.projector.build import build
 from memlog.projector.catchup import CatchUp, Progress
 from memlog.projector.core_memory_file import CoreView
 from memlog.projector.embedding import EMBED_BATCH
@@ -324,7 +323,7 @@ class Projector:
         db = connect(path, "bulk")
         try:
             with wrapped(path):
-                report = build(db, self.log, self.sizes, progress=progress)
+                report = catchup.build(db, self.log, self.sizes, progress=progress)
                 cached = take_cached_vectors(db, self.store, self._model)
                 with locked(self._lock, "the read model", self._lock_timeout):
                     with transaction(db):

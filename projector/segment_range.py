@@ -39,12 +39,8 @@ class Tally(msgspec.Struct):
 
     def add(self, other: "Tally") -> None:
         """Count what `other` counted."""
-        self.events += other.events
-        self.duplicates += other.duplicates
-        self.conflicts += other.conflicts
-        self.quarantined += other.quarantined
-        self.nul_runs += other.nul_runs
-        self.bytes += other.bytes
+        for count in Tally.__struct_fields__:
+            setattr(self, count, getattr(self, count) + getattr(other, count))
 
 
 def as_it_stands(segment: Segment, size: int) -> Stretch:

@@ -10,8 +10,7 @@ from memlog.eventlog.quarantine import DAMAGE
 from memlog.eventlog.streams import shown
 from memlog.eventlog.verify import Lines, count_lines
 from memlog.projector import checkpoints
-from memlog.projector.build import build
-from memlog.projector.catchup import Bounds, Progress, rewritten_streams
+from memlog.projector.catchup import Bounds, Progress, build, rewritten_streams
 from memlog.projector.digest import digest, fulltext_digest
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.chunking import ChunkSizes

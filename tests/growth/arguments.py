@@ -110,7 +110,7 @@ LEFT_OUT: dict[str, str] = {
     "projector.passages.fulltext.*": "SQLite's own insert of texts that `analysed` made",
     "projector.handlers.*": "rows by their keys",
     "projector.passages.index.*": "rows of what `chunks` cut and `analysed` indexes",
-    "projector.build.*": "replays a log, whose events come one by one",
+    "projector.catchup.build": "replays a log, whose events come one by one",
     "projector.lifecycle.*": "replays a log, whose events come one by one",
     "projector.raise_watermarks.*": "looks up segments by their names",
     "projector.replay.*": "replays a stream, whose events come one by one",
