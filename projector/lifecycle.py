@@ -18,7 +18,7 @@ from memlog.projector import catchup, projection_id
 from memlog.projector.catchup import CatchUp, Progress
 from memlog.projector.core_memory_file import CoreView
 from memlog.projector.embedding import EMBED_BATCH
-from memlog.projector.embedding.fill import Embedded, PendingVectors, take_cached_vectors
+from memlog.projector.embedding.fill import Embedded, fill, take_cached_vectors
 from memlog.projector.embedding.models import Embedder, Model
 from memlog.projector.generations import Generations
 from memlog.projector.passages.chunking import ChunkSizes
@@ -110,9 +110,7 @@ class Projector:
             if unusable is not None:
                 return self.rebuild(unusable, progress=progress, only_if_unusable=True)
             try:
-                return self._with_core_view(
-                    Projection(self._read_on(timeout, progress, seconds, streams)), timeout
-                )
+                return self._read_on(timeout, progress, seconds, streams)
             except _GenerationChanged:
                 streams = None  # nothing is known of how far the new generation has come
                 continue
@@ -145,9 +143,7 @@ class Projector:
         with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT, if_stopped=self._lock_timeout):
             is_replaced = only_if_live is not None and self.generations.current() != only_if_live
             if (only_if_unusable or is_replaced) and self.why_unusable() is None:
-                return self._with_core_view(
-                    Projection(self._read_on(self._lock_timeout, progress)), self._lock_timeout
-                )
+                return self._read_on(self._lock_timeout, progress)
             path = self.generations.new_file()
             try:
                 read, cached = self._build(path, progress)
@@ -192,8 +188,16 @@ class Projector:
         for _ in range(_ATTEMPTS):
             try:
                 with wrapped("the read model"):
-                    pending = PendingVectors(self.live(), lambda: self._turn(timeout))
-                    pending.fill(self.store, embedder, counts, limit=limit, batch=batch, progress=progress)
+                    fill(
+                        self.live(),
+                        self.store,
+                        embedder,
+                        counts,
+                        turn=lambda: self._turn(timeout),
+                        limit=limit,
+                        batch=batch,
+                        progress=progress,
+                    )
                 break
             except _GenerationChanged:
                 continue
@@ -279,9 +283,9 @@ class Projector:
         progress: Progress | None,
         seconds: float | None = None,
         streams: Collection[str] | None = None,
-    ) -> CatchUp:
+    ) -> Projection:
         with wrapped("the read model"):
-            return catchup.catch_up(
+            read = catchup.catch_up(
                 self.live(),
                 self.log,
                 self.sizes,
@@ -291,6 +295,7 @@ class Projector:
                 remembers=True,
                 streams=streams,
             )
+        return self._with_core_view(Projection(read), lock_timeout)
 
     def _with_core_view(self, done: Projection, lock_timeout: float) -> Projection:
         """Bring the core view up to the read model; a change by hand becomes a note of `done`."""

@@ -15,7 +15,7 @@ from memlog.projector.catchup import Progress
 from memlog.projector.embedding.cache import check_cache, count_unused
 from memlog.projector.passages import index
 from memlog.projector.sqlite import wrapped
-from memlog.projector.verify import NOT_COMPARED, Verification, verify
+from memlog.projector.verify import Verification, verify
 from memlog.service.read_model import ReadModel
 
 _LONGEST_SCRUB, _STOPPED = 600.0, 10.0
@@ -73,17 +73,17 @@ def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
             standing = projection_id.stored_projection_id(db)
         if standing != projection_id.projection_id(projector.sizes):
             why = "the read model was made with other chunk sizes, or by another memlog"
-            return msgspec.structs.replace(NOT_COMPARED, notes=[f"{why}: not compared"])
+            return Verification(notes=[f"{why}: not compared"])
         if read_model.is_only_read:
             if (size := _mebibytes(projector.log)) > _IN_MEMORY:
-                return msgspec.structs.replace(NOT_COMPARED, notes=[_TOO_LONG.format(size)])
+                return Verification(notes=[_TOO_LONG.format(size)])
             return verify(db, projector.log, projector.sizes, read_only=True, progress=progress)
         scratch = projector.generations.scratch
         return verify(db, projector.log, projector.sizes, scratch=scratch, progress=progress)
     except DatabaseError as error:
         projector.close()
         problem = f"the read model could not be read ({error.message}): memlog project"
-        return msgspec.structs.replace(NOT_COMPARED, problems=[problem])
+        return Verification(problems=[problem])
 
 
 _TOO_LONG = (
@@ -100,10 +100,8 @@ def _without(read_model: ReadModel) -> Verification:
     try:
         disk.look(read_model.path / CURRENT)
     except (FileNotFoundError, NotADirectoryError):
-        return msgspec.structs.replace(NOT_COMPARED, notes=["there is no read model: memlog project"])
-    return msgspec.structs.replace(
-        NOT_COMPARED, problems=["model/CURRENT names a read model that does not exist: memlog project"]
-    )
+        return Verification(notes=["there is no read model: memlog project"])
+    return Verification(problems=["model/CURRENT names a read model that does not exist: memlog project"])
 
 
 def _counted(found: Verification, log: LogCheck) -> Verification:
