@@ -47,7 +47,7 @@ def _restructured() -> Form:
 def _code() -> Form:
     from memlog.projector.passages import source_code
 
-    return Form(source_code.blocks, source_code.no_title)
+    return Form(source_code.blocks, lambda _: None)
 
 
 _FORMS: dict[str, Callable[[], Form]] = {
