@@ -201,7 +201,8 @@ def question_words(text: str) -> list[Word]:
     text = compatible(text)
     names = _names(text)
     text = _without_single_parts(text)
-    between = _words_between_cjk(text.casefold())
+    lower = text.casefold()
+    between = _words(lower if lower.isascii() else _cjk().sub(" ", lower))
     spoken = stemming.languages(filter(stemming.is_latin, between), by_letters=False)
     stop_words = stemming.stop_words_in(spoken or (ENGLISH,))
     asked = _asked(between, spoken)
@@ -315,7 +316,3 @@ def _longer_parts(joined: str) -> str:
 
 def _pairs(run: str) -> Iterator[str]:
     return (run[index : index + 2] for index in range(len(run) - 1))
-
-
-def _words_between_cjk(lower: str) -> list[str]:
-    return _words(lower if lower.isascii() else _cjk().sub(" ", lower))

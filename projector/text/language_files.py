@@ -228,7 +228,7 @@ def languages(table: Table) -> Mapping[str, Language]:
         ValueError: see `parsed`.
         OSError: the installation lacks the files.
     """
-    return {name: _language(name) for name, source in _sources().items() if f"[{table}]" in source}
+    return {name: parsed(name, source) for name, source in _sources().items() if f"[{table}]" in source}
 
 
 @cache
@@ -238,14 +238,8 @@ def _sources() -> Mapping[str, str]:
 
 
 @cache
-def _language(name: str) -> Language:
-    return parsed(name, _sources()[name])
-
-
 def parsed(name: str, source: str) -> Language:
-    """The language that the source of its file describes.
-
-    name: of the language, which is that of its file.
+    """The language `name` from the source of its file.
 
     Raises:
         ValueError: a line cannot be read, a key is unknown, or a value has the wrong type.

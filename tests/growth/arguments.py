@@ -115,7 +115,6 @@ LEFT_OUT: dict[str, str] = {
     "projector.raise_watermarks.*": "looks up segments by their names",
     "projector.replay.*": "replays a stream, whose events come one by one",
     "projector.rows.*": "SQL of memlog's own",
-    "projector.package_data.*": "a file of the package",
     "projector.sqlite.*": "SQL of memlog's own, and the name of a file",
     "projector.passages.vectors.*": "SQL of memlog's own, and vectors",
     "query.counts.*": "SQL of memlog's own",
