@@ -14,9 +14,11 @@ import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy, DatabaseError
+from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.reader import reading
 from memlog.eventlog.seals.lengths import sealed_bytes
 from memlog.eventlog.seals.losses import LOST, losses
+from memlog.eventlog.segment import Fingerprint
 from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_of
 from memlog.projector import checkpoints, projection_id, schema
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
@@ -86,7 +88,7 @@ def catch_up(
     only = None if streams is None else [name for name in sealed_bytes(log) if name[0] in streams]
     report.notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in losses(log, only=only)]
     work = _unread(log, segments, checkpoints.load_all(db, streams), bounds)
-    watermarks = _watermarks(log) if remembers and work else None
+    watermarks = watermarks_of(log) if remembers and work else None
     begins_to_remember = watermarks is not None and watermarks.is_void
     end = None if seconds is None else time.monotonic() + seconds
     total = unread_bytes(db, log) if progress is not None and bounds is None else sum((bounds or {}).values())
@@ -100,18 +102,38 @@ def catch_up(
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change.why}; the stream was replayed")
             reader.replay(stream)
-    if begins_to_remember:
-        from memlog.projector.raise_watermarks import remember_all
-
+    if watermarks is not None and begins_to_remember:
         # As in a copied store, of which the read model has segments that nobody reads on.
-        report.notes += remember_all(db, log)
+        report.notes += remember(db, watermarks, segments_of(log)[0])
     return report
 
 
-def _watermarks(log: Path) -> "Watermarks":
+def watermarks_of(log: Path) -> "Watermarks":
+    """The watermarks of the store of a log."""
     from memlog.eventlog.watermarks import Watermarks
 
     return Watermarks(log.parent)
+
+
+def remember(
+    db: Connection, watermarks: "Watermarks", segments: list[Segment], before: Fingerprint | None = None
+) -> list[str]:
+    """Raise the watermarks to what the read model has read of segments; return notes for people.
+
+    In the turn that read them. A disk that does not take the watermarks costs an alarm and no row.
+
+    before: how far the only segment had been read.
+    """
+    from memlog.eventlog.watermarks import Read
+
+    read = [(segment, checkpoints.load(db, segment)) for segment in segments]
+    known = [Read(segment, now.fingerprint, before) for segment, now in read if now != NOTHING_READ]
+    try:
+        lost = watermarks.remember(known)
+    except OSError as error:
+        why = error.strerror or error
+        return [f"{WATERMARKS}: {why}: a loss of what was read now would not be seen"]
+    return [f"{loss.stream}/{loss.why}{LOST}" for loss in lost]
 
 
 def _notes_of(log: Path, strangers: list[Path]) -> list[str]:
@@ -185,7 +207,6 @@ class _Reader(msgspec.Struct):
         """Read a stretch; whether there was time for all of it."""
         # Imported here, as below: most reads find nothing new in the log.
         from memlog.projector.fold import fold_segment
-        from memlog.projector.raise_watermarks import remember_read
 
         share = 1 if self.end is None else _SMALL_SHARE
         # An error closes the segment at once, not when the generator is collected.
@@ -195,7 +216,7 @@ class _Reader(msgspec.Struct):
                     before = checkpoints.load(self.db, stretch.segment).fingerprint
                     tally = next(batches, None)
                     if self.watermarks and tally and tally.bytes:
-                        notes = remember_read(self.db, self.watermarks, stretch.segment, before)
+                        notes = remember(self.db, self.watermarks, [stretch.segment], before)
                         self.report.notes += notes
                 if tally is None:
                     return True
@@ -204,7 +225,6 @@ class _Reader(msgspec.Struct):
 
     def replay(self, stream: str) -> None:
         """Replay a stream."""
-        from memlog.projector.raise_watermarks import remember_stream
         from memlog.projector.replay import replay_stream
 
         for _ in range(_ATTEMPTS):
@@ -214,7 +234,10 @@ class _Reader(msgspec.Struct):
                     tally = replay_stream(self.db, stream, stretches, self.sizes)
                     if self.watermarks is not None:
                         segments = [stretch.segment for stretch in stretches]
-                        self.report.notes += remember_stream(self.db, self.watermarks, stream, segments)
+                        notes = remember(self.db, self.watermarks, segments)
+                        lost = self.watermarks.losses(stream=stream)
+                        notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in lost]
+                        self.report.notes += dict.fromkeys(notes)
                 return self._count(tally)
             except (HistoryChanged, FileNotFoundError):
                 continue

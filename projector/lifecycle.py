@@ -13,7 +13,7 @@ import msgspec
 from memlog.eventlog.errors import Busy, DatabaseError
 from memlog.eventlog.layout import BUILD_LOCK, LOG, PROJECTOR_LOCK
 from memlog.eventlog.locks import locked
-from memlog.eventlog.streams import shown
+from memlog.eventlog.streams import segments_of, shown
 from memlog.projector import catchup, projection_id
 from memlog.projector.catchup import CatchUp, Progress
 from memlog.projector.core_memory_file import CoreView
@@ -323,8 +323,6 @@ class Projector:
                 yield
 
     def _build(self, path: Path, progress: Progress | None) -> tuple[CatchUp, int]:
-        from memlog.projector.raise_watermarks import remember_all
-
         db = connect(path, "bulk")
         try:
             with wrapped(path):
@@ -334,7 +332,9 @@ class Projector:
                     with transaction(db):
                         newer = catchup.catch_up(db, self.log, self.sizes)
                     report.add(newer)
-                    report.notes = list(dict.fromkeys([*report.notes, *remember_all(db, self.log)]))
+                    watermarks = catchup.watermarks_of(self.log)
+                    lost = catchup.remember(db, watermarks, segments_of(self.log)[0])
+                    report.notes = list(dict.fromkeys([*report.notes, *lost]))
                     db.execute("PRAGMA locking_mode = NORMAL")
                     db.execute("PRAGMA journal_mode = WAL")
                     db.close()

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import DatabaseError
+from memlog.projector.atomic_file import write_all
 
 Connection = sqlite3.Connection
 """A connection; pysqlite3's and sqlean's have the same methods as the standard library's."""
@@ -163,19 +164,13 @@ def _why_no_side_file(path: Path) -> str | None:
     try:
         fd = permissions.open_file(probe, disk.WRITE | disk.NEW)
         try:
-            _fill(fd, bytes(_SIDE_FILE_BYTES))
+            write_all(fd, bytes(_SIDE_FILE_BYTES))
         finally:
             disk.close(fd)
             disk.unlink(probe)
     except OSError as error:
         return error.strerror if error.errno in _OUT_OF_ROOM else None
     return None
-
-
-def _fill(fd: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[disk.write(fd, rest) :]
 
 
 def _access(path: Path, mode: Mode) -> str:

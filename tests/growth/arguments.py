@@ -112,7 +112,7 @@ LEFT_OUT: dict[str, str] = {
     "projector.passages.index.*": "rows of what `chunks` cut and `analysed` indexes",
     "projector.catchup.build": "replays a log, whose events come one by one",
     "projector.lifecycle.*": "replays a log, whose events come one by one",
-    "projector.raise_watermarks.*": "looks up segments by their names",
+    "projector.catchup.remember": "looks up segments by their names",
     "projector.replay.*": "replays a stream, whose events come one by one",
     "projector.rows.*": "SQL of memlog's own",
     "projector.sqlite.*": "SQL of memlog's own, and the name of a file",
