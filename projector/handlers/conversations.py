@@ -18,7 +18,7 @@ _PLACE = "created_at, day, number, writer, offset"
 def add_messages(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
     """Add messages with their passages, and the session breaks among them."""
     rows: list[tuple[object, ...]] = []
-    entries, wholes = [], []
+    texts, wholes = [], []
     (last,) = db.execute("SELECT coalesce(max(message_no), 0) FROM messages").fetchone()
     for number, placed in enumerate(events, start=last + 1):
         said = cast("Message | SessionBreak", placed.event)
@@ -31,11 +31,11 @@ def add_messages(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) ->
         message = (said.role, said.kind or "message", said.name or "", said.content, meta)
         rows.append((*event, *message, placed.ts, *placed.place))
         if said.content.strip():
-            entries.append(fulltext.entry(number, said.name, said.content))
+            texts.append((number, said.name, said.content))
         wholes.append(_whole(placed, said, "conversation", said.name))
     columns = f"message_no, {_EVENT}, role, type, name, content, metadata, {_PLACE}"
     insert(db, "messages", columns, rows, empty_is_null=("name", "metadata"))
-    fulltext.add(db, fulltext.MESSAGES, entries)
+    fulltext.add(db, fulltext.MESSAGES, texts)
     index.add(db, "message_id", wholes, sizes)
 
 

@@ -1,5 +1,4 @@
-"""The passages that are embedded and searched, and all that is kept in step with them: full text, vectors,
-and the queue of those that wait for a vector."""
+"""The passages that are embedded and searched, with their full text, vectors, and queue for a vector."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
@@ -86,7 +85,7 @@ def add(
     wholes: Iterable[Whole],
     sizes: ChunkSizes,
 ) -> None:
-    """Cut `wholes` into passages of `memory_chunks`. They wait for a vector from now on."""
+    """Cut `wholes` into passages of `memory_chunks`, which wait for a vector then."""
     columns = f"stream, {owner}, source, chat_id, label, created_at, updated_at, {_CHUNK}"
     rows = [
         (whole.stream, whole.id, whole.source, whole.chat_id or "", whole.label or "", whole.created_at)
@@ -100,7 +99,7 @@ def add(
 def add_document(
     db: Connection, document: Whole, file: str, version: str, filetype: str | None, sizes: ChunkSizes
 ) -> None:
-    """Cut a document into passages of `doc_chunks`, each with its lines, or pages of a PDF, from 1 on."""
+    """Cut a document into passages of `doc_chunks`, each with its lines (of a PDF its pages), from 1 on."""
     columns = "stream, document_id, file, version, label, created_at, updated_at"
     rows = []
     content = document.content
@@ -140,12 +139,15 @@ def _add(db: Connection, shelf: Shelf, columns: str, rows: list[tuple[Any, ...]]
     insert(db, shelf.chunks, f"chunk_no, {columns}", numbered, empty_is_null=("chat_id", "label", "section"))
     insert(db, shelf.queue, "chunk_no", ((number,) for number in numbers))
     if "message_id" not in columns:  # see `Shelf.has_fulltext`: most passages need no look
-        fulltext.add(db, shelf.fulltext, _entries(db, shelf, "chunk_no >= ?", (first,)))
+        fulltext.add(db, shelf.fulltext, _texts(db, shelf, "chunk_no >= ?", (first,)))
 
 
 def _take_numbers(db: Connection, shelf: Shelf, count: int) -> int:
-    """The first of `count` numbers that no passage ever had: a vector that is computed while rows change must
-    not land on another passage. (AUTOINCREMENT would do, at a third of an insert's cost.)"""
+    """The first of `count` numbers that no passage ever had.
+
+    A vector that is computed while rows change must not land on another passage. (AUTOINCREMENT would do, at
+    a third of an insert's cost.)
+    """
     name = f"last_of_{shelf.chunks}"
     row = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
     last = int(row[0]) if row else 0
@@ -154,11 +156,11 @@ def _take_numbers(db: Connection, shelf: Shelf, count: int) -> int:
 
 
 def remove(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) -> None:
-    """Remove the passages that `where` names, before their owners' rows go or change.
+    """Remove the passages that meet `where`, before their owners' rows go or change.
 
     Their vectors go too, which no cascade reaches.
     """
-    fulltext.remove(db, shelf.fulltext, _entries(db, shelf, where, values))
+    fulltext.remove(db, shelf.fulltext, _texts(db, shelf, where, values))
     chunk_numbers = f"SELECT chunk_no FROM {shelf.chunks} WHERE {where}"
     if not vectors.remove(db, shelf.vectors, chunk_numbers, values):
         queue_all(db)
@@ -175,10 +177,14 @@ def queue_all(db: Connection) -> None:
 def waiting(db: Connection, size: int) -> Iterator[tuple[Shelf, list[Pending]]]:
     """The passages without a vector, in the order of their numbers, up to `size` at a time."""
     for shelf in SHELVES:
+        sql = (
+            f"SELECT chunk_no, label, content FROM {shelf.queue} JOIN {shelf.chunks} USING (chunk_no)"
+            " WHERE chunk_no > ? ORDER BY chunk_no LIMIT ?"
+        )
         after = 0
-        while batch := _pending(db, shelf, after, size):
-            yield shelf, batch
-            after = batch[-1].chunk_no
+        while rows := db.execute(sql, (after, size)).fetchall():
+            yield shelf, [Pending(number, _embedded_text(shelf, *text)) for number, *text in rows]
+            after = rows[-1][0]
 
 
 def texts(db: Connection) -> Iterator[str]:
@@ -202,18 +208,7 @@ def count_pending(db: Connection) -> int:
     return sum(count_rows(db, shelf.queue) for shelf in SHELVES)
 
 
-def _entries(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) -> Iterable[fulltext.Entry]:
-    rows = db.execute(
-        f"SELECT chunk_no, label, content FROM {shelf.chunks} WHERE ({where}) AND {shelf.has_fulltext}",
-        values,
-    )
-    return [fulltext.entry(chunk_no, label, content) for chunk_no, label, content in rows]
-
-
-def _pending(db: Connection, shelf: Shelf, after: int, limit: int) -> list[Pending]:
-    rows = db.execute(
-        f"SELECT chunk_no, label, content FROM {shelf.queue} JOIN {shelf.chunks} USING (chunk_no)"
-        " WHERE chunk_no > ? ORDER BY chunk_no LIMIT ?",
-        (after, limit),
-    )
-    return [Pending(chunk_no, _embedded_text(shelf, label, content)) for chunk_no, label, content in rows]
+def _texts(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) -> list[fulltext.Text]:
+    condition = f"({where}) AND {shelf.has_fulltext}"
+    texts = db.execute(f"SELECT chunk_no, label, content FROM {shelf.chunks} WHERE {condition}", values)
+    return texts.fetchall()
