@@ -100,7 +100,7 @@ def catch_up(
                 report.is_whole = False
                 return report
         except HistoryChanged as change:
-            report.notes.append(f"{stream}: {change.why}; the stream was replayed")
+            report.notes.append(f"{stream}: {change}; the stream was replayed")
             reader.replay(stream)
     if watermarks is not None and begins_to_remember:
         # As in a copied store, of which the read model has segments that nobody reads on.

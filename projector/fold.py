@@ -53,7 +53,7 @@ def fold_segment(
             checkpoint = checkpoints.load(db, segment)
             hints = FileHints.of(disk.status(fd))
             if not checkpoint.still_holds(segment, fd, hints):
-                raise HistoryChanged(segment.stream, _why_changed(segment, checkpoint, fd, hints))
+                raise HistoryChanged(_why_changed(segment, checkpoint, fd, hints))
             end = stretch.end_behind(checkpoint.offset)
             lines = read_lines(
                 fd,
@@ -183,7 +183,7 @@ def _redacted(
     targets = {target for _, redaction in redactions for target in redaction.targets}
     projected = _first_projected(db, segment.stream, sorted(targets))
     if projected is not None:
-        raise HistoryChanged(segment.stream, f"{projected} was redacted")
+        raise HistoryChanged(f"{projected} was redacted")
     ids = {placed.id for placed in decoded}.union(bad_ids)
     known = db.execute(
         "SELECT target_id FROM redactions WHERE stream = ? AND target_id IN (SELECT value FROM json_each(?))",
@@ -236,7 +236,7 @@ def _sort_out(db: Connection, segment: Segment, decoded: list[Placed], outcome: 
         if place == placed.place:
             outcome.accepted.append(placed)
         elif place > placed.place:
-            raise HistoryChanged(segment.stream, f"a late line repeats the id {placed.id}")
+            raise HistoryChanged(f"a late line repeats the id {placed.id}")
         elif content == placed.content_sha256:
             outcome.duplicates.append(placed)
         else:

@@ -1,4 +1,4 @@
-"""What a projector reads of a segment, what becomes of it, and how it finds that it must read it anew."""
+"""What a projector reads of a segment, what becomes of it, and why it must read it anew."""
 
 import errno
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ from memlog.eventlog.streams import Segment
 class Stretch(NamedTuple):
     """What is to be read of a segment.
 
-    end: in bytes, and no further; None for all that stands there.
-    tail_is_a_line: whether bytes behind the last newline are one; elsewhere a writer may still be at them.
+    end: the byte to stop at; None for the end of the file.
+    tail_is_a_line: whether bytes behind the last newline are a line, which a writer does not still write.
     """
 
     segment: Segment
@@ -55,11 +55,6 @@ def as_it_stands(segment: Segment, size: int) -> Stretch:
 class HistoryChanged(Exception):
     """What was projected of a stream is no longer what a replay would give: it must be replayed."""
 
-    def __init__(self, stream: str, why: str) -> None:
-        super().__init__(why)
-        self.stream = stream
-        self.why = why
-
 
 @contextmanager
 def opened_segment(segment: Segment) -> Iterator[int]:
@@ -75,4 +70,4 @@ def opened_segment(segment: Segment) -> Iterator[int]:
         # A link in its place is never followed, a folder there has no lines.
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR):
             raise
-        raise HistoryChanged(segment.stream, f"{segment.name.filename} is gone") from error
+        raise HistoryChanged(f"{segment.name.filename} is gone") from error
