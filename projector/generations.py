@@ -4,8 +4,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 from memlog.eventlog import disk, permissions
@@ -27,7 +26,7 @@ class Generations:
         self._current = store / CURRENT
 
     def current(self) -> Path | None:
-        """The live generation; None where there is none."""
+        """The live generation, if any."""
         named = self._named()
         while named is not None and not _stands(named):
             # Two others may have taken its place since its name was read.
@@ -37,7 +36,7 @@ class Generations:
         return named
 
     def _named(self) -> Path | None:
-        """The file that CURRENT names, standing or not; None where it names no generation, or is a link."""
+        """The file that CURRENT names, which may be missing; None if it names no generation, or is a link."""
         try:
             name = (atomic_file.read(self._current) or b"").decode().strip()
         except (NotADirectoryError, FileExistsError, UnicodeDecodeError):
@@ -58,7 +57,7 @@ class Generations:
         return "model/CURRENT named no read model that stood"
 
     def make_folder(self) -> None:
-        """Make the folder where it does not stand."""
+        """Make the folder if it is missing."""
         make_path(self.folder)
 
     def new_file(self) -> Path:
@@ -71,17 +70,12 @@ class Generations:
         disk.close(permissions.open_file(path, disk.WRITE | disk.NEW))
         return path
 
-    @contextmanager
-    def scratch(self) -> Iterator[Connection]:
-        """An empty database that only this process sees; however the process ends, nothing of it is left.
+    def scratch(self) -> AbstractContextManager[Connection]:
+        """A context with an empty database that only this process sees; nothing of it is left.
 
         Its file loses its name before anything is written to it. A kill just before that leaves an empty
         file, which the next build removes.
         """
-        with closing(self._nameless()) as db:
-            yield db
-
-    def _nameless(self) -> Connection:
         while True:
             path = self.new_file()
             try:
@@ -92,7 +86,7 @@ class Generations:
                     raise
                 continue
             remove_database(path)
-            return db
+            return closing(db)
 
     def publish(self, path: Path) -> None:
         """Make `path`, which is closed, the live generation; it and one predecessor stay.
