@@ -58,7 +58,7 @@ DOCS = Shelf(
 
 SHELVES = (MEMORY, DOCS)
 
-_CHUNK = "chunk_index, section, content, start_char, end_char"
+_PASSAGE = "stream, label, created_at, updated_at, chunk_index, section, content, start_char, end_char"
 
 
 class Whole(msgspec.Struct, frozen=True, gc=False):
@@ -86,21 +86,18 @@ def add(
     sizes: ChunkSizes,
 ) -> None:
     """Cut `wholes` into passages of `memory_chunks`, which wait for a vector then."""
-    columns = f"stream, {owner}, source, chat_id, label, created_at, updated_at, {_CHUNK}"
     rows = [
-        (whole.stream, whole.id, whole.source, whole.chat_id or "", whole.label or "", whole.created_at)
-        + (whole.updated_at, index, chunk.section or "", chunk.content, chunk.start, chunk.end)
+        (*_row(whole, index, chunk), whole.source, whole.chat_id or "")
         for whole in wholes
         for index, chunk in enumerate(_cut(whole, sizes))
     ]
-    _add(db, MEMORY, columns, rows)
+    _add(db, MEMORY, f"{owner}, {_PASSAGE}, source, chat_id", rows)
 
 
 def add_document(
     db: Connection, document: Whole, file: str, version: str, filetype: str | None, sizes: ChunkSizes
 ) -> None:
     """Cut a document into passages of `doc_chunks`, each with its lines (of a PDF its pages), from 1 on."""
-    columns = "stream, document_id, file, version, label, created_at, updated_at"
     rows = []
     content = document.content
     form = form_of(filetype)
@@ -110,12 +107,14 @@ def add_document(
         line += content.count(form.line_end, counted, chunk.start)
         counted = chunk.start
         last = line + content.count(form.line_end, chunk.start, max(chunk.start, chunk.end - 1))
-        rows.append(
-            (document.stream, document.id, file, version, document.label or "", document.created_at)
-            + (document.updated_at, index, chunk.section or "", chunk.content)
-            + (chunk.start, chunk.end, line, last)
-        )
-    _add(db, DOCS, f"{columns}, {_CHUNK}, start_line, end_line", rows)
+        rows.append((*_row(document, index, chunk), file, version, line, last))
+    _add(db, DOCS, f"document_id, {_PASSAGE}, file, version, start_line, end_line", rows)
+
+
+def _row(whole: Whole, index: int, chunk: Chunk) -> tuple[Any, ...]:
+    """The owner, and the columns `_PASSAGE`."""
+    owner = (whole.id, whole.stream, whole.label or "", whole.created_at, whole.updated_at)
+    return (*owner, index, chunk.section or "", chunk.content, chunk.start, chunk.end)
 
 
 def _cut(whole: Whole, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence[str] = ()) -> list[Chunk]:
