@@ -22,11 +22,10 @@ Sections = dict[str, dict[str, str]]
 
 
 def core_memory(db: Connection) -> Sections:
-    """The core memory as the log leaves it, keys in order."""
+    """The core memory, its keys in order."""
     sections: Sections = {"user": {}, "agent": {}}
-    for section, key, value in db.execute(
-        "SELECT section, key, value FROM core_memory ORDER BY section, key"
-    ):
+    rows = db.execute("SELECT section, key, value FROM core_memory ORDER BY section, key")
+    for section, key, value in rows:
         sections[section][key] = value
     return sections
 

@@ -84,22 +84,18 @@ def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int
         return 0
     with closing(_opened(path)) as db, wrapped(path):
         db.execute("PRAGMA secure_delete = ON")
-        removed = _keep(db, texts)
+        db.execute("CREATE TEMP TABLE kept (text_sha256 BLOB PRIMARY KEY) WITHOUT ROWID")
+        with transaction(db):
+            db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((_key(text),) for text in texts))
+            removed = db.execute(
+                "DELETE FROM vectors WHERE text_sha256 NOT IN (SELECT text_sha256 FROM kept)"
+            )
         if vacuum:
             db.execute("VACUUM")
         (is_busy, *_) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if is_busy:
         raise DatabaseError(f"{path} is in use: what was removed may stand beside it", hint="try again")
-    return removed
-
-
-def _keep(db: Connection, texts: Iterable[str]) -> int:
-    db.execute("CREATE TEMP TABLE kept (text_sha256 BLOB PRIMARY KEY) WITHOUT ROWID")
-    with transaction(db):
-        db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((_key(text),) for text in texts))
-        return db.execute(
-            "DELETE FROM vectors WHERE text_sha256 NOT IN (SELECT text_sha256 FROM kept)"
-        ).rowcount
+    return removed.rowcount
 
 
 def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]]:

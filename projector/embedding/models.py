@@ -1,4 +1,4 @@
-"""Embedding models: text → vectors. No network; nothing is fetched."""
+"""Embedding models: text → vectors. Nothing is fetched from the network."""
 
 import os
 from collections import defaultdict

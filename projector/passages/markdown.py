@@ -32,7 +32,7 @@ _DELIMITER_ROW = rf"[ \t]*+\|?+{_DELIMITER}(?:\|{_DELIMITER})*\|?+[ \t]*+$"
 
 
 # Compiled at the first Markdown: a command that reads none does not wait for it.
-_compiled = cache(re.compile)
+_compiled: Callable[[str], re.Pattern[str]] = cache(re.compile)
 
 
 def _match(expression: str, line: str) -> re.Match[str] | None:

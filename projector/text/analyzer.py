@@ -21,7 +21,7 @@ All functions are pure functions of the text: an entry is removed from the index
 import math
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from typing import NamedTuple
@@ -64,7 +64,7 @@ _FEW_WORDS = 8
 
 
 # Expressions that take `re` milliseconds are compiled at first use: a command that lists memories needs none.
-_compiled = cache(re.compile)
+_compiled: Callable[[str], re.Pattern[str]] = cache(re.compile)
 
 _CJK = f"[{_CJK_CHARACTERS}]+"
 _WITHOUT_STEMS = f"[{_CJK_CHARACTERS}\u0400-\u052f]+"
