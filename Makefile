@@ -28,8 +28,8 @@ $(RSYNC):
 test: $(INSTALLED) $(RSYNC)  ## all tests, one process a processor; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
 	$(BIN)/pytest --numprocesses auto --dist worksteal
 
-snapshots: $(INSTALLED)  ## write docs/cli.md, the transcripts of tests/cli, the examples of the pages and the schema's page as they are now; read the difference
-	$(BIN)/pytest -q tests/cli/test_help.py tests/cli/test_transcripts.py tests/cli/test_pages.py tests/test_architecture_pages.py --snapshot-update
+snapshots: $(INSTALLED)  ## write docs/cli.md, docs/operations.md, the transcripts of tests/cli, the examples of the pages and the schema's page as they are now; read the difference
+	$(BIN)/pytest -q tests/cli/test_help.py tests/cli/test_transcripts.py tests/cli/test_pages.py tests/test_architecture_pages.py tests/service/test_operations.py --snapshot-update
 
 docs: $(INSTALLED)  ## build docs/ as a site in build/site; fails on a broken link. Serve it: python -m http.server -d build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

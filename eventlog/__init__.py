@@ -1,4 +1,1 @@
-"""The log, the source of truth: writes and reads its segments. Uses no SQLite.
-
-The format is docs/storage/jsonl-format.md.
-"""
+"""The log, the source of truth: docs/storage/jsonl-format.md. Uses no SQLite."""

@@ -50,10 +50,7 @@ class Position(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class KnownId(msgspec.Struct, frozen=True):
-    """An id in use in a stream.
-
-    holder: None for a forgotten id. content: the holder's content hash.
-    """
+    """An id in use in a stream: its holder, None for a forgotten id, and the holder's content hash."""
 
     holder: IdHolder | None = None
     content: bytes = b""
@@ -67,30 +64,24 @@ OnStored = Callable[[Sequence[Position]], None]
 
 
 def compared(position: Position, content: bytes, known: KnownId | None) -> Position:
-    """`position` with the duplicate, conflict or warning that follows from an id in use.
-
-    content: the event's content hash.
-    """
+    """`position` with what follows from an id in use. content: the event's content hash."""
     if known is None:
         return position
     if known.holder is None:
         return _warned(position, "forgotten", f"the id {position.id} was forgotten: no read shows this event")
-    here = IdHolder(position.stream, position.segment, position.offset)
-    if known.holder == here:
+    holder = known.holder
+    if holder == IdHolder(position.stream, position.segment, position.offset):
         return position
     if known.content == content:
         return msgspec.structs.replace(position, duplicate=True)
     message = (
-        f"the id {position.id} already names another event ({_shown(known.holder)}): that one counts, and no"
-        " read shows this one; append it again with an id of its own"
+        f"the id {position.id} already names another event ({holder.stream}/{holder.segment}, byte"
+        f" {holder.offset}): that one counts, and no read shows this one; append it again with an id of its"
+        " own"
     )
-    return msgspec.structs.replace(_warned(position, "conflict", message), conflict=known.holder)
+    return msgspec.structs.replace(_warned(position, "conflict", message), conflict=holder)
 
 
 def _warned(position: Position, code: str, message: str) -> Position:
     warning = AppendWarning(code, "id", message)
     return msgspec.structs.replace(position, warnings=(*position.warnings, warning))
-
-
-def _shown(holder: IdHolder) -> str:
-    return f"{holder.stream}/{holder.segment}, byte {holder.offset}"

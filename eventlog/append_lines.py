@@ -7,6 +7,7 @@ import msgspec
 from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.decode import BOM
 from memlog.eventlog.encode import Draft
+from memlog.eventlog.encoding import decoded
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.quarantine import TOO_LONG
 from memlog.eventlog.writer import Log
@@ -59,8 +60,5 @@ def _given_id(line: bytes) -> str | None:
     # Imported here: most lines are valid.
     from memlog.eventlog.secrets import masked
 
-    try:
-        given = msgspec.json.decode(line, type=_Identified).id
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    return None if given is None else masked(given)
+    given = decoded(line, _Identified)
+    return None if given is None or given.id is None else masked(given.id)

@@ -59,7 +59,10 @@ def known_category(name: str) -> str:
     """As `read_as`, for known categories. Raises BadInput, which lists them, for others."""
     known = read_as(name) if isinstance(name, str) else ""
     if known not in CATEGORIES:
-        raise BadInput(f"category is {name!r}, not one of {', '.join(CATEGORIES)}", hint=f"{OTHER} fits all")
+        raise BadInput(
+            f"category is {name!r}, not one of {', '.join(CATEGORIES)}",
+            hint=f"use {OTHER} where no other fits",
+        )
     return known
 
 

@@ -9,9 +9,22 @@ ChatName = tuple[str, str] | str
 
 
 class Chat(tuple[str, str]):
-    """(channel, chat_id); as text `telegram:7`."""
+    """(channel, chat_id); as text `telegram:7`.
+
+    Raises:
+        BadInput: channel or chat_id is no text, or empty.
+    """
 
     __slots__ = ()
+
+    def __new__(cls, channel: str, chat_id: str) -> Self:
+        """See the class."""
+        if isinstance(channel, str) and isinstance(chat_id, str) and channel and chat_id:
+            return super().__new__(cls, (channel, chat_id))
+        raise BadInput(f"chat is {(channel, chat_id)!r}", hint="Chat('telegram', '7'): two texts, not empty")
+
+    def __getnewargs__(self) -> tuple[str, str]:
+        return self.channel, self.chat_id
 
     @property
     def channel(self) -> str:
@@ -26,17 +39,15 @@ class Chat(tuple[str, str]):
     def __str__(self) -> str:
         return ":".join(self)
 
+    def __repr__(self) -> str:
+        return f"Chat({self.channel!r}, {self.chat_id!r})"
+
     @classmethod
     def of(cls, name: ChatName) -> Self:
-        """The chat of an argument.
-
-        Raises:
-            BadInput: it is neither a pair of texts nor a text with a channel and an id around its first
-                colon.
-        """
+        """The chat of an argument. Raises BadInput unless it is a pair of texts or like `telegram:7`."""
         if isinstance(name, cls):
             return name
         match name.split(":", 1) if isinstance(name, str) else name:
             case (str(channel), str(chat_id)) if channel and chat_id:
-                return cls((channel, chat_id))
+                return cls(channel, chat_id)
         raise BadInput(f"chat is {name!r}", hint="a text such as telegram:7, or (channel, chat_id)")

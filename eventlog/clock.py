@@ -2,20 +2,17 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 
 import msgspec
 
 from memlog.eventlog import disk, timestamps
 from memlog.eventlog.decode import ends_with_crc
-from memlog.eventlog.file_io import closing, identity
+from memlog.eventlog.file_io import closing, identity, lines_from_end
 from memlog.eventlog.precedence import earlier_of, end_of
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.streams import SegmentName
-
-_TAIL_BLOCK = 64 * 1024
-_GROWTH = 8
 
 
 class _Tail(msgspec.Struct, frozen=True):
@@ -65,10 +62,7 @@ class Clock:
             self._changes[key] = _Tail(end, "", highest, is_stamped=True)
 
     def highest(self, folder: int, names: Iterable[SegmentName]) -> str:
-        """The highest precedence in a stream; "" without changes.
-
-        folder: descriptor of the stream's folder. names: all its segments.
-        """
+        """The highest precedence in the segments `names` of an open folder; "" without changes."""
         written: defaultdict[str, list[SegmentName]] = defaultdict(list)
         for name in sorted(names, key=lambda name: name.age, reverse=True):
             written[name.writer].append(name)
@@ -111,8 +105,13 @@ class Clock:
         return before
 
 
+def last_at_in(fd: int) -> str:
+    """The last `at` of memlog in an open segment; "" without one."""
+    return _read_on(fd, _Tail(), disk.status(fd).st_size, None).at
+
+
 def _read_on(fd: int, before: _Tail, size: int, day: str | None) -> _Tail:
-    lines = _lines_from_end(fd, before.end, size)
+    lines = lines_from_end(fd, before.end, size)
     pending = next(lines)  # another writer may not have finished it
     end, highest = size - len(pending), ""
     for stamps in filter(None, map(_stamps, chain([pending], lines))):
@@ -124,17 +123,6 @@ def _read_on(fd: int, before: _Tail, size: int, day: str | None) -> _Tail:
         if stamps.wins:
             return _Tail(end, "", max(before.highest, highest), is_stamped=True)
     return _Tail(end, before.at, max(before.highest, highest), before.is_stamped)
-
-
-def _lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
-    """The lines between `start`, where one begins, and `end`, last first."""
-    rest, size = b"", _TAIL_BLOCK
-    while end > start:
-        begin = max(start, end - size)
-        rest, *lines = (disk.read(fd, end - begin, begin) + rest).split(b"\n")
-        yield from reversed(lines)
-        end, size = begin, size * _GROWTH
-    yield rest
 
 
 def _stamps(line: bytes) -> _Stamps | None:

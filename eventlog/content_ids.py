@@ -11,13 +11,7 @@ _WHITE_SPACE = re.compile(r"\s+")
 
 
 def content_hash(event: Event) -> bytes:
-    """sha256 (32 bytes) of the event's canonical JSON, which has no id, ts, at, v and crc.
-
-    Two lines with one id and one hash are the same event, appended twice.
-
-    Raises:
-        BadLine: see `canonical`.
-    """
+    """sha256 of `canonical`: equal for two lines of one event that was appended twice. Raises BadLine."""
     return sha256(canonical(event)).digest()
 
 

@@ -4,18 +4,14 @@ Their first line has their own inode. A copied file (cp, rsync, git, a restored 
 is ignored.
 """
 
-import errno
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
-from memlog.eventlog import disk, permissions
-from memlog.eventlog.file_io import closing, is_regular, read_all
-
-_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+from memlog.eventlog import disk
+from memlog.eventlog.encoding import decoded
+from memlog.eventlog.file_io import closing, drafted, open_regular, overwrite_all, read_all
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -31,58 +27,34 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def lines_in(path: Path, most: int | None = None) -> bytes:
-    """The bytes of a file; b"" if it is missing, a copy, or no regular file. Raises OSError.
-
-    most: read only this many bytes.
-    """
+    """At most `most` bytes of a file; b"" if it is missing, a copy, or no regular file. Raises OSError."""
     try:
-        fd = disk.open(path, disk.READ)
-    except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ELOOP):
-            raise
+        fd = open_regular(path, disk.READ)
+    except (FileNotFoundError, FileExistsError):
         return b""
     with closing(fd):
-        if not is_regular(fd):
-            return b""
         data = read_all(fd) if most is None else disk.read(fd, most, 0)
         return data if decoded(data.split(b"\n", 1)[0], Origin) == Origin.of(fd) else b""
 
 
 def replace(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
     """Replace a file by one with these lines, without a sync. Returns its bytes. Raises OSError."""
-    draft = path.with_name(f"{path.name}.draft")
-    with suppress(FileNotFoundError):
-        disk.unlink(draft)
-    with closing(permissions.open_file(draft, disk.APPEND | disk.NEW)) as fd:
+    with drafted(path, path.with_name(f"{path.name}.draft")) as fd:
         data = b"".join(map(line_of, [Origin.of(fd), *lines]))
-        write_all(fd, data)
-    disk.rename(draft, path)
+        overwrite_all(fd, data, 0)
     return data
 
 
 def append(path: Path, lines: Iterable[msgspec.Struct], *, is_torn: bool) -> bytes:
     """Append lines, after ending a torn last line. Returns the new bytes. Raises OSError."""
     added = b"\n" * is_torn + b"".join(map(line_of, lines))
+    left = memoryview(added)
     with closing(disk.open(path, disk.APPEND)) as fd:
-        write_all(fd, added)
+        while left:
+            left = left[disk.write(fd, left) :]
     return added
 
 
 def line_of(value: msgspec.Struct) -> bytes:
     """The line of `value`."""
     return msgspec.json.encode(value) + b"\n"
-
-
-def decoded(line: bytes | bytearray, kind: type[_Struct]) -> _Struct | None:
-    """The value of a line; None if it is torn or of another kind."""
-    try:
-        return msgspec.json.decode(line, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-
-
-def write_all(fd: int, data: bytes) -> None:
-    """Append all of `data`, in as many writes as the disk needs."""
-    left = memoryview(data)
-    while left:
-        left = left[disk.write(fd, left) :]

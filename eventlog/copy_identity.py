@@ -10,29 +10,32 @@ size of each segment, and the change time of the first file, which no program ca
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
 from memlog.eventlog import copy_files, disk, locks
-from memlog.eventlog.copy_files import decoded, lines_in
-from memlog.eventlog.file_io import closing
+from memlog.eventlog.copy_files import Origin, lines_in
+from memlog.eventlog.encoding import decoded
+from memlog.eventlog.file_io import closing, status_at
 from memlog.eventlog.folders import make_path
-from memlog.eventlog.layout import WRITERS, is_writer
-from memlog.eventlog.own_segments import OwnSegments
+from memlog.eventlog.layout import WRITERS, SegmentRecord, is_writer
 
 _FIRST = b"abcdefghijklmnopqrstuvwxyz"
 _OTHERS = b"234567" + _FIRST
 _LENGTH = 6
 _MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
-_LOCK_TIMEOUT = 10.0
 _LONGEST_ID = 4096
 _MOST_RETIRED = 4096
 _SETTLING_NS = 3600 * 10**9
 """How long after its creation the file of a writer's name may change: file syncs set attributes of new files.
 A later restore is noticed; a program that touches files costs at most one name an hour."""
+_BEGINNING = 512
+"""Bytes of the record of segments; its first two lines have no 150."""
+_SPARE_LINES = 1024
+"""The record is rewritten when it has this many lines more than twice its streams."""
 
 
 class _Identity(msgspec.Struct, frozen=True):
@@ -42,32 +45,40 @@ class _Identity(msgspec.Struct, frozen=True):
     retired: tuple[str, ...] = ()
 
 
+class _Changed(msgspec.Struct, frozen=True):
+    changed_ns: int
+
+
+class _Written(SegmentRecord, frozen=True):
+    """A segment that the writer has made."""
+
+    inode: int
+    generation: int | None
+    bytes: int
+
+    def is_of(self, fd: int) -> bool:
+        """Whether the open file is that segment, and no shorter."""
+        is_original = Origin(self.inode, self.generation) == Origin.of(fd)
+        return is_original and disk.status(fd).st_size >= self.bytes
+
+
 class Writer:
     """The writer of the store at `store` on this machine.
 
     lock_timeout: seconds to wait for another process that mints it.
     """
 
-    def __init__(self, store: Path, *, lock_timeout: float = _LOCK_TIMEOUT) -> None:
+    def __init__(self, store: Path, *, lock_timeout: float = locks.TIMEOUT) -> None:
         self._lock_timeout = lock_timeout
         self._folder = store / WRITERS
         self._path = self._folder / _machine()
-        self._segments = OwnSegments(self._path.with_suffix(".segments"))
+        self._segments = _OwnSegments(self._path.with_suffix(".segments"))
         self._known: tuple[_Identity, int, int] | None = None
 
     def name(self) -> str:
-        """The writer's name; minted if this machine has none in this copy.
-
-        Raises:
-            Busy: another process was minting it for too long. OSError: it cannot be stored.
-        """
+        """The writer's name; minted if this machine has none in this copy. Raises Busy and OSError."""
         identity = self._proven() or self._minted(None)
         return identity.writer
-
-    def known_name(self) -> str | None:
-        """The writer's name; None if the next append will mint one."""
-        identity = self._proven()
-        return None if identity is None else identity.writer
 
     def own_names(self) -> tuple[str, ...]:
         """The writer's name, then its retired names; () before the first append."""
@@ -80,15 +91,17 @@ class Writer:
 
     def has_made(self, stream: str, segment: str) -> bool:
         """Whether the writer has made a segment of this name, which other copies may have. Raises OSError."""
-        return self._segments.is_known(stream, segment)
+        return self._segments.find(stream, segment) is not None
 
     def has_written(self, stream: str, segment: str, fd: int) -> bool:
         """Whether the open, locked segment is the file that the writer made, and no shorter than recorded.
         Records a new empty one. Raises Busy and OSError.
         """
-        if disk.status(fd).st_size == 0 and not self._segments.is_known(stream, segment):
+        known = self._segments.find(stream, segment)
+        if known is None and disk.status(fd).st_size == 0:
             self.remember(stream, segment, fd, lock_timeout=self._lock_timeout)
-        return self._segments.is_intact(stream, segment, fd)
+            known = self._segments.find(stream, segment)
+        return known is not None and known.is_of(fd)
 
     def remember(self, stream: str, segment: str, fd: int, *, lock_timeout: float) -> None:
         """Record the size of the open segment. Raises Busy and OSError."""
@@ -139,13 +152,85 @@ class Writer:
             yield
 
 
+class _OwnSegments:
+    """The record of segments at `path`, whose last line about a segment counts. Reads the lines that another
+    process has added. Its second line has the change time of the file of the writer's name.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._forget()
+
+    def _forget(self) -> None:
+        self._inode = self._size = self._lines = 0
+        self._is_torn = False
+        self._changed: _Changed | None = None
+        self._of_segment: dict[tuple[str, str], _Written] = {}
+        self._of_stream: dict[str, _Written] = {}
+
+    def begin(self, changed_ns: int, written: Iterable[_Written] = ()) -> None:
+        """Replace the file by one with these lines. Raises OSError."""
+        copy_files.replace(self._path, [_Changed(changed_ns), *written])
+        self._forget()
+        self._read_on()
+
+    def changed_ns(self) -> int | None:
+        """The recorded change time; None if the file is missing or a copy. Raises OSError."""
+        # Only the beginning: there may be many lines about segments.
+        _, _, lines = lines_in(self._path, _BEGINNING).partition(b"\n")
+        changed = decoded(lines.partition(b"\n")[0], _Changed)
+        return None if changed is None else changed.changed_ns
+
+    def find(self, stream: str, segment: str) -> _Written | None:
+        """The last line about a segment. Raises OSError."""
+        if (stream, segment) not in self._of_segment:
+            self._read_on()
+        return self._of_segment.get((stream, segment))
+
+    def add(self, stream: str, segment: str, fd: int) -> None:
+        """Record the size of the open segment; the caller has locked the file. Raises OSError."""
+        self._read_on()
+        here = Origin.of(fd)
+        written = _Written(stream, segment, here.inode, here.generation, disk.status(fd).st_size)
+        if self._changed is not None and self._lines > 2 * len(self._of_stream) + _SPARE_LINES:
+            self.begin(self._changed.changed_ns, self._of_stream.values())
+        added = copy_files.append(self._path, [written], is_torn=self._is_torn)
+        if self._is_torn:
+            self._read_on()
+        else:
+            self._size += len(added)
+            self._learn(written)
+
+    def _read_on(self) -> None:
+        status = status_at(self._path)
+        if status is None:
+            self._forget()
+            return
+        if (status.st_ino, status.st_size) == (self._inode, self._size):
+            return
+        data = lines_in(self._path)
+        end = data.rfind(b"\n") + 1
+        if status.st_ino != self._inode or end < self._size:
+            self._forget()
+        for line in data[self._size : end].split(b"\n"):
+            if (written := decoded(line, _Written)) is not None:
+                self._learn(written)
+            elif self._changed is None:
+                self._changed = decoded(line, _Changed)
+        self._inode, self._size, self._is_torn = status.st_ino, end, end < len(data)
+
+    def _learn(self, written: _Written) -> None:
+        self._lines += 1
+        self._of_segment[written.name] = written
+        self._of_stream[written.stream] = written
+
+
 def _new_name() -> str:
     return name_from(os.urandom(_LENGTH))
 
 
 def name_from(drawn: bytes) -> str:
-    """The writer's name made of the first six bytes. It begins with a letter, so it is never a segment's
-    number."""
+    """The writer's name made of six bytes; it begins with a letter, unlike the number of a segment."""
     first, others = drawn[0], drawn[1:_LENGTH]
     return chr(_FIRST[first % len(_FIRST)]) + "".join(chr(_OTHERS[byte % len(_OTHERS)]) for byte in others)
 

@@ -4,18 +4,17 @@ docs/storage/jsonl-format.md has a worked example in real bytes.
 """
 
 import re
-import zlib
 from functools import cache
-from typing import Any
+from typing import Any, Union
 
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.encoding import encoded_buffer
-from memlog.eventlog.events import TYPES, AnyEvent, Change, Event
+from memlog.eventlog.encoding import CRC_LENGTH, encoded_buffer, has_its_crc
+from memlog.eventlog.events import TYPES, Change, Event
 from memlog.eventlog.quarantine import BadLine, check_text, why_not_json
 from memlog.eventlog.streams import belongs_in, stream_of
-from memlog.eventlog.strict_json import check_members, is_as_short_as_can_be
+from memlog.eventlog.strict_json import check_members, is_as_short_as_can_be, shortened
 from memlog.eventlog.upcast import Place, upcast
 
 ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
@@ -37,21 +36,17 @@ ERASING = b"\x18"
 which no flip of one bit turns into this byte."""
 
 _TRAILER = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
-_TRAILER_LENGTH = len(b',"crc":"00000000"}')
 _TRAILER_BYTES = [*(bytes([byte]) for byte in b',"crc":"'), *[b"0123456789abcdef"] * 8, b'"', b"}"]
 _FEW_BYTES = 2
 _MEMBER_AT_FAULT = r"at `\$\.(\w+)"
 
 _members = msgspec.json.Decoder(dict[str, Any])
+raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _canonical = msgspec.json.Encoder(order="deterministic")
 
 
 def decode(line: bytes, place: Place) -> Event:
-    """The event of a line without its newline, in today's shape.
-
-    Raises:
-        BadLine: the line belongs in the quarantine.
-    """
+    """The event of a line without its newline, in today's shape. Raises BadLine for the quarantine."""
     line = line.removesuffix(b"\r")
     if place.offset == 0:
         line = line.removeprefix(BOM)
@@ -74,8 +69,8 @@ def decode(line: bytes, place: Place) -> Event:
 def _home_of(event: Event) -> str:
     try:
         return stream_of(event)
-    except ValueError as error:
-        return f"no stream: {error}"
+    except BadLine as bad:
+        return f"no stream: {bad.detail}"
 
 
 def is_blank(line: bytes) -> bool:
@@ -87,10 +82,7 @@ def is_blank(line: bytes) -> bool:
 
 def canonical(event: Event) -> bytearray:
     """A JSON list of the event's type and members, without id, ts, at, v and crc, in the order of its struct,
-    defaults included.
-
-    Raises:
-        BadLine: an integer is outside 64 bits.
+    defaults included. Raises BadLine for an integer outside 64 bits.
     """
     # The envelope's fields come last.
     envelope = _CHANGE_ENVELOPE_FIELDS if isinstance(event, Change) else _ENVELOPE_FIELDS
@@ -102,9 +94,9 @@ def canonical(event: Event) -> bytearray:
 
 def ends_with_crc(line: bytes) -> bool:
     """Whether `line` ends with a crc. Raises BadLine if the crc does not match the bytes."""
-    if line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-_TRAILER_LENGTH])):
+    if has_its_crc(line):
         return True
-    if _TRAILER.fullmatch(line, len(line) - _TRAILER_LENGTH):
+    if _TRAILER.fullmatch(line, len(line) - CRC_LENGTH):
         raise BadLine("bad_crc")
     return False
 
@@ -121,23 +113,24 @@ def _ends_nearly_with_crc(line: bytes) -> bool:
     """Whether at most two changed bytes keep the end of `line` from being a crc. A killed writer leaves a
     shorter end, not a changed one.
     """
-    end = line[-_TRAILER_LENGTH:]
-    if len(end) < _TRAILER_LENGTH:
+    end = line[-CRC_LENGTH:]
+    if len(end) < CRC_LENGTH:
         return False
     changed = sum(byte not in allowed for byte, allowed in zip(end, _TRAILER_BYTES, strict=True))
     return changed <= _FEW_BYTES
 
 
 @cache
-def _event() -> "msgspec.json.Decoder[AnyEvent]":
+def _event() -> "msgspec.json.Decoder[Event]":
     # Made at first use: an append does not need it.
-    return msgspec.json.Decoder(AnyEvent)
+    any_event: Any = Union[tuple(TYPES.values())]  # noqa: UP007 - of a tuple
+    return msgspec.json.Decoder(any_event)
 
 
 def _native(line: bytes) -> Event | None:
     """The event of a line that memlog wrote; None for a foreign line."""
     try:
-        event: Event = _event().decode(line)
+        event = _event().decode(line)
     except msgspec.MsgspecError:
         return None
     if event.at is None or event.id is None or event.ts is None:
@@ -192,8 +185,7 @@ def _fault(error: msgspec.ValidationError, members: dict[str, Any]) -> str:
     member = re.search(_MEMBER_AT_FAULT, str(error))
     if member is None or member[1] not in members:
         return str(error)
-    value = repr(members[member[1]])
-    return f"{member[1]} is {value if len(value) <= 80 else value[:80] + '…'}: {error}"
+    return f"{member[1]} is {shortened(members[member[1]])}: {error}"
 
 
 def check_crc_is_last(members: dict[str, Any], *, has_crc: bool) -> None:

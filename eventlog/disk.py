@@ -1,8 +1,7 @@
 """The system calls on files of the log and of locks, and to publish a generation.
 
 One function per call: tests replace them by a disk that fails, records, or forgets what was not synced.
-    SQLite
-accesses its own files.
+SQLite accesses its own files.
 """
 
 import os
@@ -149,8 +148,7 @@ def entries(folder: Path | str | int) -> "AbstractContextManager[Iterator[os.Dir
 
 
 def lock(fd: int) -> None:
-    """Lock a file exclusively (flock), which the kernel frees at kill -9. Raises BlockingIOError if it is
-    locked."""
+    """Lock a file exclusively (flock). Raises BlockingIOError if it is locked."""
     import fcntl
 
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

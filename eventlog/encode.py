@@ -1,8 +1,10 @@
 """Checks an event and encodes it as a line of the log."""
 
-import zlib
+import os
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -16,19 +18,17 @@ from memlog.eventlog.decode import (
     envelope_of,
     event_of,
     members_of,
+    raw_members,
 )
-from memlog.eventlog.encoding import encoded
+from memlog.eventlog.encoding import encoded, with_crc
 from memlog.eventlog.errors import BadInput, MemlogError
 from memlog.eventlog.events import MAX_TARGETS, TYPES, Change, Event, MemorySaved, Redacted, tag_of
-from memlog.eventlog.ids import new_id
 from memlog.eventlog.input_warnings import input_warnings
 from memlog.eventlog.quarantine import HINTS, BadLine, check_length, check_text
 from memlog.eventlog.streams import stream_of
 
 FindStream = Callable[[str], str]
 """Returns the stream of the event with an id. Raises MemlogError if there is none, or more than one."""
-
-_raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
@@ -56,7 +56,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
         stamps = (("at", at), ("wins", wins), ("highest_wins", highest_wins))
         members = "".join(f',"{name}":"{time}"' for name, time in stamps if time)
         body = self.head + members.encode() + self.tail
-        return body + b',"crc":"%08x"}\n' % zlib.crc32(body)
+        return with_crc(body) + b"\n"
 
 
 _TIME = "2026-02-24T10:15:00.000Z"
@@ -118,7 +118,23 @@ def _as_given(event: "Event | dict[str, Any] | bytes", find_stream: FindStream |
         return _drafted(_checked_input(source, find_stream), source)
     except BadLine as bad:
         message = bad.reason.replace("_", " ") + (f": {bad.detail}" if bad.detail else "")
-        raise BadInput(message, hint=HINTS[bad.reason], code=bad.reason) from bad
+        raise BadInput(message, hint=_choices(bad, source) or HINTS[bad.reason], code=bad.reason) from bad
+
+
+def _choices(bad: BadLine, source: bytes) -> str:
+    """The values that the member at fault may have; "" where they are not listed."""
+    member, is_named, _ = bad.detail.partition(" is ")
+    if bad.reason != "invalid" or not is_named:
+        return ""
+    # Imported here: most events are right.
+    from memlog.eventlog.struct_fields import fields_of
+
+    try:
+        kind = TYPES.get(str(members_of(source).get("type")), Event)
+    except BadLine:
+        return ""
+    choices = next((field.choices for field in fields_of(kind) if field.name == member), ())
+    return f"{member} is one of {', '.join(choices)}" if choices else ""
 
 
 def _checked_input(source: bytes, find_stream: FindStream | None) -> Event:
@@ -142,7 +158,7 @@ def _checked_input(source: bytes, find_stream: FindStream | None) -> Event:
     if isinstance(event, Redacted) and event.stream is None and find_stream is not None:
         event.stream = _stream_of_all(event.targets, find_stream)
     canonical(event)
-    _check_stream(event)
+    stream_of(event)
     return event
 
 
@@ -151,13 +167,6 @@ def _stream_of_all(targets: list[str], find_stream: FindStream) -> str:
     if others:
         raise BadLine("invalid", f"target_ids are in several streams: {first}, {others[0]}")
     return first
-
-
-def _check_stream(event: Event) -> None:
-    try:
-        stream_of(event)
-    except ValueError as error:
-        raise BadLine("invalid", str(error)) from error
 
 
 def _input_time(name: str, value: object) -> str:
@@ -170,7 +179,7 @@ def _input_time(name: str, value: object) -> str:
 
 
 def _drafted(event: Event, source: bytes) -> Draft:
-    members = _raw_members.decode(source)
+    members = raw_members.decode(source)
     if isinstance(event, Redacted):
         members["stream"] = msgspec.Raw(msgspec.json.encode(event.stream))
     event_id = event.id or new_id()
@@ -195,6 +204,17 @@ def _drafted(event: Event, source: bytes) -> Draft:
     )
 
 
+def new_id() -> str:
+    """A new event id: a UUIDv7 (RFC 9562, section 5.7), so that ids sort by creation time."""
+    milliseconds = time.time_ns() // 1_000_000
+    random = int.from_bytes(os.urandom(10))
+    value = (milliseconds & (2**48 - 1)) << 80 | random & (2**80 - 1)
+    value = value & ~(0xF << 76) | 0x7 << 76
+    value = value & ~(0x3 << 62) | 0x2 << 62
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
 def _content(event: Event) -> bytes:
     # Imported here: most callers give no id.
     from memlog.eventlog.content_ids import content_hash
@@ -214,16 +234,16 @@ def _memory_id(event: Event) -> str | None:
 def _encoded(event: "Event | dict[str, Any]") -> bytes:
     try:
         members = msgspec.to_builtins(event)
-        return encoded(members) if _is_all_text(members) else _encoded_with_numbers(members)
+        given = event.get("ts") if isinstance(event, dict) else getattr(event, "ts", None)
+        if isinstance(given, datetime) and given.tzinfo is None:
+            members["ts"] += "Z"  # UTC, as requests read it
+        is_all_text = isinstance(members, dict) and all(isinstance(value, str) for value in members.values())
+        return encoded(members) if is_all_text else _encoded_with_numbers(members)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadInput(
             f"the event cannot be written as JSON: {error}",
             hint="pass an event struct or a dict of JSON values",
         ) from error
-
-
-def _is_all_text(members: object) -> bool:
-    return isinstance(members, dict) and all(isinstance(value, str) for value in members.values())
 
 
 def _encoded_with_numbers(members: object) -> bytes:

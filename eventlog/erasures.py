@@ -1,13 +1,14 @@
-"""Finds the erased lines of a segment, and those still to be erased: two versions of it may differ in
-them."""
+"""Finds the erased lines of a segment, and those still to be erased, in which two versions may differ."""
 
+from bisect import bisect_right
 from collections.abc import Container, Iterable, Sequence
-from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog import disk
 from memlog.eventlog.decode import ERASING
+from memlog.eventlog.file_io import blocks
 from memlog.eventlog.quarantine import DAMAGE, BadLine
 from memlog.eventlog.reader import Key, entry_of, is_redacted
 from memlog.eventlog.segment import Line, read_lines
@@ -19,16 +20,16 @@ Span = tuple[int, int]
 """Start and end of adjacent lines, as byte offsets."""
 
 
-class Erasures(NamedTuple):
+class Erasures(msgspec.Struct):
     """The erased lines of a segment and those to be erased, without their bytes.
 
     blank: erased. begun: partly erased. due: redacted and still readable.
     is_whole: no other line is damaged. is_proven: memlog wrote every other line, and its crc is right.
     """
 
-    blank: list[Line]
-    begun: list[Line]
-    due: list[Line]
+    blank: list[Line] = []
+    begun: list[Line] = []
+    due: list[Line] = []
     is_whole: bool = True
     is_proven: bool = True
 
@@ -40,7 +41,7 @@ class Erasures(NamedTuple):
 
 def erasures_in(segment: Segment, fd: int, end: int, redacted: Container[Key]) -> Erasures:
     """The erasures in the first `end` bytes of an open segment. Raises OSError."""
-    erasures = Erasures([], [], [])
+    erasures = Erasures()
     for line in read_lines(fd, end=end, tail_is_a_line=True):
         bare = replace(line, data=None)
         if is_begun(fd, line):
@@ -51,10 +52,10 @@ def erasures_in(segment: Segment, fd: int, end: int, redacted: Container[Key]) -
             if is_redacted(entry, redacted):
                 erasures.due.append(bare)
             elif isinstance(entry.event, BadLine):
-                is_whole = erasures.is_whole and entry.event.reason not in DAMAGE
-                erasures = erasures._replace(is_whole=is_whole, is_proven=False)
+                erasures.is_whole &= entry.event.reason not in DAMAGE
+                erasures.is_proven = False
             elif not entry.at:
-                erasures = erasures._replace(is_proven=False)
+                erasures.is_proven = False
     return erasures
 
 
@@ -87,9 +88,7 @@ def is_erased(fd: int, line: Line) -> bool:
     """Whether a line has only spaces."""
     if line.data is not None:
         return line.length > 0 and not line.data.strip(b" ")
-    end = line.offset + line.length
-    blocks = (disk.read(fd, min(_BLOCK, end - start), start) for start in range(line.offset, end, _BLOCK))
-    return not any(block.strip(b" ") for block in blocks)
+    return not any(block.strip(b" ") for block in blocks(fd, line.offset, line.offset + line.length))
 
 
 def spans_of(lines: Iterable[Line]) -> tuple[Span, ...]:
@@ -105,8 +104,6 @@ def spans_of(lines: Iterable[Line]) -> tuple[Span, ...]:
 
 def split_by(lines: Iterable[Line], spans: Sequence[Span]) -> tuple[list[Line], list[Line]]:
     """The `lines` within `spans`, and the others."""
-    from bisect import bisect_right
-
     inside: list[Line] = []
     outside: list[Line] = []
     for line in lines:

@@ -77,10 +77,10 @@ class MemlogError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
-        if code is not None:
-            self.code = code
-        if retryable is not None:
-            self.retryable = retryable
+        self.code = code or self.code
+        self.retryable = self.retryable if retryable is None else retryable
+        if hint:
+            self.add_note(f"hint: {hint}")  # a traceback shows it
 
 
 class BadInput(MemlogError):

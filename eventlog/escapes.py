@@ -1,9 +1,8 @@
 """Removes one level of escapes from a text, and maps positions back.
 
 A level is one quoting: JSON or a Python literal (`\\n`, `\\u001b`), a URL (`%3D`), HTML (`&quot;`),
-    quoted-printable
-(`=3D`), terminal colours, zero-width characters. An escape becomes one character; a colour or a zero-width
-character is removed.
+quoted-printable (`=3D`), terminal colours, zero-width characters. An escape becomes one character; a colour
+or a zero-width character is removed.
 """
 
 import re
@@ -70,15 +69,13 @@ def _character(match: re.Match[str]) -> str:
     if escape[0] == "=":
         return "="
     if escape[0] == "&":
-        return _ENTITIES.get(escape[1:-1]) or _character_of(escape[2:-1])
+        reference = escape[2:-1]  # `39`, `x27`
+        return _ENTITIES.get(escape[1:-1]) or _numbered(
+            int(reference) if reference.isdigit() else int(reference[1:], 16)
+        )
     if len(escape) == 2:
         return _CONTROLS.get(escape[1], escape[1])
     return _numbered(int(escape[1:], 8) if escape[1].isdigit() else int(escape[2:], 16))
-
-
-def _character_of(reference: str) -> str:
-    """The character of an HTML reference: `39`, `x27`."""
-    return _numbered(int(reference) if reference.isdigit() else int(reference[1:], 16))
 
 
 def _numbered(code: int) -> str:

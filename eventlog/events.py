@@ -4,14 +4,37 @@ Unknown members stay in the log and are ignored. Types and members are added her
 `memlog.projector.handlers`. docs/storage/jsonl-format.md has a table of all types.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from memlog.eventlog.fields import Channel, Count, Day, Id, Ids, SourceId, Text, Topic, Unit
-
 MAX_TARGETS = 1000
 """Targets of one redaction: its line stays below 1 MB."""
+
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+Id = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f]+\Z", max_length=512)]
+"""An event's id, without control characters."""
+
+Channel = Annotated[str, msgspec.Meta(pattern=r"\A[^:]+\Z")]
+"""A channel's name, without `:`: a chat's name is `<channel>:<chat_id>`."""
+
+Topic = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
+"""The shared key of facts about one subject: `favorite_colors`."""
+
+SourceId = Annotated[str, msgspec.Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\Z", max_length=255)]
+"""A source's name, without `/`: a document's name is `<source_id>/<file>`."""
+
+Day = Annotated[str, msgspec.Meta(pattern=r"\A\d{4}-\d\d-\d\d\Z")]
+"""A date: 2026-02-24."""
+
+Ids = Annotated[list[Text], msgspec.Meta(min_length=1)]
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""A number of things that SQLite can store."""
+
+Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
+"""A number from 0 to 1."""
 
 Role = Literal["user", "assistant", "system", "tool"]
 MemoryKind = Literal["fact", "preference", "insight"]
@@ -48,11 +71,16 @@ class Change(Event, kw_only=True):
     highest_wins: str | None = None
 
 
-class Message(Event, tag="message"):
-    """One turn of a conversation. Written by agents; adds a message."""
+class ConversationEvent(Event):
+    """An event of a conversation's stream."""
 
     channel: Channel
     chat_id: Text
+
+
+class Message(ConversationEvent, tag="message"):
+    """One turn of a conversation. Written by agents; adds a message."""
+
     role: Role
     content: str
     name: str | None = None
@@ -60,34 +88,28 @@ class Message(Event, tag="message"):
     meta: dict[str, Any] | None = None
 
 
-class SessionBreak(Event, tag="session_break"):
+class SessionBreak(ConversationEvent, tag="session_break"):
     """The end of a session. Written by agents; a new session follows in the chat."""
 
-    channel: Channel
-    chat_id: Text
     model: str | None = None
 
 
-class SummaryWritten(Event, tag="summary_written"):
+class SummaryWritten(ConversationEvent, tag="summary_written"):
     """A summary of a part of a conversation. Written by agents; adds a summary, which is searched.
 
     from_message_id, to_message_id: the first and the last message of that part.
     """
 
-    channel: Channel
-    chat_id: Text
     content: Text
     from_message_id: str | None = None
     to_message_id: str | None = None
 
 
-class ExtractionCompleted(Event, tag="extraction_completed"):
+class ExtractionCompleted(ConversationEvent, tag="extraction_completed"):
     """Messages up to `through_message_id` were distilled into memories; later ones are the buffer. Written by
     the distilling program; moves the start of the buffer.
     """
 
-    channel: Channel
-    chat_id: Text
     through_message_id: Text
 
 
@@ -217,8 +239,7 @@ class FactStored(Change, tag="fact_stored"):
 
 
 class FactRemoved(Change, tag="fact_removed"):
-    """Facts about a subject were removed. Written by agents; removes a chat's: all, one kind, or one
-    rank."""
+    """Facts about a subject were removed: all of a chat, one kind, or one rank. Written by agents."""
 
     topic_key: Topic
     kind: FactKind | None = None
@@ -292,38 +313,12 @@ class Redacted(Event, tag="redacted"):
         return self.target_ids if self.target_id is None else [self.target_id]
 
 
-AnyEvent = (
-    Message
-    | SessionBreak
-    | SummaryWritten
-    | ExtractionCompleted
-    | MemorySaved
-    | MemoryUpdated
-    | MemoryArchived
-    | MemoryDeleted
-    | MemoryAccessed
-    | SalienceDecayed
-    | DailyEventRecorded
-    | DailyEventsCompressed
-    | CoreMemoryUpdated
-    | CoreMemoryDeleted
-    | FactStored
-    | FactRemoved
-    | SourceRegistered
-    | SourceRemoved
-    | DocumentIndexed
-    | DocumentRemoved
-    | Redacted
-)
-
-
 def tag_of(event: Event | type[Event]) -> str:
     """The name of an event's type in the log."""
     return str(event.__struct_config__.tag)
 
 
-TYPES: dict[str, type[Event]] = {tag_of(kind): kind for kind in get_args(AnyEvent)}
-"""The event types by their names in the log."""
+_KINDS: list[type[Event]] = [*ConversationEvent.__subclasses__(), *Change.__subclasses__(), Redacted]
 
-ConversationEvent = Message | SessionBreak | SummaryWritten | ExtractionCompleted
-"""The events of a conversation's stream, which have channel and chat_id."""
+TYPES = {tag_of(kind): kind for kind in _KINDS}
+"""The event types by their names in the log."""

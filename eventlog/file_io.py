@@ -5,10 +5,13 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
-from memlog.eventlog import disk
+from memlog.eventlog import disk, permissions
 
 _BLOCK = 1024 * 1024
+_TAIL_BLOCK = 64 * 1024
+_GROWTH = 8
 _FRUITLESS_WRITES = 16
 """After this many writes in a row without a whole line the disk is broken; each leaves a fragment."""
 
@@ -58,23 +61,52 @@ def ends_with_newline(fd: int, offset: int) -> bool:
     return offset == 0 or disk.read(fd, 1, offset - 1) == b"\n"
 
 
+def blocks(fd: int, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+    """The bytes of an open file from `start` to `end` (None: its end), by the megabyte."""
+    while block := disk.read(fd, _BLOCK if end is None else min(_BLOCK, end - start), start):
+        yield block
+        start += len(block)
+
+
 def read_all(fd: int) -> bytes:
     """The bytes of an open file."""
-    blocks, size = [], 0
-    while block := disk.read(fd, _BLOCK, size):
-        blocks.append(block)
-        size += len(block)
-    return b"".join(blocks)
+    return b"".join(blocks(fd))
 
 
-def is_regular(fd: int) -> bool:
-    """Whether a regular file is open: a pipe or device would block, or swallow what is written."""
-    return stat.S_ISREG(disk.status(fd).st_mode)
+def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
+    """The lines between `start`, where one begins, and `end`, last first. The first one has no newline."""
+    rest, size = b"", _TAIL_BLOCK
+    while end > start:
+        begin = max(start, end - size)
+        rest, *lines = (disk.read(fd, end - begin, begin) + rest).split(b"\n")
+        yield from reversed(lines)
+        end, size = begin, size * _GROWTH
+    yield rest
+
+
+def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> int:
+    """A descriptor of a regular file, which is its owner's alone if it is new.
+
+    Raises FileExistsError if something else has its name, OSError.
+    """
+    try:
+        fd = (disk.open if flags == disk.READ else permissions.open_file)(path, flags, folder=folder)
+    except OSError as error:
+        # A link; a socket; a folder opened for writing.
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise FileExistsError(errno.EEXIST, f"{Path(path).name} is no regular file") from error
+        raise
+    try:
+        check_regular(fd)
+    except BaseException:
+        disk.close(fd)
+        raise
+    return fd
 
 
 def check_regular(fd: int) -> None:
-    """Raises FileExistsError if no regular file is open."""
-    if not is_regular(fd):
+    """Raises FileExistsError if no regular file is open: a pipe or device would block, or swallow bytes."""
+    if not stat.S_ISREG(disk.status(fd).st_mode):
         raise FileExistsError(errno.EEXIST, "something that is no regular file has its name")
 
 
@@ -83,12 +115,33 @@ def identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def file_version(status: os.stat_result) -> tuple[int, ...]:
-    """Changes with every change of the file's bytes.
+def status_at(path: Path | str, *, folder: int | None = None) -> os.stat_result | None:
+    """The status of `path`, of a link itself; None if nothing is there. Raises OSError."""
+    try:
+        return disk.look(path, folder=folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
-    Without mtime, which a scrub restores.
-    """
-    return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
+
+def is_at(path: Path | str, status: os.stat_result, *, folder: int | None = None) -> bool:
+    """Whether `path` names the file that has this status. Raises OSError."""
+    there = status_at(path, folder=folder)
+    return there is not None and identity(there) == identity(status)
+
+
+def file_version(status: os.stat_result | None) -> tuple[int, ...]:
+    """Changes with every change of a file's bytes; () for no file. Has no mtime, which a scrub restores."""
+    return () if status is None else (*identity(status), status.st_size, status.st_ctime_ns)
+
+
+@contextmanager
+def drafted(path: Path, draft: Path) -> Iterator[int]:
+    """A context with a descriptor of a new file, which replaces `path` at the end. Syncs nothing."""
+    with suppress(FileNotFoundError):
+        disk.unlink(draft)
+    with closing(permissions.open_file(draft, disk.WRITE | disk.NEW)) as fd:
+        yield fd
+    disk.rename(draft, path)
 
 
 def overwrite_all(fd: int, data: bytes, offset: int) -> None:
@@ -104,8 +157,7 @@ def keeping_time(fd: int, keeps: bool) -> Iterator[None]:
     """A context after which a changed file has its old mtime again, if `keeps`.
 
     A file sync takes the later mtime for the newer version: this copy of another writer's file, with erased
-        lines,
-    must not replace the original, which may have grown.
+    lines, must not replace the original, which may have grown.
     """
     before = disk.status(fd)
     yield

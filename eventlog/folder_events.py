@@ -1,8 +1,7 @@
 """Waits for the file system's events about changes in folders.
 
-The events are hints: some come late, the first ones of a new folder may be missing, and the kernel drops
-    those
-beyond its queue (16,384 on Linux) silently. Callers must also look from time to time without an event.
+The events are hints: some come late, the first ones of a new folder may be missing, and the kernel silently
+drops those beyond its queue (16,384 on Linux). Callers must also look from time to time without an event.
 """
 
 import stat

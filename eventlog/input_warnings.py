@@ -36,10 +36,10 @@ _MOST_SHOWN = 60
 def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
     """Warnings about a valid event. members: all given members."""
     known = (*_SET_BY_MEMLOG, *event.__struct_fields__)
+    of_chat = _chat_form(event, members)
+    if of_chat:
+        known = (*known, "channel")
     unknown = [name for name in members if name not in known]
-    of_chat = (*_chat_form(event, members),)
-    if of_chat and "channel" in unknown:
-        unknown.remove("channel")
     return (*_unknown_members(event, unknown), *of_chat)
 
 
@@ -66,28 +66,24 @@ def _meant(event: Event, name: str) -> str | None:
     return next(iter(get_close_matches(name.lower(), members, n=1)), None)
 
 
-def _chat_form(event: Event, members: Mapping[str, msgspec.Raw]) -> Iterator[AppendWarning]:
+def _chat_form(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
     """Conversation events name a chat by `channel` and `chat_id`, all others by one text."""
-    chat_id = getattr(event, "chat_id", None)
+    channel, chat_id = getattr(event, "channel", None), getattr(event, "chat_id", None)
     if chat_id is None:
-        return
-    channel = getattr(event, "channel", None)
+        return ()
     if channel is None and ":" not in chat_id:
         given = msgspec.json.decode(members["channel"]) if "channel" in members else None
         right = f"{given if isinstance(given, str) else 'telegram'}:{chat_id}"
-        yield AppendWarning(
-            "chat_form",
-            "chat_id",
+        message = (
             f"chat_id is {_quoted(chat_id)}, without its channel, so --chat does not find it: write"
-            f" <channel>:<chat_id>, such as {_quoted(right)}",
+            f" <channel>:<chat_id>, such as {_quoted(right)}"
         )
     elif channel is not None and chat_id.startswith(f"{channel}:"):
-        yield AppendWarning(
-            "chat_form",
-            "chat_id",
-            f"chat_id {_quoted(chat_id)} repeats the channel {_quoted(channel)}; did you mean"
-            f" {_quoted(chat_id.removeprefix(f'{channel}:'))}?",
-        )
+        meant = _quoted(chat_id.removeprefix(f"{channel}:"))
+        message = f"chat_id {_quoted(chat_id)} repeats the channel {_quoted(channel)}; did you mean {meant}?"
+    else:
+        return ()
+    return (AppendWarning("chat_form", "chat_id", message),)
 
 
 def _quoted(text: str) -> str:

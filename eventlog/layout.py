@@ -1,6 +1,8 @@
-"""The paths in a store, relative to its folder. No other module spells these names."""
+"""The paths in a store, relative to its folder, which no other module spells; and records about segments."""
 
 from pathlib import Path
+
+import msgspec
 
 from memlog.eventlog import disk
 
@@ -41,6 +43,18 @@ SEALS = "seals.jsonl"  # of an older memlog; see seals_file
 WRITER = "[a-z][a-z2-7]{5}"
 """A pattern for the name of a writer, which is part of its file names."""
 _WRITER_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz234567")
+
+
+class SegmentRecord(msgspec.Struct, frozen=True):
+    """Something recorded about a segment, such as its seal."""
+
+    stream: str
+    segment: str
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Stream and file name of the segment."""
+        return self.stream, self.segment
 
 
 def is_writer(name: str) -> bool:

@@ -10,6 +10,9 @@ from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.file_io import closing
 
+TIMEOUT = 10.0
+"""Seconds to wait for a lock if the caller has no limit of its own."""
+
 _FIRST_PAUSE = 0.0002
 _LONGEST_PAUSE = 0.010
 _BETWEEN_LOOKS = 0.25
@@ -25,33 +28,23 @@ def acquire(fd: int, what: str, timeout: float, *, if_stopped: float | None = No
         Busy: the file stayed locked; the message names the holder if the system knows it.
     """
     started = time.monotonic()
-    deadline = started + timeout
     next_look = started + (timeout if if_stopped is None else if_stopped)
     pause = _FIRST_PAUSE
     while not _try(fd):
         now = time.monotonic()
-        remaining = deadline - now
+        remaining = started + timeout - now
         if now >= next_look:
             next_look = now + _BETWEEN_LOOKS
             remaining = 0 if _is_stopped(fd) else remaining
         if remaining <= 0:
-            raise Busy(
-                f"{what} is locked by {holder(fd)}",
-                hint="try again, or end that process",
-            )
+            raise Busy(f"{what} is locked by {holder(fd)}", hint="try again, or end that process")
         time.sleep(min(pause, remaining))
         pause = min(pause * 2, _LONGEST_PAUSE)
 
 
-def release(fd: int) -> None:
-    """Free a lock from `acquire`."""
-    disk.unlock(fd)
-
-
 @contextmanager
 def locked(path: Path, what: str, timeout: float, *, if_stopped: float | None = None) -> Iterator[None]:
-    """A context that holds the lock file at `path`, created if missing and never removed. Raises as
-    `acquire`."""
+    """A context that holds the lock file at `path`, made if missing, never removed. Raises as `acquire`."""
     with closing(permissions.open_file(path, disk.WRITE | disk.CREATE)) as fd:
         acquire(fd, what, timeout, if_stopped=if_stopped)
         yield
@@ -61,9 +54,7 @@ def locked(path: Path, what: str, timeout: float, *, if_stopped: float | None = 
 def locked_if_there(
     path: Path, what: str, timeout: float, *, if_stopped: float | None = None
 ) -> Iterator[bool]:
-    """A context that holds the lock file at `path` if it exists, even read-only; yields whether it exists.
-    Raises as `acquire`.
-    """
+    """As `locked`, for a file that is read-only or missing; yields whether it exists."""
     try:
         fd = disk.open(path, disk.READ)
     except FileNotFoundError:

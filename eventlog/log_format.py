@@ -1,12 +1,10 @@
 """`log/FORMAT` has the format number of the log, so that an older memlog does not write to a newer log."""
 
-import errno
-from contextlib import suppress
 from pathlib import Path
 
-from memlog.eventlog import disk, locks, permissions
+from memlog.eventlog import disk, locks
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.file_io import closing, is_regular, overwrite_all
+from memlog.eventlog.file_io import closing, drafted, open_regular, overwrite_all
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import FORMAT
 
@@ -16,25 +14,20 @@ LINE = b"%s%d\n" % (_HEAD, NUMBER)
 
 _MOST_DIGITS = 9
 _LONGEST = 4096
-_LOCK_TIMEOUT = 10.0
 
 
 def check_writable(log: Path) -> bool:
-    """Check that this memlog may write to `log`; return whether FORMAT exists.
+    """Whether FORMAT exists, after a check that this memlog may write to `log`.
 
-    Raises:
-        LogError: the log has a newer format, or FORMAT is damaged. OSError: FORMAT cannot be read.
+    Raises LogError if the log has a newer format or FORMAT is damaged, OSError if it cannot be read.
     """
     try:
-        fd = disk.open(log / FORMAT, disk.READ)
+        with closing(open_regular(log / FORMAT, disk.READ)) as fd:
+            number = _number(disk.read(fd, _LONGEST, 0))
     except (FileNotFoundError, NotADirectoryError):
         return False
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise _damaged(log) from error
-        raise
-    with closing(fd):
-        number = _number(disk.read(fd, _LONGEST, 0)) if is_regular(fd) else None
+    except FileExistsError as error:
+        raise _damaged(log) from error
     if number is None:
         raise _damaged(log)
     if number > NUMBER:
@@ -47,38 +40,28 @@ def check_writable(log: Path) -> bool:
     return True
 
 
-def claim(log: Path, *, lock_timeout: float = _LOCK_TIMEOUT) -> bool:
-    """Write FORMAT if the log has none, after `check_writable`; return whether it was written. Raises as
-    that.
-
-    lock_timeout: seconds to wait for another process that writes it.
-    """
+def claim(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
+    """Write FORMAT unless it exists; return whether it was missing. Raises Busy, and as `check_writable`."""
     if check_writable(log):
         return False
     make_path(log)
     with closing(disk.open(log, disk.FOLDER, follow=True)) as folder:
         locks.acquire(folder, log.name, lock_timeout)
         # Another process may have been faster.
-        return not check_writable(log) and _write(log)
+        if check_writable(log):
+            return False
+        # Hidden: no reader takes the draft that a kill leaves for a part of the log.
+        with drafted(log / FORMAT, log / f".{FORMAT}.draft") as fd:
+            overwrite_all(fd, LINE, 0)
+            # Otherwise a power cut could leave an empty file, a damaged FORMAT.
+            disk.sync_data(fd)
+        return True
 
 
 def _number(text: bytes) -> int | None:
     digits = text.removeprefix(_HEAD).rstrip()
     is_named = text.startswith(_HEAD) and digits.isdigit() and not digits.startswith(b"0")
     return int(digits) if is_named and len(digits) <= _MOST_DIGITS else None
-
-
-def _write(log: Path) -> bool:
-    # Hidden: no reader takes the draft that a kill leaves for a part of the log.
-    draft = log / f".{FORMAT}.draft"
-    with suppress(FileNotFoundError):
-        disk.unlink(draft)
-    with closing(permissions.open_file(draft, disk.WRITE | disk.NEW)) as fd:
-        overwrite_all(fd, LINE, 0)
-        # Otherwise a power cut could leave an empty file, a damaged FORMAT.
-        disk.sync_data(fd)
-    disk.rename(draft, log / FORMAT)
-    return True
 
 
 def _damaged(log: Path) -> LogError:

@@ -15,11 +15,9 @@ FileState = tuple[str, int, int, int, int]
 def state_of(log: Path) -> list[FileState]:
     """The state of each file and folder that a reader of `log` may look at; [] without a log. Raises OSError.
 
-    An equal state means that nothing was added, changed or removed. It may differ without a change: the
-    system lists a folder in any order.
-
-    DirEntry.stat keeps the interpreter's lock: a thread with hundreds of segments does not wait hundreds of
-    times for other threads.
+    An equal state means that nothing was added, changed or removed; it may differ without a change, since the
+    system lists a folder in any order. DirEntry.stat keeps the interpreter's lock: a thread with hundreds of
+    segments does not wait hundreds of times for other threads.
     """
     states: list[FileState] = []
     conversations = str(log / CONVERSATIONS)
@@ -37,20 +35,14 @@ def changed_streams(log: Path, before: Iterable[FileState], now: Iterable[FileSt
     """
     streams = set()
     for path, mode, *_ in set(before) ^ set(now):
-        stream, is_folder = _stream_at(path.removeprefix(f"{log}/")), stat.S_ISDIR(mode)
-        top, _, rest = stream.partition("/")
+        parts = path.removeprefix(f"{log}/").split("/")
+        stream = "/".join(parts[:2] if parts[0] == CONVERSATIONS else parts[:1])
         is_within = path != f"{log}/{stream}"
-        if not is_utf8(stream) or not (is_folder or is_within):
+        if not is_utf8(stream) or not (stat.S_ISDIR(mode) or is_within):
             return None
-        if may_be_stream(rest or top) and stream != CONVERSATIONS:
+        if stream != CONVERSATIONS:
             streams.add(stream)
     return streams
-
-
-def _stream_at(path: str) -> str:
-    """The stream that a path below the log is in, or is the folder of."""
-    parts = path.split("/")
-    return "/".join(parts[:2] if parts[0] == CONVERSATIONS else parts[:1])
 
 
 def _add_entries(folder: str, states: list[FileState]) -> list[str]:
@@ -59,11 +51,13 @@ def _add_entries(folder: str, states: list[FileState]) -> list[str]:
     try:
         with disk.entries(folder) as entries:
             for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if not may_be_stream(entry.name):
+                        continue
+                    below.append(entry.path)
                 status = entry.stat(follow_symlinks=False)
                 mtime = status.st_mtime_ns
                 states.append((entry.path, status.st_mode, status.st_ino, status.st_size, mtime))
-                if entry.is_dir(follow_symlinks=False) and may_be_stream(entry.name):
-                    below.append(entry.path)
     except (FileNotFoundError, NotADirectoryError):
         return []  # removed since it was listed; the next state differs
     return below

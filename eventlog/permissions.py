@@ -32,11 +32,5 @@ def open_file(path: Path | str, flags: int, *, folder: int | None = None) -> int
     return fd
 
 
-def give_to_owner(folder: Path) -> None:
-    """Give the owner of a new folder the permissions that the umask took."""
-    if _lacks(_FOLDER, disk.look(folder).st_mode):
-        disk.set_mode(folder, _FOLDER)
-
-
 def _lacks(wanted: int, mode: int) -> bool:
     return mode & wanted != wanted

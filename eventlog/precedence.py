@@ -14,10 +14,8 @@ Kerberos allows between the clocks of two machines (RFC 4120, 8.2)."""
 
 
 def precedence(event: Event, segment: SegmentName) -> str:
-    """The precedence of an event with a `ts`, as a time.
-
-    Without `wins` it is `ts`, at most `CAP` after `at`, or after the end of the segment's day in a foreign
-    line.
+    """The precedence of an event with a `ts`, as a time: without `wins` its `ts`, at most `CAP` after `at`,
+    or after the end of the segment's day in a foreign line.
     """
     if isinstance(event, Change) and event.wins is not None:
         return event.wins

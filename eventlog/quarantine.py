@@ -26,7 +26,7 @@ HINTS: dict[LineFault, str] = {
     "too_long": "an event has at most 16 MiB: split it",
     "too_deep": "nest less deeply",
     "duplicate_key": "name each member of an object once",
-    "invalid": "docs/storage/jsonl-format.md lists the members of each type",
+    "invalid": "memlog append TYPE --help lists the members of a type",
     "unknown_type": f"known types: {', '.join(TYPES)}",
     "newer_version": "this line needs a newer memlog",
     "conflict_marker": "keep the lines of both sides and remove git's markers; then run memlog scrub if one"
@@ -44,7 +44,7 @@ class BadLine(Exception):
     """A line that cannot be projected. `detail` is for people and differs between library versions."""
 
     def __init__(self, reason: LineFault, detail: str = "") -> None:
-        super().__init__(detail or reason)
+        super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason: LineFault = reason
         self.detail = detail
 
@@ -65,8 +65,17 @@ def check_length(length: int) -> None:
 
 def check_text(line: bytes) -> None:
     """Raise BadLine for bytes that are not UTF-8, and for nesting too deep for a parser."""
-    _check_utf8(line)
-    _check_depth(line)
+    try:
+        # All bytes: msgspec does not look into members that it skips.
+        line.decode()
+    except UnicodeDecodeError as error:
+        if _is_torn(line) and error.end == len(line):
+            raise BadLine("torn", "the line ends inside a character") from error
+        raise BadLine("not_utf8", f"byte {error.start}: {error.reason}") from error
+    if line.find(b"{", 1) < 0 and line.find(b"[") < 0:  # most lines: faster than counting
+        return
+    if line.count(b"{") + line.count(b"[") > MAX_DEPTH and max(_depths(line), default=0) > MAX_DEPTH:
+        raise BadLine("too_deep", f"more than {MAX_DEPTH} nested objects and lists")
 
 
 def why_not_json(line: bytes, parser_says: str) -> BadLine:
@@ -77,23 +86,6 @@ def why_not_json(line: bytes, parser_says: str) -> BadLine:
         return BadLine("torn", "the line ends inside an object")
     surrogate = _lone_surrogate(line)
     return BadLine("not_json", parser_says) if surrogate is None else BadLine("lone_surrogate", surrogate)
-
-
-def _check_utf8(line: bytes) -> None:
-    """Checks all bytes: msgspec does not look into members that it skips."""
-    try:
-        line.decode()
-    except UnicodeDecodeError as error:
-        if _is_torn(line) and error.end == len(line):
-            raise BadLine("torn", "the line ends inside a character") from error
-        raise BadLine("not_utf8", f"byte {error.start}: {error.reason}") from error
-
-
-def _check_depth(line: bytes) -> None:
-    if line.find(b"{", 1) < 0 and line.find(b"[") < 0:  # most lines: faster than counting
-        return
-    if line.count(b"{") + line.count(b"[") > MAX_DEPTH and max(_depths(line), default=0) > MAX_DEPTH:
-        raise BadLine("too_deep", f"more than {MAX_DEPTH} nested objects and lists")
 
 
 def _is_torn(line: bytes) -> bool:

@@ -12,9 +12,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog import disk
 from memlog.eventlog.content_ids import content_hash
-from memlog.eventlog.decode import BOM, decode, envelope_of, is_blank
+from memlog.eventlog.decode import BOM, decode, envelope_of, is_blank, raw_members
 from memlog.eventlog.events import Change, Event, Redacted, tag_of
 from memlog.eventlog.precedence import precedence
 from memlog.eventlog.quarantine import BadLine, check_length
@@ -29,12 +28,6 @@ from memlog.eventlog.streams import (
 )
 from memlog.eventlog.upcast import Place
 
-_TAIL = 16 * 1024
-"""Bytes read from the end of a segment first: most last lines are shorter."""
-
-_raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
-
 Key = tuple[str, str]
 """A stream, and the id of one of its events, or the position of a line without an id."""
 
@@ -43,10 +36,7 @@ Bounds = Mapping[tuple[str, str], int]
 
 
 class LogEntry(msgspec.Struct, frozen=True, gc=False):
-    """A non-blank line with its event or its fault.
-
-    content: `content_hash` of the event; b"" without one.
-    """
+    """A non-blank line with its event or fault. content: `content_hash` of the event; b"" without one."""
 
     segment: Segment
     line: Line
@@ -143,18 +133,20 @@ def is_redacted(entry: LogEntry, redacted: Container[Key]) -> bool:
 
 
 def in_log_order(
-    segments: Iterable[Segment], *, tails: bool = False, leave_out: Container[int] = ()
+    segments: Iterable[Segment],
+    *,
+    bounds: Bounds | None = None,
+    tails: bool = False,
+    leave_out: Container[int] = (),
 ) -> Iterator[LogEntry]:
-    """Every line of `segments`, one segment after the other.
+    """Every line of `segments`, one segment after the other, up to `bounds`.
 
-    tails: include bytes after the last newline of a newest segment, though a writer may not have finished.
-    leave_out: offsets of lines to skip.
+    tails: see `lines_of`. leave_out: offsets of lines to skip.
     """
     for segment in segments:
-        with reading(segment) as fd:
-            lines = read_lines(fd, tail_is_a_line=tails or not segment.is_newest)
-            kept = (line for line in lines if line.offset not in leave_out)
-            yield from filter(None, (entry_of(segment, line) for line in kept))
+        for line in lines_of(segment, bounds, tails=tails):
+            if line.offset not in leave_out and (entry := entry_of(segment, line)) is not None:
+                yield entry
 
 
 def accepted(segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
@@ -211,11 +203,7 @@ def last_at(segments: Iterable[Segment]) -> str | None:
 
 
 def todays_members(entry: LogEntry) -> dict[str, Any]:
-    """The members of an entry's event in today's shape, without `crc`; unknown ones come last.
-
-    Raises:
-        TypeError: the entry has no event.
-    """
+    """The members of an event in today's shape, unknown ones last. Raises TypeError without an event."""
     event, data = entry.event, entry.line.data
     if isinstance(event, BadLine) or data is None:
         raise TypeError("a bad line has no members")
@@ -226,7 +214,7 @@ def todays_members(entry: LogEntry) -> dict[str, Any]:
         if name in names
     }
     known: dict[str, Any] = msgspec.to_builtins(event)
-    unknown = _raw_members.decode(data.removeprefix(BOM)).items()
+    unknown = raw_members.decode(data.removeprefix(BOM)).items()
     return (
         {"type": tag_of(event)}
         | {name: value for name, value in envelope.items() if value is not None}
@@ -235,22 +223,21 @@ def todays_members(entry: LogEntry) -> dict[str, Any]:
     )
 
 
-def why_bad(bad: BadLine) -> str:
-    """A fault for people: `invalid: Object missing required field …`."""
-    return f"{bad.reason}: {bad.detail}" if bad.detail else bad.reason
-
-
 def is_about(stream: str, chat: tuple[str, str]) -> bool:
     """Whether a stream belongs to the chat (channel, chat_id)."""
     return stream == conversation_stream(*chat) or chat_of_stream(stream) == chat
 
 
-def lines_of(segment: Segment, bounds: Bounds | None = None) -> Iterator[Line]:
-    """The lines of a segment, up to its bound."""
+def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = False) -> Iterator[Line]:
+    """The lines of a segment, up to its bound.
+
+    tails: include bytes after the last newline of a newest segment, though a writer may not have finished.
+    """
     end = None if bounds is None else bounds.get(segment.key, 0)
+    # A bound is the end of a line that was read, with or without newline.
+    tail_is_a_line = tails or end is not None or not segment.is_newest
     with reading(segment) as fd:
-        # A bound is the end of a line that was read, with or without newline.
-        yield from read_lines(fd, end=end, tail_is_a_line=end is not None or not segment.is_newest)
+        yield from read_lines(fd, end=end, tail_is_a_line=tail_is_a_line)
 
 
 def why_left_out(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
@@ -258,7 +245,7 @@ def why_left_out(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -
     if is_redacted(entry, redacted):
         return "redacted"
     if isinstance(entry.event, BadLine):
-        return why_bad(entry.event)
+        return str(entry.event)
     key = entry.key
     if key not in known:
         known[key] = entry.content
@@ -276,18 +263,11 @@ def _last_of_writer(segments: list[Segment], count: int) -> list[LogEntry]:
 
 
 def _last_at(segment: Segment) -> str:
-    """The last `at` of a segment; "" without one. Lines of a segment have rising `at`."""
+    # Imported here: few commands ask.
+    from memlog.eventlog.clock import last_at_in
+
     with reading(segment) as fd:
-        start = size = disk.status(fd).st_size
-        while start:
-            start = max(0, size - max(_TAIL, 4 * (size - start)))
-            # The first may be the end of a longer line.
-            lines = [*read_lines(fd, start, tail_is_a_line=not segment.is_newest)][bool(start) :]
-            for line in reversed(lines):
-                entry = entry_of(segment, line)
-                if entry is not None and entry.at:
-                    return entry.at
-    return ""
+        return last_at_in(fd)
 
 
 def _last_of_segment(segment: Segment, count: int) -> list[LogEntry]:

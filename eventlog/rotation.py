@@ -1,5 +1,4 @@
-"""Chooses the segment that a writer appends to, and starts the next one when it is full, sealed or of an
-earlier day.
+"""Chooses the segment to append to, and starts the next one when it is full, sealed or of an earlier day.
 
 docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reasons.
 """
@@ -14,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memlog.eventlog import disk, locks, permissions, timestamps
+from memlog.eventlog import disk, locks, timestamps
 from memlog.eventlog.clock import Clock
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.errors import Busy
-from memlog.eventlog.file_io import identity, is_regular
+from memlog.eventlog.file_io import identity, is_at, open_regular
 from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.precedence import CAP
@@ -50,11 +49,6 @@ class LockedSegment(msgspec.Struct, frozen=True):
     folder: int
     names: list[SegmentName]
 
-    def of_its_writer(self) -> list[str]:
-        """The file names of its writer's segments, up to itself."""
-        own = [name for name in self.names if name.writer == self.name.writer]
-        return [name.filename for name in own if name.age <= self.name.age]
-
 
 class Rotation:
     """Opens and locks the current segment of each stream of the store at `store`, for this copy's writer.
@@ -80,11 +74,7 @@ class Rotation:
 
     @contextmanager
     def current(self, stream: str) -> Iterator[LockedSegment]:
-        """The writer's current segment of a stream, locked, with room for more lines.
-
-        Raises:
-            Busy: another process held it for too long. OSError: it cannot be opened or made.
-        """
+        """The writer's current segment of a stream, locked, with room for lines. Raises Busy and OSError."""
         writer = self.writer.name()
         deadline = time.monotonic() + self._lock_timeout
         with entered(self.log, stream, make=True) as folders:
@@ -126,7 +116,8 @@ class Rotation:
             try:
                 locks.acquire(fd, f"{stream}/{name.filename}", max(0, deadline - time.monotonic()))
                 status, names = disk.status(fd), segment_names(folders[-1])
-                if _has_its_name(status, folders[-1], name) and _last_of(names, writer) == name:
+                is_here = is_at(name.filename, status, folder=folders[-1])
+                if is_here and _last_of(names, writer) == name:
                     self._current[stream, writer] = name
                     yield LockedSegment(fd, status, stream, name, folders[-1], names)
                     return
@@ -136,13 +127,11 @@ class Rotation:
                 raise Busy(f"{stream} changed again and again", hint="try again")
 
     def seal(self, segment: LockedSegment, deadline: float, *, also_grown: bool = False) -> "list[Seal]":
-        """Seal a locked segment and the older ones of its writer; see `sealing.seal`."""
-        from memlog.eventlog.seals import sealing
-
-        return sealing.seal(
-            self._seals.files(self.writer.name()),
+        """Seal a locked segment and the older ones of its writer; see `SealFiles.seal`."""
+        own = [name for name in segment.names if name.writer == segment.name.writer]
+        return self._seals.files(self.writer.name()).seal(
             segment.stream,
-            segment.of_its_writer(),
+            [name.filename for name in own if name.age <= segment.name.age],
             lock_timeout=max(0, deadline - time.monotonic()),
             also_grown=also_grown,
         )
@@ -212,31 +201,9 @@ def _last_of(names: list[SegmentName], writer: str) -> SegmentName | None:
     return current_segments(names).get(writer)
 
 
-def _has_its_name(status: os.stat_result, folder: int, name: SegmentName) -> bool:
-    """Whether the locked file still has its name."""
-    try:
-        return identity(disk.look(name.filename, folder=folder)) == identity(status)
-    except FileNotFoundError:
-        return False
-
-
 def _open(name: SegmentName, flags: int, folder: int) -> int:
-    """A descriptor of a writer's segment.
-
-    Raises:
-        _NameTakenError: a folder, a link or a device has its name. OSError: it cannot be opened.
-    """
+    """A descriptor of a writer's segment. Raises _NameTakenError if no regular file has its name, OSError."""
     try:
-        fd = permissions.open_file(name.filename, flags, folder=folder)
-    except OSError as error:
-        if error.errno not in (errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENXIO):
-            raise
+        return open_regular(name.filename, flags, folder=folder)
+    except FileExistsError as error:
         raise _NameTakenError(errno.EEXIST, "another file has its name", name.filename) from error
-    try:
-        if is_regular(fd):
-            return fd
-    except OSError:
-        disk.close(fd)
-        raise
-    disk.close(fd)
-    raise _NameTakenError(errno.EEXIST, "no regular file has its name", name.filename)

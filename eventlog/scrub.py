@@ -17,16 +17,14 @@ from memlog.eventlog import disk, locks
 from memlog.eventlog.decode import ERASING
 from memlog.eventlog.erasures import is_due
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.file_io import check_regular, closing, identity, keeping_time, overwrite_all
+from memlog.eventlog.file_io import closing, is_at, keeping_time, open_regular, overwrite_all
 from memlog.eventlog.folders import entered
 from memlog.eventlog.quarantine import MAX_LINE
 from memlog.eventlog.reader import Key, reading
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.format import Seal
 from memlog.eventlog.seals.losses import differing
 from memlog.eventlog.seals.measure import held_in
-from memlog.eventlog.seals.sealing import blank, reseal
 from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment
 
@@ -79,9 +77,7 @@ def erase(
 
     around: makes the context for the write, from the descriptor of the segment.
 
-    Raises:
-        Busy: another process held the segment for too long.
-        LogError: the segment was replaced. OSError: it cannot be written. The next run finishes it.
+    Raises Busy, LogError if the segment was replaced, and OSError; the next run finishes it.
     """
     is_foreign = segment.name.writer not in ("", seals.writer)
     with _locked(segment, lock_timeout) as fd:
@@ -90,7 +86,7 @@ def erase(
         with around(fd), keeping_time(fd, is_foreign):
             _overwrite(fd, due)
     if state == "renewed":
-        renew_seal(seals, segment, lock_timeout)
+        seals.reseal(*segment.key, lock_timeout=lock_timeout)
     return Erased(segment, len(due), sum(line.length for line in due), state)
 
 
@@ -107,11 +103,6 @@ def unfinished(segments: Iterable[Segment]) -> list[Segment]:
     return [segment for segment in segments if segment.key in due]
 
 
-def renew_seal(seals: SealFiles, segment: Segment, lock_timeout: float) -> None:
-    """Seal an erased segment again, unless its seal is up to date. Raises Busy and OSError."""
-    reseal(seals, *segment.key, lock_timeout=lock_timeout)
-
-
 def _before(
     seals: SealFiles, segment: Segment, fd: int, due: list[Line], lock_timeout: float, *, is_foreign: bool
 ) -> SealState:
@@ -123,12 +114,12 @@ def _before(
     if seal is None:
         return "none"
     if is_foreign and disk.status(fd).st_size < seal.bytes:
-        blank(seals, *segment.key, lock_timeout=lock_timeout)
+        seals.blank(*segment.key, lock_timeout=lock_timeout)
         return "arriving"
     last = seals.last(*segment.key)
     if not (seal.is_blank or any(_is_sealed(fd, old, due) for old in last)):
         return "unlike"
-    blank(seals, *segment.key, lock_timeout=lock_timeout)
+    seals.blank(*segment.key, lock_timeout=lock_timeout)
     return "renewed"
 
 
@@ -143,11 +134,10 @@ def _locked(segment: Segment, timeout: float) -> Iterator[int]:
     filename = segment.name.filename
     with (
         entered(segment.log, segment.stream) as folders,
-        closing(disk.open(filename, disk.WRITE, folder=folders[-1])) as fd,
+        closing(open_regular(filename, disk.WRITE, folder=folders[-1])) as fd,
     ):
-        check_regular(fd)
         locks.acquire(fd, f"{segment.stream}/{filename}", timeout)
-        if identity(disk.look(filename, folder=folders[-1])) != identity(disk.status(fd)):
+        if not is_at(filename, disk.status(fd), folder=folders[-1]):
             raise LogError(f"{segment.stream}/{filename} was replaced meanwhile", hint="memlog scrub")
         yield fd
 

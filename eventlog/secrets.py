@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from memlog.eventlog.encoding import decoded
 from memlog.eventlog.errors import BadInput, MemlogError
 from memlog.eventlog.key_scan import keys_in
 from memlog.eventlog.key_shapes import NAMES
@@ -41,10 +42,7 @@ def kinds_in(text: str) -> list[str]:
 
 def kinds_in_line(line: bytes) -> list[str]:
     """The distinct kinds of keys in a line of the log, JSON or not."""
-    try:
-        value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        value = line.decode(errors="replace")
+    value = decoded(line, object) or line.decode(errors="replace")
     kinds: dict[str, None] = {}
 
     def noted(text: str) -> str:
@@ -58,15 +56,11 @@ def kinds_in_line(line: bytes) -> list[str]:
 def masked_event(source: bytes) -> bytes:
     """A line of JSON with its keys masked at any depth, without `at` and `crc`; `source` itself without keys.
 
-    Raises:
-        BadInput: a member that names something holds a key.
+    Raises BadInput if a member that names something holds a key.
     """
-    try:
-        members = msgspec.json.decode(source)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    members = decoded(source, dict)
+    if members is None:
         return source  # the reader reports the fault
-    if not isinstance(members, dict):
-        return source
     # `at` and `crc` of another log's line belong to the unmasked text.
     given = {name: value for name, value in members.items() if name not in ("at", "crc")}
     clean = _rewritten(given, masked)
@@ -83,16 +77,6 @@ def masked_error(error: MemlogError) -> MemlogError:
     return type(error)(
         masked(error.message), hint=masked(error.hint), code=error.code, retryable=error.retryable
     )
-
-
-def texts_in(line: bytes) -> Iterator[str]:
-    """Each text in a line of JSON, member names included; the line itself if it is no JSON."""
-    try:
-        value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        yield line.decode(errors="replace")
-        return
-    yield from texts_within([value])
 
 
 def texts_within(values: Iterable[Any]) -> Iterator[str]:

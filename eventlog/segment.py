@@ -10,11 +10,10 @@ import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.decode import is_whole
-from memlog.eventlog.file_io import closing
+from memlog.eventlog.file_io import blocks, closing
 from memlog.eventlog.folders import entered
 from memlog.eventlog.quarantine import MAX_LINE
 
-_READ_BLOCK = 1024 * 1024
 _CHAIN_BLOCK = 64 * 1024
 _TAIL = 4 * 1024
 
@@ -45,11 +44,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 @contextmanager
 def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
-    """A context with a descriptor that reads a segment.
-
-    Raises:
-        OSError: it is missing; or it, or a folder on its path below `log`, is a link.
-    """
+    """A context with a descriptor that reads a segment, through no link below `log`. Raises OSError."""
     with entered(log, stream) as folders:
         fd = disk.open(filename, disk.READ, folder=folders[-1])
     with closing(fd):
@@ -65,12 +60,11 @@ def read_lines(
     them and they are whole; otherwise a writer may not have finished. NUL bytes around a line are not part of
     it.
     """
-    offset = position = start
+    offset = start
     has_nuls = False
     pending: list[bytes] = []
     pending_length = 0
-    while block := disk.read(fd, _READ_BLOCK if end is None else min(_READ_BLOCK, end - position), position):
-        position += len(block)
+    for block in blocks(fd, start, end):
         # One search per block is faster than one per line.
         has_nuls = has_nuls or b"\0" in block
         first, *others = block.split(b"\n")

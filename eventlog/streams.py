@@ -4,22 +4,23 @@ No input can leave `log/`: a conversation's folder name consists of a–z, 0–9
 `_`, and that `_` makes it neither `.` nor `..`.
 """
 
-import errno
 import os
 import re
 import stat
 from collections import defaultdict
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog import disk, events
+from memlog.eventlog import disk
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import ConversationEvent, Event, Redacted
+from memlog.eventlog.events import TYPES, ConversationEvent, Event, Redacted
+from memlog.eventlog.file_io import status_at
 from memlog.eventlog.layout import CONVERSATIONS, FORMAT, WRITER, is_seals_file
+from memlog.eventlog.quarantine import BadLine
 
 _NAME_LIMIT = 255  # bytes, on every file system in use
 _PROJECT_HINT = "a project has a name, such as work or anna"
@@ -41,8 +42,7 @@ def encoded_name(name: str) -> str:
 def project_folder(name: str) -> str:
     """The folder name of a project's store, which cannot lead out of the folder of all projects.
 
-    Raises:
-        BadInput: `name` has only dots, is too long, or is not UTF-8.
+    Raises BadInput if `name` has only dots, is too long, or is not UTF-8.
     """
     try:
         folder = encoded_name(name)
@@ -83,40 +83,23 @@ def chat_of_stream(stream: str) -> tuple[str, str] | None:
         return None
 
 
-_STREAMS: dict[str, tuple[type[Event], ...]] = {
-    "memory": (
-        events.MemorySaved,
-        events.MemoryUpdated,
-        events.MemoryArchived,
-        events.MemoryDeleted,
-        events.MemoryAccessed,
-        events.SalienceDecayed,
-        events.DailyEventRecorded,
-        events.DailyEventsCompressed,
-    ),
-    "core": (events.CoreMemoryUpdated, events.CoreMemoryDeleted),
-    "facts": (events.FactStored, events.FactRemoved),
-    "documents": (
-        events.SourceRegistered,
-        events.SourceRemoved,
-        events.DocumentIndexed,
-        events.DocumentRemoved,
-    ),
+_STREAMS = {
+    "memory": "memory_saved memory_updated memory_archived memory_deleted memory_accessed salience_decayed"
+    " daily_event_recorded daily_events_compressed",
+    "core": "core_memory_updated core_memory_deleted",
+    "facts": "fact_stored fact_removed",
+    "documents": "source_registered source_removed document_indexed document_removed",
 }
-_STREAM_OF_TYPE = {kind: stream for stream, kinds in _STREAMS.items() for kind in kinds}
+_STREAM_OF_TYPE = {TYPES[tag]: stream for stream, tags in _STREAMS.items() for tag in tags.split()}
 
 
 def stream_of(event: Event) -> str:
-    """The stream of an event, by its type; a `redacted` names its stream.
-
-    Raises:
-        ValueError: a `redacted` names no stream.
-    """
+    """The stream of an event. Raises BadLine for a `redacted` that names none."""
     if isinstance(event, ConversationEvent):
         return conversation_stream(event.channel, event.chat_id)
     if isinstance(event, Redacted):
         if event.stream is None or not is_stream(event.stream):
-            raise ValueError(f"stream is {event.stream!r}, not that of the event to redact")
+            raise BadLine("invalid", f"stream is {event.stream!r}, not that of the event to redact")
         return event.stream
     return _STREAM_OF_TYPE[type(event)]
 
@@ -240,48 +223,29 @@ def segments_of(log: Path, only: Iterable[str] | None = None) -> tuple[list[Segm
     only: the streams to list; None for all.
     """
     # Imported here: an append lists no segments.
-    from memlog.eventlog.seals.lengths import sealed_bytes
+    from memlog.eventlog.seals.reader import sealed_bytes
 
     segments: list[Segment] = []
     folders, strangers = _stream_folders(log) if only is None else (_existing(log, only), [])
     sealed = sealed_bytes(log)
     for stream, folder in folders:
         names, others = _segment_names(folder)
-        segments += _segments(log, stream, names, sealed)
+        last_plain = current_segments(names).get("")
+        for name in names:
+            gets_lines = name.writer != "" or name == last_plain
+            is_newest = gets_lines and (stream, name.filename) not in sealed
+            segments.append(Segment(log, stream, name, is_newest))
         strangers += others
     return segments, sorted(strangers)
 
 
-def segments_in(log: Path, stream: str) -> list[Segment]:
-    """The segments of one stream, sorted; none if its folder is missing or a link."""
-    from memlog.eventlog.folders import entered
-    from memlog.eventlog.seals.lengths import sealed_bytes
-
-    try:
-        with entered(log, stream) as folders:
-            names = segment_names(folders[-1])
-    except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            raise
-        return []
-    return _segments(log, stream, names, sealed_bytes(log))
-
-
-def _segments(
-    log: Path, stream: str, names: list[SegmentName], sealed: Container[tuple[str, str]]
-) -> list[Segment]:
-    last_plain = current_segments(names).get("")
-
-    def is_open(name: SegmentName) -> bool:
-        gets_lines = name.writer != "" or name == last_plain
-        return gets_lines and (stream, name.filename) not in sealed
-
-    return [Segment(log, stream, name, is_open(name)) for name in names]
+def segment_at(log: Path, stream: str, filename: str) -> Segment:
+    """The segment in a file. A foreign program may have sealed a file that is none: it counts as plain."""
+    return Segment(log, stream, SegmentName.parse(filename) or SegmentName("0001-01-01"), is_newest=True)
 
 
 def may_be_stream(folder: str) -> bool:
-    """Whether a folder of this name may hold a stream, or streams: `.git` does not, a chat of channel `.x`
-    does."""
+    """Whether a folder may hold a stream or streams: `.git` does not, a chat of channel `.x` does."""
     return not folder.startswith(".") or "_" in folder
 
 
@@ -316,16 +280,18 @@ def _stream_folders(log: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
 
 
 def _existing(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
-    """The folders of `streams`, without links."""
+    """The folders of `streams`, without those that are reached through a link."""
     folders = ((stream, log / stream) for stream in sorted(streams))
-    return [(stream, folder) for stream, folder in folders if _is_folder(folder)]
+    return [
+        (stream, folder)
+        for stream, folder in folders
+        if _is_folder(log / stream.partition("/")[0]) and _is_folder(folder)
+    ]
 
 
 def _is_folder(path: Path) -> bool:
-    try:
-        return stat.S_ISDIR(disk.look(path).st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+    status = status_at(path)
+    return status is not None and stat.S_ISDIR(status.st_mode)
 
 
 def _subfolders(parent: Path) -> tuple[list[Path], list[Path]]:

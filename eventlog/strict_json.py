@@ -77,8 +77,7 @@ def _has_one_spelling(kind: Any) -> bool:  # noqa: ANN401 - msgspec has no commo
 def _keys_in(members: dict[str, Any]) -> int:
     """The number of keys in all nested objects. Without recursion, since the caller's stack may be deep.
 
-    Raises:
-        BadLine: an integer is beyond 64 bits.
+    Raises BadLine for an integer beyond 64 bits.
     """
     keys = 0
     waiting: list[Any] = [members]
@@ -90,7 +89,7 @@ def _keys_in(members: dict[str, Any]) -> int:
         elif isinstance(value, list):
             waiting += _worth_a_look(value)
         elif value not in INTEGERS:
-            raise BadLine("invalid", f"{_shortened(value)} is an integer outside 64 bits; write it as text")
+            raise BadLine("invalid", f"{shortened(value)} is an integer outside 64 bits; write it as text")
     return keys
 
 
@@ -121,10 +120,11 @@ def _check_pairs(pairs: list[tuple[str, Any]]) -> None:
     seen = set()
     for key, _ in pairs:
         if key in seen:
-            raise BadLine("duplicate_key", f"{_shortened(key)} stands twice in one object")
+            raise BadLine("duplicate_key", f"{shortened(key)} stands twice in one object")
         seen.add(key)
 
 
-def _shortened(value: object) -> str:
+def shortened(value: object) -> str:
+    """`value` for a message."""
     text = repr(value)
     return text if len(text) <= 80 else text[:80] + "…"

@@ -1,5 +1,4 @@
-"""Times in memlog's form: RFC 3339, UTC, milliseconds, `Z` (`2026-02-24T10:15:00.000Z`), which sorts as
-text."""
+"""Times in memlog's form, which sorts as text: RFC 3339, UTC, milliseconds (`2026-02-24T10:15:00.000Z`)."""
 
 import re
 import time
@@ -58,11 +57,7 @@ def normalised(text: str, *, naive_is_utc: bool) -> str:
 
 
 def of_day_or_time(text: str) -> str:
-    """A day or an RFC 3339 time in memlog's form; a day is its first moment, a missing offset means UTC.
-
-    Raises:
-        ValueError: `text` is neither.
-    """
+    """A day, as its first moment, or an RFC 3339 time, in UTC without an offset. Raises ValueError."""
     is_day = len(text) == len("2026-02-24")
     return normalised(f"{text}T00:00:00" if is_day else text, naive_is_utc=True)
 

@@ -43,8 +43,7 @@ def _segment_remedy(log: Path, path: Path, day: str) -> str:
     """Advises to rename a conflict copy, so that it is a segment of a writer of its own.
 
     The name depends on the bytes: a conflict copy on two machines gets one name, and two conflict copies get
-        two,
-    so no merge replaces a file by another.
+    two, so no merge replaces a file by another.
     """
     stream = path.parent.relative_to(log).as_posix()
     try:

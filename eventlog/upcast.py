@@ -4,19 +4,19 @@ The one foreign shape is that of many agents:
 `{"id","ts","role","content","type":null|"session_break"|"subagent_result","meta":{"channel","chat_id",…}}`
 """
 
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.events import ConversationEvent, tag_of
+from memlog.eventlog.events import TYPES, ConversationEvent
 from memlog.eventlog.streams import SegmentName, chat_of_stream
 
 VERSION = 2
 """Changes with any change of the conversion; part of the projection id."""
 
 
-_OF_CONVERSATIONS = tuple(map(tag_of, get_args(ConversationEvent)))
+_OF_CONVERSATIONS = tuple(tag for tag, kind in TYPES.items() if issubclass(kind, ConversationEvent))
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
@@ -43,8 +43,7 @@ def place_of(line_id: str) -> tuple[str, int] | None:
 def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
     """The members of a foreign line in today's shape. Raises ValueError if its `ts` is no time.
 
-    Missing members come from its position: the id, the time (its segment's day), channel and chat_id (`meta`,
-    then its folder).
+    Its position gives a missing id, time (the segment's day), channel and chat_id (`meta`, then the folder).
     """
     line = {name: value for name, value in members.items() if value is not None}
     if line.get("type") in (None, "subagent_result"):
@@ -71,14 +70,11 @@ def _fill_chat(line: dict[str, Any], stream: str) -> None:
     given = meta if isinstance(meta, dict) else {}
     channel, chat_id = chat_of_stream(stream) or (None, None)
     for name, of_folder in (("channel", channel), ("chat_id", chat_id)):
-        in_meta = _as_text(given.get(name))
+        in_meta = given.get(name)
+        if isinstance(in_meta, int) and not isinstance(in_meta, bool):
+            in_meta = str(in_meta)  # chat ids are numbers in many foreign logs
         value = line.get(name, of_folder if in_meta is None else in_meta)
         if value is not None:
             line[name] = value
     if line["type"] == "session_break" and given.get("model") is not None:
         line.setdefault("model", given["model"])
-
-
-def _as_text(value: object) -> object:
-    """Chat ids are numbers in many foreign logs."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value

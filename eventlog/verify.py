@@ -1,16 +1,16 @@
 """Checks the log without the read model: all lines, seals and sealed bytes. Changes nothing."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.quarantine import DAMAGE, BadLine
-from memlog.eventlog.reader import Bounds, Key, LogEntry, entry_of, lines_of, redacted_keys, why_left_out
+from memlog.eventlog.reader import Bounds, Key, in_log_order, redacted_keys, why_left_out
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.format import Seals
-from memlog.eventlog.seals.losses import LOSS_REMEDY, Ownership, Unlike, differing
+from memlog.eventlog.seals.losses import LOSS_REMEDY, Ownership, differing
 from memlog.eventlog.streams import Segment, by_writer, segments_of, shown
 from memlog.eventlog.unread_files import is_conflict_copy, remedy, why_not_read
 from memlog.eventlog.watermarks import OpenLoss, ReturnedText, Watermarks
@@ -51,50 +51,41 @@ class LogCheck:
     seals: int
     torn_seals: int
     accepted_losses: int
-    problems: list[str]
-    notes: list[str]
-    tampered: list[str]
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    tampered: list[str] = field(default_factory=list)
 
 
 def check_log(log: Path) -> LogCheck:
-    """Read all of `log`, and compare sealed segments with their seals.
-
-    Raises:
-        LogError: it cannot be read.
-    """
+    """Read all of `log`, and compare sealed segments with their seals. Raises LogError if it cannot."""
     try:
         # In this order: a segment is sealed before it has a successor, so seals that are read later include
         # every segment with a successor in this listing.
         segments, strangers = segments_of(log)
         lines = count_lines(log)
         seals = read_seals(log)
-        unlike, owner = differing(log), Ownership(log)
-        unlike_read = Watermarks(log.parent).differences()
-        unsealed = list(_unsealed(segments, seals))
-        copies = [path for path in strangers if is_conflict_copy(path.name)]
-        others = [path for path in strangers if not is_conflict_copy(path.name)]
-        return LogCheck(
-            lines=lines,
+        check = LogCheck(
+            lines,
             seals=len(seals.valid),
             torn_seals=sum(line.damage == "torn" for line in seals.lines),
             accepted_losses=sum(line.seal is not None and line.seal.lost is not None for line in seals.lines),
-            problems=[*_line_problems(lines), *_not_read(log, others)],
-            notes=[
-                *_unfinished(seals),
-                *_arriving(unlike, unsealed, owner, unlike_read),
-                *_returned(unlike_read, unlike),
-            ],
-            tampered=[
-                *_broken(seals),
-                *_missing(unsealed, lines, owner),
-                *_unlike(unlike),
-                *_not_read(log, copies),
-                *_lost_unsealed(unlike_read),
-            ],
         )
+        differences = Watermarks(log.parent).differences()
+        losses = {loss.name: loss for loss in differences if isinstance(loss, OpenLoss)}
+        _add_line_problems(check)
+        _add_seals(check, seals)
+        sealed_otherwise = _add_sealed_segments(check, log, _unsealed(segments, seals), losses)
+        _add_unread_files(check, log, strangers)
+        check.tampered += [f"{loss.stream}/{loss.why}; {LOSS_REMEDY}" for loss in losses.values()]
+        check.notes += [
+            f"{text.stream}/{text.why}: memlog scrub"
+            for text in differences
+            if isinstance(text, ReturnedText) and text.name not in sealed_otherwise
+        ]
     except OSError as error:
         message = f"{error.filename or log.name}: {error.strerror or error}"
         raise LogError(shown(message), hint="make the log readable") from error
+    return check
 
 
 def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
@@ -103,100 +94,68 @@ def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
     counts = Lines()
     known: dict[Key, bytes] = {}
     redacted = redacted_keys(segments, bounds)
-    for segment in segments:
-        for entry in filter(None, (entry_of(segment, line) for line in lines_of(segment, bounds))):
-            if entry.at:
-                counts.by_memlog.add(segment.key)
-            _count(counts, entry, why_left_out(entry, known, redacted))
+    for entry in in_log_order(segments, bounds=bounds):
+        if entry.at:
+            counts.by_memlog.add(entry.segment.key)
+        match why_left_out(entry, known, redacted):
+            case None:
+                counts.events += 1
+            case "redacted":
+                counts.redacted += 1
+            case "duplicate":
+                counts.duplicates += 1
+            case "conflict":
+                counts.conflicts += 1
+            case _ if isinstance(entry.event, BadLine):
+                counts.quarantined[entry.event.reason] += 1
     return counts
 
 
-def _count(counts: Lines, entry: LogEntry, why: str | None) -> None:
-    if why == "redacted":
-        counts.redacted += 1
-    elif isinstance(entry.event, BadLine):
-        counts.quarantined[entry.event.reason] += 1
-    elif why is None:
-        counts.events += 1
-    elif why == "duplicate":
-        counts.duplicates += 1
-    else:
-        counts.conflicts += 1
+def _add_line_problems(check: LogCheck) -> None:
+    damaged = check.lines.damaged
+    if damaged:
+        are, them = ("1 line is", "it") if damaged == 1 else (f"{damaged} lines are", "them")
+        check.problems.append(f"{are} not as memlog wrote {them}: memlog quarantine lists where")
 
 
-def _line_problems(lines: Lines) -> Iterator[str]:
-    if lines.damaged:
-        is_one = lines.damaged == 1
-        count = "1 line is" if is_one else f"{lines.damaged} lines are"
-        yield f"{count} not as memlog wrote {'it' if is_one else 'them'}: memlog quarantine lists where"
-
-
-def _unfinished(seals: Seals) -> Iterator[str]:
-    for seal in seals.valid.values():
-        if seal.is_blank:
-            yield f"{seal.stream}/{seal.segment}: an erasure was begun and not finished: memlog scrub"
-
-
-def _broken(seals: Seals) -> Iterator[str]:
+def _add_seals(check: LogCheck, seals: Seals) -> None:
     for line in seals.damaged:
         if line.damage == "no_file":
-            yield f"{line.file} is no regular file"
+            check.tampered.append(f"{line.file} is no regular file")
         elif line.damage != "torn":
-            yield f"{line.position}: {line.damage}"
+            check.tampered.append(f"{line.position}: {line.damage}")
+    for seal in seals.valid.values():
+        if seal.is_blank:
+            where = f"{seal.stream}/{seal.segment}"
+            check.notes.append(f"{where}: an erasure was begun and not finished: memlog scrub")
 
 
-def _unsealed(segments: list[Segment], seals: Seals) -> Iterator[tuple[str, str]]:
+def _unsealed(segments: list[Segment], seals: Seals) -> list[tuple[str, str]]:
     """The segments without a seal whose writer has made a later one."""
-    for made in by_writer(segments).values():
-        for segment in made[:-1]:
-            name = segment.key
-            if name not in seals.last:
-                yield name
+    finished = (segment.key for made in by_writer(segments).values() for segment in made[:-1])
+    return [name for name in finished if name not in seals.last]
 
 
-def _missing(unsealed: list[tuple[str, str]], lines: Lines, owner: Ownership) -> Iterator[str]:
-    """memlog seals what it wrote before it makes the successor; foreign segments need no seal."""
+def _add_sealed_segments(
+    check: LogCheck, log: Path, unsealed: list[tuple[str, str]], losses: Container[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Add missing seals, and segments that differ from their seals. Returns these segments."""
+    unlike, owner = differing(log), Ownership(log)
+    arriving = [name for name in unsealed if owner.is_foreign(name[1])]
     for name in unsealed:
-        if name in lines.by_memlog and not owner.is_foreign(name[1]):
-            yield f"{'/'.join(name)}: its seal is missing"
-
-
-def _not_read(log: Path, paths: list[Path]) -> Iterator[str]:
-    for path in paths:
-        yield f"{why_not_read(log, path)}; {remedy(log, path)}"
-
-
-def _unlike(unlike: list[Unlike]) -> Iterator[str]:
+        # memlog seals what it wrote before it makes the successor; foreign segments need no seal.
+        if name in check.lines.by_memlog and name not in arriving:
+            check.tampered.append(f"{'/'.join(name)}: its seal is missing")
     for segment in unlike:
         if segment.state == "changed":
-            yield f"{'/'.join(segment.seal.name)}: {segment.why}; {segment.remedy}"
+            check.tampered.append(f"{'/'.join(segment.seal.name)}: {segment.why}; {segment.remedy}")
+        elif segment.seal.name not in losses:
+            check.notes.append(f"{'/'.join(segment.seal.name)}: {segment.note}")
+    check.notes += [f"{'/'.join(name)}: its seal has not arrived" for name in arriving]
+    return {segment.seal.name for segment in unlike}
 
 
-def _arriving(
-    unlike: list[Unlike],
-    unsealed: list[tuple[str, str]],
-    owner: Ownership,
-    unlike_read: list[OpenLoss | ReturnedText],
-) -> Iterator[str]:
-    """Segments of other writers and erasures that have arrived in part, without losses."""
-    lost = {loss.name for loss in unlike_read if isinstance(loss, OpenLoss)}
-    for segment in unlike:
-        if segment.state != "changed" and segment.seal.name not in lost:
-            yield f"{'/'.join(segment.seal.name)}: {segment.note}"
-    for name in unsealed:
-        if owner.is_foreign(name[1]):
-            yield f"{'/'.join(name)}: its seal has not arrived"
-
-
-def _lost_unsealed(unlike_read: list[OpenLoss | ReturnedText]) -> Iterator[str]:
-    for loss in unlike_read:
-        if isinstance(loss, OpenLoss):
-            yield f"{loss.stream}/{loss.why}; {LOSS_REMEDY}"
-
-
-def _returned(unlike_read: list[OpenLoss | ReturnedText], unlike: list[Unlike]) -> Iterator[str]:
-    """Erased text that came back, unless a seal already shows it."""
-    shown_by_seals = {segment.seal.name for segment in unlike}
-    for text in unlike_read:
-        if isinstance(text, ReturnedText) and (text.stream, text.segment) not in shown_by_seals:
-            yield f"{text.stream}/{text.why}: memlog scrub"
+def _add_unread_files(check: LogCheck, log: Path, paths: list[Path]) -> None:
+    for path in paths:
+        found = check.tampered if is_conflict_copy(path.name) else check.problems
+        found.append(f"{why_not_read(log, path)}; {remedy(log, path)}")

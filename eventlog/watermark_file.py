@@ -12,10 +12,11 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog import copy_files, disk
-from memlog.eventlog.copy_files import decoded, lines_in
+from memlog.eventlog.copy_files import lines_in
+from memlog.eventlog.encoding import decoded
 from memlog.eventlog.erasures import Span
-from memlog.eventlog.file_io import closing, file_version, overwrite_all
-from memlog.eventlog.layout import WATERMARKS
+from memlog.eventlog.file_io import closing, file_version, overwrite_all, status_at
+from memlog.eventlog.layout import WATERMARKS, SegmentRecord
 from memlog.eventlog.segment import Fingerprint, fingerprint
 
 Name = tuple[str, str]
@@ -29,7 +30,7 @@ _SPARE = 12 * 1024
 _UNLIKE = "unlike"
 
 
-class Watermark(msgspec.Struct, frozen=True):
+class Watermark(SegmentRecord, frozen=True):
     """The first `bytes` bytes of a segment, as a projection read them.
 
     chain, rest: of their `Fingerprint`, in hex. Both are blank during an erasure: then the length alone
@@ -37,17 +38,10 @@ class Watermark(msgspec.Struct, frozen=True):
     blank: the erased lines; the hashes take them as blank, even if their text comes back.
     """
 
-    stream: str
-    segment: str
     bytes: int
     chain: str
     rest: str
     blank: tuple[Span, ...] = ()
-
-    @property
-    def name(self) -> Name:
-        """Stream and file name of its segment."""
-        return self.stream, self.segment
 
     def is_of(self, read: Fingerprint) -> bool:
         """Whether a prefix of this length has the same bytes."""
@@ -84,10 +78,7 @@ class WatermarkFile:
 
     def refresh(self) -> None:
         """Read the file if another process has changed it since. Raises OSError."""
-        try:
-            version = file_version(disk.look(self._path))
-        except FileNotFoundError:
-            version = ()
+        version = file_version(status_at(self._path))
         if version != self._version:
             self._load(lines_in(self._path))
             self._version = version
@@ -119,20 +110,17 @@ class WatermarkFile:
             self.replace(marks)
             return
         self._extend(copy_files.append(self._path, marks, is_torn=not self._data.endswith(b"\n")))
-        self._version = file_version(disk.look(self._path))
+        self._version = file_version(status_at(self._path))
         if len(self._data) > 2 * self._live_bytes + _SPARE:
             self.replace(still_needed(self.all()))
 
     def replace(self, marks: Iterable[Watermark]) -> None:
         """Replace the file by one with `marks` alone. Raises OSError."""
         self._load(copy_files.replace(self._path, marks))
-        self._version = file_version(disk.look(self._path))
+        self._version = file_version(status_at(self._path))
 
     def blank(self, mark: Watermark, *, is_lost: bool) -> None:
-        """Overwrite the hashes in every line about a segment in place, and torn lines whole; sync.
-
-        Raises OSError.
-        """
+        """Overwrite every hash of a segment and all torn lines in place; sync. Raises OSError."""
         with closing(disk.open(self._path, disk.WRITE)) as fd:
             for offset, length in [*self._unnamed, *self._places_of(*mark.name)]:
                 blank = _blanked(bytes(self._data[offset : offset + length]), is_lost=is_lost)

@@ -9,36 +9,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from memlog.eventlog import disk
 from memlog.eventlog.erasures import Span, erased_lines, erasures_in, spans_of, split_by
-from memlog.eventlog.layout import LOG, PROJECTOR_LOCK
+from memlog.eventlog.layout import LOG, PROJECTOR_LOCK, SegmentRecord
 from memlog.eventlog.locks import locked
 from memlog.eventlog.reader import redacted_keys
-from memlog.eventlog.seals.lengths import sealed_bytes
 from memlog.eventlog.seals.losses import Ownership, losses
 from memlog.eventlog.seals.measure import size_of
+from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.segment import Fingerprint, Line, fingerprint, opened
-from memlog.eventlog.streams import Segment, SegmentName, segments_in
+from memlog.eventlog.streams import Segment, segment_at, segments_of
 from memlog.eventlog.watermark_file import Name, Watermark, WatermarkFile
 
 
-class OpenLoss(msgspec.Struct, frozen=True):
+class OpenLoss(SegmentRecord, frozen=True):
     """A segment without a seal whose bytes a projection has read, and that lost or changed some since.
 
     read, bytes: the size that was read, and the size now; `bytes` is None if the segment is missing.
     """
 
-    stream: str
-    segment: str
     read: int
     bytes: int | None
-
-    @property
-    def name(self) -> Name:
-        """Stream and segment."""
-        return self.stream, self.segment
 
     @property
     def why(self) -> str:
@@ -50,11 +41,8 @@ class OpenLoss(msgspec.Struct, frozen=True):
         return f"{self.segment}: its first {self.read} bytes, read before, have changed"
 
 
-class ReturnedText(msgspec.Struct, frozen=True):
+class ReturnedText(SegmentRecord, frozen=True):
     """A segment whose erased text is back, from another copy or a backup."""
-
-    stream: str
-    segment: str
 
     @property
     def why(self) -> str:
@@ -71,10 +59,7 @@ class Read(NamedTuple):
 
 
 class Watermarks:
-    """The watermarks of the store at `store`.
-
-    `remember` and `erasing` need the projector lock, which the caller holds.
-    """
+    """The watermarks of a store. The caller of `remember` and `erasing` holds the projector lock."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
@@ -88,10 +73,7 @@ class Watermarks:
         return self._file.is_void
 
     def remember(self, reads: list[Read]) -> list[OpenLoss]:
-        """Raise the watermarks to `reads`. Returns the losses found on the way; their watermarks stay.
-
-        Raises OSError.
-        """
+        """Raise the watermarks to `reads`. Returns losses, whose watermarks stay. Raises OSError."""
         self._file.refresh()
         if not all(read.segment.is_newest for read in reads):
             is_protected = self._seal_protection()
@@ -108,10 +90,7 @@ class Watermarks:
         return lost
 
     def losses(self, *, stream: str | None = None) -> list[OpenLoss]:
-        """The losses that nobody has accepted, of one stream or of all, without those that a seal shows.
-
-        Raises OSError.
-        """
+        """The losses of a stream, or of all, that nobody has accepted and no seal shows. Raises OSError."""
         return [each for each in self.differences(stream=stream) if isinstance(each, OpenLoss)]
 
     def differences(self, *, stream: str | None = None) -> list[OpenLoss | ReturnedText]:
@@ -125,12 +104,9 @@ class Watermarks:
         return [difference for difference in differences if difference is not None]
 
     def accept_losses(self, *, lock_timeout: float) -> list[OpenLoss]:
-        """Take the current bytes of damaged segments for all that was read. Takes the projector lock itself.
+        """Take the current bytes of damaged segments for all that was read. Returns the accepted losses.
 
-        Returns the accepted losses.
-
-        Raises:
-            Busy: a projector held its lock for too long. OSError: as `losses`; nothing was accepted.
+        Takes the projector lock. Raises Busy and OSError; then nothing was accepted.
         """
         if not self.losses():
             return []
@@ -148,10 +124,7 @@ class Watermarks:
     @contextmanager
     def erasing(self, segment: Segment, fd: int) -> Iterator[None]:
         """A context in which lines of the open segment are erased: the watermark follows, and no hash of the
-        erased text stays. An earlier loss stays a loss.
-
-        Raises:
-            OSError: the file cannot be written; then nothing was erased.
+        erased text stays. An earlier loss stays a loss. Raises OSError; then nothing was erased.
         """
         self._file.refresh()
         old = self._file.get(*segment.key)
@@ -231,8 +204,7 @@ def _difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
             with opened(log, mark.stream, mark.segment) as fd:
                 if mark.still_holds(fd):
                     return None
-                segment = Segment(log, mark.stream, _parsed(mark.segment), is_newest=True)
-                returned = _returned_lines(segment, fd, mark)
+                returned = _returned_lines(segment_at(log, *mark.name), fd, mark)
                 if returned is not None:
                     return ReturnedText(*mark.name) if returned else None
     except FileNotFoundError:
@@ -249,7 +221,7 @@ def _returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line] | N
     """
     if old.is_of_lost_bytes or disk.status(fd).st_size < old.bytes:
         return None
-    redacted = redacted_keys(segments_in(segment.log, segment.stream))
+    redacted = redacted_keys(segments_of(segment.log, [segment.stream])[0])
     erasures = erasures_in(segment, fd, old.bytes, redacted)
     returned, _ = split_by(erasures.unfinished, old.blank)
     if returned and old.is_of(fingerprint(fd, old.bytes, returned)):
@@ -267,7 +239,3 @@ def _measured(name: Name, fd: int, size: int, returned: Sequence[Line] = ()) -> 
 
 def _mark(name: Name, read: Fingerprint, blank: tuple[Span, ...]) -> Watermark:
     return Watermark(*name, read.offset, read.chain.hex(), read.rest.hex(), blank)
-
-
-def _parsed(filename: str) -> SegmentName:
-    return SegmentName.parse(filename) or SegmentName("0001-01-01")

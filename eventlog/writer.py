@@ -3,9 +3,9 @@
 docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reasons.
 """
 
-import errno
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from errno import EACCES, EEXIST, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +22,7 @@ from memlog.eventlog.layout import LOG
 from memlog.eventlog.precedence import next_precedence
 from memlog.eventlog.rotation import LockedSegment, Rotation
 
-_CANNOT_CREATE = (
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.ENOTDIR,
-    errno.EEXIST,
-    errno.EISDIR,
-    errno.ENOENT,
-    errno.ELOOP,
-)
+_CANNOT_CREATE = (EACCES, EPERM, EROFS, ENOTDIR, EEXIST, EISDIR, ENOENT, ELOOP)
 _COMMIT_BYTES = 8 * 1024 * 1024
 
 
@@ -50,7 +41,7 @@ class Log:
         store: Path,
         *,
         durability: Durability = "fsync",
-        lock_timeout: float = 10.0,
+        lock_timeout: float = locks.TIMEOUT,
         find_stream: FindStream | None = None,
         redact: bool = False,
         look_up: LookUp | None = None,
@@ -79,7 +70,12 @@ class Log:
             Busy: another writer held the stream for too long.
             LogError: the log cannot be written. Retry with the same ids, unless a newer memlog wrote the log.
         """
-        return self._all_stored([self.draft(event) for event in events])
+        positions = []
+        for outcome in self.append_each([self.draft(event) for event in events]):
+            if not isinstance(outcome, Position):
+                raise outcome
+            positions.append(outcome)
+        return positions
 
     def append_redactions(self, targets: Iterable[tuple[str, str]], reason: str | None) -> list[Position]:
         """Append redactions of `targets`, (stream, id) each. Raises as `append`."""
@@ -91,26 +87,14 @@ class Log:
 
     def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
         """Append `drafts`; returns for each its position, or why it may not be stored."""
-        outcomes: dict[int, Position | LogError | Busy] = {}
-        numbers_of: defaultdict[str, list[int]] = defaultdict(list)
-        for number, item in enumerate(drafts):
-            numbers_of[item.stream].append(number)
-        for stream, numbers in numbers_of.items():
-            outcomes |= zip(
-                numbers, self._append_to(stream, [drafts[number] for number in numbers]), strict=True
-            )
-        answers = [outcomes[number] for number in range(len(drafts))]
+        of_stream: defaultdict[str, list[Draft]] = defaultdict(list)
+        for item in drafts:
+            of_stream[item.stream].append(item)
+        outcomes = {stream: iter(self._append_to(stream, items)) for stream, items in of_stream.items()}
+        answers = [next(outcomes[item.stream]) for item in drafts]
         if self._on_stored is not None:
             self._on_stored([answer for answer in answers if isinstance(answer, Position)])
         return answers
-
-    def _all_stored(self, drafts: list[Draft]) -> list[Position]:
-        positions = []
-        for outcome in self.append_each(drafts):
-            if not isinstance(outcome, Position):
-                raise outcome
-            positions.append(outcome)
-        return positions
 
     def _append_to(self, stream: str, drafts: list[Draft]) -> list[Position | LogError | Busy]:
         outcomes: list[Position | LogError | Busy] = []
@@ -124,15 +108,12 @@ class Log:
         return outcomes
 
     def _commit(self, stream: str, drafts: list[Draft]) -> list[Position]:
-        self._claim_format()
-        with self._rotation.current(stream) as segment:
-            return self._written(stream, drafts, segment)
-
-    def _claim_format(self) -> None:
-        """Check the format once per process: an append must stay fast."""
+        # Once per process: an append must stay fast.
         if not self._has_format:
             log_format.claim(self.path, lock_timeout=self.lock_timeout)
             self._has_format = True
+        with self._rotation.current(stream) as segment:
+            return self._written(stream, drafts, segment)
 
     def _written(self, stream: str, drafts: list[Draft], segment: LockedSegment) -> list[Position]:
         fd = segment.fd
@@ -140,22 +121,15 @@ class Log:
         lines, highest = self._stamped(drafts, segment, at)
         offsets = write_lines(fd, lines)
         self._clock.wrote(segment.status, disk.position(fd), at, highest)
-        locks.release(fd)
+        disk.unlock(fd)
         self._rotation.remember(segment)
         # After unlocking, so that the syncs of several writers merge. A failed sync is never retried: the
         # kernel may have dropped the pages and would report success.
         if self.durability == "fsync":
             disk.sync_data(fd)
+        name = segment.name.filename
         return [
-            Position(
-                item.id,
-                stream,
-                segment.name.filename,
-                offset,
-                self.durability,
-                memory_id=item.memory_id,
-                warnings=item.warnings,
-            )
+            Position(item.id, stream, name, offset, self.durability, item.memory_id, warnings=item.warnings)
             for item, offset in zip(drafts, offsets, strict=True)
         ]
 

@@ -14,12 +14,13 @@ import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy, DatabaseError
+from memlog.eventlog.file_io import blocks
 from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.reader import reading
-from memlog.eventlog.seals.lengths import sealed_bytes
 from memlog.eventlog.seals.losses import LOST, losses
+from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.segment import Fingerprint
-from memlog.eventlog.streams import Segment, SegmentName, segments_in, segments_of
+from memlog.eventlog.streams import Segment, SegmentName, segments_of
 from memlog.projector import checkpoints, projection_id, schema
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
 from memlog.projector.passages.chunking import ChunkSizes
@@ -40,7 +41,6 @@ Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
 _READING = "bytes read"
-_BLOCK = 1024 * 1024
 _ATTEMPTS = 3
 _SMALL_SHARE = 16
 
@@ -161,9 +161,7 @@ def unread_lines(db: Connection, log: Path) -> int:
     for segment in segments_of(log)[0]:
         with reading(segment) as fd:
             offset = known.get(segment.key, NOTHING_READ).offset
-            while block := disk.read(fd, _BLOCK, offset):
-                offset += len(block)
-                count += block.count(b"\n")
+            count += sum(block.count(b"\n") for block in blocks(fd, offset))
     return count
 
 
@@ -230,7 +228,9 @@ class _Reader(msgspec.Struct):
         for _ in range(_ATTEMPTS):
             try:
                 with self.turn():
-                    stretches = [_whole(segment, self.bounds) for segment in segments_in(self.log, stream)]
+                    stretches = [
+                        _whole(segment, self.bounds) for segment in segments_of(self.log, [stream])[0]
+                    ]
                     tally = replay_stream(self.db, stream, stretches, self.sizes)
                     if self.watermarks is not None:
                         segments = [stretch.segment for stretch in stretches]

@@ -113,6 +113,11 @@ def path_of(given: str | Path) -> Path:
     raise BadInput(f"{given!r} is no path", hint="a text or a pathlib.Path")
 
 
+def one_by_one(values: tuple[Any, ...]) -> Any:  # noqa: ANN401
+    """Arguments that are given one by one; those of a list where a caller gives one list."""
+    return values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values
+
+
 ChatField = Annotated[ChatName, Reads(Chat.of, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
 """A conversation in any form; the field holds a `Chat`."""
 
@@ -204,7 +209,7 @@ def _converted(name: str, value: Any, *, hint: Any) -> Any:  # noqa: ANN401
     try:
         return msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
-        raise BadInput(f"{name} is {value!r}", hint=_what_is_right(str(error), hint)) from error
+        raise BadInput(f"{name} is {value!r}", hint=_what_is_right(str(error), hint)) from None
 
 
 def _what_is_right(fault: str, hint: Any) -> str:  # noqa: ANN401

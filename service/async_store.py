@@ -168,10 +168,12 @@ class AsyncMaintenance(Awaitable):
         """As `Maintenance.watch`; it also ends when it is cancelled, or the store is closed."""
         stop = stop or threading.Event()
         self._stops.add(stop)
+        watching = asyncio.ensure_future(self._watch(once=once, stop=stop, tell=tell, progress=progress))
         try:
-            await self._watch(once=once, stop=stop, tell=tell, progress=progress)
+            await asyncio.shield(watching)
         finally:
             stop.set()
+            await asyncio.wait([watching])  # the store's lock is free once this returns
             self._stops.discard(stop)
 
     _watch = awaited(Maintenance.watch)

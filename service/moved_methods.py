@@ -24,15 +24,18 @@ def moved_method(store: object, name: str) -> Any:  # noqa: ANN401 - an attribut
     if name not in MOVED:
         raise AttributeError(f"{type(store).__name__!r} object has no attribute {name!r}")
     now = f"Store.{MOVED[name]}.{name}"
-    warnings.warn(f"Store.{name} is {now} now", DeprecationWarning, stacklevel=3)
+    takes_two_texts = name in ("window", "session_content")
+    how = ", and takes one chat, such as 'telegram:7'" if takes_two_texts else ""
+    warnings.warn(f"Store.{name} is {now} now{how}", DeprecationWarning, stacklevel=3)
     method = getattr(getattr(store, MOVED[name]), name)
-    return _with_two_texts(method) if name in ("window", "session_content") else method
+    return _with_two_texts(method) if takes_two_texts else method
 
 
 def _with_two_texts(method: Callable[..., Any]) -> Callable[..., Any]:
     """The method as it was: a chat may be given as its channel and its id."""
 
-    def call(chat: ChatName, chat_id: str | None = None, **given: Any) -> Any:  # noqa: ANN401
-        return method(chat if chat_id is None else (chat, chat_id), **given)
+    def call(*chat: ChatName, channel: str = "", chat_id: str = "", **given: Any) -> Any:  # noqa: ANN401
+        parts = [*chat, *filter(None, (channel, chat_id))]
+        return method(*([tuple(parts)] if len(parts) == 2 else parts), **given)
 
     return call

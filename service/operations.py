@@ -76,7 +76,15 @@ class Operation(Generic[S, P, Q, T]):
         try:
             return self._make(*args, **kwargs)
         except TypeError as error:
-            raise BadInput(f"{self.__qualname__}(): {error}", hint=str(self.__signature__)) from error
+            raise BadInput(f"{self.__qualname__}(): {error}", hint=self._usage()) from None
+
+    def _usage(self) -> str:
+        """`search(text, k=…)`: the arguments by position, and those by name."""
+        made = inspect.signature(self._make).parameters.values()
+        by_name = [each.name for each in made if each.kind is each.KEYWORD_ONLY]
+        by_position = [each.name for each in made if each.kind is not each.KEYWORD_ONLY]
+        usage = f"{self.__name__}({', '.join(by_position)})"
+        return f"{usage}, and by name: {', '.join(by_name)}" if by_name else usage
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -86,7 +94,11 @@ class Operation(Generic[S, P, Q, T]):
         }
         made = inspect.signature(self._make).parameters.values()
         owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-        arguments = [each.replace(annotation=types.get(each.name, each.annotation)) for each in made]
+        arguments = [
+            # A method that takes values one by one declares the type of each.
+            each if each.kind is each.VAR_POSITIONAL else each.replace(annotation=types[each.name])
+            for each in made
+        ]
         answer = inspect.signature(self._run).return_annotation
         return inspect.Signature([owner, *arguments], return_annotation=answer)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from memlog.eventlog.errors import NotFound
+from memlog.eventlog.folders import check_store
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.reader import LogEntry as LogEntry
@@ -14,9 +15,7 @@ from memlog.eventlog.reader import (
     last_entries,
     segments_about,
     todays_members,
-    why_bad,
 )
-from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.streams import Segment, segments_of
 from memlog.eventlog.tail import Follower, looks
 
@@ -79,7 +78,7 @@ class LogReader:
 
 def fault_of(entry: LogEntry) -> str | None:
     """Why a line holds no event; None where it holds one."""
-    return why_bad(entry.event) if isinstance(entry.event, BadLine) else None
+    return str(entry.event) if isinstance(entry.event, BadLine) else None
 
 
 def members_of(entry: LogEntry, *, position: bool) -> dict[str, Any]:

@@ -12,10 +12,9 @@ from typing import NamedTuple, Protocol, TypeVar
 import msgspec
 
 from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError, LogError
-from memlog.eventlog.folders import make_path
+from memlog.eventlog.folders import check_store, make_path
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.log_state import FileState, changed_streams, state_of
-from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding.fill import Embedded

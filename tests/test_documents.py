@@ -10,8 +10,7 @@ from memlog.eventlog.decode import decode
 from memlog.eventlog.errors import LineFault
 from memlog.eventlog.events import TYPES
 from memlog.eventlog.quarantine import HINTS
-from memlog.eventlog.seals import sealing
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles
 from memlog.eventlog.seals.format import Damage, link
 from memlog.eventlog.streams import SegmentName, conversation_stream
 from memlog.eventlog.upcast import Place
@@ -44,7 +43,7 @@ def test_the_seal_of_the_worked_example_is_the_one_that_is_made(tmp_path, monkey
     folder = tmp_path / "log" / "conversations" / "telegram_7"
     folder.mkdir(parents=True)
     (folder / "2026-02-24.jsonl").write_bytes(examples()[0].encode() + b"\n")
-    sealing.seal(SealFiles(tmp_path / "log"), "conversations/telegram_7", ["2026-02-24.jsonl"])
+    SealFiles(tmp_path / "log").seal("conversations/telegram_7", ["2026-02-24.jsonl"])
     line = (tmp_path / "log" / "seals.jsonl").read_bytes()
     assert line == examples()[2].encode() + b"\n"
     assert len(line) == 288

@@ -5,28 +5,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memlog.eventlog import log_format
+from memlog.eventlog import locks, log_format
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import entered
 from memlog.eventlog.layout import LOG, SEALS
 from memlog.eventlog.rotation import Rotation
-from memlog.eventlog.seals import sealing
-from memlog.eventlog.seals.file import LOCK_TIMEOUT
-from memlog.eventlog.seals.format import Seal
-from memlog.eventlog.seals.losses import Loss, losses
+from memlog.eventlog.seals.file import SealFiles, draft
+from memlog.eventlog.seals.format import FIRST, Held, Seal
+from memlog.eventlog.seals.losses import Loss, losses, unlike
 from memlog.eventlog.streams import by_writer, segments_of
 from memlog.eventlog.watermarks import OpenLoss, Watermarks
 
 
-def seal_all(store: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal]:
+def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
     """Seal every segment without a seal, the current ones too; the next append to a stream starts a segment.
 
     Returns the new seals, once they are durable. Segments of other writers stay as they are.
 
-    Raises:
-        Busy: another process held a stream or the seals for too long.
-        LogError: a segment cannot be read, or the seals cannot be written.
+    Raises Busy, and LogError if a segment cannot be read, or the seals cannot be written.
     """
     log, made = store / LOG, []
     log_format.check_writable(log)
@@ -47,31 +44,38 @@ def seal_all(store: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal]:
     return made
 
 
-def accept_losses(store: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> list[Seal | OpenLoss]:
+def accept_losses(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal | OpenLoss]:
     """Accept that missing bytes are lost: seal the current bytes of damaged sealed segments, and take those
     of unsealed ones for all that was read.
 
-    Returns the new seals and the accepted losses of unsealed segments.
-
-    Raises:
-        Busy: another process held the seals, or the read model, for too long.
-        LogError: a segment cannot be read, or the seals cannot be written.
+    Returns the new seals and the accepted losses of unsealed segments. Raises as `seal_all`.
     """
     log = store / LOG
     with _told_as_log_error(log.name):
         log_format.check_writable(log)
         return [
-            *sealing.accept_loss(log, Writer(store, lock_timeout=lock_timeout), lock_timeout=lock_timeout),
+            *_accept_sealed(log, lock_timeout),
             *Watermarks(store).accept_losses(lock_timeout=lock_timeout),
         ]
 
 
-def all_losses(store: Path) -> list[Loss | OpenLoss]:
-    """The losses that nobody has accepted, of sealed and of unsealed segments.
+def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
+    """Seal the current bytes of damaged sealed segments. Returns the new seals, once they are durable."""
+    nothing = Held(0, 0, FIRST)
+    drafts = [
+        draft(*damaged.seal.name, held, max(0, damaged.seal.bytes - held.bytes))
+        for damaged in unlike(log)
+        for held in (damaged.held or nothing,)
+    ]
+    if not drafts:
+        return []
+    own = SealFiles(log, Writer(log.parent, lock_timeout=lock_timeout).name()).own
+    with own.locked(lock_timeout) as fd:
+        return own.add(fd, drafts)
 
-    Raises:
-        LogError: the seals, or a segment, cannot be read.
-    """
+
+def all_losses(store: Path) -> list[Loss | OpenLoss]:
+    """The losses that nobody has accepted. Raises LogError if the seals, or a segment, cannot be read."""
     try:
         return [*losses(store / LOG), *Watermarks(store).losses()]
     except OSError as error:

@@ -4,12 +4,14 @@ docs/storage/jsonl-format.md, "Seals", has a worked example in real bytes.
 """
 
 import re
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
+
+from memlog.eventlog.encoding import CRC_LENGTH, decoded, has_its_crc, with_crc
+from memlog.eventlog.layout import SegmentRecord
 
 BLANK = " " * 64
 """Replaces a hash whose bytes were erased."""
@@ -24,8 +26,6 @@ _HASH = rb',"sha256":"([0-9a-f ]{64})"'
 _CRC = rb',"crc":"([0-9a-f]{8})"\}$'
 
 _WHOLE_CRC = rb',"crc":"[0-9a-f]{8}".'
-
-_TRAILER_LENGTH = len(b',"crc":"00000000"}')
 
 Damage = Literal[
     "torn",  # the beginning of a seal: a writer was killed; no damage
@@ -50,7 +50,7 @@ class Held(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class Seal(msgspec.Struct, frozen=True, omit_defaults=True):
+class Seal(SegmentRecord, frozen=True, omit_defaults=True):
     """Size and hash of a segment when it was sealed.
 
     lines: includes a last line without newline. sha256: of all bytes; `BLANK` after an erasure.
@@ -58,19 +58,12 @@ class Seal(msgspec.Struct, frozen=True, omit_defaults=True):
     lost: bytes that a person accepted as lost since the seal before.
     """
 
-    stream: str
-    segment: str
     bytes: _Count
     lines: _Count
     sha256: _Hash
     prev: _Hash
     at: str
     lost: _Count | None = None
-
-    @property
-    def name(self) -> tuple[str, str]:
-        """Stream and segment."""
-        return self.stream, self.segment
 
     @property
     def is_blank(self) -> bool:
@@ -82,15 +75,11 @@ class Seal(msgspec.Struct, frozen=True, omit_defaults=True):
         return (self.bytes, self.lines, self.sha256) == (held.bytes, held.lines, held.sha256)
 
 
-class _Brief(msgspec.Struct, frozen=True, gc=False):
-    stream: str
-    segment: str
+class _Brief(SegmentRecord, frozen=True, gc=False):
+    """The members of a seal that tell the sealed length."""
+
     bytes: _Count
     lost: _Count | None = None
-
-    @property
-    def name(self) -> tuple[str, str]:
-        return self.stream, self.segment
 
 
 _T = TypeVar("_T", Seal, _Brief)
@@ -149,16 +138,16 @@ def seals_in(data: bytes, file: str) -> Seals:
 
 def lengths_in(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
     """The sealed length of each segment by (stream, segment), from the bytes of all seals files."""
-    lengths: dict[tuple[str, str], int] = {}
-    all_of: defaultdict[tuple[str, str], list[_Brief]] = defaultdict(list)
+    last: defaultdict[tuple[str, str], list[_Brief]] = defaultdict(list)
     for data in files:
-        for name, brief in _briefs(data).items():
-            all_of[name].append(brief)
-            lengths[name] = brief.bytes
-    for name, briefs in all_of.items():
-        if len(briefs) > 1:
-            lengths[name] = max(brief.bytes for brief in _not_lost(briefs))
-    return lengths
+        lines = (whole.strip(b"\0") for whole in data.split(b"\n"))
+        briefs = (decoded(line, _Brief) for line in lines if has_its_crc(line))
+        for name, brief in {brief.name: brief for brief in briefs if brief is not None}.items():
+            last[name].append(brief)
+    return {
+        name: briefs[0].bytes if len(briefs) == 1 else max(brief.bytes for brief in _not_lost(briefs))
+        for name, briefs in last.items()
+    }
 
 
 def holding(seals: Sequence[Seal]) -> Seal:
@@ -168,33 +157,13 @@ def holding(seals: Sequence[Seal]) -> Seal:
     return max(_not_lost(seals), key=lambda seal: (seal.bytes, not seal.is_blank, seal.at, seal.sha256))
 
 
-def are_of(seals: Sequence[Seal], held: Held) -> bool:
-    """Whether `held` matches one of the seals and is no shorter than the valid one. A blank valid seal
-    compares the length alone.
-
-    Any file may match: two copies may know different states of an erasure.
-    """
-    longest = holding(seals)
-    if longest.is_blank:
-        return longest.bytes == held.bytes
-    return held.bytes >= longest.bytes and any(seal.is_of(held) for seal in seals)
-
-
-def seal_of(line: bytes) -> Seal | None:
-    """The seal in a line, even a damaged one; None without a seal."""
-    return _decoded(line, Seal)
-
-
 def encoded(seal: Seal) -> bytes:
     """The line of a seal, with its newline."""
-    body = msgspec.json.encode(seal)[:-1]
-    return body + b',"crc":"%08x"}\n' % zlib.crc32(body)
+    return with_crc(msgspec.json.encode(seal)[:-1]) + b"\n"
 
 
 def link(line: bytes) -> str:
-    """The next line's `prev`: sha256 of `line` without its `sha256` and `crc`, so blanking a hash breaks no
-    chain.
-    """
+    """The next line's `prev`: sha256 of `line` without the members that blanking a hash changes."""
     from hashlib import sha256
 
     return sha256(re.sub(_HASH, b"", re.sub(_CRC, b"}", line))).hexdigest()
@@ -202,25 +171,13 @@ def link(line: bytes) -> str:
 
 def blanked(line: bytes) -> bytes:
     """`line` with a blank hash and the same length."""
-    body = re.sub(_HASH, b',"sha256":"%s"' % BLANK.encode(), line[:-_TRAILER_LENGTH])
-    return body + b',"crc":"%08x"}' % zlib.crc32(body)
-
-
-def _briefs(data: bytes) -> dict[tuple[str, str], _Brief]:
-    """The last intact seal of each segment in one file."""
-    lines = (whole.strip(b"\0") for whole in data.split(b"\n"))
-    briefs = (_decoded(line, _Brief) for line in lines if has_its_crc(line))
-    return {brief.name: brief for brief in briefs if brief is not None}
+    return with_crc(re.sub(_HASH, b',"sha256":"%s"' % BLANK.encode(), line[:-CRC_LENGTH]))
 
 
 def _not_lost(seals: Sequence[_T]) -> list[_T]:
     """Without the seals of bytes that another file accepts as lost."""
-    accepted = [seal for seal in seals if seal.lost]
-    return [
-        seal
-        for seal in seals
-        if not any(loss.bytes < seal.bytes <= loss.bytes + (loss.lost or 0) for loss in accepted)
-    ]
+    lost = [range(seal.bytes + 1, seal.bytes + seal.lost + 1) for seal in seals if seal.lost]
+    return [seal for seal in seals if not any(seal.bytes in sizes for sizes in lost)]
 
 
 def _lines(data: bytes, file: str) -> Iterator[SealLine]:
@@ -232,7 +189,7 @@ def _lines(data: bytes, file: str) -> Iterator[SealLine]:
     for number, whole in enumerate(data.split(b"\n"), start=1):
         text = whole.strip(b"\0")
         if text and not text.isspace():
-            seal = seal_of(text)
+            seal = decoded(text, Seal)
             nuls = len(whole) - len(whole.lstrip(b"\0"))
             yield SealLine(file, number, offset + nuls, text, seal, _damage(text, seal, prev, known))
             if seal is not None:
@@ -251,18 +208,6 @@ def _damage(line: bytes, seal: Seal | None, prev: str, known: dict[tuple[str, st
     old = known.get(seal.name)
     is_renewed = old is None or old.is_blank or seal.lost is not None or seal.bytes > old.bytes
     return None if is_renewed else "second_seal"
-
-
-def has_its_crc(line: bytes) -> bool:
-    """Whether a line ends with the right checksum."""
-    return line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-_TRAILER_LENGTH]))
-
-
-def _decoded(line: bytes, kind: type[_T]) -> _T | None:
-    try:
-        return msgspec.json.decode(line, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 def _is_torn(line: bytes) -> bool:

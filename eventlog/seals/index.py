@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from memlog.eventlog.seals.format import Seal, has_its_crc, seal_of
+from memlog.eventlog.encoding import decoded, has_its_crc
+from memlog.eventlog.seals.format import Seal
 
 _LINE = rb'^(?:(\{"stream":"[^"\\\n]+","segment":"[^"\\\n]+"),"bytes":|[^\n])'
 """The start of a non-empty line, with stream and segment unless they have escapes. Indexing 36,500 lines by
@@ -70,14 +71,14 @@ class SealIndex:
         for offset in offsets:
             line = self._line(offset)
             text = line.strip(b"\0")  # a power cut may leave NUL bytes
-            seal = seal_of(text)
+            seal = decoded(text, Seal)
             if seal is not None:
                 yield SealPlace(offset + line.find(text), text, seal)
 
 
 def _key_of(line: bytes) -> bytes:
     """The key of a line that `encoded` did not write, or with NUL bytes before it; b"" without a seal."""
-    seal = seal_of(line.strip(b"\0"))
+    seal = decoded(line.strip(b"\0"), Seal)
     return b"" if seal is None else _key(seal.stream, seal.segment)
 
 

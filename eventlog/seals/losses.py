@@ -7,13 +7,13 @@ from typing import Literal
 import msgspec
 
 from memlog.eventlog.copy_identity import Writer
-from memlog.eventlog.layout import seals_file, seals_files
+from memlog.eventlog.layout import SegmentRecord, seals_file, seals_files
 from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.format import Held, Seal, are_of, holding
-from memlog.eventlog.seals.lengths import sealed_bytes
+from memlog.eventlog.seals.format import Held, Seal, holding
 from memlog.eventlog.seals.measure import has_grown, held_by, held_in, size_of
+from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.segment import opened
-from memlog.eventlog.streams import Segment, SegmentName, segments_in
+from memlog.eventlog.streams import SegmentName, segment_at, segments_of
 
 LOST = ": memlog verify names what is lost"
 LOSS_REMEDY = "put a copy of it back, or accept the loss: memlog seal --accept-loss"
@@ -23,21 +23,14 @@ _GROWN_ELSEWHERE = (
 )
 
 
-class Loss(msgspec.Struct, frozen=True):
+class Loss(SegmentRecord, frozen=True):
     """A sealed segment that is missing or shorter than its seal.
 
     sealed, bytes: its size by the seal, and now; `bytes` is None if it is missing.
     """
 
-    stream: str
-    segment: str
     sealed: int
     bytes: int | None
-
-    @property
-    def name(self) -> tuple[str, str]:
-        """Stream and segment."""
-        return self.stream, self.segment
 
     @property
     def why(self) -> str:
@@ -97,31 +90,27 @@ class Ownership:
 
     def is_foreign(self, segment: str) -> bool:
         """Whether another writer makes a segment, so that it comes by a file sync."""
-        name = SegmentName.parse(segment)
-        return name is not None and name.writer not in self._own
+        return _writer_of(segment) not in (None, *self._own)
 
     def is_shared(self, segment: str) -> bool:
         """Whether a file sync may bring an erasure of a segment: it is another writer's, or plain in a log
         that has seals of another copy.
         """
-        name = SegmentName.parse(segment)
-        if name is None or name.writer != "":
-            return self.is_foreign(segment)
-        return self._has_copies
+        return self._has_copies if _writer_of(segment) == "" else self.is_foreign(segment)
 
     def is_sealed_here(self, segment: str) -> bool:
         """Whether `memlog seal` seals a segment: not those of other or retired writers."""
-        name = SegmentName.parse(segment)
-        return name is not None and name.writer in self._sealed_here
+        return _writer_of(segment) in self._sealed_here
+
+
+def _writer_of(segment: str) -> str | None:
+    name = SegmentName.parse(segment)
+    return None if name is None else name.writer
 
 
 def losses(log: Path, *, only: Iterable[tuple[str, str]] | None = None) -> list[Loss]:
-    """The sealed segments that are missing or shorter than their seals, without those of other writers, which
-    are `arriving`.
-
-    only: the segments to look at.
-
-    Raises OSError.
+    """The sealed segments, all or `only` these, that are missing or shorter than their seals, without those
+    of other writers, which are `arriving`. Raises OSError.
     """
     owner = Ownership(log)
     return [loss for loss in _short(log, only) if not owner.is_foreign(loss.segment)]
@@ -135,17 +124,15 @@ def arriving(log: Path) -> list[Loss]:
 
 def _short(log: Path, only: Iterable[tuple[str, str]] | None = None) -> Iterator[Loss]:
     sealed = sealed_bytes(log)
-    for name in sealed if only is None else only:
-        size = size_of(log, *name) if name in sealed else None
-        if name in sealed and (size or 0) < sealed[name]:
+    for name in sealed if only is None else filter(sealed.__contains__, only):
+        size = size_of(log, *name)
+        if (size or 0) < sealed[name]:
             yield Loss(*name, sealed[name], size)
 
 
 def unlike(log: Path) -> list[Unlike]:
     """The sealed segments that differ from their seals without a file sync or an erasure as the reason. Reads
-    every byte of the log.
-
-    Raises OSError.
+    every byte of the log. Raises OSError.
     """
     return [segment for segment in differing(log) if segment.state == "changed"]
 
@@ -157,23 +144,18 @@ def grown(log: Path) -> list[Unlike]:
 
 
 def differing(log: Path, only: Container[tuple[str, str]] | None = None) -> list[Unlike]:
-    """As `unlike`, with segments that are arriving or half erased.
-
-    only: the segments to look at.
-
-    Raises OSError.
-    """
+    """As `unlike`, with segments arriving or half erased. only: those to look at. Raises OSError."""
     differences, owner, seals = [], Ownership(log), read_seals(log)
     erased = {line.seal.name for line in seals.lines if line.seal is not None and line.seal.is_blank}
     for name, last in seals.last.items():
         if only is not None and name not in only:
             continue
-        held = held_by(log, *name)
+        seal, held = holding(last), held_by(log, *name)
         if not _are_like(last, held):
             state = _state(log, owner, last, held, is_erasure_known=name in erased)
-            differences.append(Unlike(holding(last), held, state, _remedy(log, owner, holding(last), held)))
+            differences.append(Unlike(seal, held, state, _remedy(log, owner, seal, held)))
         elif held is not None and _differ(last, held) and (half := _half_erased(log, owner, last, held)):
-            differences.append(Unlike(holding(last), held, half))
+            differences.append(Unlike(seal, held, half))
     return differences
 
 
@@ -221,21 +203,27 @@ def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) 
     from memlog.eventlog.reader import redacted_keys
 
     stream, filename = last[0].name
-    # A foreign program may have sealed a file that is no segment: taken for a plain one.
-    name = SegmentName.parse(filename) or SegmentName("0001-01-01")
-    redacted = redacted_keys(segments_in(log, stream))
+    segment = segment_at(log, stream, filename)
+    redacted = redacted_keys(segments_of(log, [stream])[0])
     with opened(log, stream, filename) as fd:
-        erasures = erasures_in(Segment(log, stream, name, is_newest=False), fd, held.bytes, redacted)
+        erasures = erasures_in(segment, fd, held.bytes, redacted)
         as_erased = held_in(fd, held.bytes, erasures.unfinished)
         if erasures.unfinished and any(seal.is_of(as_erased) for seal in last):
             return "unerased"
-        is_proven = name.writer != "" and erasures.is_proven and len(erasures.blank) <= len(redacted)
+        is_proven = segment.name.writer != "" and erasures.is_proven and len(erasures.blank) <= len(redacted)
         return "erased here" if erasures.blank and (is_proven or owner.is_shared(filename)) else None
 
 
 def _are_like(seals: Sequence[Seal], held: Held | None) -> bool:
+    """Whether `held` matches one of the seals and is no shorter than the valid one. A blank valid seal
+    compares the length alone.
+
+    Any file may match: two copies may know different states of an erasure.
+    """
+    valid = holding(seals)
     if held is None:
         # A segment accepted as lost may be missing.
-        seal = holding(seals)
-        return seal.lost is not None and seal.bytes == 0
-    return are_of(seals, held)
+        return valid.lost is not None and valid.bytes == 0
+    if valid.is_blank:
+        return held.bytes == valid.bytes
+    return held.bytes >= valid.bytes and any(seal.is_of(held) for seal in seals)

@@ -1,28 +1,28 @@
 """Measures a segment: size, lines and hash, for its seal."""
 
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from memlog.eventlog import disk
-from memlog.eventlog.file_io import check_regular, closing
+from memlog.eventlog.file_io import check_regular, closing, status_at
 from memlog.eventlog.folders import entered, sync_folder
 from memlog.eventlog.seals.format import Held, Seal
-from memlog.eventlog.segment import Line, read_blanked
+from memlog.eventlog.segment import Line, opened, read_blanked
 
 _READ_BLOCK = 1024 * 1024
 
 
 def measured(log: Path, stream: str, segment: str) -> Held:
     """The size and hash of a segment. Raises OSError."""
-    with _opened_segment(log, stream, segment) as (fd, _):
+    with opened(log, stream, segment) as fd:
         return held_in(fd)
 
 
 def made_durable(log: Path, stream: str, segment: str) -> Held:
     """As `measured`, after making the segment and its name durable."""
-    with _opened_segment(log, stream, segment) as (fd, folders):
+    with entered(log, stream) as folders, closing(disk.open(segment, disk.READ, folder=folders[-1])) as fd:
         disk.sync_data(fd)
         for folder in reversed(folders):
             disk.sync(folder)
@@ -41,29 +41,16 @@ def held_by(log: Path, stream: str, segment: str) -> Held | None:
 
 def has_grown(log: Path, old: Seal) -> bool:
     """Whether a segment has all of its sealed bytes, and more."""
-    with suppress(FileNotFoundError), _opened_segment(log, old.stream, old.segment) as (fd, _):
+    with suppress(FileNotFoundError), opened(log, *old.name) as fd:
         return disk.status(fd).st_size > old.bytes and old.is_of(held_in(fd, old.bytes))
     return False
 
 
 def size_of(log: Path, stream: str, segment: str) -> int | None:
     """The size of a segment in bytes; None if it is missing or no regular file."""
-    try:
-        # A text: making a path takes longer than the system call.
-        status = disk.look(f"{log}/{stream}/{segment}")
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
-
-
-@contextmanager
-def _opened_segment(log: Path, stream: str, segment: str) -> Iterator[tuple[int, list[int]]]:
-    """Descriptors of a segment and of the folders above it."""
-    with (
-        entered(log, stream) as folders,
-        closing(disk.open(segment, disk.READ, folder=folders[-1])) as fd,
-    ):
-        yield fd, folders
+    # A text: making a path takes longer than the system call.
+    status = status_at(f"{log}/{stream}/{segment}")
+    return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
 
 
 def held_in(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> Held:
@@ -71,8 +58,7 @@ def held_in(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> He
 
     blanked: sorted.
 
-    Raises:
-        FileExistsError: it is no regular file. OSError: it cannot be read.
+    Raises FileExistsError if it is no regular file, OSError if it cannot be read.
     """
     from hashlib import sha256
 

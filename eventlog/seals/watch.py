@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memlog.eventlog import disk
-from memlog.eventlog.file_io import file_version
+from memlog.eventlog.file_io import file_version, status_at
 from memlog.eventlog.layout import seals_file
 from memlog.eventlog.seals.reader import bytes_of
 
 if TYPE_CHECKING:
-    from memlog.eventlog.seals.files import SealFiles
+    from memlog.eventlog.seals.file import SealFiles
 
 
 class SealWatch:
@@ -29,21 +28,17 @@ class SealWatch:
     def files(self, writer: str) -> "SealFiles":
         """The seals that `writer` adds to; indexed once for thousands of segments."""
         # Imported here: most appends seal nothing, and find no seal of their segment.
-        from memlog.eventlog.seals.files import SealFiles
+        from memlog.eventlog.seals.file import SealFiles
 
         if self._files is None or self._files.writer != writer:
             self._files = SealFiles(self._log, writer)
         return self._files
 
     def is_sealed(self, stream: str, segment: str, writer: str) -> bool:
-        """Whether a writer's segment is sealed. The answer holds as long as the caller locks the segment.
-
-        Raises OSError.
-        """
-        try:
-            # Joining paths takes 2 of the 100 microseconds of an append.
-            version = file_version(disk.look(f"{self._log}/{seals_file(writer)}"))
-        except FileNotFoundError:
+        """Whether a writer's segment is sealed; true as long as the caller locks it. Raises OSError."""
+        # Joining paths takes 2 of the 100 microseconds of an append.
+        version = file_version(status_at(f"{self._log}/{seals_file(writer)}"))
+        if not version:
             return False
         if version != self._version:
             self._unsealed.clear()
@@ -61,4 +56,4 @@ class SealWatch:
                 return False
         own = self.files(writer).own
         own.refresh()
-        return own.valid(stream, segment) is not None
+        return own.index.valid(stream, segment) is not None

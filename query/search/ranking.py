@@ -40,7 +40,7 @@ class Ranking(Request, frozen=True, kw_only=True):
     vector_weight: Annotated[Weight, "How much meaning counts."] = 0.5
     depth: Annotated[
         int,
-        Meta(ge=1),
+        Meta(ge=1, le=1_000_000),
         "Candidates of each side, at least as many as hits; four times as many with convex.",
     ] = 50
     context: Annotated[bool, "Whether the neighbours of a message count for it."] = True

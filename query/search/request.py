@@ -5,8 +5,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.struct_fields import Reads
 from memlog.query.filters import Filters
 from memlog.query.request import ChatField, OfText, Synced, Unit
@@ -31,7 +32,7 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
         DatabaseError: the read model cannot be read, nor rebuilt.
     """
 
-    k: Annotated[int, Meta(ge=0), "Hits at most."] = 10
+    k: Annotated[int, Meta(ge=1, le=1_000_000), "Hits at most."] = 10
     mode: Annotated[Mode, "Search by words (text), by meaning (vector), or by both (hybrid)."] = "hybrid"
     chat: Annotated[ChatField | None, "Only hits of this conversation."] = None
     filters: Annotated[Filters | Mapping[str, Any], Reads(Filters.of, wire=Filters), "What hits must be."] = (
@@ -45,7 +46,7 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
     min_similarity: Annotated[
         Unit | None, "Leave out hits that only meaning finds below this similarity."
     ] = None
-    is_raw: Annotated[bool, "The text is in FTS5's own query syntax."] = False
+    is_raw: Annotated[bool, "The text is in FTS5's own query syntax; only the full text is searched."] = False
     explain: Annotated[
         bool,
         "Tell how each side found each hit: rank, score, what neighbours and priors add.",
@@ -59,6 +60,16 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
         ),
     ] = 0
     sync: Synced = True
+
+    def __post_init__(self) -> None:
+        """Refuse an empty text, and a raw text for vectors."""
+        super().__post_init__()
+        if not self.text.strip():
+            raise BadInput("text is empty", hint="give the words to search for")
+        if self.is_raw and self.mode == "vector":
+            raise BadInput("is_raw with mode 'vector'", hint="vectors know no syntax: leave one of them out")
+        if self.is_raw:
+            force_setattr(self, "mode", "text")
 
     @cached_property
     def where(self) -> Filters:

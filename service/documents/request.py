@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import SourceId
+from memlog.eventlog.events import SourceId
 from memlog.eventlog.streams import shown
 from memlog.query.documents import Registered
 from memlog.service.documents.folder import Patterns

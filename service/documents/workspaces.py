@@ -1,7 +1,9 @@
 """Workspaces: folders of agents. Their notes are searched as memories, their USER.md is core memory."""
 
+from pathlib import Path
 from typing import Literal
 
+from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.writer import Position
 from memlog.query.documents import Source
 from memlog.service.documents.facade import Documents
@@ -24,9 +26,21 @@ class Workspaces:
 
     @operation(AddWorkspace)
     def add(self, asked: AddWorkspace) -> IndexingReport:
+        name = Path(asked.path).absolute().name if asked.source is None else asked.source
+        if name in self._sources_of_documents():
+            raise BadInput(
+                f"the source {name!r} has documents, and is no workspace",
+                hint=f"remove it first (memlog docs remove {name}), or give the workspace another name",
+            )
         return self._documents.add(
             asked.path, source=asked.source, include=FILES, kind="memory", progress=asked.progress
         )
+
+    def _sources_of_documents(self) -> set[str]:
+        try:
+            return {each.source_id for each in self._documents.list() if each.kind == "docs"}
+        except NotFound:  # there is no store yet
+            return set()
 
     @operation(ListWorkspaces)
     def list(self, _: ListWorkspaces) -> list[Source]:

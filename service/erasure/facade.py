@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memlog.eventlog.chat import Chat
+from memlog.eventlog.folders import check_store
 from memlog.eventlog.layout import LOG
-from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.writer import Log
 from memlog.projector.sqlite import wrapped
 from memlog.service.erasure.byte_search import Proof, prove

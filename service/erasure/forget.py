@@ -16,11 +16,10 @@ import msgspec
 from memlog.eventlog.acknowledgements import OnStored
 from memlog.eventlog.decode import BOM, ENVELOPE, envelope_of
 from memlog.eventlog.errors import BadInput, Busy, NotFound
-from memlog.eventlog.events import Redacted, tag_of
-from memlog.eventlog.fields import Id
+from memlog.eventlog.events import Id, Redacted, tag_of
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.reader import Key, LogEntry, in_log_order, redacted_keys, segments_about
-from memlog.eventlog.secrets import texts_within
+from memlog.eventlog.secrets import masked, texts_within
 from memlog.eventlog.streams import Segment, is_stream
 from memlog.eventlog.writer import Log
 from memlog.projector.embedding.cache import keep_only
@@ -106,7 +105,8 @@ class Forgetting:
     ) -> None:
         self._log = log
         self._read_model = read_model
-        self._reason = reason
+        # A key in it could never be erased.
+        self._reason = None if reason is None else masked(reason)
         self._confirm = confirm
 
     def event(self, event_id: str, stream: str | None) -> ForgetReport:
@@ -133,6 +133,11 @@ class Forgetting:
         """Forget every event with a text that `pattern` matches."""
         try:
             with searching(pattern) as finds:
+                if finds([""]):
+                    raise BadInput(
+                        f"the pattern {pattern!r} matches the empty text, and so every event",
+                        hint="name what is to be forgotten; to erase all, delete the store's folder",
+                    )
                 if self._reason is not None and finds([self._reason]):
                     raise BadInput(
                         "the reason says what is to be forgotten, and stays in the log",

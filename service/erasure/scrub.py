@@ -16,7 +16,7 @@ from memlog.eventlog.layout import SCRUB_LOCK
 from memlog.eventlog.locks import locked
 from memlog.eventlog.reader import Key, redacted_keys, segments_about
 from memlog.eventlog.scrub import Erased
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles
 from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import Segment
 from memlog.eventlog.watermarks import Watermarks
@@ -127,7 +127,7 @@ def _renewed(erased: list[Erased]) -> list[Segment]:
 def _renew_seals(seals: SealFiles, segments: list[Segment], lock_timeout: float) -> None:
     for segment in segments:
         with _finished_by_the_next_run(segment):
-            scrub.renew_seal(seals, segment, lock_timeout)
+            seals.reseal(*segment.key, lock_timeout=lock_timeout)
 
 
 def _remade(read_model: ReadModel, progress: Progress | None) -> int:

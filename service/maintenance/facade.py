@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memlog.eventlog.store_folder import check_store
+from memlog.eventlog.folders import check_store
 from memlog.eventlog.writer import Log
 from memlog.projector.digest import digest
 from memlog.query import provenance

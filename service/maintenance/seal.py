@@ -2,10 +2,10 @@
 
 import msgspec
 
+from memlog.eventlog.folders import check_store
 from memlog.eventlog.seals.close import accept_losses, all_losses, seal_all
 from memlog.eventlog.seals.format import Seal
 from memlog.eventlog.seals.losses import Loss
-from memlog.eventlog.store_folder import check_store
 from memlog.eventlog.watermarks import OpenLoss
 from memlog.eventlog.writer import Log
 

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
-from memlog.query.request import Day, Request
+from memlog.query.request import Day, Request, one_by_one
 from memlog.service.requests.scope import EventId, EventTime
 
 
@@ -64,4 +64,4 @@ class CompressDailyEvents(Request, frozen=True):
     @classmethod
     def named(cls, *ids: str, memory_ids: Sequence[str] = (), event_id: str | None = None) -> Self:
         """The request of a list of arguments."""
-        return cls(ids, memory_ids=memory_ids, event_id=event_id)
+        return cls(one_by_one(ids), memory_ids=memory_ids, event_id=event_id)

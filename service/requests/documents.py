@@ -160,7 +160,8 @@ class AddWorkspace(Request, frozen=True):
     value is set; a value that was deleted since is not set again. `memlog docs refresh` reads later changes.
 
     Raises:
-        BadInput, OSError, Busy, LogError, DatabaseError: as `AddSource`.
+        BadInput: a source of documents has this name; or as `AddSource`, as OSError, Busy, LogError,
+            DatabaseError.
     """
 
     path: Annotated[PathField, Meta(title="DIR"), "The folder."]

@@ -44,7 +44,9 @@ class Forget(Request, frozen=True):
         Meta(title="REGEX"),
         "Every event with a text that this pattern matches (Python's re; at most 5 s an event).",
     ] = None
-    reason: Annotated[str | None, "Why, for readers of the log. It stays there for ever."] = None
+    reason: Annotated[
+        str | None, "Why, for readers of the log. It stays there for ever; keys in it are masked."
+    ] = None
     confirm: Annotated[
         Callable[[ForgetReport], bool], Local(), "Called with what would be forgotten; False stops."
     ] = lambda _: True
@@ -54,7 +56,7 @@ class Forget(Request, frozen=True):
         super().__post_init__()
         if sum(each is not None for each in (self.event_id, self.chat, self.memory, self.match)) != 1:
             raise BadInput(
-                "nothing, or more than one thing, is named", hint="name one of ID, chat, memory and match"
+                "name exactly one of ID, chat, memory and match", hint="they select the events to erase"
             )
         if self.stream is not None and self.event_id is None:
             raise BadInput(

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from memlog.eventlog.chat import ChatName
 from memlog.eventlog.errors import BadInput
+from memlog.query.request import one_by_one
 from memlog.service.requests.scope import AcrossChats, Scoped
 
 Topic = Annotated[str, Meta(title="KEY"), "The name of the topic, in any spelling."]
@@ -50,6 +51,7 @@ class SetFact(Scoped, frozen=True):
         source_message_id: str | None = None,
     ) -> Self:
         """The request of a topic and its values as arguments."""
+        values = one_by_one(values)
         return cls(topic, values, single=single, ranks=ranks, chat=chat, source_message_id=source_message_id)
 
 

@@ -9,7 +9,7 @@ from memlog.eventlog.categories import CATEGORIES, known_category
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryKind
 from memlog.eventlog.struct_fields import Reads
-from memlog.query.request import Request, Unit
+from memlog.query.request import Request, Unit, one_by_one
 from memlog.service.requests.scope import AcrossChats, EventId, EventTime, Scoped, ScopeField
 
 CategoryField = Annotated[str, Reads(known_category, "category", choices=tuple(CATEGORIES))]
@@ -135,7 +135,7 @@ class TouchMemories(Request, frozen=True):
     @classmethod
     def named(cls, *memory_ids: str) -> Self:
         """The request of a list of arguments."""
-        return cls(memory_ids)
+        return cls(one_by_one(memory_ids))
 
 
 class ListMemories(AcrossChats, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memlog.eventlog import disk, locks, permissions
 from memlog.eventlog.errors import Busy
-from memlog.eventlog.file_io import identity
+from memlog.eventlog.file_io import is_at
 from memlog.eventlog.layout import WATCH_LOCK
 from memlog.eventlog.streams import shown
 
@@ -60,7 +60,6 @@ class WatchLock:
         if self._fd is None:
             return False
         try:
-            standing = disk.look(self._path)
+            return is_at(self._path, disk.status(self._fd))
         except OSError:
             return False
-        return identity(standing) == identity(disk.status(self._fd))

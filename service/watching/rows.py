@@ -5,7 +5,8 @@ import time
 from pathlib import Path
 
 from memlog.eventlog.layout import LOG
-from memlog.eventlog.tail import looks, state_of
+from memlog.eventlog.log_state import FileState, state_of
+from memlog.eventlog.tail import looks
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.worker import Shared, WatchStep, Worker
 
@@ -23,7 +24,7 @@ class Rows(Worker):
         super().__init__(shared, read_model)
         self._came = came
         self._log = read_model.path / LOG
-        self._done: tuple[int, Path | None] | None = None
+        self._done: tuple[list[FileState], Path | None] | None = None
         self._is_first = True
 
     def _work(self) -> None:

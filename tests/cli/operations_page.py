@@ -60,8 +60,8 @@ def _values(field: Field) -> str:
     if field.choices:
         return ", ".join(f"`{choice}`" for choice in field.choices)
     kind = field.reads.form if field.reads and field.reads.form else getattr(field.wire, "__name__", "list")
-    least = "" if field.least is None else f", from {field.least:g}"
-    most = "" if field.most is None else f" to {field.most:g}"
+    least = "" if field.least is None else f", from {field.least:,.15g}"
+    most = "" if field.most is None else f" to {field.most:,.15g}"
     return f"{kind}{least}{most}"
 
 

@@ -210,8 +210,7 @@ def test_the_quarantine_tells_a_person_where_a_line_is_and_what_to_do(memlog: Ru
         ],
         [
             *("memory/2026-02-24.jsonl", str(offset + 25), "23", "invalid"),
-            "Object missing required field `content`;"
-            " docs/storage/jsonl-format.md lists the members of each type",
+            "Object missing required field `content`; memlog append TYPE --help lists the members of a type",
         ],
     ]
 

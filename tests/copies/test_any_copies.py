@@ -30,7 +30,7 @@ import memlog
 from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.encode import draft
 from memlog.eventlog.seals.close import all_losses, seal_all
-from memlog.eventlog.seals.lengths import sealed_bytes
+from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.verify import check_log
 from memlog.eventlog.writer import Log
 from memlog.projector.digest import digest

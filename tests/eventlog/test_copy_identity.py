@@ -76,7 +76,7 @@ def test_a_copied_store_gets_a_writer_of_its_own(
 ) -> None:
     name = Writer(store).name()
     copy(store, tmp_path / "copy")
-    assert Writer(tmp_path / "copy").known_name() is None
+    assert Writer(tmp_path / "copy").own_names() == ()
     assert Writer(tmp_path / "copy").name() != name
 
 
@@ -116,14 +116,14 @@ def test_a_name_that_is_no_writers_is_replaced(store: Path, name: bytes) -> None
     file, own = file_of(store), Writer(store).name().encode()
     with file.open("r+b") as opened:
         opened.write(file.read_bytes().replace(own, name))
-    assert Writer(store).known_name() is None
+    assert Writer(store).own_names() == ()
 
 
 @pytest.mark.parametrize("damage", [b"", b'{"writer":"abc', b"\xff", b'{"writer":"abcdef","inode":1}', b"[]"])
 def test_a_torn_or_foreign_file_is_minted_anew(store: Path, damage: bytes) -> None:
     name = Writer(store).name()
     file_of(store).write_bytes(damage)
-    assert Writer(store).known_name() is None
+    assert Writer(store).own_names() == ()
     minted = Writer(store).name()
     assert minted not in (name, "abcdef")
     assert Writer(store).name() == minted

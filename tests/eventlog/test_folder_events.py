@@ -13,7 +13,8 @@ import watchfiles
 
 from memlog.eventlog import tail
 from memlog.eventlog.folder_events import ChangeHints
-from memlog.eventlog.tail import looks, state_of
+from memlog.eventlog.log_state import state_of
+from memlog.eventlog.tail import looks
 
 SOON = 1.0
 
@@ -141,4 +142,4 @@ def test_the_state_of_a_log_is_another_when_a_segment_is(tmp_path: Path) -> None
     assert not changed(tmp_path / ".git/index", "what git does is nobody's stream")
     shutil.rmtree(stream)
     assert state_of(tmp_path) != states[-1]
-    assert state_of(tmp_path / "not there") == 0
+    assert state_of(tmp_path / "not there") == []

@@ -16,9 +16,7 @@ from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.events import Message, Redacted
 from memlog.eventlog.reader import in_log_order, redacted_keys, segments_about
 from memlog.eventlog.scrub import Erased
-from memlog.eventlog.seals import sealing
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.measure import measured
 from memlog.eventlog.writer import Log
 
@@ -69,7 +67,7 @@ class Erasing:
             for segment, lines in scrub.due_lines(segments, redacted)
         ]
         for segment in scrub.unfinished(segments):
-            scrub.renew_seal(SealFiles(self.log), segment, 0.3)
+            SealFiles(self.log).reseal(*segment.key, lock_timeout=0.3)
         return erased
 
     @property
@@ -230,7 +228,7 @@ def test_what_is_no_file_is_not_written(store: Erasing) -> None:
 
 
 def seal_old(store: Erasing) -> None:
-    sealing.seal(SealFiles(store.log), STREAM, [OLD])
+    SealFiles(store.log).seal(STREAM, [OLD])
 
 
 def test_a_seal_is_renewed_and_its_old_hash_is_blank(store: Erasing) -> None:
@@ -270,7 +268,7 @@ def test_an_erasure_that_was_killed_before_its_seal_was_renewed_is_finished(stor
     store.write(foreign("my number is 5551234", id="a"))
     seal_old(store)
     store.forget("a")
-    sealing.blank(SealFiles(store.log), STREAM, OLD)
+    SealFiles(store.log).blank(STREAM, OLD)
     assert [segment.name.filename for segment in scrub.unfinished(segments_about(store.log))] == [OLD]
     (erased,) = store.scrub()
     assert erased.seal == "renewed"

@@ -22,6 +22,7 @@ from memlog.eventlog.events import (
     SessionBreak,
     tag_of,
 )
+from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.streams import (
     SegmentName,
     belongs_in,
@@ -29,7 +30,6 @@ from memlog.eventlog.streams import (
     conversation_stream,
     current_segments,
     encoded_name,
-    segments_in,
     segments_of,
     stream_of,
 )
@@ -176,7 +176,7 @@ def test_the_type_decides_the_stream(event: Event, stream: str) -> None:
 
 def test_every_event_type_has_a_stream() -> None:
     of_chats = {"message", "session_break", "summary_written", "extraction_completed"}
-    elsewhere = {tag_of(kind) for kinds in streams._STREAMS.values() for kind in kinds}
+    elsewhere = {tag_of(kind) for kind in streams._STREAM_OF_TYPE}
     assert of_chats | elsewhere | {"redacted"} == set(TYPES)
 
 
@@ -186,7 +186,7 @@ def test_every_event_type_has_a_stream() -> None:
     + ["conversations/a_b/c", "conversations/a_\n", "/memory", "conversations//a_b"],
 )
 def test_a_redaction_leads_to_no_folder_that_is_no_stream(name: str) -> None:
-    with pytest.raises(ValueError, match="stream is"):
+    with pytest.raises(BadLine, match="stream is"):
         stream_of(Redacted(target_id="x", stream=name))
 
 
@@ -381,14 +381,14 @@ def test_a_conflict_copy_is_known_by_its_name(filename: str, is_one: bool) -> No
 def test_the_segments_of_a_stream_are_those_of_the_log(tmp_path: Path) -> None:
     _touch(tmp_path / "memory/2026-02-24.jsonl")
     _touch(tmp_path / "core/2026-02-24.jsonl")
-    assert segments_in(tmp_path, "memory") == segments_of(tmp_path)[0][1:]
+    assert segments_of(tmp_path, ["memory"])[0] == segments_of(tmp_path)[0][1:]
 
 
 def test_a_stream_whose_folder_is_gone_or_a_link_has_no_segments(tmp_path: Path) -> None:
     _touch(tmp_path / "memory/2026-02-24.jsonl")
     (tmp_path / "core").symlink_to(tmp_path / "memory")
     (tmp_path / "facts").touch()
-    assert [segments_in(tmp_path, stream) for stream in ("core", "facts", "documents")] == [[], [], []]
+    assert [segments_of(tmp_path, [stream])[0] for stream in ("core", "facts", "documents")] == [[], [], []]
 
 
 def test_a_stream_whose_folder_cannot_be_read_is_an_error(tmp_path: Path, faulty_disk: Any) -> None:
@@ -399,7 +399,7 @@ def test_a_stream_whose_folder_cannot_be_read_is_an_error(tmp_path: Path, faulty
 
     faulty_disk.entries = fail
     with pytest.raises(OSError, match="Input/output error"):
-        segments_in(tmp_path, "memory")
+        segments_of(tmp_path, ["memory"])
 
 
 def test_a_folder_whose_name_is_not_utf_8_is_no_stream(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from memlog.eventlog.events import MemorySaved, Redacted
 from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.reader import redacted_keys, segments_about
 from memlog.eventlog.seals.close import accept_losses, all_losses, seal_all
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles
 from memlog.eventlog.seals.losses import losses
 from memlog.eventlog.segment import Fingerprint, fingerprint, opened
 from memlog.eventlog.streams import Segment, segments_of

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 
 import pytest
 
@@ -282,6 +283,22 @@ def test_a_watch_ends_when_it_is_cancelled_or_its_store_is_closed(tmp_path, endi
 
     ended = run(main())
     assert isinstance(ended, asyncio.CancelledError) if ending == "cancel" else ended is None
+
+
+def test_a_watch_that_was_cancelled_leaves_the_store_to_the_next(tmp_path):
+    async def main():
+        async with memlog.open_async(tmp_path) as store:
+            await store.append([message("tea")])
+            for _ in range(3):
+                began = asyncio.Event()
+                begun = partial(asyncio.get_running_loop().call_soon_threadsafe, began.set)
+                watch = asyncio.create_task(store.maintenance.watch(tell=lambda _, begun=begun: begun()))
+                await asyncio.wait([watch, asyncio.create_task(began.wait())], return_when="FIRST_COMPLETED")
+                watch.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await watch
+
+    run(main())
 
 
 def test_a_program_without_coroutines_imports_no_asyncio(tmp_path):

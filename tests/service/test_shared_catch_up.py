@@ -302,7 +302,7 @@ def test_folders_that_are_no_streams_are_not_looked_into(store, segment):
     (store.path / "log/.git/objects/some").touch()
     (segment.parent / "notes/some").touch()
     files = {path for path, *_ in before}
-    assert {str(segment), str(segment.parent), str(store.path / "log/.git")} <= files
+    assert {str(segment), str(segment.parent), str(segment.parent / "notes")} <= files
     assert {path for path, *_ in state_of(store.path / "log")} == files
 
 

@@ -10,8 +10,7 @@ import pytest
 import memlog
 from memlog.eventlog.layout import EMBEDDINGS
 from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.seals.files import SealFiles
-from memlog.eventlog.seals.sealing import blank
+from memlog.eventlog.seals.file import SealFiles
 from memlog.eventlog.writer import Log
 from memlog.projector.embedding.cache import VectorCache
 from memlog.projector.sqlite import connect
@@ -211,7 +210,7 @@ def test_damage_of_what_is_disposable_is_found_and_left(
 
 def test_an_erasure_that_was_not_finished_is_told_and_no_damage(store: Path) -> None:
     (path,) = (store / "log" / "facts").iterdir()
-    blank(SealFiles(store / "log"), "facts", path.name)
+    SealFiles(store / "log").blank("facts", path.name)
     found = checked(store)
     assert found.notes == [f"facts/{path.name}: an erasure was begun and not finished: memlog scrub"]
     assert found.ok

@@ -1,10 +1,15 @@
 """Arguments of the wrong form: memlog accepts those with one meaning, and names the others in an error."""
 
+import copy
+import inspect
+import pickle
+import traceback
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import memlog
@@ -88,9 +93,18 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
         "text, k, mode, chat",
     ),
     "a number": (lambda store: store.search("tea", k="5"), "k is '5'", "expected int, got str"),  # type: ignore[arg-type]
-    "a bound": (lambda store: store.search("tea", k=-1), "k is -1", ">= 0"),
+    "a bound": (lambda store: store.search("tea", k=0), "k is 0", ">= 1"),
     "a similarity": (lambda store: store.search("tea", min_similarity="x"), "min_similarity is 'x'", "float"),  # type: ignore[arg-type]
     "neighbours": (lambda store: store.search("tea", expand=101), "expand is 101", "<= 100"),
+    "too many hits": (lambda store: store.search("tea", k=10**30), "k is 1000", "<= 1000000"),
+    "a depth": (lambda store: store.search("tea", ranking={"depth": 10**30}), "depth is 1000", "<= 1000000"),
+    "an empty text": (lambda store: store.search(" "), "text is empty", "words"),
+    "syntax for vectors": (
+        lambda store: store.search("tea", is_raw=True, mode="vector"),
+        "is_raw",
+        "leave one",
+    ),
+    "half a chat": (lambda _: memlog.Chat("cli", ""), "chat is ('cli', '')", "two texts"),
     "no text": (lambda store: store.search(None), "text is None", "str"),  # type: ignore[arg-type]
     "filters": (lambda store: store.search("tea", filters="web:1"), "'web:1' is no Filters", "chat"),  # type: ignore[arg-type]
     "a filter": (lambda store: store.search("tea", filters={"chta": 1}), "takes no 'chta'", "chat, role"),
@@ -127,7 +141,7 @@ GROUPS: dict[str, tuple[Callable[[Any], object], str, str]] = {
     "a category that is no text": (
         lambda store: store.memories.save("tea", category=["temp"]),
         "category is ['temp'], not one of",
-        "other fits all",
+        "use other",
     ),
     "an importance": (lambda store: store.memories.save("tea", importance=2), "importance is 2", "<= 1"),
     "one tag": (lambda store: store.memories.save("tea", tags="a"), "tags is 'a'", "array"),
@@ -137,13 +151,17 @@ GROUPS: dict[str, tuple[Callable[[Any], object], str, str]] = {
         "leave out any_chat",
     ),
     "a memory's id": (lambda store: store.memories.get(7), "memory_id is 7", "str"),
-    "a list of ids": (lambda store: store.memories.touch(["a"]), "memory_ids is (['a'],)", "str"),
+    "a list of ids": (lambda store: store.memories.touch(["a"], "b"), "memory_ids is (['a'], 'b')", "str"),
     "a limit": (lambda store: store.memories.list(limit=-1), "limit is -1", ">= 1"),
     "rates": (lambda store: store.memories.decay(0.9), "rates is 0.9", "by category"),
     "one category": (lambda store: store.memories.prune(categories="temp"), "categories is 'temp'", "list"),
     "a threshold": (lambda store: store.memories.prune(threshold=2), "threshold is 2", "<= 1"),
     "no keyword of set": (lambda store: store.facts.set("tea", "green", rank=1), "takes no 'rank'", "ranks"),
-    "a list of values": (lambda store: store.facts.set("tea", ["green"]), "values is (['green'],)", "str"),
+    "a list of values": (
+        lambda store: store.facts.set("tea", ["green"], "b"),
+        "values is (['green'], 'b')",
+        "str",
+    ),
     "a rank": (lambda store: store.facts.get("tea", rank=0), "rank is 0", ">= 1"),
     "a fact's chat": (lambda store: store.facts.list(chat=("a",)), "chat is ('a',)", "telegram:7"),
     "a question": (lambda store: store.facts.ask(None), "question is None", "str"),
@@ -207,3 +225,49 @@ def test_what_is_wrong_is_named_with_what_is_right(store: Store, wrong: str) -> 
     assert message in caught.value.message
     assert hint in caught.value.hint
     assert found(store) == ["I like tea"], "the read model is as it was"
+
+
+def test_arguments_that_are_given_one_by_one_may_be_a_list(store: Store) -> None:
+    store.facts.set("tea", ["green", "black"])  # type: ignore[arg-type]
+    saved = store.memories.save("I drink tea")
+    store.memories.touch([saved.memory_id])  # type: ignore[arg-type]
+    assert [fact.value for fact in store.facts.list()] == ["green", "black"]
+    assert str(inspect.signature(memlog.Memories.touch)).partition(" ->")[0] == "(self, /, *memory_ids: str)"
+
+
+def test_a_naive_datetime_of_an_event_is_utc(store: Store) -> None:
+    noon = datetime(2026, 2, 24, 12)
+    (position,) = store.append(msgspec.structs.replace(SAID, id="naive", ts=noon))
+    (other,) = store.append({**msgspec.structs.asdict(SAID), "type": "message", "id": "dict", "ts": noon})
+    for each in (position, other):
+        stored = store.get(each.id)
+        assert stored is not None
+        assert stored.ts == "2026-02-24T12:00:00.000Z"
+
+
+def test_a_role_that_memlog_does_not_know_is_answered_with_those_that_it_knows(store: Store) -> None:
+    with pytest.raises(BadInput, match="role is 'bot'") as caught:
+        store.append({"type": "message", "channel": "web", "chat_id": "1", "role": "bot", "content": "x"})
+    assert caught.value.hint == "role is one of user, assistant, system, tool"
+
+
+def test_a_traceback_shows_the_hint(store: Store) -> None:
+    with pytest.raises(BadInput) as caught:
+        store.search("tea", mode="hybird")  # type: ignore[call-overload]
+    shown = "".join(traceback.format_exception(caught.value))
+    assert shown.endswith("BadInput: mode is 'hybird'\nhint: one of 'hybrid', 'text', 'vector'\n")
+    assert "msgspec" not in shown
+
+
+def test_a_chat_is_made_of_two_texts() -> None:
+    chat = memlog.Chat("web", "1:2")
+    assert (chat.channel, chat.chat_id, str(chat)) == ("web", "1:2", "web:1:2")
+    assert pickle.loads(pickle.dumps(chat)) == copy.deepcopy(chat) == Chat.of("web:1:2")
+    with pytest.raises(TypeError):
+        memlog.Chat("web:1")  # type: ignore[call-arg]
+
+
+def test_what_a_raw_text_excludes_is_not_found_by_its_meaning(store: Store) -> None:
+    store.append({"type": "memory_saved", "content": "I drink green tea, never coffee"})
+    assert [hit.content for hit in store.search("tea NOT coffee", is_raw=True).hits] == ["I like tea"]
+    assert store.search("zzzz", is_raw=True).hits == []

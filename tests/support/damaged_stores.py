@@ -21,10 +21,8 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.layout import seals_file
 from memlog.eventlog.seals.close import accept_losses
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.format import encoded, link
-from memlog.eventlog.seals.sealing import reseal
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.writer import Log
 from tests.support.older_log import OlderLog
@@ -66,7 +64,7 @@ class Store:
     def reseal(self, at: str) -> None:
         """Seal the first segment anew, from which bytes were erased."""
         with clock(at):
-            reseal(SealFiles(self.log, self.writer), CHAT, self.sealed.name)
+            SealFiles(self.log, self.writer).reseal(CHAT, self.sealed.name)
 
     def accept_loss(self, at: str) -> None:
         """Seal the first segment as lost."""

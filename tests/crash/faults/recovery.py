@@ -9,10 +9,9 @@ from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import Message
 from memlog.eventlog.layout import FORMAT
 from memlog.eventlog.reader import LogEntry, accepted, redacted_keys
-from memlog.eventlog.scrub import due_lines, erase, renew_seal, unfinished
+from memlog.eventlog.scrub import due_lines, erase, unfinished
 from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.losses import losses, unlike
 from memlog.eventlog.streams import segments_of
 from memlog.eventlog.writer import Log
@@ -77,7 +76,7 @@ def scrub_all(store: Path) -> None:
     for segment, lines in dict(due_lines(segments, redacted)).items():
         erase(segment, lines, redacted, seals=seals, lock_timeout=1, around=lambda _: nullcontext())
     for segment in unfinished(segments):
-        renew_seal(seals, segment, 1)
+        seals.reseal(*segment.key, lock_timeout=1)
 
 
 def scrub_problems(store: Path) -> list[str]:

@@ -13,11 +13,9 @@ from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.events import MemorySaved, Redacted
 from memlog.eventlog.reader import redacted_keys, segments_about
 from memlog.eventlog.seals.close import accept_losses, seal_all
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
-from memlog.eventlog.seals.lengths import sealed_bytes
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.losses import Loss, arriving, losses
-from memlog.eventlog.seals.sealing import blank
+from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.streams import segments_of
 from memlog.eventlog.verify import LogCheck, check_log
 from memlog.eventlog.writer import Log
@@ -48,7 +46,7 @@ class Copy:
             for segment, lines in scrub.due_lines(segments, redacted)
         ]
         for segment in scrub.unfinished(segments):
-            scrub.renew_seal(seals, segment, 1)
+            seals.reseal(*segment.key, lock_timeout=1)
         return [each.seal for each in erased]
 
     def check(self) -> LogCheck:
@@ -90,7 +88,7 @@ def sealed_segment(copy: Copy) -> Path:
 
 def send(source: Copy, target: Copy) -> None:
     """Copy all files that the writer of `source` makes, as a file sync does, and no others."""
-    writer = Writer(source.store).known_name()
+    writer = Writer(source.store).name()
     for path in source.log.rglob(f"*.{writer}.*"):
         shutil.copy2(path, target.log / path.relative_to(source.log))
 
@@ -276,7 +274,7 @@ def test_a_blanked_hash_is_seen_though_the_mtime_stays(origin: Copy, other: Copy
     name = ("memory", sealed_segment(other).name)
     reader = SealFiles(other.log, Writer(other.store).name())
     reader.refresh()
-    blank(SealFiles(other.log, reader.writer), *name)
+    SealFiles(other.log, reader.writer).blank(*name)
     reader.refresh()
     (seal,) = reader.last(*name)
     assert seal.is_blank

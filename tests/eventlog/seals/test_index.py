@@ -9,12 +9,10 @@ import pytest
 
 from memlog.eventlog import disk
 from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.format import FIRST, Seal, encoded, link, seals_in
 from memlog.eventlog.seals.index import SealIndex
-from memlog.eventlog.seals.lengths import sealed_bytes
-from memlog.eventlog.seals.sealing import seal
+from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.writer import Log
 
 NAMES = [
@@ -125,10 +123,10 @@ def test_seals_of_another_process_are_seen_and_chained_to(log: Any, clock: Any) 
         log.write_segment(name, b"{}\n")
     folder = log.store / "log"
     ours = SealFiles(folder)
-    seal(ours, "memory", ["2026-02-20.jsonl"])
-    seal(SealFiles(folder), "memory", ["2026-02-21.jsonl"])
-    assert seal(ours, "memory", ["2026-02-21.jsonl"]) == []
-    seal(ours, "memory", ["2026-02-22.jsonl"])
+    ours.seal("memory", ["2026-02-20.jsonl"])
+    SealFiles(folder).seal("memory", ["2026-02-21.jsonl"])
+    assert ours.seal("memory", ["2026-02-21.jsonl"]) == []
+    ours.seal("memory", ["2026-02-22.jsonl"])
     assert read_seals(folder).damaged == []
     assert len(read_seals(folder).lines) == 3
 
@@ -137,7 +135,7 @@ def test_seals_that_were_removed_are_made_again(log: Any, clock: Any) -> None:
     log.write_segment("2026-02-20.jsonl", b"{}\n")
     folder = log.store / "log"
     ours = SealFiles(folder)
-    (first,) = seal(ours, "memory", ["2026-02-20.jsonl"])
+    (first,) = ours.seal("memory", ["2026-02-20.jsonl"])
     (folder / "seals.jsonl").unlink()
-    assert seal(ours, "memory", ["2026-02-20.jsonl"]) == [first]
+    assert ours.seal("memory", ["2026-02-20.jsonl"]) == [first]
     assert read_seals(folder).damaged == []

@@ -8,11 +8,9 @@ import pytest
 from memlog.eventlog import disk
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.seals.close import accept_losses, all_losses, seal_all
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
-from memlog.eventlog.seals.lengths import sealed_bytes
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.losses import losses, unlike
-from memlog.eventlog.seals.sealing import blank, seal
+from memlog.eventlog.seals.reader import sealed_bytes
 
 TODAY = "2026-02-24"
 
@@ -124,7 +122,7 @@ def test_bytes_that_changed_are_accepted_as_they_stand(sealed: Any) -> None:
 
 
 def test_of_a_segment_whose_hash_is_blank_the_length_alone_is_compared(sealed: Any) -> None:
-    blank(SealFiles(folder(sealed)), "memory", sealed.name(TODAY))
+    SealFiles(folder(sealed)).blank("memory", sealed.name(TODAY))
     sealed.flip_byte(7)
     assert unlike(folder(sealed)) == []
     sealed.shrink(1)
@@ -163,4 +161,4 @@ def test_a_segment_that_goes_while_it_is_looked_at_is_gone(sealed: Any, faulty_d
 
 def test_a_sealed_segment_that_is_gone_is_not_sealed_again(sealed: Any) -> None:
     sealed.segment.unlink()
-    assert seal(SealFiles(folder(sealed)), "memory", [sealed.name(TODAY)], also_grown=True) == []
+    assert SealFiles(folder(sealed)).seal("memory", [sealed.name(TODAY)], also_grown=True) == []

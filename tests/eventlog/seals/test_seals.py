@@ -13,11 +13,9 @@ import pytest
 
 from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.format import BLANK, FIRST, Seal, Seals, encoded, link, seals_in
 from memlog.eventlog.seals.measure import measured
-from memlog.eventlog.seals.sealing import blank, reseal, seal
 from memlog.eventlog.streams import segments_of
 
 Hold = Callable[[Path], "subprocess.Popen[bytes]"]
@@ -31,7 +29,7 @@ def sealed(log: Any, clock: Any) -> Path:
     for name in (FIRST_DAY, SECOND_DAY, THIRD_DAY):
         log.write_segment(name, f'{{"content":"{name}"}}\n'.encode())
     folder: Path = log.folder.parent
-    seal(SealFiles(folder), "memory", [FIRST_DAY, SECOND_DAY, THIRD_DAY])
+    SealFiles(folder).seal("memory", [FIRST_DAY, SECOND_DAY, THIRD_DAY])
     return folder
 
 
@@ -83,19 +81,19 @@ def test_each_seal_has_the_hash_of_the_one_before(sealed: Path) -> None:
 
 def test_a_tail_without_newline_is_sealed_as_it_stands(log: Any) -> None:
     log.write_segment(FIRST_DAY, b'{"content":"tea"}\n{"content":"tor')
-    (made,) = seal(SealFiles(log.folder.parent), "memory", [FIRST_DAY])
+    (made,) = SealFiles(log.folder.parent).seal("memory", [FIRST_DAY])
     assert (made.lines, made.bytes) == (2, 33)
 
 
 def test_an_empty_segment_has_a_seal_too(log: Any) -> None:
     log.write_segment(FIRST_DAY, b"")
-    (made,) = seal(SealFiles(log.folder.parent), "memory", [FIRST_DAY])
+    (made,) = SealFiles(log.folder.parent).seal("memory", [FIRST_DAY])
     assert (made.bytes, made.lines, made.sha256) == (0, 0, FIRST)
 
 
 def test_what_is_sealed_is_not_sealed_again(sealed: Path) -> None:
     before = lines_of(sealed)
-    assert seal(SealFiles(sealed), "memory", [FIRST_DAY, SECOND_DAY]) == []
+    assert SealFiles(sealed).seal("memory", [FIRST_DAY, SECOND_DAY]) == []
     assert lines_of(sealed) == before
 
 
@@ -106,7 +104,7 @@ def test_the_file_is_for_its_owner_alone(sealed: Path) -> None:
 def test_the_time_never_goes_back(sealed: Path, log: Any, clock: Any) -> None:
     clock.set("2020-01-01T00:00:00.000Z")
     log.write_segment("2026-02-27.jsonl", b"")
-    (made,) = seal(SealFiles(sealed), "memory", ["2026-02-27.jsonl"])
+    (made,) = SealFiles(sealed).seal("memory", ["2026-02-27.jsonl"])
     assert made.at == "2026-02-24T10:15:00.000Z"
 
 
@@ -132,7 +130,7 @@ def test_segment_and_names_are_durable_before_their_seal_and_the_seal_before_it_
 
     log.write_segment(FIRST_DAY, b"{}\n")
     faulty_disk.sync, faulty_disk.sync_data, faulty_disk.write = sync, sync_data, write
-    seal(SealFiles(log.folder.parent), "memory", [FIRST_DAY])
+    SealFiles(log.folder.parent).seal("memory", [FIRST_DAY])
     assert done == [
         *(f"sync {name}" for name in (FIRST_DAY, "memory", "log", "store")),
         *("sync log", "sync store", "write seals.jsonl", "sync seals.jsonl"),
@@ -143,7 +141,7 @@ def test_a_short_write_leaves_a_fragment_and_the_seal_whole_behind_it(log: Any, 
     log.write_segment(FIRST_DAY, b"{}\n")
     real, lengths = disk.write, [40]
     faulty_disk.write = lambda fd, data: real(fd, data[: lengths.pop()] if lengths else data)
-    seal(SealFiles(log.folder.parent), "memory", [FIRST_DAY])
+    SealFiles(log.folder.parent).seal("memory", [FIRST_DAY])
     assert damage_in(log.folder.parent) == [(1, "torn")]
     assert ("memory", FIRST_DAY) in read_seals(log.folder.parent).valid
 
@@ -155,7 +153,7 @@ def test_a_seal_that_could_not_be_written_is_an_error(log: Any, faulty_disk: Any
     log.write_segment(FIRST_DAY, b"{}\n")
     faulty_disk.write = write
     with pytest.raises(OSError, match="No space"):
-        seal(SealFiles(log.folder.parent), "memory", [FIRST_DAY])
+        SealFiles(log.folder.parent).seal("memory", [FIRST_DAY])
     assert read_seals(log.folder.parent).valid == {}
 
 
@@ -166,7 +164,7 @@ def test_a_torn_last_line_is_no_seal_and_is_left_where_it_stands(sealed: Path, l
         assert damage_in(sealed) == [(3, "torn")], cut
         assert len(read_seals(sealed).valid) == 2
     torn = (sealed / "seals.jsonl").read_bytes()
-    seal(SealFiles(sealed), "memory", [THIRD_DAY])
+    SealFiles(sealed).seal("memory", [THIRD_DAY])
     assert (sealed / "seals.jsonl").read_bytes().startswith(torn + b"\n")
     assert damage_in(sealed) == [(3, "torn")]
     assert len(read_seals(sealed).valid) == 3
@@ -177,7 +175,7 @@ def test_a_last_line_that_lacks_its_newline_alone_is_a_seal(sealed: Path, log: A
     write(sealed, whole[:-1])
     assert damage_in(sealed) == []
     log.write_segment("2026-02-27.jsonl", b"")
-    seal(SealFiles(sealed), "memory", [THIRD_DAY, "2026-02-27.jsonl"])
+    SealFiles(sealed).seal("memory", [THIRD_DAY, "2026-02-27.jsonl"])
     assert (sealed / "seals.jsonl").read_bytes().startswith(whole)
     assert damage_in(sealed) == []
     assert len(lines_of(sealed)) == 4
@@ -230,7 +228,7 @@ def test_a_line_of_another_kind_is_told_and_hides_no_seal(sealed: Path) -> None:
 def test_after_damage_the_chain_goes_on_from_the_last_seal(sealed: Path, log: Any) -> None:
     first, second, third = lines_of(sealed)
     write(sealed, first, second, flip(third, 10))
-    seal(SealFiles(sealed), "memory", [THIRD_DAY])
+    SealFiles(sealed).seal("memory", [THIRD_DAY])
     assert [number for number, _ in damage_in(sealed)] == [3]
     assert len(read_seals(sealed).valid) == 3
 
@@ -243,7 +241,7 @@ def test_what_is_no_regular_file_is_told_and_neither_read_nor_written(
     make(log.folder.parent / "seals.jsonl")
     assert damage_in(log.folder.parent) == [(0, "no_file")]
     with pytest.raises((FileExistsError, IsADirectoryError)):
-        seal(SealFiles(log.folder.parent), "memory", [FIRST_DAY])
+        SealFiles(log.folder.parent).seal("memory", [FIRST_DAY])
     assert not (log.folder.parent / "elsewhere").exists()
 
 
@@ -260,7 +258,7 @@ def test_a_file_that_was_put_in_the_place_of_the_locked_one_is_the_one_written(
             path.write_bytes((sealed / "old").read_bytes())
 
     faulty_disk.lock = lock
-    seal(SealFiles(sealed), "memory", ["2026-02-27.jsonl"])
+    SealFiles(sealed).seal("memory", ["2026-02-27.jsonl"])
     assert len(lines_of(sealed)) == 4
     assert damage_in(sealed) == []
 
@@ -279,7 +277,7 @@ def test_a_file_that_was_removed_under_the_lock_is_made_anew(
             path.unlink()
 
     faulty_disk.lock = lock
-    seal(SealFiles(sealed), "memory", ["2026-02-27.jsonl"])
+    SealFiles(sealed).seal("memory", ["2026-02-27.jsonl"])
     assert len(lines_of(sealed)) == 1
 
 
@@ -287,7 +285,7 @@ def test_who_waits_for_too_long_is_told_who_holds_the_seals(sealed: Path, log: A
     holder = hold_lock(sealed / "seals.jsonl")
     log.write_segment("2026-02-27.jsonl", b"")
     with pytest.raises(Busy, match=f"log/seals.jsonl is locked by process {holder.pid}"):
-        seal(SealFiles(sealed), "memory", ["2026-02-27.jsonl"], lock_timeout=0.05)
+        SealFiles(sealed).seal("memory", ["2026-02-27.jsonl"], lock_timeout=0.05)
 
 
 def test_who_comes_second_seals_nothing_twice(sealed: Path, log: Any, faulty_disk: Any) -> None:
@@ -297,11 +295,11 @@ def test_who_comes_second_seals_nothing_twice(sealed: Path, log: Any, faulty_dis
     def lock(fd: int) -> None:
         if inner:
             inner.pop()
-            seal(SealFiles(sealed), "memory", ["2026-02-27.jsonl"])
+            SealFiles(sealed).seal("memory", ["2026-02-27.jsonl"])
         real(fd)
 
     faulty_disk.lock = lock
-    assert seal(SealFiles(sealed), "memory", ["2026-02-27.jsonl"]) == []
+    assert SealFiles(sealed).seal("memory", ["2026-02-27.jsonl"]) == []
     assert len(lines_of(sealed)) == 4
 
 
@@ -313,7 +311,7 @@ def scrub(folder: Path) -> None:
 def test_after_an_erasure_a_new_seal_stands_and_the_old_hash_is_blank(sealed: Path) -> None:
     before = (sealed / "seals.jsonl").read_bytes()
     scrub(sealed)
-    made = reseal(SealFiles(sealed), "memory", FIRST_DAY)
+    made = SealFiles(sealed).reseal("memory", FIRST_DAY)
     after = (sealed / "seals.jsonl").read_bytes()
     found = read_seals(sealed)
     assert found.damaged == []
@@ -331,26 +329,26 @@ def test_after_an_erasure_a_new_seal_stands_and_the_old_hash_is_blank(sealed: Pa
 
 def test_resealing_again_changes_nothing(sealed: Path) -> None:
     scrub(sealed)
-    made = reseal(SealFiles(sealed), "memory", FIRST_DAY)
+    made = SealFiles(sealed).reseal("memory", FIRST_DAY)
     before = (sealed / "seals.jsonl").read_bytes()
-    assert reseal(SealFiles(sealed), "memory", FIRST_DAY) == made
+    assert SealFiles(sealed).reseal("memory", FIRST_DAY) == made
     assert (sealed / "seals.jsonl").read_bytes() == before
 
 
 def test_a_segment_without_a_seal_is_given_none(sealed: Path, log: Any) -> None:
     log.write_segment("2026-02-27.jsonl", b"")
     before = lines_of(sealed)
-    assert reseal(SealFiles(sealed), "memory", "2026-02-27.jsonl") is None
+    assert SealFiles(sealed).reseal("memory", "2026-02-27.jsonl") is None
     assert lines_of(sealed) == before
 
 
 def test_an_erasure_that_was_begun_is_seen_until_the_new_seal_stands(sealed: Path) -> None:
-    blank(SealFiles(sealed), "memory", FIRST_DAY)
+    SealFiles(sealed).blank("memory", FIRST_DAY)
     found = read_seals(sealed)
     assert found.damaged == []
     assert [name for name, said in found.valid.items() if said.is_blank] == [("memory", FIRST_DAY)]
     scrub(sealed)
-    reseal(SealFiles(sealed), "memory", FIRST_DAY)
+    SealFiles(sealed).reseal("memory", FIRST_DAY)
     assert not any(said.is_blank for said in read_seals(sealed).valid.values())
 
 
@@ -368,9 +366,9 @@ def test_an_erasure_cut_at_any_byte_of_the_blanking_is_finished_by_the_next(
 
         faulty_disk.overwrite = overwrite
         with pytest.raises(OSError, match="cut"):
-            reseal(SealFiles(sealed), "memory", FIRST_DAY)
+            SealFiles(sealed).reseal("memory", FIRST_DAY)
         faulty_disk.overwrite = real
-        reseal(SealFiles(sealed), "memory", FIRST_DAY)
+        SealFiles(sealed).reseal("memory", FIRST_DAY)
         assert damage_in(sealed) == [], cut
         assert BLANK.encode() in lines_of(sealed)[0]
 
@@ -378,17 +376,17 @@ def test_an_erasure_cut_at_any_byte_of_the_blanking_is_finished_by_the_next(
 def test_an_overwrite_that_comes_short_goes_on_where_it_stopped(sealed: Path, faulty_disk: Any) -> None:
     real = disk.overwrite
     faulty_disk.overwrite = lambda fd, data, offset: real(fd, data[:7], offset)
-    blank(SealFiles(sealed), "memory", FIRST_DAY)
+    SealFiles(sealed).blank("memory", FIRST_DAY)
     assert damage_in(sealed) == []
     assert BLANK.encode() in lines_of(sealed)[0]
 
 
 def test_a_second_erasure_blanks_the_seal_of_the_first(sealed: Path) -> None:
     scrub(sealed)
-    reseal(SealFiles(sealed), "memory", FIRST_DAY)
+    SealFiles(sealed).reseal("memory", FIRST_DAY)
     path = sealed / "memory" / FIRST_DAY
     path.write_bytes(b" " * path.stat().st_size)
-    reseal(SealFiles(sealed), "memory", FIRST_DAY)
+    SealFiles(sealed).reseal("memory", FIRST_DAY)
     hashes = [
         line.seal.sha256 for line in read_seals(sealed).lines if line.seal and line.seal.segment == FIRST_DAY
     ]

@@ -445,3 +445,18 @@ def test_a_pattern_that_never_ends_is_refused_and_nothing_is_forgotten(store, mo
 def test_what_is_no_pattern_is_refused_with_the_reason(store):
     with pytest.raises(memlog.BadInput, match="unterminated subpattern"):
         store.erasure.forget(match="(")
+
+
+@pytest.mark.parametrize("pattern", ["", "x*", "(?:)", "^", ".*"])
+def test_a_pattern_that_matches_the_empty_text_erases_nothing(store, pattern):
+    store.append([said("tea", id="m1")])
+    with pytest.raises(memlog.BadInput, match="matches the empty text, and so every event"):
+        store.erasure.forget(match=pattern)
+    assert [hit.id for hit in store.search("tea", mode="text").hits] == ["m1"]
+
+
+def test_a_key_in_a_reason_is_masked_since_it_could_never_be_erased(store):
+    store.append([said("tea", id="m1")])
+    store.erasure.forget("m1", reason="leaked ghp_016C7e3d41dB5aBcDeF0123456789abcdEFG")
+    assert store.erasure.secrets() == []
+    assert b"ghp_" not in b"".join(path.read_bytes() for path in store.path.rglob("*.jsonl"))

@@ -13,9 +13,7 @@ import memlog
 from memlog.eventlog import disk
 from memlog.eventlog.layout import EMBEDDINGS
 from memlog.eventlog.reader import segments_about
-from memlog.eventlog.seals import sealing
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.files import SealFiles
+from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.measure import measured
 from memlog.projector.lifecycle import Projector
 from tests.crash.storms.scrubs import victim_process
@@ -164,11 +162,11 @@ def test_seals_are_renewed_also_where_a_run_was_killed_before(store):
     write_segment(store, said(SECRET, id="old"), said("kept", id="kept"))
     store.append([said("thank you", id="m2")])
     log = store.path / "log"
-    sealing.seal(SealFiles(log), STREAM, [OLD])
+    SealFiles(log).seal(STREAM, [OLD])
     store.erasure.forget("old")
     store.erasure.scrub()
     assert is_as_sealed(log)
-    sealing.blank(SealFiles(log), STREAM, OLD)  # killed between the bytes and the seal
+    SealFiles(log).blank(STREAM, OLD)  # killed between the bytes and the seal
     assert not is_as_sealed(log)
     store.erasure.scrub()
     assert is_as_sealed(log)
@@ -182,7 +180,7 @@ def is_as_sealed(log: Path) -> bool:
 def test_a_seal_that_spoke_of_other_bytes_is_left_and_told(store):
     path = write_segment(store, said(SECRET, id="old"), said("green tea", id="kept"))
     store.append([said("thank you", id="m2")])
-    sealing.seal(SealFiles(store.path / "log"), STREAM, [OLD])
+    SealFiles(store.path / "log").seal(STREAM, [OLD])
     path.write_bytes(path.read_bytes().replace(b"green tea", b"black tea"))
     store.erasure.forget("old")
     assert any("not as it was sealed: its seal stays" in note for note in store.erasure.scrub().notes)
@@ -242,7 +240,7 @@ def test_a_process_that_is_killed_anywhere_leaves_what_the_next_run_finishes(tmp
             with memlog.open(path) as store:
                 store.append([said(SECRET, id="m1"), said("thank you", id="m2")])
                 write_segment(store, said(SECRET, id="old"), said("kept", id="kept"))
-                sealing.seal(SealFiles(path / "log"), STREAM, [OLD])
+                SealFiles(path / "log").seal(STREAM, [OLD])
                 store.erasure.forget(match="5551234")
             was_killed = scrub_killed_at(path, number)
             with memlog.open(path) as store:

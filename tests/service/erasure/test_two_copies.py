@@ -66,9 +66,7 @@ class Copy:
 
     @property
     def writer(self) -> str:
-        name = Writer(self.store).known_name()
-        assert name is not None
-        return name
+        return Writer(self.store).own_names()[0]
 
     @property
     def segments(self) -> list[Segment]:

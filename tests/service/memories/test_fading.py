@@ -60,7 +60,7 @@ def lines(store, kind):
 )
 def test_an_unknown_category_is_refused_and_the_error_lists_the_known(store, ask):
     store.memories.save("tea", memory_id="m")
-    with pytest.raises(memlog.BadInput, match=f"not one of {KNOWN}$"):
+    with pytest.raises(memlog.BadInput, match=f"not one of {KNOWN}\n"):
         ask(store)
     assert len(store.memories.history("m")) == 1
 
