@@ -4,14 +4,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from memlog.eventlog import disk, permissions
-from memlog.eventlog.file_io import check_regular, closing, read_all
+from memlog.eventlog.file_io import closing, drafted, open_regular, read_all
 
 
 def replace(path: Path, data: bytes) -> None:
     """Replace the file at `path`, durably, for its owner alone."""
-    fresh = path.with_name(f"{path.name}.new")
-    write(fresh, data)
-    disk.rename(fresh, path)
+    with drafted(path, path.with_name(f"{path.name}.new")) as fd:
+        write_all(fd, data)
+        disk.sync(fd)
     sync(path.parent)
 
 
@@ -38,8 +38,7 @@ def read(path: Path) -> bytes | None:
         OSError: it cannot be read; FileExistsError: something else than a file has its name.
     """
     try:
-        with closing(disk.open(path, disk.READ)) as fd:
-            check_regular(fd)
+        with closing(open_regular(path, disk.READ)) as fd:
             return read_all(fd)
     except FileNotFoundError:
         return None

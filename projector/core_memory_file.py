@@ -11,6 +11,7 @@ from shlex import quote
 import msgspec
 
 from memlog.eventlog import disk
+from memlog.eventlog.file_io import status_at
 from memlog.eventlog.layout import CORE_VIEW, CORE_VIEW_PENDING, CORE_VIEW_WRITTEN, PROJECTOR_LOCK
 from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import shown
@@ -140,8 +141,5 @@ def _rendered(sections: Sections) -> bytes:
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = disk.look(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    status = status_at(path)
+    return None if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)

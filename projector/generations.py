@@ -1,6 +1,5 @@
 """Generations: one SQLite file each, and CURRENT, which names the live one and is replaced atomically."""
 
-import errno
 import os
 import stat
 import time
@@ -9,13 +8,11 @@ from pathlib import Path
 
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import DatabaseError
+from memlog.eventlog.file_io import status_at
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import CURRENT, MODEL
 from memlog.projector import atomic_file
 from memlog.projector.sqlite import Connection, connect, remove_database
-
-_NO_FILE = (errno.ELOOP, errno.ENXIO)
-"""What opening a link, and a socket, gives."""
 
 
 class Generations:
@@ -41,20 +38,13 @@ class Generations:
             name = (atomic_file.read(self._current) or b"").decode().strip()
         except (NotADirectoryError, FileExistsError, UnicodeDecodeError):
             return None
-        except OSError as error:
-            if error.errno in _NO_FILE:
-                return None
-            raise
         path = self.folder / name
         return path if path.parent == self.folder and path.suffix == ".db" else None
 
     def why_none(self) -> str:
         """Why there is no live generation."""
-        try:
-            disk.look(self._current)
-        except (FileNotFoundError, NotADirectoryError):
-            return "there was no read model"
-        return "model/CURRENT named no read model that stood"
+        is_missing = status_at(self._current) is None
+        return "there was no read model" if is_missing else "model/CURRENT named no read model that stood"
 
     def make_folder(self) -> None:
         """Make the folder if it is missing."""
@@ -113,7 +103,5 @@ class Generations:
 
 
 def _stands(path: Path) -> bool:
-    try:
-        return stat.S_ISREG(disk.look(path).st_mode)
-    except FileNotFoundError:
-        return False
+    status = status_at(path)
+    return status is not None and stat.S_ISREG(status.st_mode)

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import DatabaseError
+from memlog.eventlog.file_io import status_at
 from memlog.projector.atomic_file import write_all
 
 Connection = sqlite3.Connection
@@ -189,10 +190,8 @@ def _has_index(path: Path) -> bool:
 
 
 def _size(path: Path) -> int:
-    try:
-        return disk.look(path).st_size
-    except FileNotFoundError:
-        return 0
+    status = status_at(path)
+    return 0 if status is None else status.st_size
 
 
 @contextmanager

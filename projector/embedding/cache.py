@@ -8,6 +8,7 @@ from pathlib import Path
 
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import DatabaseError
+from memlog.eventlog.file_io import status_at
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import EMBEDDINGS
 from memlog.projector.sqlite import (
@@ -78,9 +79,7 @@ def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int
         DatabaseError: another process has the file in use for too long.
     """
     path = store / EMBEDDINGS
-    try:
-        disk.look(path)
-    except FileNotFoundError:
+    if status_at(path) is None:
         return 0
     with closing(_opened(path)) as db, wrapped(path):
         db.execute("PRAGMA secure_delete = ON")
@@ -101,13 +100,12 @@ def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int
 def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]]:
     """The number of vectors in the cache, and what is wrong with it. Changes nothing."""
     path = store / EMBEDDINGS
+    if status_at(path) is None:
+        return 0, []
     try:
-        disk.look(path)
         with closing(connect(path, "immutable" if read_only else "write")) as db, wrapped(path):
             problems = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)") if row[0] != "ok"]
             return count_rows(db, "vectors"), [f"the cache: {text}" for text in problems + _unfit(db)]
-    except (FileNotFoundError, NotADirectoryError):
-        return 0, []
     except DatabaseError as error:
         return 0, [f"the cache could not be read ({error.message})"]
 
@@ -120,9 +118,7 @@ def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) 
     """
     path = store / EMBEDDINGS
     kept = {_key(text) for text in texts}
-    try:
-        disk.look(path)
-    except (FileNotFoundError, NotADirectoryError):
+    if status_at(path) is None:
         return 0
     with closing(connect(path, "immutable" if read_only else "write")) as db, wrapped(path):
         keys = db.execute("SELECT DISTINCT text_sha256 FROM vectors")
