@@ -12,16 +12,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from memlog.eventlog import events as ev
 from memlog.eventlog.categories import rate_of, rates_by_category, read_as
 from memlog.eventlog.content_ids import derived_memory_id
-from memlog.eventlog.events import (
-    MemoryAccessed,
-    MemoryArchived,
-    MemoryDeleted,
-    MemorySaved,
-    MemoryUpdated,
-    SalienceDecayed,
-)
 from memlog.projector.handlers.accepted import Placed, as_json, buried, bury
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
@@ -46,7 +39,7 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
     decays = _Decays(db)
     for memory_id in touched:
         _refresh(db, memory_id, decays, sizes)
-    if any(isinstance(placed.event, SalienceDecayed) for placed in events):
+    if any(isinstance(placed.event, ev.SalienceDecayed) for placed in events):
         _fade_all(db, decays)
 
 
@@ -54,24 +47,24 @@ def _record(db: Connection, placed: Placed) -> Iterable[str]:
     """Keep what an event says of memories; return the ids of those that it touches."""
     event = placed.event
     match event:
-        case MemorySaved():
+        case ev.MemorySaved():
             memory_ids = [event.memory_id or derived_memory_id(event.chat_id, event.content)]
             _set(db, memory_ids[0], placed, saved=_said(event))
-        case MemoryUpdated():
+        case ev.MemoryUpdated():
             memory_ids = [event.memory_id]
             given = _said(event) | {"salience": event.salience}
             _set(db, event.memory_id, placed, **{k: v for k, v in given.items() if v is not None})
-        case MemoryArchived():
+        case ev.MemoryArchived():
             memory_ids = [event.memory_id]
             _set(db, event.memory_id, placed, archived=True)
-        case MemoryDeleted():
+        case ev.MemoryDeleted():
             memory_ids = [event.memory_id]
             bury(db, event.memory_id, placed)
             older = (placed.stream, event.memory_id, placed.precedence)
             delete(db, "versions", "stream = ? AND memory_id = ? AND precedence < ?", older)
-        case MemoryAccessed():
+        case ev.MemoryAccessed():
             memory_ids = list(dict.fromkeys(event.memory_ids))
-        case SalienceDecayed():
+        case ev.SalienceDecayed():
             memory_ids = []
             row = (placed.stream, placed.id, as_json(rates_by_category(event.rates)), placed.precedence)
             insert(db, "decays", "stream, id, rates, precedence", [row])
@@ -80,7 +73,7 @@ def _record(db: Connection, placed: Placed) -> Iterable[str]:
     return memory_ids
 
 
-def _said(event: MemorySaved | MemoryUpdated) -> dict[str, Any]:
+def _said(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
     """The fields that an event sets; None for one that it leaves."""
     said = {name: getattr(event, name) for name in _FIELDS}
     return said | {"category": event.category and read_as(event.category)}
