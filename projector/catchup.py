@@ -5,7 +5,7 @@ A read model is built from scratch in the same way, in an empty file, so both gi
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from memlog.eventlog.errors import Busy, DatabaseError
 from memlog.eventlog.file_io import blocks
 from memlog.eventlog.layout import WATERMARKS
 from memlog.eventlog.reader import reading
-from memlog.eventlog.seals.losses import LOST, losses
+from memlog.eventlog.seals.losses import LOST, Loss, losses
 from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.segment import Fingerprint
 from memlog.eventlog.streams import Segment, SegmentName, segments_of
@@ -29,7 +29,7 @@ from memlog.projector.sqlite import Connection, transaction
 
 # Imported where it is needed: most reads find nothing new in the log.
 if TYPE_CHECKING:
-    from memlog.eventlog.watermarks import Watermarks
+    from memlog.eventlog.watermarks import OpenLoss, Watermarks
 
 Bounds = dict[tuple[str, str], int]
 """How far to read in each (stream, segment), in bytes."""
@@ -70,14 +70,12 @@ def catch_up(
 ) -> CatchUp:
     """Bring the read model in `db` up to the present end of `log`, or to `bounds`, each batch in a `turn`.
 
-    seconds: stop after so long, though there is more to read; batches are small then.
-
-    remembers: what was read raises the watermarks of the store, in the turn that reads it.
-
-    streams: those that may have changed since a catch-up that left nothing unread and had no note; None if
-    that is not known, to look at all.
-
     A loss is a note and stops nothing: the rest is read.
+
+    seconds: stop after so long, though there is more to read; batches are small then.
+    remembers: what was read raises the watermarks of the store, in the turn that reads it.
+    streams: those that may have changed since a catch-up that left nothing unread and had no note; None if
+        that is not known, to look at all.
 
     Raises:
         Busy: a turn was not to be had in time, or the log was rewritten again and again. What was done so
@@ -86,12 +84,12 @@ def catch_up(
     segments, strangers = segments_of(log, streams)
     report = CatchUp(notes=_notes_of(log, strangers))
     only = None if streams is None else [name for name in sealed_bytes(log) if name[0] in streams]
-    report.notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in losses(log, only=only)]
+    report.notes += _notes_on(losses(log, only=only))
     work = _unread(log, segments, checkpoints.load_all(db, streams), bounds)
     watermarks = watermarks_of(log) if remembers and work else None
     begins_to_remember = watermarks is not None and watermarks.is_void
     end = None if seconds is None else time.monotonic() + seconds
-    total = unread_bytes(db, log) if progress is not None and bounds is None else sum((bounds or {}).values())
+    total = sum(bounds.values()) if bounds is not None else unread_bytes(db, log) if progress else 0
     reader = _Reader(db, log, sizes, turn, bounds, progress, total, watermarks, report, end)
     # Documents come last: they alone come by the thousand while somebody waits for what was said.
     for stream in sorted(work, key=lambda name: (name == "documents", name)):
@@ -133,6 +131,10 @@ def remember(
     except OSError as error:
         why = error.strerror or error
         return [f"{WATERMARKS}: {why}: a loss of what was read now would not be seen"]
+    return _notes_on(lost)
+
+
+def _notes_on(lost: "Sequence[Loss | OpenLoss]") -> list[str]:
     return [f"{loss.stream}/{loss.why}{LOST}" for loss in lost]
 
 
@@ -235,8 +237,7 @@ class _Reader(msgspec.Struct):
                     if self.watermarks is not None:
                         segments = [stretch.segment for stretch in stretches]
                         notes = remember(self.db, self.watermarks, segments)
-                        lost = self.watermarks.losses(stream=stream)
-                        notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in lost]
+                        notes += _notes_on(self.watermarks.losses(stream=stream))
                         self.report.notes += dict.fromkeys(notes)
                 return self._count(tally)
             except (HistoryChanged, FileNotFoundError):

@@ -7,7 +7,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from memlog.eventlog.errors import EmbeddingError
 from memlog.projector.text.stemming import is_mostly_latin
@@ -36,12 +36,10 @@ class Model(Protocol):
     @property
     def id(self) -> str:
         """See the class."""
-        ...
 
     @property
     def dimension(self) -> int:
         """See the class."""
-        ...
 
 
 class Embedder(Model, Protocol):
@@ -53,7 +51,6 @@ class Embedder(Model, Protocol):
         Raises:
             EmbeddingError: the model failed, or a vector is not finite.
         """
-        ...
 
 
 class _Known(NamedTuple):
@@ -131,19 +128,13 @@ class OnnxEmbedder:
         """The last hidden state [batch, sequence, dimension] of token ids [batch, sequence]."""
         import numpy as np
 
-        feeds = {
-            "input_ids": ids,
-            "attention_mask": np.ones_like(ids),
-            "token_type_ids": np.zeros_like(ids),
-        }
+        known = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        feeds = {name: feed for name, feed in known.items() if name in self._inputs}
         try:
-            hidden: Any = self._session.run(
-                None, {name: feed for name, feed in feeds.items() if name in self._inputs}
-            )[0]
+            hidden: NDArray[np.float32] = self._session.run(None, feeds)[0]
         except Exception as error:
             raise EmbeddingError(f"{self.id}: the model failed: {error}") from error
-        result: NDArray[np.float32] = hidden
-        return result
+        return hidden
 
 
 def _onnxruntime() -> ModuleType:
