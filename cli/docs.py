@@ -19,13 +19,10 @@ from memlog.cli.request_options import request_command
 from memlog.cli.standard_streams import reader_may_go
 from memlog.eventlog.errors import NotFound
 from memlog.service.core.facade import CoreImportReport
-from memlog.service.documents.extracts import EXTRA
 from memlog.service.documents.facade import unknown_source
-from memlog.service.documents.records import IndexingJob
-from memlog.service.documents.registrations import told_of_another_copy
+from memlog.service.documents.records import IndexingJob, SourceStatus
 from memlog.service.documents.sources import USER_FILE, IndexingReport
-from memlog.service.documents.status import SourceStatus
-from memlog.service.documents.text_files import Reason
+from memlog.service.documents.text_files import EXTRA, Reason
 from memlog.service.requests.documents import (
     AddSources,
     ListDocuments,
@@ -235,10 +232,8 @@ def _notes_of(added: IndexingReport) -> Iterator[str]:
         yield f"HTML and PDF are read by libraries that are not installed: pip install '{EXTRA}'"
     if added.user is not None:
         yield f"{added.source_id}/{USER_FILE}: {_told_of_user(added.user)}"
-    if added.registered_by is not None:
-        yield told_of_another_copy(added.source_id, added.registered_by)
-    if added.error is not None:
-        yield f"{added.source_id}: {added.error}: its documents stay"
+    if added.problem is not None:
+        yield added.problem
 
 
 def _named(reason: Reason, added: IndexingReport) -> str:

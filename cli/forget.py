@@ -11,7 +11,7 @@ from memlog.cli.confirm import agrees, check_can_ask, counted
 from memlog.cli.open_store import open_store
 from memlog.cli.output import one_line
 from memlog.cli.request_options import request_command
-from memlog.service.erasure.forget import DoomedLine, ForgetReport
+from memlog.service.erasure.reports import DoomedLine, ForgetReport
 from memlog.service.requests.erasure import Forget
 
 _COLUMNS = ("position", "id", "type", "words")

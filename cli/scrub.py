@@ -14,7 +14,7 @@ from memlog.cli.request_options import request_command
 from memlog.cli.standard_streams import reader_may_go
 from memlog.cli.stdin import stdin_text
 from memlog.service.erasure.byte_search import Proof
-from memlog.service.erasure.scrub import ScrubReport
+from memlog.service.erasure.reports import ScrubReport
 from memlog.service.requests.erasure import Scrub
 
 

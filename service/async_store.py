@@ -3,34 +3,109 @@
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from memlog.projector.catchup import Progress
 from memlog.query.core_memory import CoreMemory
 from memlog.query.documents import Document, Source
-from memlog.service.async_methods import Awaitable, Threads, awaited, awaited_method
+from memlog.query.request import Request
 from memlog.service.conversations import Conversations
-from memlog.service.core.facade import Core
+from memlog.service.core.facade import Core, GetOperation
 from memlog.service.daily_events import DailyEvents
-from memlog.service.documents.facade import Documents
+from memlog.service.documents.facade import Documents, ListOperation
 from memlog.service.documents.workspaces import Workspaces
 from memlog.service.erasure.facade import Erasure
 from memlog.service.facts.facade import Facts
 from memlog.service.maintenance.facade import Maintenance
 from memlog.service.memories.facade import Memories
-from memlog.service.requests.core import GetCoreMemory, Section
-from memlog.service.requests.documents import ListDocuments
+from memlog.service.operations import Operation
 from memlog.service.store import Store, open
 from memlog.service.watching.worker import WatchStep
 
 P = ParamSpec("P")
+Q = TypeVar("Q", bound=Request)
+R = TypeVar("R")
 
+_Later = Coroutine[Any, Any, R]
 _Sources = list[Source]
 _Documents = list[Document]
 """Named, since `list` is a method below."""
+
+_THREADS = 2
+"""How many calls of one kind run at the same time. While one waits for SQLite or the disk, another computes;
+more would only wait for the interpreter's lock, and delay the event loop and the calls of other kinds."""
+
+
+class Threads:
+    """Two threads for each kind of call, so that none waits for calls of another kind.
+
+    The number of threads is bounded by the number of kinds. A kind has threads from its first call on.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._by_kind: dict[str, ThreadPoolExecutor] = {}
+
+    async def run(self, kind: str, call: Callable[[], R]) -> R:
+        """What `call` returns, or raises, in a thread.
+
+        Cancelled before a thread takes it up, it is never made; later, it runs to its end in its thread.
+        """
+        threads = self._by_kind.setdefault(kind, ThreadPoolExecutor(_THREADS, f"memlog-{kind}"))
+        return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, call)
+
+    def close(self) -> None:
+        """Wait for all calls that were made, and end the threads. The next call starts new ones."""
+        running, self._by_kind = self._by_kind, {}
+        for threads in running.values():
+            threads.shutdown()
+
+
+class Awaitable:
+    """An object whose methods are called in threads.
+
+    target: gives the object; called in a thread.
+    """
+
+    def __init__(self, target: Callable[[], Any], threads: Threads) -> None:
+        self._target = target
+        self._threads = threads
+
+
+def awaited_method(
+    method: Callable[Concatenate[Any, P], R], *, kind: str | None = None
+) -> Callable[Concatenate[Awaitable, P], Coroutine[Any, Any, R]]:
+    """The method of an `Awaitable` that calls `method` of its target.
+
+    kind: of calls that share threads; the method's own where not given.
+    """
+    name = method.__name__
+
+    @wraps(method)
+    async def call(self: Awaitable, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        def called() -> R:
+            with self._threads.lock:  # a property of the store makes its object once
+                target = self._target()
+            result: R = getattr(target, name)(*args, **kwargs)
+            return result
+
+        return await self._threads.run(kind or method.__qualname__, called)
+
+    return call
+
+
+def awaited(
+    operation: Operation[Any, P, Q, R], *, kind: str | None = None
+) -> Operation[Any, P, Q, Coroutine[Any, Any, R]]:
+    """As `awaited_method`, of an operation: type checkers see that it takes a request, too."""
+    made: Any = awaited_method(operation, kind=kind)
+    return cast("Operation[Any, P, Q, Coroutine[Any, Any, R]]", made)
 
 
 class AsyncMemories(Awaitable):
@@ -51,16 +126,8 @@ class AsyncMemories(Awaitable):
 class AsyncCore(Awaitable):
     """The methods of `Core` as coroutines."""
 
-    if TYPE_CHECKING:  # a ParamSpec holds one signature
-
-        @overload
-        async def get(self) -> CoreMemory: ...
-        @overload
-        async def get(self, section: Section, key: str) -> str | None: ...
-        @overload
-        async def get(self, asked: GetCoreMemory, /) -> CoreMemory | str | None: ...
-        async def get(self, *_: Any, **__: Any) -> Any:
-            """See `Core.get`."""
+    if TYPE_CHECKING:
+        get: GetOperation[_Later[CoreMemory], _Later[str | None]]
     else:
         get = awaited(Core.get)
     set = awaited(Core.set)
@@ -95,15 +162,7 @@ class AsyncDocuments(Awaitable):
     add_all = awaited(Documents.add_all)
     refresh = awaited(Documents.refresh)
     if TYPE_CHECKING:
-
-        @overload
-        async def list(self, source: None = None) -> _Sources: ...
-        @overload
-        async def list(self, source: str) -> _Documents: ...
-        @overload
-        async def list(self, source: ListDocuments) -> _Sources | _Documents: ...
-        async def list(self, source: ListDocuments | str | None = None) -> Any:
-            """See `Documents.list`."""
+        list: ListOperation[_Later[_Sources], _Later[_Documents]]
     else:
         list = awaited(Documents.list)
     get = awaited(Documents.get)

@@ -13,38 +13,24 @@ from memlog.service.read_pool import ReadPool
 from memlog.service.searches import latest_for_search
 
 
-class Contexts:
-    """Contexts of a store.
+def context(reads: ReadPool, log: Log, asked: BuildContext) -> Context:
+    """The context for a message.
 
     log: where accesses are recorded.
     """
-
-    def __init__(self, reads: ReadPool, log: Log) -> None:
-        self._reads = reads
-        self._log = log
-
-    def give(self, asked: BuildContext) -> Context:
-        """The context for a message; raises as `Store.context`."""
-        started = time.perf_counter()
+    started = time.perf_counter()
+    try:
+        given = reads.healed(lambda read_model: _searched(read_model, asked))
+    except (DatabaseError, EmbeddingError) as error:
+        found = ContextHits(silent={"search": error.message})
+        given = reads.healed(lambda read_model: _composed(read_model, asked, found))
+    if asked.record and given.memory_ids:
         try:
-            given = self._reads.healed(lambda read_model: _searched(read_model, asked))
-        except (DatabaseError, EmbeddingError) as error:
-            found = ContextHits(silent={"search": error.message})
-            given = self._reads.healed(lambda read_model: _composed(read_model, asked, found))
-        if asked.record:
-            given.unrecorded = self._record(given.memory_ids)
-        given.took_ms = round((time.perf_counter() - started) * 1000, 3)
-        return given
-
-    def _record(self, memory_ids: list[str]) -> str | None:
-        """Append that these memories were given; why not, where that fails: the read goes on."""
-        if not memory_ids:
-            return None
-        try:
-            self._log.append([MemoryAccessed(memory_ids=memory_ids)])
-        except MemlogError as error:
-            return error.message
-        return None
+            log.append([MemoryAccessed(memory_ids=given.memory_ids)])
+        except MemlogError as error:  # the read goes on
+            given.unrecorded = error.message
+    given.took_ms = round((time.perf_counter() - started) * 1000, 3)
+    return given
 
 
 def _searched(read_model: ReadModel, asked: BuildContext) -> Context:

@@ -1,31 +1,23 @@
 """Conversations as programs read them: `store.conversations`."""
 
-from typing import Any
-
 from memlog.query.sessions import Session, SessionContent, session_content, sessions
 from memlog.query.summaries import Summary, summaries
 from memlog.query.window import Window, window
+from memlog.service.engine import OperationGroup
 from memlog.service.operations import operation
-from memlog.service.read_model import Reading
 from memlog.service.requests.conversations import ListSessions, ListSummaries, ReadSession, ReadWindow
 
 
-class Conversations:
-    """The conversations of a store.
-
-    read: asks the read model, caught up if that takes no time.
-    """
-
-    def __init__(self, read: Reading) -> None:
-        self._read = read
+class Conversations(OperationGroup):
+    """The conversations of a store."""
 
     @operation(ReadWindow)
     def window(self, asked: ReadWindow) -> Window:
-        return self._read(lambda db: window(db, asked.conversation, **_limits(asked)))
+        return self._query(window, asked)
 
     @operation(ReadSession)
     def session_content(self, asked: ReadSession) -> SessionContent:
-        return self._read(lambda db: session_content(db, asked.conversation, **_limits(asked)))
+        return self._query(session_content, asked)
 
     @operation(ListSessions)
     def sessions(self, asked: ListSessions) -> list[Session]:
@@ -33,8 +25,4 @@ class Conversations:
 
     @operation(ListSummaries)
     def summaries(self, asked: ListSummaries) -> list[Summary]:
-        return self._read(lambda db: summaries(db, asked.conversation))
-
-
-def _limits(asked: ReadWindow | ReadSession) -> dict[str, Any]:
-    return {"last": asked.last, "tokens": asked.tokens, "across_sessions": asked.across_sessions}
+        return self._query(summaries, asked)

@@ -55,13 +55,18 @@ def create_store(store: Path, settings: str) -> Creation:
         made = _make_missing(store, {layout.SETTINGS: settings, **_FOR_GIT})
         missing = {name: lines for name, text in _FOR_GIT.items() if (lines := _lacking(store / name, text))}
     except OSError as error:
-        raise LogError(
-            f"{shown(store)}: {error.strerror}",
-            hint="name a folder that can be written with --store",
-            code="cannot_create",
-            retryable=False,
-        ) from error
+        raise cannot_create(store, error.strerror) from error
     return Creation(shown(store.absolute()), made, missing)
+
+
+def cannot_create(store: Path, why: str | None) -> LogError:
+    """The error for a store that cannot be made, or written."""
+    return LogError(
+        f"{shown(store)}: {why}",
+        hint="name a folder that can be written with --store",
+        code="cannot_create",
+        retryable=False,
+    )
 
 
 def _make_missing(store: Path, files: dict[str, str]) -> list[str]:

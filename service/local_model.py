@@ -31,14 +31,13 @@ class LocalModel:
         if self._embedder is None:
             try:
                 with _loading:
-                    self._embedder = self._embedder or self._loaded()
+                    self._embedder = self._embedder or (
+                        load_embedder(self._folder) if self._folder else _bundled_embedder()
+                    )
             except EmbeddingError as error:
                 self._failure = error
                 raise
         return self._embedder
-
-    def _loaded(self) -> Embedder:
-        return load_embedder(self._folder) if self._folder else _bundled_embedder()
 
     def embedder_or_why(self) -> tuple[Embedder | None, dict[str, str]]:
         """The loaded model; or None, and the reason under `vector`."""

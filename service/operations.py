@@ -10,7 +10,7 @@ from types import MethodType
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.struct_fields import Field, fields_of
+from memlog.eventlog.struct_fields import fields_of
 from memlog.query.request import Request, check_names
 
 P = ParamSpec("P")
@@ -19,6 +19,8 @@ Q = TypeVar("Q", bound=Request)
 T = TypeVar("T")
 Q_contra = TypeVar("Q_contra", bound=Request, contravariant=True)
 T_co = TypeVar("T_co", covariant=True)
+All_co = TypeVar("All_co", covariant=True)
+One_co = TypeVar("One_co", covariant=True)
 
 
 class BoundOperation(Protocol[P, Q_contra, T_co]):
@@ -90,7 +92,8 @@ class Operation(Generic[S, P, Q, T]):
     def __signature__(self) -> inspect.Signature:
         """That of the method; `inspect.signature` reads it."""
         types = {
-            field.name: field.kind | None if field.is_optional else field.kind for field in self._fields()
+            field.name: field.kind | None if field.is_optional else field.kind
+            for field in fields_of(self.request)
         }
         made = inspect.signature(self._make).parameters.values()
         owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
@@ -105,11 +108,9 @@ class Operation(Generic[S, P, Q, T]):
     def documentation(self) -> str:
         """What the operation does, what each argument is, and the errors."""
         says, raises, errors = (self.request.__doc__ or "").partition("Raises:")
-        arguments = "".join(f"    {each.name}: {each.description}\n" for each in self._fields())
+        fields = fields_of(self.request)
+        arguments = "".join(f"    {each.name}: {each.description}\n" for each in fields)
         return f"{says.rstrip()}\n\n{arguments}\n    {raises}{errors}".rstrip() + "\n"
-
-    def _fields(self) -> tuple[Field, ...]:
-        return fields_of(self.request)
 
 
 def operation(make: Callable[P, Q]) -> Callable[[Callable[[S, Q], T]], Operation[S, P, Q, T]]:

@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from os import DirEntry
 from pathlib import Path
@@ -150,25 +150,19 @@ class Projects:
         return found
 
     def _stores(self) -> Iterator[tuple[Path, str]]:
-        for entry in self._entries():
+        for entry in _entries(self.folder):
             name = unquote(entry.name)
             if _names(name, entry.name) and _is_store(Path(entry.path)):
                 yield Path(entry.path), name
 
     def _left(self) -> Iterator[tuple[Path, str]]:
         """What killed removals have left: it has the lock, which goes last, or nothing."""
-        for entry in self._entries():
+        for entry in _entries(self.folder):
             match = _ASIDE.fullmatch(entry.name)
             if match is not None and entry.is_dir(follow_symlinks=False) and _is_rest(Path(entry.path)):
                 yield Path(entry.path), unquote(match[1])
 
-    def _entries(self) -> "_Listing":
-        if not disk.is_folder(self.folder):
-            return []
-        with disk.entries(self.folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-
-    def _is_standing(self, path: Path, name: str, left: "_Leftovers") -> bool:
+    def _is_standing(self, path: Path, name: str, left: Iterable[tuple[Path, str]]) -> bool:
         """Whether there is a store to remove; False where there is only what is left of one."""
         try:
             mode = disk.look(path).st_mode
@@ -207,10 +201,6 @@ class Projects:
         return aside
 
 
-_Listing = list[DirEntry[str]]
-_Leftovers = list[tuple[Path, str]]
-
-
 def unknown_project(name: str) -> NotFound:
     """The error where no project has this name."""
     return NotFound(f"no project {name!r}", hint="memlog projects list", code="project_not_found")
@@ -244,9 +234,16 @@ def _is_store(folder: Path) -> bool:
     return bool(segments) or not strangers
 
 
-def _is_rest(folder: Path) -> bool:
+def _entries(folder: Path) -> list[DirEntry[str]]:
+    """What is in a folder: by name, a projector's lock last; nothing where there is no folder."""
+    if not disk.is_folder(folder):
+        return []
     with disk.entries(folder) as entries:
-        names = {entry.name for entry in entries}
+        return sorted(entries, key=lambda entry: (entry.name == PROJECTOR_LOCK, entry.name))
+
+
+def _is_rest(folder: Path) -> bool:
+    names = [entry.name for entry in _entries(folder)]
     return not names or PROJECTOR_LOCK in names
 
 
@@ -301,11 +298,9 @@ def _delete(folder: Path) -> None:
 def _below(folder: Path) -> Iterator[DirEntry[str]]:
     """Every path below a folder, each folder after its contents; no link is followed.
 
-    The lock comes last: by it what a killed removal leaves is known.
+    The lock comes last: it marks what a killed removal leaves.
     """
-    with disk.entries(folder) as entries:
-        found = sorted(entries, key=lambda entry: (entry.name == PROJECTOR_LOCK, entry.name))
-    for entry in found:
+    for entry in _entries(folder):
         if entry.is_dir(follow_symlinks=False):
             yield from _below(Path(entry.path))
         yield entry

@@ -3,7 +3,7 @@
 import math
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from json import JSONDecodeError
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError, LogError
+from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError
 from memlog.eventlog.folders import check_store, make_path
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.log_state import FileState, changed_streams, state_of
@@ -20,9 +20,11 @@ from memlog.projector.catchup import Progress
 from memlog.projector.embedding.fill import Embedded
 from memlog.projector.embedding.models import Embedder
 from memlog.projector.lifecycle import Projection, Projector
+from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, wrapped
 from memlog.query.search.vector_cache import HeldVectors
+from memlog.service.create import cannot_create
 from memlog.service.local_model import LocalModel
 from memlog.service.shared_catch_up import SharedCatchUp
 
@@ -38,13 +40,6 @@ Input of a caller is decoded elsewhere."""
 Answer = TypeVar("Answer")
 Ask = Callable[[Connection], Answer]
 """What reads the read model by a connection; it may be called twice."""
-
-
-class Reading(Protocol):
-    """`ReadModel.read` or `ReadModel.decide`."""
-
-    def __call__(self, ask: Ask[Answer], /) -> Answer:
-        """What `ask` reads."""
 
 
 class Deciding(Protocol):
@@ -134,9 +129,8 @@ class ReadModel:
         def asked() -> Answer:
             if creates:
                 self.make_store()
-            self.check_store()
             self.check_writable()
-            self.caught_up()
+            self.noted(self.projector.catch_up())
             return ask(self.projector.live())
 
         return self.healed(asked)
@@ -154,7 +148,7 @@ class ReadModel:
             except DatabaseError as error:
                 if error.code != DAMAGED or self.is_read_only:
                     raise
-                self._tell(self.projector.replace_damaged(error))
+                self.noted(self.projector.replace_damaged(error))
             with wrapped("the read model"):
                 return work()
 
@@ -170,7 +164,7 @@ class ReadModel:
         Raises:
             NotFound: there is no store.
         """
-        self.check_store()
+        check_store(self.path)
         if self.is_read_only:
             return self._as_it_stands(), False
         if not sync and self.projector.why_unusable() is None:
@@ -190,21 +184,6 @@ class ReadModel:
             return self.projector.live(), False
         return self.projector.live(), True
 
-    def caught_up(
-        self,
-        *,
-        lock_timeout: float | None = None,
-        progress: Progress | None = None,
-        seconds: float | None = None,
-        streams: Collection[str] | None = None,
-    ) -> Projection:
-        """Catch up with the log, and tell what a person should know of it; see `Projector.catch_up`."""
-        done = self.projector.catch_up(
-            lock_timeout=lock_timeout, progress=progress, seconds=seconds, streams=streams
-        )
-        self._tell(done)
-        return done
-
     def _embed_some(self, embedder: Embedder | None, silent: dict[str, str]) -> None:
         """Embed what a query may wait for. One thread at a time: two would compute the same vectors."""
         if embedder is None or not self._embedding.acquire(timeout=_QUERY_LOCK_TIMEOUT):
@@ -220,7 +199,7 @@ class ReadModel:
         if before is not None and state is not None and before.live == state.live:
             changed = changed_streams(self.projector.log, before.log, state.log)
             streams = changed if changed is not None and len(changed) <= _FEW_STREAMS else None
-        done = self.caught_up(lock_timeout=lock_timeout, streams=streams)
+        done = self.noted(self.projector.catch_up(lock_timeout=lock_timeout, streams=streams))
         return done.read.is_whole and not done.read.notes and done.rebuilt is None
 
     def _state(self) -> "_State | None":
@@ -229,7 +208,8 @@ class ReadModel:
             return None
         return _State(live, self.projector.core_view.state(), state_of(self.projector.log))
 
-    def _tell(self, done: Projection) -> None:
+    def noted(self, done: Projection) -> Projection:
+        """A projection, after `notify` was called with what a person should know of it."""
         # The first command of a store has built nothing that anybody would miss.
         if done.rebuilt and done.read.events:
             self.notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
@@ -237,22 +217,20 @@ class ReadModel:
             self.notify(note)
         if done.read.conflicts:
             self.notify(_of_conflicts(done.read.conflicts))
+        return done
 
     def _as_it_stands(self) -> Connection:
         """The live generation of a store that cannot be written, which stays as it is."""
-        if self.projector.generations.current() is None:
-            why: str | None = "there was no read model"
-        else:
-            db = self.projector.live(read_only=True)
-            why = self.projector.why_unusable()
-        if why is not None:
+        if self.projector.generations.current() is not None:
+            self.projector.live(read_only=True)  # which the next look uses
+        if why := self.projector.why_unusable():
             raise DatabaseError(
                 f"{why}, and {shown(self.path)} cannot be written to make one",
                 hint="run memlog project as someone who may write there, or on a copy",
                 code="cannot_create",
             )
         self.notify(f"{shown(self.path)} cannot be written: the read model stays as it is")
-        return db
+        return self.projector.live(read_only=True)
 
     def embedded(
         self,
@@ -272,10 +250,6 @@ class ReadModel:
             silent["vector"] = error.message
             return Embedded()
 
-    def check_store(self) -> None:
-        """Raises NotFound where there is no store: what reads makes none."""
-        check_store(self.path)
-
     def make_store(self) -> None:
         """Make the store, where it is missing.
 
@@ -285,13 +259,14 @@ class ReadModel:
         try:
             make_path(self.path / LOG)
         except OSError as error:
-            raise self._cannot_create(error.strerror) from error
+            raise cannot_create(self.path, error.strerror) from error
         self.check_writable()
 
     def check_writable(self) -> None:
-        """Raises LogError where the store's folder cannot be written."""
+        """Raises NotFound where there is no store, LogError where its folder cannot be written."""
+        check_store(self.path)
         if self.is_read_only:
-            raise self._cannot_create("the folder cannot be written")
+            raise cannot_create(self.path, "the folder cannot be written")
 
     @property
     def is_read_only(self) -> bool:
@@ -303,13 +278,11 @@ class ReadModel:
         """Whether databases of the store can only be read: its folder cannot be written, or has no room."""
         return self.is_read_only or self.projector.frozen is not None
 
-    def _cannot_create(self, why: str | None) -> LogError:
-        return LogError(
-            f"{shown(self.path)}: {why}",
-            hint="name a folder that can be written with --store",
-            code="cannot_create",
-            retryable=False,
-        )
+
+def name_pending(db: Connection, silent: dict[str, str]) -> None:
+    """Note in `silent` how many passages have no vector yet, if any."""
+    if pending := index.count_pending(db):
+        silent["pending"] = f"{pending} passages have no vector yet: memlog project"
 
 
 def _of_conflicts(count: int) -> str:

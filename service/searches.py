@@ -4,8 +4,7 @@ from memlog.projector.embedding.models import Embedder
 from memlog.projector.sqlite import Connection
 from memlog.query.search.hybrid import SearchResult, search
 from memlog.query.search.request import Search
-from memlog.service.maintenance.status import name_pending
-from memlog.service.read_model import ReadModel
+from memlog.service.read_model import ReadModel, name_pending
 
 
 def search_read_model(read_model: ReadModel, asked: Search) -> SearchResult:

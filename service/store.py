@@ -2,10 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from memlog.eventlog.acknowledgements import OnStored
 from memlog.eventlog.errors import BadInput
@@ -14,18 +14,17 @@ from memlog.eventlog.writer import Durability, Log, Position
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.query.context.request import BuildContext
 from memlog.query.search.request import Search
+from memlog.service.engine import Engine, OperationGroup
 from memlog.service.known_ids import KnownIds
 from memlog.service.local_model import LocalModel
 from memlog.service.operations import operation
-from memlog.service.read_model import Deciding, Reading, ReadModel
-from memlog.service.read_pool import ReadPool
+from memlog.service.read_model import ReadModel
 from memlog.service.requests.conversations import GetEvent
 
 if TYPE_CHECKING:
     from memlog.query.context.compose import Context
     from memlog.query.provenance import StoredEvent
     from memlog.query.search.hybrid import SearchResult
-    from memlog.service.contexts import Contexts
     from memlog.service.conversations import Conversations
     from memlog.service.core.facade import Core
     from memlog.service.daily_events import DailyEvents
@@ -38,22 +37,40 @@ if TYPE_CHECKING:
 
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
 
-_READS_WAIT = 0.25
-"""Seconds that a read waits to record what it gave."""
+G = TypeVar("G", bound=OperationGroup)
 
 EventLike = Event | dict[str, Any] | bytes
 """An event as callers give it: a struct, its members, or a line of JSON."""
 
 
-class _Readings(TypedDict):
-    """Two ways to ask the read model."""
+class LazyGroup(Generic[G]):
+    """A group of operations of a store, which is imported and made when a program first uses it.
 
-    read: Reading
-    decide: Deciding
+    place: the module of the class below `memlog.service`, and its name: `facts.facade:Facts`.
+    """
 
+    def __init__(self, place: str) -> None:
+        self._place = place
 
-def _readings(reads: ReadModel | ReadPool) -> _Readings:
-    return {"read": reads.read, "decide": reads.decide}
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name = name
+
+    @property
+    def kind(self) -> type[G]:
+        """The class."""
+        module, _, name = self._place.partition(":")
+        kind: type[G] = getattr(import_module(f"memlog.service.{module}"), name)
+        return kind
+
+    @overload
+    def __get__(self, store: None, _: type["Store"]) -> Self: ...
+    @overload
+    def __get__(self, store: "Store", _: type["Store"]) -> G: ...
+    def __get__(self, store: "Store | None", _: type["Store"]) -> Self | G:
+        if store is None:
+            return self
+        group: G = vars(store).setdefault(self._name, self.kind(store._engine))
+        return group
 
 
 class Store:
@@ -84,122 +101,41 @@ class Store:
         on_stored: OnStored | None = None,
     ) -> None:
         self.path = Path(path)
-        self._lock_timeout = lock_timeout
-        self._redact = redact
-        self._document_seconds = document_seconds
-        self._on_stored = on_stored
-        self._known_ids = KnownIds(self.path)
-        self._log = Log(
+        known_ids = KnownIds(self.path)
+        log = Log(
             self.path,
             durability=durability,
             lock_timeout=lock_timeout,
             find_stream=self.stream_with,
             redact=redact,
-            look_up=self._known_ids,
+            look_up=known_ids,
             on_stored=on_stored,
         )
-        self._read_model = ReadModel(
+        read_model = ReadModel(
             self.path,
             chunk_sizes,
             lock_timeout=lock_timeout,
             model=LocalModel(None if model is None else Path(model)),
             notify=notify,
         )
-        self._reads = ReadPool(self._read_model)
-        self._read = self._reads.read
-
-    @cached_property
-    def conversations(self) -> "Conversations":
-        """Windows, sessions and summaries; see `Conversations`."""
-        from memlog.service.conversations import Conversations
-
-        return Conversations(self._reads.read)
-
-    @cached_property
-    def memories(self) -> "Memories":
-        """Memories; see `Memories`."""
-        from memlog.service.memories.facade import Memories
-
-        return Memories(self._log.path, append=self.append, **_readings(self._reads))
-
-    @cached_property
-    def core(self) -> "Core":
-        """The core memory; see `Core`."""
-        return self._core_by(self._reads)
-
-    @cached_property
-    def facts(self) -> "Facts":
-        """Facts; see `Facts`."""
-        from memlog.service.facts.facade import Facts
-
-        return Facts(append=self.append, redact=self._redact, **_readings(self._reads))
-
-    @cached_property
-    def daily(self) -> "DailyEvents":
-        """Daily events; see `DailyEvents`."""
-        from memlog.service.daily_events import DailyEvents
-
-        return DailyEvents(self.append, **_readings(self._reads))
-
-    @cached_property
-    def documents(self) -> "Documents":
-        """Folders and files of text; see `Documents`."""
-        return self._documents_by(self._reads)
-
-    @cached_property
-    def workspaces(self) -> "Workspaces":
-        """The folders of agents, whose notes are memories; see `Workspaces`."""
-        from memlog.service.documents.workspaces import Workspaces
-
-        return Workspaces(self.documents)
-
-    @cached_property
-    def erasure(self) -> "Erasure":
-        """Forgetting, scrubbing, and the search for what is left; see `Erasure`."""
-        from memlog.service.erasure.facade import Erasure
-        from memlog.service.erasure.forget import log_that_syncs
-
-        log = log_that_syncs(self.path, self._lock_timeout, redact=self._redact, on_stored=self._on_stored)
-        return Erasure(
-            self.path, self._read_model, self._reads, log, self._lock_timeout, self._known_ids.close
+        self._engine = Engine(
+            log,
+            known_ids,
+            read_model,
+            redact=redact,
+            document_seconds=document_seconds,
+            on_stored=on_stored,
         )
 
-    @cached_property
-    def maintenance(self) -> "Maintenance":
-        """Replaying, verifying, sealing, counting; see `Maintenance`."""
-        from memlog.service.maintenance.facade import Maintenance
-
-        return Maintenance(self._log, self._read_model, self._reads, self._documents_by)
-
-    @cached_property
-    def _contexts(self) -> "Contexts":
-        from memlog.service.contexts import Contexts
-
-        # A read does not wait for writers.
-        wait = min(self._lock_timeout, _READS_WAIT)
-        log = Log(self.path, durability=self._log.durability, lock_timeout=wait, redact=self._redact)
-        return Contexts(self._reads, log)
-
-    def _core_by(self, reads: ReadModel | ReadPool) -> "Core":
-        from memlog.service.core.facade import Core
-
-        return Core(self.append, view=self._read_model.projector.core_view, **_readings(reads))
-
-    def _documents_by(
-        self, reads: ReadModel | ReadPool, on_wait: Callable[[], None] = lambda: None
-    ) -> "Documents":
-        from memlog.service.documents.facade import Documents
-        from memlog.service.documents.indexing import IndexingTools
-        from memlog.service.documents.readers import Readers
-
-        readers = Readers(self._document_seconds, on_wait=on_wait)
-        take_over = self._core_by(reads).take_over
-        return Documents(
-            IndexingTools(self.path, self.append, take_over, readers, self._redact),
-            **_readings(reads),
-            lock_timeout=self._lock_timeout,
-            own_writers=self._log.own_writers,
-        )
+    conversations: LazyGroup["Conversations"] = LazyGroup("conversations:Conversations")
+    memories: LazyGroup["Memories"] = LazyGroup("memories.facade:Memories")
+    core: LazyGroup["Core"] = LazyGroup("core.facade:Core")
+    facts: LazyGroup["Facts"] = LazyGroup("facts.facade:Facts")
+    daily: LazyGroup["DailyEvents"] = LazyGroup("daily_events:DailyEvents")
+    documents: LazyGroup["Documents"] = LazyGroup("documents.facade:Documents")
+    workspaces: LazyGroup["Workspaces"] = LazyGroup("documents.workspaces:Workspaces")
+    erasure: LazyGroup["Erasure"] = LazyGroup("erasure.facade:Erasure")
+    maintenance: LazyGroup["Maintenance"] = LazyGroup("maintenance.facade:Maintenance")
 
     def __enter__(self) -> Self:
         return self
@@ -211,11 +147,7 @@ class Store:
 
     def close(self) -> None:
         """Close what is open. The store can be used again after it."""
-        # First: who closes a read model last, and may write, folds what SQLite keeps beside it into its file.
-        self._known_ids.close()
-        self._reads.close()
-        if "documents" in vars(self):
-            self.documents.close()
+        self._engine.close()
 
     def append(self, events: EventLike | Iterable[EventLike]) -> list[Position]:
         """Append events (structs, dicts, or lines of JSON), or one, and return their positions, once durable.
@@ -235,28 +167,32 @@ class Store:
             raise BadInput(
                 f"{events!r} is no event", hint="give a struct such as memlog.Message, or a list of them"
             )
-        return self._log.append(events)
+        return self._engine.log.append(events)
 
     @operation(Search)
     def search(self, asked: Search) -> "SearchResult":
         from memlog.service.searches import search_read_model
 
         started = time.perf_counter()
-        result = self._reads.healed(lambda read_model: search_read_model(read_model, asked))
+        result = self._engine.reads.healed(lambda read_model: search_read_model(read_model, asked))
         result.took_ms = round((time.perf_counter() - started) * 1000, 3)
         return result
 
     @operation(BuildContext)
     def context(self, asked: BuildContext) -> "Context":
-        return self._contexts.give(asked)
+        from memlog.service.contexts import context
+
+        return context(self._engine.reads, self._engine.hurried_log, asked)
 
     @operation(GetEvent)
     def get(self, asked: GetEvent) -> "StoredEvent | None":
         """Returns None if nothing has this id."""
         from memlog.query import provenance
 
-        return self._read(
-            lambda db: provenance.stored(db, self._log.path, asked.id, asked.stream, neighbours=asked.around)
+        return self._engine.read(
+            lambda db: provenance.stored(
+                db, self._engine.log.path, asked.id, asked.stream, neighbours=asked.around
+            )
         )
 
     def stream_with(self, event_id: str) -> str:
@@ -267,7 +203,7 @@ class Store:
         """
         from memlog.query import provenance
 
-        return self._read(lambda db: provenance.stream_with(db, event_id))
+        return self._engine.read(lambda db: provenance.stream_with(db, event_id))
 
     def warm(self) -> None:
         """Load the embedding model, and open the connections of all reads that run at the same time.
@@ -279,7 +215,7 @@ class Store:
             DatabaseError: as `search`.
         """
         self.search("what loads all that a search needs", k=1)
-        self._reads.open()
+        self._engine.reads.open()
 
     if not TYPE_CHECKING:
 

@@ -18,9 +18,8 @@ from tests.support.places import ROOT
 TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(found)}
 
 CAUGHT_INSIDE = {
-    *("BadLine", "BadPattern", "Damaged", "ReaderExited", "HistoryChanged", "NoReader", "OutputError"),
-    *("PastLimit", "Refused", "TooLate", "Unfit"),
-    *("_Doubt", "_GenerationChanged", "_NameTakenError", "_OutOfMemory", "_Stopped"),
+    *("BadLine", "HistoryChanged", "NoCertainList", "OutputError", "RequestFailed", "Unfit"),
+    *("_GenerationChanged", "_NameTakenError", "_Stopped"),
 }
 """How one module tells another what it met, which makes a row, a replay, a report or an error of it."""
 

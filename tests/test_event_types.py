@@ -82,7 +82,7 @@ def tables(store: Path) -> dict[str, list[str]]:
     with memlog.open(store) as opened:
         opened.maintenance.digest()
         found: dict[str, list[str]] = {}
-        for line in dump(opened._read_model.projector.live()):
+        for line in dump(opened._engine.read_model.projector.live()):
             if line.startswith("# "):
                 found[line[2:]] = rows = []
             else:

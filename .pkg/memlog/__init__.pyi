@@ -83,15 +83,17 @@ from memlog.service.core.facade import (
 from memlog.service.daily_events import DailyEvents as DailyEvents
 from memlog.service.documents.facade import Documents as Documents
 from memlog.service.documents.folder import SkippedFile as SkippedFile
-from memlog.service.documents.records import IndexingJob as IndexingJob
+from memlog.service.documents.records import IndexingJob as IndexingJob, SourceStatus as SourceStatus
 from memlog.service.documents.sources import FileWarning as FileWarning, IndexingReport as IndexingReport
-from memlog.service.documents.status import SourceStatus as SourceStatus
 from memlog.service.documents.workspaces import Workspaces as Workspaces
 from memlog.service.erasure.byte_search import Occurrence as Occurrence, Proof as Proof
 from memlog.service.erasure.find_secrets import SecretPlace as SecretPlace
 from memlog.service.erasure.facade import Erasure as Erasure
-from memlog.service.erasure.forget import DoomedLine as DoomedLine, ForgetReport as ForgetReport
-from memlog.service.erasure.scrub import ScrubReport as ScrubReport
+from memlog.service.erasure.reports import (
+    DoomedLine as DoomedLine,
+    ForgetReport as ForgetReport,
+    ScrubReport as ScrubReport,
+)
 from memlog.service.facts.facade import (
     FactExtraction as FactExtraction,
     FactUpdate as FactUpdate,

@@ -1,144 +1,173 @@
 """Starts a bounded process, and sends requests to it; see `program`."""
 
+import errno
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import IO
+from typing import IO, NoReturn, TypeVar
 
 import msgspec
 
 from memlog.service.bounded_process.protocol import (
+    CLOCK_SHARE,
     LENGTH_BYTES,
     MAX_REPLY,
-    ReaderExited,
-    Reply,
-    TooLate,
+    MEMORY,
+    Failed,
+    Request,
+    RequestFailed,
+    TextReply,
+    Verdicts,
+    framed,
     length_of,
 )
 
 _PROGRAM = "memlog.service.bounded_process.program"
 _BLOCK = 64 * 1024
 _PRINTED_BYTES = 4096
+_LINE_LENGTH = 200
 _TICK = 0.1
-"""Seconds between two calls of `on_wait`: a caller that is to stop does so within a second."""
+"""Seconds between two calls of `on_wait`: a caller that has to stop does so within a second."""
+
+Answer = TypeVar("Answer", TextReply, Verdicts)
 
 
-class Child:
-    """A process that answers one request after the other.
+class BoundedProcess:
+    """A process with limits that answers one request after the other; it starts with the first one.
 
-    memory: bytes that it may take.
-
-    Raises:
-        OSError: it cannot be started.
+    on_wait: called every 0.1 s or sooner during a request; an exception of it ends the process.
     """
 
-    def __init__(self, memory: int) -> None:
-        # -P: of the current folder, which may be a stranger's, no module is imported.
-        self._process = subprocess.Popen(  # noqa: S603 - no argument comes from outside
-            [sys.executable, "-P", "-m", _PROGRAM, str(memory)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-        )
-        self._in, self._out, self._err = (_pipe(each) for each in self._pipes())
-        self._decoder: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
-        self.answered = 0
-        self.known_rules: set[bytes] = set()
+    def __init__(self, on_wait: Callable[[], None]) -> None:
+        self._on_wait = on_wait
+        self._child: subprocess.Popen[bytes] | None = None
+        self._has_answered = False
 
-    def is_alive(self) -> bool:
-        """Whether it takes requests."""
-        return self._process.poll() is None
-
-    def ask(self, request: bytearray, seconds: float, on_wait: Callable[[], None]) -> tuple[Reply, bytes]:
-        """The reply to a request, and the first bytes printed meanwhile. Without a reply, end the process.
-
-        on_wait: called every 0.1 s or sooner; an exception of it ends the process.
+    def ask(self, request: Request, kind: type[Answer]) -> tuple[Answer, str]:
+        """The answer to a request, and the line that the library printed meanwhile, or an empty one.
 
         Raises:
-            ReaderExited: a limit of the kernel ended the process, or a crash. TooLate: `seconds` have passed.
+            RequestFailed: it takes too much, or the library is missing, fails or crashes.
+            OSError: the process cannot be started, or has ended itself.
         """
-        exchange = _Exchange(self._in, self._out, self._err, request)
+        is_used = self._has_answered and self._is_alive()
         try:
-            reply = self._decoder.decode(self._replied(exchange, seconds, on_wait))
+            return self._tried(request, kind)
+        except (RequestFailed, OSError) as error:
+            # A used process may lack memory: a new one tries again.
+            if not is_used or (isinstance(error, RequestFailed) and error.is_final):
+                raise
+        return self._tried(request, kind)
+
+    def close(self) -> None:
+        """End the process. It starts again with the next request."""
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait()
+            for pipe in _pipes(self._child):
+                pipe.close()
+        self._child, self._has_answered = None, False
+
+    def _tried(self, request: Request, kind: type[Answer]) -> tuple[Answer, str]:
+        exchange = _Exchange(self._living_child(), request)
+        try:
+            data = exchange.run(self._on_wait)
+            reply: Answer | Failed = msgspec.msgpack.decode(data, type=kind | Failed)
+        except msgspec.DecodeError as error:
+            self.close()
+            raise RequestFailed("damaged", "its reader gave no answer") from error
         except BaseException:
             self.close()
             raise
-        self.answered += 1
-        return reply, exchange.printed
+        self._has_answered = True
+        if not isinstance(reply, Failed):
+            return reply, _one_line(exchange.printed)
+        if not reply.is_final:
+            self.close()
+        raise RequestFailed(reply.why, reply.detail, is_final=reply.is_final)
 
-    def _replied(self, exchange: "_Exchange", seconds: float, on_wait: Callable[[], None]) -> bytes:
-        deadline = time.monotonic() + seconds
-        with exchange:
-            while not exchange.is_done:
-                if time.monotonic() > deadline:
-                    raise TooLate
-                exchange.go_on(_TICK)
-                on_wait()
-        if exchange.reply is None:
-            raise ReaderExited(self._signal(), exchange.printed)
-        return exchange.reply
+    def _living_child(self) -> "subprocess.Popen[bytes]":
+        if self._child is None or not self._is_alive():
+            self.close()
+            # -P: of the current folder, which may be a stranger's, no module is imported.
+            self._child = subprocess.Popen(  # noqa: S603 - no argument comes from outside
+                [sys.executable, "-P", "-m", _PROGRAM, str(MEMORY)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+            )
+            for pipe in _pipes(self._child):
+                os.set_blocking(pipe.fileno(), False)
+        return self._child
 
-    def close(self) -> None:
-        """End it."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in self._pipes():
-            pipe.close()
-
-    def _signal(self) -> int | None:
-        """The signal that ended a process whose stdout is closed."""
-        try:
-            status = self._process.wait(_TICK)
-        except subprocess.TimeoutExpired:
-            return None
-        return -status if status < 0 else None
-
-    def _pipes(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
-        process = self._process
-        assert process.stdin is not None and process.stdout is not None and process.stderr is not None  # noqa: PT018
-        return process.stdin, process.stdout, process.stderr
+    def _is_alive(self) -> bool:
+        return self._child is not None and self._child.poll() is None
 
 
 class _Exchange:
     """One request and its reply, through pipes none of which is waited for alone.
 
-    reply: None until it is complete. printed: the first bytes of stderr.
+    printed: the first bytes of stderr.
     """
 
-    def __init__(self, into: int, out: int, err: int, request: bytearray) -> None:
-        self._in, self._out, self._err = into, out, err
-        self._rest = memoryview(request)
+    def __init__(self, child: "subprocess.Popen[bytes]", request: Request) -> None:
+        self._child = child
+        self._seconds = request.seconds
+        self._in, self._out, self._err = (pipe.fileno() for pipe in _pipes(child))
+        self._rest = memoryview(framed(request))
         self._received = bytearray()
         self._selector = selectors.DefaultSelector()
-        self.reply: bytes | None = None
         self.printed = b""
-        self.is_done = False
+        self._reply: bytes | None = None
+        self._is_done = False
 
-    def __enter__(self) -> "_Exchange":
-        self._selector.register(self._in, selectors.EVENT_WRITE, self._send)
-        self._selector.register(self._out, selectors.EVENT_READ, self._receive)
-        self._selector.register(self._err, selectors.EVENT_READ, self._keep_printed)
-        return self
+    def run(self, on_wait: Callable[[], None]) -> bytes:
+        """The reply.
 
-    def __exit__(self, *_: object) -> None:
-        self._selector.close()
+        Raises:
+            RequestFailed: there is no reply in time, or the process crashes.
+            OSError: the process has ended itself, or its reply is too long.
+        """
+        deadline = time.monotonic() + self._seconds * CLOCK_SHARE
+        with self._selector as selector:
+            selector.register(self._in, selectors.EVENT_WRITE, self._send)
+            selector.register(self._out, selectors.EVENT_READ, self._receive)
+            selector.register(self._err, selectors.EVENT_READ, self._keep_printed)
+            while not self._is_done:
+                if time.monotonic() > deadline:
+                    raise _too_slow(self._seconds)
+                # Text that was printed before a reply is read before the reply.
+                for key, _ in sorted(selector.select(_TICK), key=lambda each: each[0].fd != self._err):
+                    key.data()
+                on_wait()
+        if self._reply is None:
+            self._fail()
+        return self._reply
 
-    def go_on(self, seconds: float) -> None:
-        """Wait until a pipe is ready, and do what can be done."""
-        # Text that was printed before a reply is read before the reply.
-        ready = sorted(self._selector.select(seconds), key=lambda each: each[0].fd != self._err)
-        for key, _ in ready:
-            key.data()
+    def _fail(self) -> NoReturn:
+        """Raise the error for a process that has closed its stdout."""
+        try:
+            status = self._child.wait(_TICK)
+        except subprocess.TimeoutExpired:
+            status = 0
+        if status == -signal.SIGXCPU:
+            raise _too_slow(self._seconds)
+        if status < 0:
+            name = signal.Signals(-status).name
+            raise RequestFailed("damaged", f"its reader was ended by {name}", is_final=False)
+        last_line = self.printed.rstrip().rpartition(b"\n")[2]
+        raise OSError(errno.ECHILD, f"its reader ended: {_one_line(last_line)}")
 
     def _send(self) -> None:
         try:
             self._rest = self._rest[os.write(self._in, self._rest) :]
         except BrokenPipeError:
-            # Its end is seen where its reply is waited for.
+            # The process has ended; `_receive` sees that.
             self._rest = self._rest[:0]
         if not self._rest:
             self._selector.unregister(self._in)
@@ -149,8 +178,8 @@ class _Exchange:
         length = length_of(bytes(self._received[:LENGTH_BYTES]))
         is_whole = len(self._received) == LENGTH_BYTES + length
         if is_whole:
-            self.reply = bytes(self._received[LENGTH_BYTES:])
-        self.is_done = is_whole or not data or length > MAX_REPLY
+            self._reply = bytes(self._received[LENGTH_BYTES:])
+        self._is_done = is_whole or not data or length > MAX_REPLY
 
     def _keep_printed(self) -> None:
         data = os.read(self._err, _BLOCK)
@@ -159,6 +188,18 @@ class _Exchange:
         self.printed += data[: _PRINTED_BYTES - len(self.printed)]
 
 
-def _pipe(pipe: IO[bytes]) -> int:
-    os.set_blocking(pipe.fileno(), False)
-    return pipe.fileno()
+def _pipes(child: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+    assert child.stdin is not None and child.stdout is not None and child.stderr is not None  # noqa: PT018
+    return child.stdin, child.stdout, child.stderr
+
+
+def _too_slow(seconds: int) -> RequestFailed:
+    return RequestFailed("limit", f"it takes more than {seconds} seconds")
+
+
+def _one_line(printed: bytes) -> str:
+    """The first line that a library printed, cut, with control characters escaped."""
+    lines = [" ".join(line.split()) for line in printed.decode(errors="replace").split("\n")]
+    first, *more = [line for line in lines if line] or [""]
+    shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in first[:_LINE_LENGTH])
+    return f"{shown} (and {len(more)} more)" if more else shown

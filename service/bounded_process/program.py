@@ -1,7 +1,7 @@
 """The program of the bounded process: libraries read files, and patterns search texts, of strangers.
 
 It opens no file of them and no connection: requests come through stdin, replies go to stdout, and what
-libraries print goes to stderr, which memlog keeps. Limits of the kernel end it, whatever code runs.
+libraries print goes to stderr, which memlog keeps. Limits of the kernel end it, even if hostile code runs.
 """
 
 import math
@@ -10,6 +10,8 @@ import re
 import resource
 import signal
 import sys
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
@@ -32,12 +34,11 @@ from memlog.service.bounded_process.protocol import (
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+_READERS = {"html": "memlog.service.documents.html_text", "pdf": "memlog.service.documents.pdf_text"}
 _PR_SET_PDEATHSIG = 1
 _FORBIDDEN = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "os.spawn")
 _DETAIL = 300
 """Characters of a library's message that are kept."""
-
-_specs: "dict[bytes, GitIgnoreSpec]" = {}
 
 
 def main() -> None:
@@ -57,7 +58,7 @@ def main() -> None:
 
 def _confine(memory: int) -> None:
     """Limit what this process can do, even when hostile code runs in it."""
-    # Ctrl-C is for the process that asks; it ends this one.
+    # Ctrl-C is for the parent, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with_parent()
     for limit, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
@@ -65,11 +66,11 @@ def _confine(memory: int) -> None:
     sys.addaudithook(_refuse)
 
 
-def _lower(limit: int, most: int) -> None:
+def _lower(limit: int, most: int, *, for_good: bool = True) -> None:
     _, hard = resource.getrlimit(limit)
     bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
     try:
-        resource.setrlimit(limit, (bound, bound))
+        resource.setrlimit(limit, (bound, bound if for_good else hard))
     except (OSError, ValueError):
         # macOS bounds no address space.
         if sys.platform != "darwin":
@@ -77,7 +78,7 @@ def _lower(limit: int, most: int) -> None:
 
 
 def _die_with_parent() -> None:
-    """Elsewhere than on Linux the end of stdin ends it, and its processor time while it is busy."""
+    """Only on Linux: elsewhere the end of stdin ends the process, or its time limit while it is busy."""
     if sys.platform == "linux":
         import ctypes
 
@@ -90,12 +91,10 @@ def _refuse(event: str, _: tuple[Any, ...]) -> None:
 
 
 def _give_seconds(seconds: int) -> None:
-    """Seconds of the processor from now on; the kernel ends the process behind them."""
+    """Limit the processor time from now on; the kernel ends the process that exceeds it."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    wanted = math.ceil(used.ru_utime + used.ru_stime) + seconds
-    bound = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_CPU, (bound, hard))
+    most = math.ceil(used.ru_utime + used.ru_stime) + seconds
+    _lower(resource.RLIMIT_CPU, most, for_good=False)
 
 
 def _next(requests: BinaryIO) -> bytes | None:
@@ -106,55 +105,54 @@ def _next(requests: BinaryIO) -> bytes | None:
 def _answer(request: Request) -> Reply:
     try:
         match request:
-            case Extract():
-                return _extracted(request)
-            case Match():
-                return _matched(request)
-            case SearchTexts():
-                return _searched(request)
+            case Extract(data, filetype):
+                return extracted(data, filetype)
+            case Match(rules, paths):
+                spec = _spec(rules)
+                names = (path.decode("utf-8", "surrogateescape") for path in paths)
+                return Verdicts([spec.check_file(name).include for name in names])
+            case SearchTexts(pattern, texts):
+                return Verdicts([any(map(re.compile(pattern).search, texts))])
     except MemoryError:
-        return Failed("memory")
+        most = int(sys.argv[1]) // 1024**2
+        return Failed("limit", f"it takes more than {most} MiB of memory", is_final=False)
+    except (ValueError, RecursionError, OverflowError, re.error) as error:
+        return Failed("damaged", _cut(str(error)))
 
 
-def _extracted(request: Extract) -> Reply:
-    from memlog.service.documents.extracts import Damaged, NoReader, extracted
+def extracted(data: bytes, filetype: str) -> TextReply | Failed:
+    """The text of the bytes of an HTML (UTF-8) or PDF file.
 
+    Raises:
+        MemoryError: the process has not enough.
+    """
     try:
-        text = extracted(request.data, request.filetype)
-    except NoReader:
+        reader = import_module(_READERS[filetype])
+    except ModuleNotFoundError:
         return Failed("no_reader")
-    except Damaged as error:
-        return Failed("damaged", _cut(error))
-    return TextReply(text) if len(text.encode()) <= MAX_TEXT_BYTES else Failed("too_large")
-
-
-def _matched(request: Match) -> Reply:
     try:
-        spec = _spec(request)
-        paths = (path.decode("utf-8", "surrogateescape") for path in request.paths)
-        return Verdicts([spec.check_file(path).include for path in paths])
-    except (ValueError, RecursionError, OverflowError) as error:
-        return Failed("damaged", _cut(error))
+        text: str = reader.text_of(data)
+    except MemoryError:
+        raise
+    except RecursionError:
+        return Failed("damaged", "it is nested too deeply")
+    except Exception as error:  # noqa: BLE001 - a damaged file leads the libraries into errors of any kind
+        return Failed("damaged", _cut(f"{type(error).__name__}: {error}"))
+    if len(text.encode()) > MAX_TEXT_BYTES:
+        return Failed("limit", "its text is too long for an event")
+    return TextReply(text)
 
 
-def _searched(request: SearchTexts) -> Reply:
+@cache
+def _spec(rules: bytes) -> "GitIgnoreSpec":
+    """The rules of a .gitignore. As git does, it takes names as bytes and ignores a line that is no rule."""
+    from pathspec import GitIgnoreSpec
+
+    lines = rules.decode("utf-8-sig", "surrogateescape").splitlines()
     try:
-        return Verdicts([any(map(re.compile(request.pattern).search, request.texts))])
-    except (re.error, OverflowError, RecursionError) as error:
-        return Failed("damaged", _cut(error))
-
-
-def _spec(request: Match) -> "GitIgnoreSpec":
-    """The rules of a request. As git does, it takes names as bytes and ignores a line that is no rule."""
-    if request.rules is not None:
-        from pathspec import GitIgnoreSpec
-
-        lines = request.rules.decode("utf-8-sig", "surrogateescape").splitlines()
-        try:
-            _specs[request.key] = GitIgnoreSpec.from_lines(lines)
-        except ValueError:
-            _specs[request.key] = GitIgnoreSpec.from_lines(line for line in lines if _is_rule(line))
-    return _specs[request.key]
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError:
+        return GitIgnoreSpec.from_lines(line for line in lines if _is_rule(line))
 
 
 def _is_rule(line: str) -> bool:
@@ -167,9 +165,9 @@ def _is_rule(line: str) -> bool:
     return True
 
 
-def _cut(error: Exception) -> str:
-    """The message of an error, in valid UTF-8."""
-    return str(error)[:_DETAIL].encode(errors="backslashreplace").decode()
+def _cut(message: str) -> str:
+    """The beginning of a message, in valid UTF-8."""
+    return message[:_DETAIL].encode(errors="backslashreplace").decode()
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ MAX_TEXT_BYTES = 16 * 1024 * 1024
 MAX_REPLY = MAX_TEXT_BYTES + 1024
 """A reply is a text, or a verdict on each path of a batch."""
 
+Why = Literal["damaged", "no_reader", "limit"]
+
 
 class Extract(msgspec.Struct, frozen=True, tag=True):
     """Asks for the text of a file; `seconds` of the processor at most."""
@@ -27,13 +29,9 @@ class Extract(msgspec.Struct, frozen=True, tag=True):
 
 
 class Match(msgspec.Struct, frozen=True, tag=True):
-    """Asks which paths a .gitignore leaves out; `seconds` of the processor at most.
+    """Asks which paths the text of a .gitignore excludes; `seconds` of the processor at most."""
 
-    key: names the rules. rules: the text of the file; None where this process has had it.
-    """
-
-    key: bytes
-    rules: bytes | None
+    rules: bytes
     paths: list[bytes]
     seconds: int
 
@@ -53,19 +51,23 @@ class TextReply(msgspec.Struct, frozen=True, tag=True):
 
 
 class Verdicts(msgspec.Struct, frozen=True, tag=True):
-    """For each path: left out (True), taken (False), or not mentioned by the rules (None).
+    """For each path: excluded (True), included (False), or not mentioned by the rules (None).
 
-    Of texts one verdict: whether the pattern matches.
+    For texts one verdict: whether the pattern matches one of them.
     """
 
     verdicts: list[bool | None]
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """No answer, and why; `detail` is the message of the library."""
+    """No answer, and why.
 
-    why: Literal["damaged", "no_reader", "memory", "too_large"]
+    detail: the message of the library. is_final: whether a new process would fail, too.
+    """
+
+    why: Why
     detail: str = ""
+    is_final: bool = True
 
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -74,17 +76,13 @@ Request = Extract | Match | SearchTexts
 Reply = TextReply | Verdicts | Failed
 
 
-class ReaderExited(Exception):
-    """The process ended within a request. by: the signal that ended it; None where none did."""
+class RequestFailed(Exception):
+    """The process gave no answer; see `Failed`."""
 
-    def __init__(self, by: int | None, printed: bytes) -> None:
-        super().__init__(by)
-        self.by = by
-        self.printed = printed
-
-
-class TooLate(Exception):
-    """There was no reply in time."""
+    def __init__(self, why: Why, detail: str, *, is_final: bool = True) -> None:
+        super().__init__(detail)
+        self.why: Why = why
+        self.is_final = is_final
 
 
 def framed(message: Request | Reply) -> bytearray:

@@ -1,21 +1,19 @@
 """The core memory as programs use it: read, set, delete, and import files."""
 
-from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, Protocol, overload
 
 import msgspec
 
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event
 from memlog.eventlog.writer import Position
-from memlog.projector.core_memory_file import CoreView
 from memlog.query.core_memory import CoreMemory, core_memory
 from memlog.query.event_index import streams_of
 from memlog.service.core.file import contents, is_json, sections_of_json, sections_of_text
 from memlog.service.core.markdown import parse
-from memlog.service.operations import operation
-from memlog.service.read_model import Deciding, Reading
+from memlog.service.engine import Engine, OperationGroup
+from memlog.service.operations import All_co, One_co, operation
 from memlog.service.requests.core import (
     DeleteCoreValue,
     GetCoreMemory,
@@ -50,34 +48,26 @@ class CoreImportReport(msgspec.Struct):
     skipped: int
 
 
-class Core:
-    """The core memory of a store: `store.core`.
+class GetOperation(Protocol[All_co, One_co]):
+    """How type checkers see `Core.get`: the type of the answer depends on the arguments."""
 
-    append: the store's. read, decide: ask the read model. view: its file for people.
-    """
+    @overload
+    def __call__(self) -> All_co: ...
+    @overload
+    def __call__(self, section: Section, key: str) -> One_co: ...
+    @overload
+    def __call__(self, request: GetCoreMemory, /) -> All_co | One_co: ...
 
-    def __init__(
-        self,
-        append: Callable[[Iterable[Event]], list[Position]],
-        read: Reading,
-        decide: Deciding,
-        view: CoreView,
-    ) -> None:
-        self._append = append
-        self._read = read
-        self._decide = decide
-        self._view = view
 
-    if TYPE_CHECKING:  # the type of the answer depends on the arguments
+class Core(OperationGroup):
+    """The core memory of a store: `store.core`."""
 
-        @overload
-        def get(self) -> CoreMemory: ...
-        @overload
-        def get(self, section: Section, key: str) -> str | None: ...
-        @overload
-        def get(self, asked: GetCoreMemory, /) -> CoreMemory | str | None: ...
-        def get(self, *_: Any, **__: Any) -> Any:
-            """See `GetCoreMemory`."""
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._view = engine.read_model.projector.core_view
+
+    if TYPE_CHECKING:
+        get: GetOperation[CoreMemory, str | None]
     else:
 
         @operation(GetCoreMemory)
@@ -86,21 +76,18 @@ class Core:
             memory = self._read(core_memory)
             if asked.section is None or asked.key is None:
                 return memory
-            return _values(memory).get((asked.section, asked.key))
+            return getattr(memory, asked.section).get(asked.key)
 
     @operation(SetCoreValue)
     def set(self, asked: SetCoreValue) -> Position:
-        event = CoreMemoryUpdated(section=asked.section, key=asked.key, value=asked.value)
-        (position,) = self._append([event])
-        return position
+        return self._append_one(CoreMemoryUpdated(section=asked.section, key=asked.key, value=asked.value))
 
     @operation(DeleteCoreValue)
     def delete(self, asked: DeleteCoreValue) -> Position | Literal[False]:
         """Returns False if the key is not set."""
         if asked.key not in getattr(self.get(), asked.section):
             return False
-        (position,) = self._append([CoreMemoryDeleted(section=asked.section, key=asked.key)])
-        return position
+        return self._append_one(CoreMemoryDeleted(section=asked.section, key=asked.key))
 
     @operation(ImportCoreMemory)
     def import_file(self, asked: ImportCoreMemory) -> CoreImportReport:
@@ -122,16 +109,12 @@ class Core:
         Each event has an id of its own for its name, key and value, by which the log knows it again.
         """
         said, skipped = parse(text)
-        standing = _values(self._decide(core_memory, creates=True))
-        done = _changes(standing, _values(said), None, force=False)
+        done = self._changes(said, force=False)
         ids = {each: _once(name, each) for each in done.set}
         known = self._decide(lambda db: {each for each in ids.values() if "core" in streams_of(db, each)})
         done.set = [each for each in done.set if ids[each] not in known]
         done.skipped = skipped
-        self._append(
-            CoreMemoryUpdated(id=ids[each], section=each.section, key=each.key, value=each.value)
-            for each in done.set
-        )
+        self._append(_updated(each, ids[each]) for each in done.set)
         return done
 
     def _is_view(self, path: Path) -> bool:
@@ -149,15 +132,38 @@ class Core:
         return done
 
     def _import(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
-        standing = _values(self._decide(core_memory, creates=True))
-        done = _changes(standing, _values(said), None if base is None else _values(base), force=force)
-        events: list[Event] = [
-            CoreMemoryUpdated(section=each.section, key=each.key, value=each.value) for each in done.set
-        ]
+        done = self._changes(said, force=force, base=base)
+        events: list[Event] = [_updated(each) for each in done.set]
         events += [CoreMemoryDeleted(section=each.section, key=each.key) for each in done.deleted]
         if events:
             self._append(events)
         return done
+
+    def _changes(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
+        """The changes that make the core memory agree with a file.
+
+        base: the file before a change by hand; only differences from it count.
+        """
+        standing, values = _values(self._decide(core_memory, creates=True)), _values(said)
+        before = {} if base is None else _values(base)
+        wanted = {
+            name: value
+            for name, value in values.items()
+            if value not in (standing.get(name), before.get(name)) and (force or name not in standing)
+        }
+        kept = [name for name in values if name in standing and name not in wanted]
+        removed = [name for name in before if name in standing and name not in values]
+        return CoreImportReport(
+            set=[CoreValue(*name, value) for name, value in wanted.items()],
+            deleted=[CoreValue(*name, standing[name]) for name in removed],
+            kept=[CoreValue(*name, standing[name]) for name in kept],
+            other=0 if force else sum(values[name] != standing[name] for name in kept),
+            skipped=0,
+        )
+
+
+def _updated(value: CoreValue, event_id: str | None = None) -> CoreMemoryUpdated:
+    return CoreMemoryUpdated(id=event_id, section=value.section, key=value.key, value=value.value)
 
 
 def _once(name: str, value: CoreValue) -> str:
@@ -166,32 +172,6 @@ def _once(name: str, value: CoreValue) -> str:
     return sha256(said.encode()).hexdigest()[:32]
 
 
-_Values = dict[tuple[Section, str], str]
-
-
-def _changes(standing: _Values, said: _Values, base: _Values | None, *, force: bool) -> CoreImportReport:
-    """The changes that make the core memory `standing` agree with a file.
-
-    base: the file before a change by hand; only differences from it count.
-    """
-    set_, kept = [], []
-    for (section, key), value in said.items():
-        now = standing.get((section, key))
-        is_changed = value != now and (base is None or base.get((section, key)) != value)
-        if is_changed and (force or now is None):
-            set_.append(CoreValue(section, key, value))
-        elif now is not None:
-            kept.append(CoreValue(section, key, now))
-    removed = [] if base is None else [name for name in base if name not in said and name in standing]
-    return CoreImportReport(
-        set=set_,
-        deleted=[CoreValue(*name, standing[name]) for name in removed],
-        kept=kept,
-        other=0 if force else sum(said[each.section, each.key] != each.value for each in kept),
-        skipped=0,
-    )
-
-
-def _values(memory: CoreMemory) -> _Values:
+def _values(memory: CoreMemory) -> dict[tuple[Section, str], str]:
     sections: tuple[tuple[Section, dict[str, str]], ...] = (("user", memory.user), ("agent", memory.agent))
     return {(section, key): value for section, values in sections for key, value in values.items()}

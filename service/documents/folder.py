@@ -1,9 +1,9 @@
-"""What of a folder is taken as documents: patterns, and the walk."""
+"""Which files of a folder become documents: patterns, and the walk."""
 
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from glob import has_magic
@@ -13,13 +13,13 @@ from typing import TypeAlias
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import SourceKind
+from memlog.eventlog.events import SourceKind, SourceRegistered
 from memlog.eventlog.streams import shown
 from memlog.query.documents import Registered
-from memlog.service.documents.gitignore import Ignoring
+from memlog.service.documents.gitignore import GITIGNORE, Rules, excluded, rules_above, rules_within
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.root import Root
-from memlog.service.documents.text_files import Reason, Unfit, filetype
+from memlog.service.documents.text_files import GONE, Reason, Unfit, filetype
 
 _Parts = tuple[str, ...]
 _Entry: TypeAlias = "os.DirEntry[str]"
@@ -31,7 +31,7 @@ _ESCAPED = re.compile(r"\[[*?[]\]")
 
 
 class SkippedFile(msgspec.Struct, frozen=True):
-    """A file or folder that was left out, by its path below the root; `detail` is what the system says."""
+    """A file or folder that was left out, by its path below the root; `detail` is the system's message."""
 
     file: str
     reason: Reason
@@ -43,8 +43,8 @@ class Patterns:
     """Globs, relative to the root. `*` and `?` match within a name, `**` any number of folders; what matches
     a folder holds for all below it.
 
-    include: what is taken; where none is given, files of the types that are read unasked.
-    exclude: what is not.
+    include: files to take; where none is given, all of the types that are read by default.
+    exclude: files to leave out.
 
     Raises:
         BadInput: a pattern cannot match anything below the root.
@@ -54,8 +54,8 @@ class Patterns:
     exclude: Sequence[str] = ()
 
     @classmethod
-    def of(cls, source: Registered) -> "Patterns":
-        """Those that a source is registered with."""
+    def of(cls, source: Registered | SourceRegistered) -> "Patterns":
+        """The patterns of a registered source."""
         return cls(tuple(source.include), tuple(source.exclude))
 
     def __post_init__(self) -> None:
@@ -68,20 +68,20 @@ class Patterns:
                 )
 
     def ask_for(self, file: str) -> bool:
-        """Whether a file is asked for; without `include` every file is."""
+        """Whether a file is included; without `include` every file is."""
         return not self.excludes(file) and (not self.include or self._include.match(file))
 
     def reach_into(self, folder: str) -> bool:
-        """Whether a file below a folder may be asked for."""
+        """Whether a file below a folder may be included."""
         return not self.excludes(folder) and (not self.include or self._include.may_match_below(folder))
 
     def excludes(self, path: str) -> bool:
-        """Whether a file, or a folder with all below it, is left out."""
-        return bool(self.exclude) and self._exclude.match(path)
+        """Whether a file, or a folder with everything below it, is excluded."""
+        return self._exclude.match(path)
 
     def name(self, path: str) -> bool:
         """Whether they include a path, one above it or one below it by its name, without any wildcard."""
-        return bool(self.include) and self._include.name(path)
+        return self._include.name(path)
 
     @property
     def are_names(self) -> bool:
@@ -131,123 +131,115 @@ def _unescaped(glob: str) -> str:
     return _ESCAPED.sub(lambda match: match[0][1], glob)
 
 
-@dataclass
-class Walk:
-    """The files of a folder that are asked for, by their paths below it, in order; and what was skipped."""
-
-    files: list[str] = field(default_factory=list)
-    skipped: list[SkippedFile] = field(default_factory=list)
-
-
-def walk(root: Root, patterns: Patterns, store: Path, *, kind: SourceKind, readers: Readers) -> Walk:
-    """What of `root` is asked for. Of no file but `.gitignore` is anything read, and no link is followed.
+def walk(root: Root, patterns: Patterns, store: Path, *, kind: SourceKind, readers: Readers) -> "Walk":
+    """The files of `root` that patterns include. Reads no file but `.gitignore`, and follows no link.
 
     store: a folder that is left out. kind: of the source; for memories `.gitignore` does not count.
 
     Raises:
         OSError: the root cannot be listed.
     """
-    walking = _Walking(root, patterns, store, readers if kind == "docs" else None)
-    waiting = [("", walking.rules_above())]
-    while waiting:
-        # The first folder is to be popped next.
-        waiting += reversed(walking.enter(*waiting.pop()))
-    return walking.found
+    found = Walk(root, patterns, store, readers if kind == "docs" else None)
+    found.run()
+    return found
 
 
-class _Walking:
-    """One walk. found: what was met so far.
+class Walk:
+    """A walk through a folder.
 
+    files: those included, by their paths below the root, in order. skipped: what was left out.
     readers: match the rules of `.gitignore`; None where they do not count.
     """
 
     def __init__(self, root: Root, patterns: Patterns, store: Path, readers: Readers | None) -> None:
-        self.found = Walk()
+        self.files: list[str] = []
+        self.skipped: list[SkippedFile] = []
         self._root = root
         self._patterns = patterns
         self._store = store.stat() if store.exists() else None
         self._readers = readers
         self._refused: set[str] = set()
 
-    def rules_above(self) -> Ignoring | None:
-        """The rules of the folders above the root; None where no rules count."""
+    def run(self) -> None:
+        """Walk. Raises OSError if the root cannot be listed."""
+        waiting = [("", self._rules_above())]
+        while waiting:
+            # Reversed, so that the first folder is popped next.
+            waiting += reversed(self._enter(*waiting.pop()))
+
+    def _rules_above(self) -> list[Rules]:
+        """The rules of the folders above the root, unless they exclude it: the user named it."""
         if self._readers is None:
-            return None
-        none = Ignoring(self._readers, self._refuse)
+            return []
         try:
-            return none.above(self._root)
+            rules = rules_above(self._root)
         except Unfit as unfit:
             self._skip("..", unfit.reason, unfit.detail)
-            return none
+            return []
+        return [] if excluded([""], rules, self._readers, self._refuse) else rules
 
-    def enter(self, folder: str, ignoring: Ignoring | None) -> list[tuple[str, Ignoring | None]]:
-        """Put the entries of a folder into `found`, and return the folders to go into, with their rules."""
+    def _enter(self, folder: str, rules: list[Rules]) -> list[tuple[str, list[Rules]]]:
+        """Sort the entries of a folder, and return the folders to go into, with their rules."""
         try:
             listed = self._root.entries(folder)
         except OSError as error:
             if not folder:
                 raise
-            self._cannot_be_listed(folder, error)
+            if not isinstance(error, GONE):
+                self._skip(folder, "unreadable", error.strerror)
             return []
-        if ignoring is not None and any(entry.name == ".gitignore" for entry in listed):
-            ignoring = self._rules_within(folder, ignoring)
-        entries = {f"{folder}/{entry.name}" if folder else entry.name: entry for entry in listed}
-        return [(path, ignoring) for path in self._sorted_in(entries, ignoring)]
-
-    def _cannot_be_listed(self, folder: str, error: OSError) -> None:
-        # It may have been removed since the folder above it was listed.
-        if not isinstance(error, FileNotFoundError | NotADirectoryError):
-            self._skip(folder, "unreadable", error.strerror)
-
-    def _rules_within(self, folder: str, ignoring: Ignoring) -> Ignoring:
-        try:
-            return ignoring.within(self._root, folder)
-        except Unfit as unfit:
-            self._skip(f"{folder}/.gitignore" if folder else ".gitignore", unfit.reason, unfit.detail)
-            return ignoring
+        below = f"{folder}/" if folder else ""
+        if self._readers is not None and any(entry.name == GITIGNORE for entry in listed):
+            try:
+                rules = rules_within(self._root, folder) + rules
+            except Unfit as unfit:
+                self._skip(below + GITIGNORE, unfit.reason, unfit.detail)
+        entries = {below + entry.name: entry for entry in listed}
+        return [(path, rules) for path in self._sorted_in(entries, rules)]
 
     def _refuse(self, file: str, why: str) -> None:
-        """Say once that the rules of a file are not followed."""
+        """Report once that the rules of a file are not followed."""
         if file not in self._refused:
             self._refused.add(file)
             self._skip(file, "limit", f"its rules are not followed: {why}")
 
-    def _sorted_in(self, entries: _Entries, ignoring: Ignoring | None) -> Iterator[str]:
-        """Put the files among the entries of a folder into `found`, and yield the folders."""
-        asked_for = {path: entry for path, entry in entries.items() if self._asks_for(path, entry)}
-        reasons = {path: self._why_unseen(path, entry) for path, entry in asked_for.items()}
-        if ignoring is not None:
-            seen = {path: entry for path, entry in asked_for.items() if reasons[path] is None}
-            reasons |= dict.fromkeys(self._ignored(seen, ignoring), "ignored")
-        for path, entry in asked_for.items():
+    def _sorted_in(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
+        """Add the entries of a folder to `files` or `skipped`, or yield them as folders."""
+        matched = {path: entry for path, entry in entries.items() if self._matches(path, entry)}
+        reasons = {path: self._why_unseen(path, entry) for path, entry in matched.items()}
+        seen = {path: entry for path, entry in matched.items() if reasons[path] is None}
+        reasons |= dict.fromkeys(self._ignored(seen, rules), "ignored")
+        for path, entry in matched.items():
             reason = reasons[path] or self._why_unfit(entry)
             if reason is not None:
                 self._skip(path, reason)
             elif entry.is_dir(follow_symlinks=False):
                 yield path
             else:
-                self.found.files.append(path)
+                self.files.append(path)
 
-    def _asks_for(self, path: str, entry: _Entry) -> bool:
+    def _matches(self, path: str, entry: _Entry) -> bool:
         is_folder = entry.is_dir(follow_symlinks=False)
         return self._patterns.reach_into(path) if is_folder else self._patterns.ask_for(path)
 
     def _why_unseen(self, path: str, entry: _Entry) -> Reason | None:
-        """Why no rules are asked about an entry: its name settles it, or that it is a link."""
+        """Why an entry is left out whatever the rules say: for its name, or as a link."""
         if shown(entry.name) != entry.name:
             return "not_utf8"
         if entry.is_symlink():
             return "link"
         return "hidden" if entry.name.startswith(".") and not self._patterns.name(path) else None
 
-    def _ignored(self, entries: _Entries, ignoring: Ignoring) -> Iterator[str]:
+    def _ignored(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
         """The paths that the rules exclude, except those that patterns name."""
+        if self._readers is None:
+            return
         paths = {
             f"{path}/" if entry.is_dir(follow_symlinks=False) else path: path
             for path, entry in entries.items()
             if not self._patterns.name(path)
         }
-        return (paths[each] for each in ignoring.left_out(paths))
+        yield from (paths[each] for each in excluded(paths, rules, self._readers, self._refuse))
 
     def _why_unfit(self, entry: _Entry) -> Reason | None:
         """Why an entry is left out by what it is, as far as can be known without opening it."""
@@ -266,7 +258,7 @@ class _Walking:
             return False
 
     def _skip(self, path: str, reason: Reason, detail: str | None = None) -> None:
-        self.found.skipped.append(SkippedFile(shown(path), reason, detail))
+        self.skipped.append(SkippedFile(shown(path), reason, detail))
 
 
 def _reached(parts: Sequence[str], pattern: _Parts) -> set[int]:

@@ -1,8 +1,8 @@
-"""What `.gitignore` files leave out of a folder, as git reads them: nested ones, negation, folders above.
+"""What `.gitignore` files exclude from a folder, as git reads them: nested ones, negation, folders above.
 
-A rule holds for what is below its file; the nearest file that says something of a path decides, and nothing
-below a folder that is left out is looked at (https://git-scm.com/docs/gitignore). Rules are a stranger's
-patterns, some of which take for ever: the reader process matches them, a folder's entries at a time.
+A rule applies below its file; the nearest file with a rule for a path decides, and nothing below an excluded
+folder is looked at (https://git-scm.com/docs/gitignore). Rules are a stranger's patterns, some of which take
+for ever: the reader process matches them, a folder's entries at a time.
 """
 
 import os
@@ -11,16 +11,20 @@ from functools import partial
 from typing import NamedTuple
 
 from memlog.eventlog import disk
-from memlog.service.documents.readers import Readers, Refused
+from memlog.service.bounded_process.protocol import RequestFailed
+from memlog.service.documents.readers import Readers
 from memlog.service.documents.root import Root
-from memlog.service.documents.text_files import Unfit, read_bytes
+from memlog.service.documents.text_files import GONE, Unfit, read_bytes
 
-_NAME = ".gitignore"
+GITIGNORE = ".gitignore"
 
 
-class _Rules(NamedTuple):
-    """The rules of one file. file: its path below the root. prefix: the length of what a path below the root
-    has in front of what they see; above: what stands above the root, and is in front of the path for them."""
+class Rules(NamedTuple):
+    """The rules of one file.
+
+    file: its path below the root. prefix: the length of the part of a path below the root that is above the
+    file. above: the part of the path between the file and the root, where the file is above the root.
+    """
 
     file: str
     text: bytes
@@ -28,71 +32,54 @@ class _Rules(NamedTuple):
     above: str
 
 
-class Ignoring:
-    """The rules that hold in a folder and below it; the nearest come first.
+def rules_within(root: Root, folder: str) -> list[Rules]:
+    """The rules of a folder below `root`, if it has some.
 
-    refuse: called with the file whose rules cannot be followed, and why, whenever that is met.
+    Raises:
+        Unfit: its file cannot be read.
     """
+    prefix = f"{folder}/" if folder else ""
+    text = _text(lambda: root.open(prefix + GITIGNORE))
+    return [] if text is None else [Rules(prefix + GITIGNORE, text, len(prefix), "")]
 
-    def __init__(
-        self, readers: Readers, refuse: Callable[[str, str], None], rules: tuple[_Rules, ...] = ()
-    ) -> None:
-        self._readers = readers
-        self._refuse = refuse
-        self._rules = rules
 
-    def within(self, root: Root, folder: str) -> "Ignoring":
-        """The rules that hold in `folder` below `root`, where these hold above it.
+def rules_above(root: Root) -> list[Rules]:
+    """The rules of the repository that `root` is in, from the folders above it, the nearest first.
 
-        Raises:
-            Unfit: its file cannot be read.
-        """
-        file = f"{folder}/{_NAME}" if folder else _NAME
-        text = _text(lambda: root.open(file))
-        prefix = len(folder) + 1 if folder else 0
-        return self if text is None else self._with((_Rules(file, text, prefix, ""), *self._rules))
+    Raises:
+        Unfit: one of the files cannot be read.
+    """
+    path = root.path.resolve()
+    folders = list(path.parents)
+    top = next((number for number, each in enumerate(folders) if (each / ".git").exists()), None)
+    if top is None or (path / ".git").exists():
+        return []
+    found = []
+    for number, folder in enumerate(folders[: top + 1], start=1):
+        if (text := _text(partial(disk.open, folder / GITIGNORE, disk.READ))) is not None:
+            above = f"{path.relative_to(folder).as_posix()}/"
+            found.append(Rules("../" * number + GITIGNORE, text, 0, above))
+    return found
 
-    def above(self, root: Root) -> "Ignoring":
-        """The rules of the repository that `root` is in, from the folders above it.
 
-        Rules that exclude the root itself are ignored: the user named the folder.
+def excluded(
+    paths: Iterable[str], rules: Iterable[Rules], readers: Readers, refuse: Callable[[str, str], None]
+) -> set[str]:
+    """The paths that rules exclude. A folder's path ends with `/`; that of the root is empty.
 
-        Raises:
-            Unfit: one of the files cannot be read.
-        """
-        path = root.path.resolve()
-        folders = list(path.parents)
-        top = next((number for number, each in enumerate(folders) if (each / ".git").exists()), None)
-        if top is None or (path / ".git").exists():
-            return self
-        found = []
-        for number, folder in enumerate(folders[: top + 1], start=1):
-            if (text := _text(partial(disk.open, folder / _NAME, disk.READ))) is not None:
-                seen = f"{path.relative_to(folder).as_posix()}/"
-                found.append(_Rules("../" * number + _NAME, text, 0, seen))
-        rules = self._with(tuple(found))
-        return self if rules.left_out([""]) else rules
-
-    def left_out(self, paths: Iterable[str]) -> set[str]:
-        """Those of `paths` that are left out. A folder's path ends with `/`; that of the root is empty."""
-        found, undecided = set(), list(paths)
-        for rules in self._rules:
-            verdicts = self._verdicts(rules, undecided)
-            found |= {path for path, verdict in zip(undecided, verdicts, strict=True) if verdict}
-            undecided = [path for path, verdict in zip(undecided, verdicts, strict=True) if verdict is None]
-        return found
-
-    def _verdicts(self, rules: _Rules, paths: list[str]) -> list[bool | None]:
+    rules: the nearest first. refuse: called with each file whose rules cannot be followed, and why.
+    """
+    found, undecided = set(), list(paths)
+    for each in rules:
+        seen = [os.fsencode(each.above + path[each.prefix :]) for path in undecided]
         try:
-            return self._readers.verdicts(
-                rules.text, [os.fsencode(rules.above + path[rules.prefix :]) for path in paths]
-            )
-        except Refused as refused:
-            self._refuse(rules.file, str(refused))
-            return [None] * len(paths)
-
-    def _with(self, rules: tuple[_Rules, ...]) -> "Ignoring":
-        return Ignoring(self._readers, self._refuse, rules)
+            verdicts = dict(zip(undecided, readers.verdicts(each.text, seen), strict=True))
+        except RequestFailed as failed:
+            refuse(each.file, str(failed))
+            continue
+        found |= {path for path, verdict in verdicts.items() if verdict}
+        undecided = [path for path, verdict in verdicts.items() if verdict is None]
+    return found
 
 
 def _text(opened: Callable[[], int]) -> bytes | None:
@@ -103,7 +90,7 @@ def _text(opened: Callable[[], int]) -> bytes | None:
     """
     try:
         return read_bytes(opened)[0]
-    except (FileNotFoundError, NotADirectoryError):
+    except GONE:
         return None
     except Unfit as unfit:
         if unfit.reason == "unreadable":

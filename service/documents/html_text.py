@@ -1,12 +1,11 @@
 """The text of an HTML page, each word on its line of the page.
 
-By lxml, which comes with memlog-store[documents]: it is linear in whatever is thrown at it, and it knows the
-line of each element. Python's own parser knows that too, and takes minutes for 200 kB of `<!--`.
+By lxml, which comes with memlog-store[documents]: it takes linear time for any input, and knows the line of
+each element. Python's own parser knows that too, and takes minutes for 200 kB of `<!--`.
 """
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from lxml import etree
 
@@ -19,13 +18,6 @@ _MARKS = {f"h{level}": "#" * level + " " for level in range(1, 7)} | {"title": "
 _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 
 
-class _Piece(NamedTuple):
-    """A text and the line on which it begins."""
-
-    text: str
-    line: int
-
-
 def text_of(page: bytes) -> str:
     """The text of a page: headings as Markdown has them, items of lists with a dash, all else as it is.
 
@@ -33,15 +25,16 @@ def text_of(page: bytes) -> str:
         ValueError: it is nested too deeply.
     """
     lines: dict[int, list[str]] = {}
-    for piece in _pieces(page):
-        for number, text in enumerate(piece.text.split("\n"), start=piece.line):
-            lines.setdefault(number, []).append(text)
+    for text, first in _pieces(page):
+        for number, line in enumerate(text.split("\n"), start=first):
+            lines.setdefault(number, []).append(line)
     whole = ("".join(lines.get(number, ())) for number in range(1, max(lines, default=0) + 1))
     return "\n".join(_SPACES.sub(" ", line).strip() for line in whole)
 
 
-def _pieces(page: bytes) -> Iterator[_Piece]:
-    """The texts of a page in their order. One of no element begins where the one before it ends."""
+def _pieces(page: bytes) -> Iterator[tuple[str, int]]:
+    """The texts of a page in their order, each with the line on which it begins. A text outside of elements
+    begins where the text before it ends."""
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
     root = etree.fromstring(page, parser) if page.strip() else None
     for error in parser.error_log.filter_from_fatals():
@@ -52,7 +45,7 @@ def _pieces(page: bytes) -> Iterator[_Piece]:
         if not is_element:
             line += (node.text or "").count("\n")
         if event != "end":
-            # Which libxml2 knows up to line 65,535 alone; from there on what was read is counted.
+            # libxml2 knows line numbers up to 65,535; from there on newlines are counted.
             line = max(line, node.sourceline or 0)
         if is_element and node.tag in _UNSEEN:
             unseen += 1 if event == "start" else -1
@@ -60,7 +53,7 @@ def _pieces(page: bytes) -> Iterator[_Piece]:
         if not unseen:
             mark = _mark(node.tag, event) if is_element else ""
             # A mark precedes the start of an element, and follows its end.
-            yield _Piece(mark + text, line)
+            yield mark + text, line
         line += text.count("\n")
 
 

@@ -6,21 +6,38 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from memlog.eventlog import timestamps
-from memlog.eventlog.errors import MemlogError
-from memlog.eventlog.events import Event
-from memlog.eventlog.streams import shown
+from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, Event
+from memlog.eventlog.quarantine import MAX_LINE
+from memlog.eventlog.secrets import masked
 from memlog.eventlog.writer import Position
 from memlog.projector.catchup import Progress
 from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents import text_files
-from memlog.service.documents.folder import SkippedFile, Walk, walk
+from memlog.service.documents.folder import Patterns, SkippedFile, Walk, walk
 from memlog.service.documents.readers import Readers
-from memlog.service.documents.records import JobState, Sightings, SourceRecords, new_job
+from memlog.service.documents.records import (
+    IndexingJob,
+    JobState,
+    Seen,
+    Sightings,
+    SourceRecords,
+    described,
+)
 from memlog.service.documents.root import Root
-from memlog.service.documents.source_files import FAILURES, Files
-from memlog.service.documents.sources import USER_FILE, IndexingReport, Wanted
-from memlog.service.documents.text_files import Unfit
+from memlog.service.documents.sources import USER_FILE, FileWarning, IndexingReport, SourcePlan
+from memlog.service.documents.text_files import GONE, Reason, TextFile, Unfit, filetype
+
+_FAILURES: tuple[Reason, ...] = ("unreadable", "changing")
+"""Reasons that may be gone at the next try."""
+
+_UNREAD: tuple[Reason, ...] = (*_FAILURES, "no_reader", "limit")
+"""Reasons that tell nothing about the file's content: its document stays."""
+
+_ENVELOPE_BYTES = 1024
+"""More than id, times, version and crc add to an event."""
 
 _BATCH_BYTES = 1024 * 1024
 _BATCH_EVENTS = 256
@@ -48,16 +65,22 @@ class IndexingTools(NamedTuple):
 
 
 class Indexing:
-    """One reading of a source, by the process that holds its records."""
+    """One reading of a source, by the process that holds its records. One file is in memory at a time."""
 
     def __init__(
-        self, wanted: Wanted, records: SourceRecords, tools: IndexingTools, progress: Progress | None
+        self, plan: SourcePlan, records: SourceRecords, tools: IndexingTools, progress: Progress | None
     ) -> None:
-        self._wanted = wanted
+        self._plan = plan
         self._records = records
         self._tools = tools
         self._show = progress
-        self._job = new_job(wanted.registration.source_id)
+        self._source_id = plan.registration.source_id
+        self._report = plan.report()
+        self._before = records.sightings()
+        self._seen: dict[str, Seen] = {}
+        # Nothing can be appended about a document whose name looks like a key: it stays.
+        self._gone = {file for file in plan.versions if not self._is_secret(file)}
+        self._job = IndexingJob(source_id=self._source_id)
         self._recorded = 0.0
 
     def run(self, *, is_by_name: bool) -> IndexingReport:
@@ -69,88 +92,166 @@ class Indexing:
             OSError: the folder is gone, cannot be listed, or was replaced by an empty one.
             Busy, LogError: as `Store.append`. What was appended stays.
         """
-        self._records.keep_job(self._job)
+        self._records.keep(self._job)
         try:
-            added = self._brought_up(is_by_name=is_by_name)
+            with Root(self._plan.root) as root:
+                self._read_all(root, is_by_name=is_by_name)
         except BaseException as error:
             self._end("error", described(error))
             raise
         self._end("done", None)
-        return added
+        return self._report
 
-    def _brought_up(self, *, is_by_name: bool) -> IndexingReport:
-        with Root(self._wanted.root) as root:
-            return self._read_all(root, is_by_name=is_by_name)
-
-    def _read_all(self, root: Root, *, is_by_name: bool) -> IndexingReport:
-        wanted, before = self._wanted, self._records.sightings()
-        kind = wanted.registration.kind
-        found = walk(root, wanted.patterns, self._tools.store, kind=kind, readers=self._tools.readers)
-        if not is_by_name and wanted.versions and _is_empty_instead(found, root, before):
-            raise OSError(errno.ESTALE, "another folder, an empty one, is there now", str(wanted.root))
-        if wanted.is_new:
-            self._tools.append([wanted.registration])
-        has_user = wanted.is_workspace and USER_FILE in found.files
+    def _read_all(self, root: Root, *, is_by_name: bool) -> None:
+        plan, tools, report = self._plan, self._tools, self._report
+        patterns = Patterns.of(plan.registration)
+        found = walk(root, patterns, tools.store, kind=plan.registration.kind, readers=tools.readers)
+        if not is_by_name and plan.versions and self._is_empty_instead(found, root):
+            raise OSError(errno.ESTALE, "another folder, an empty one, is there now", str(plan.root))
+        if plan.is_new:
+            tools.append([plan.registration])
+        has_user = plan.is_workspace and USER_FILE in found.files
         if has_user:
             found.files.remove(USER_FILE)
-        files = Files(wanted, root, found, before, readers=self._tools.readers, redact=self._tools.redact)
+        report.skipped = found.skipped
+        report.found = len(found.files) + len(found.skipped)
         try:
-            for batch in _batches(files.lines(self._note)):
-                files.added.indexed += len(self._tools.append(batch))
-            # Where the root itself went meanwhile, no file of it can be said to be gone.
+            for batch in _batches(self._lines(root, found.files)):
+                report.indexed += len(tools.append(batch))
+            # If the root itself was replaced meanwhile, a missing file does not mean that it was removed.
             root.check_same()
         finally:
-            self._job.failures = sum(each.reason in FAILURES for each in files.added.skipped)
-            now = Sightings(root.identity, files.seen, self._tools.readers.seconds)
-            if now != before:
-                self._records.keep_sightings(now)
-        files.added.removed = len(self._tools.append(files.removals()))
+            self._job.failures = sum(each.reason in _FAILURES for each in report.skipped)
+            now = Sightings(root.identity, self._seen, tools.readers.seconds)
+            if now != self._before:
+                self._records.keep(now)
+        report.removed = len(tools.append(self._removals()))
         if has_user:
-            self._read_user(root, files.added)
-        return files.added
+            self._read_user(root)
 
-    def _read_user(self, root: Root, added: IndexingReport) -> None:
+    def _is_empty_instead(self, found: Walk, root: Root) -> bool:
+        """Whether an empty folder has replaced the one that was indexed, as after an unmount."""
+        return not (found.files or found.skipped) and self._before.root not in (None, root.identity)
+
+    def _lines(self, root: Root, files: list[str]) -> Iterator[bytes]:
+        """The events of new and changed files."""
+        for number, file in enumerate(files, start=1):
+            try:
+                if (line := self._line_of(root, file)) is not None:
+                    yield line
+            finally:
+                self._note(number, len(files))
+
+    def _line_of(self, root: Root, file: str) -> bytes | None:
+        """The event of a file; None if its document is up to date, or it is not a document."""
+        moment = time.time_ns()
+        try:
+            line = None if self._is_up_to_date(root, file) else self._read(root, file, moment)
+        except GONE:
+            self._report.found -= 1
+            return None
+        except Unfit as unfit:
+            self._skip(file, unfit)
+            if unfit.look is not None and unfit.look.is_settled(moment):
+                self._seen[file] = Seen(unfit.look, None, unfit.reason, unfit.detail)
+            return None
+        self._gone.discard(file)
+        self._report.unchanged += line is None
+        return line
+
+    def _is_secret(self, file: str) -> bool:
+        """Whether keys are masked and the name holds one. Names cannot be masked, so the file is not read."""
+        return self._tools.redact and masked(file) != file
+
+    def _is_up_to_date(self, root: Root, file: str) -> bool:
+        """Whether a file looks as it did when its document was indexed.
+
+        Raises:
+            Unfit: its name is secret, or it looks as it did when it was found to be no document.
+        """
+        if self._is_secret(file):
+            raise Unfit("secret", "its name holds what looks like a key: rename it")
+        seen = self._before.files.get(file)
+        if seen is None or seen.look != text_files.look_at(root, file):
+            return False
+        if seen.reason == "limit" and self._before.seconds != self._tools.readers.seconds:
+            return False
+        if seen.reason is not None:
+            raise Unfit(seen.reason, seen.detail, seen.look)
+        if seen.version != self._plan.versions.get(file):
+            return False
+        self._seen[file] = seen
+        return True
+
+    def _read(self, root: Root, file: str, moment: int) -> bytes | None:
+        """The event of a file; None if the log has its content."""
+        text = text_files.read(root, file, self._tools.readers)
+        if text.warning:
+            self._report.warnings.append(FileWarning(file, text.warning))
+        is_known = text.version == self._plan.versions.get(file)
+        line = None if is_known else _line(self._source_id, file, text)
+        if text.look.is_settled(moment):
+            self._seen[file] = Seen(text.look, text.version, None)
+        return line
+
+    def _removals(self) -> list[DocumentRemoved]:
+        """The events of the documents whose files are gone, as far as all was read where they may be."""
+        unread = [each.file for each in self._report.skipped if each.reason in _UNREAD]
+        return [
+            DocumentRemoved(source_id=self._source_id, file=file)
+            for file in sorted(self._gone)
+            if not any(file == path or file.startswith(f"{path}/") for path in unread)
+        ]
+
+    def _read_user(self, root: Root) -> None:
         try:
             text = text_files.read(root, USER_FILE, self._tools.readers)
-        except (FileNotFoundError, NotADirectoryError):
-            # It was removed since the folder was listed.
+        except GONE:
             return
         except Unfit as unfit:
-            added.found += 1
-            added.skipped.append(SkippedFile(USER_FILE, unfit.reason, unfit.detail))
+            self._report.found += 1
+            self._skip(USER_FILE, unfit)
             return
-        added.user = self._tools.take_over(text.content, f"{added.source_id}/{USER_FILE}")
+        self._report.user = self._tools.take_over(text.content, f"{self._source_id}/{USER_FILE}")
+
+    def _skip(self, file: str, unfit: Unfit) -> None:
+        name = masked(file) if self._tools.redact else file
+        self._report.skipped.append(SkippedFile(name, unfit.reason, unfit.detail))
 
     def _note(self, done: int, total: int) -> None:
-        """Tell how many files were read; the record of it is written now and then."""
+        """Report how many files were read; now and then, record it."""
         self._job.done, self._job.total = done, total
         now = time.monotonic()
         if now - self._recorded >= _BETWEEN_RECORDS and done < total:
             self._recorded = now
-            self._records.keep_job(self._job)
+            self._records.keep(self._job)
         if self._show is not None:
             self._show(_READING, done, total)
 
     def _end(self, state: JobState, error: str | None) -> None:
         self._job.state, self._job.error, self._job.ended = state, error, timestamps.now()
-        self._records.keep_job(self._job)
+        self._records.keep(self._job)
 
 
-def _is_empty_instead(found: Walk, root: Root, before: Sightings) -> bool:
-    """Whether an empty folder has replaced the one that was indexed, as after an unmount."""
-    return not (found.files or found.skipped) and before.root not in (None, root.identity)
+def _line(source_id: str, file: str, text: TextFile) -> bytes:
+    """The event of a document, as JSON: an event that is encoded here can be measured.
 
-
-def described(error: BaseException) -> str:
-    """What stopped a reading, in a line."""
-    match error:
-        case MemlogError():
-            return error.message
-        case OSError():
-            return f"{shown(str(error.filename))}: {error.strerror}"
-        case KeyboardInterrupt():
-            return "interrupted"
-    return f"{type(error).__name__}: {error}"
+    Raises:
+        Unfit: it is longer than an event can be.
+    """
+    event = DocumentIndexed(
+        source_id=source_id,
+        file=file,
+        filetype=filetype(file),
+        mtime=text.look.modified,
+        size=text.look.size,
+        version=text.version,
+        content=text.content,
+    )
+    line = msgspec.json.encode(event)
+    if len(line) > MAX_LINE - _ENVELOPE_BYTES:
+        raise Unfit("too_large", look=text.look)
+    return line
 
 
 def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:

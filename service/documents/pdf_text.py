@@ -14,13 +14,13 @@ def text_of(data: bytes) -> str:
     """The text of a PDF.
 
     Raises:
-        Exception: whatever pypdf comes upon in a damaged one, or one that a password guards.
+        Exception: any that pypdf raises for a PDF that is damaged or has a password.
     """
     pages = pypdf.PdfReader(BytesIO(data)).pages
     return PAGE_END.join(_without_page_ends(page.extract_text()) for page in pages)
 
 
 def _without_page_ends(text: str) -> str:
-    """`text` as JSON and SQLite can keep it, and without what would be taken for the end of its page."""
+    """`text` as JSON and SQLite can keep it, without form feeds of its own."""
     kept = text.replace(PAGE_END, "\n").replace("\0", " ")
     return kept.encode(errors="replace").decode()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import SourceId
+from memlog.eventlog.events import SourceId, SourceKind, SourceRegistered
 from memlog.eventlog.streams import shown
 from memlog.query.documents import Registered
 from memlog.service.documents.folder import Patterns
@@ -21,8 +21,8 @@ _SET = re.compile(r"\[!?+\]?+[^]]*+(\])?+")
 closed goes on to the end, so that no [ is searched for twice."""
 
 
-class Asked(NamedTuple):
-    """A folder, and the files of it that the user named; None for the whole folder."""
+class FolderRequest(NamedTuple):
+    """A folder, and the files in it that the user named; None for the whole folder."""
 
     root: Path
     names: tuple[str, ...] | None
@@ -61,19 +61,20 @@ def checked_name(name: str) -> str:
         ) from error
 
 
-def checked_patterns(include: Sequence[str], exclude: Sequence[str]) -> Patterns:
+def checked_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
     """The patterns that were given.
 
     Raises:
         BadInput: one of them can match nothing, or is broken.
     """
-    for pattern in (*include, *exclude):
+    patterns = Patterns(tuple(include), tuple(exclude))
+    for pattern in (*patterns.include, *patterns.exclude):
         if any(_is_open(part) for part in pattern.split("/")):
             raise BadInput(
                 f"the pattern {pattern!r} has a [ that is not closed",
                 hint="close it within one name, as in '[a-z]*.md'; [[] stands for the character itself",
             )
-    return Patterns(tuple(include), tuple(exclude))
+    return patterns
 
 
 def check_without_keys(texts: Iterable[str]) -> None:
@@ -97,7 +98,7 @@ def _is_open(part: str) -> bool:
     return any(found[1] is None for found in _SET.finditer(part))
 
 
-def by_folder(paths: Iterable[Path]) -> list[Asked]:
+def by_folder(paths: Iterable[Path]) -> list[FolderRequest]:
     """`paths` grouped by folder; a folder itself is a group of its own."""
     names: dict[tuple[Path, bool], list[str]] = {}
     for path in paths:
@@ -105,28 +106,56 @@ def by_folder(paths: Iterable[Path]) -> list[Asked]:
         named = names.setdefault((path if is_folder else path.parent, is_folder), [])
         if not is_folder:
             named.append(path.name)
-    return [Asked(root, None if is_folder else tuple(named)) for (root, is_folder), named in names.items()]
+    return [
+        FolderRequest(root, None if is_folder else tuple(named)) for (root, is_folder), named in names.items()
+    ]
 
 
-def standing_root_of(root: Path, source: Registered) -> str:
+def registration_for(
+    folder: FolderRequest,
+    source_id: str,
+    given: Patterns,
+    kind: SourceKind,
+    before: Registered | None,
+    *,
+    may_move: bool,
+) -> SourceRegistered:
+    """The registration of a source after this request.
+
+    before: its present registration. may_move: whether its folder may be another one than before.
+
+    Raises:
+        BadInput: another folder has the source's name, or the patterns do not fit the request.
+    """
+    patterns = _patterns_of(folder, given, before)
+    return SourceRegistered(
+        source_id=source_id,
+        kind=kind,
+        root=str(folder.root) if before is None or may_move else _same_root(folder.root, before),
+        include=[*patterns.include],
+        exclude=[*patterns.exclude],
+    )
+
+
+def _same_root(root: Path, source: Registered) -> str:
     """The root of a registered source, which must be the folder `root` by this or another spelling."""
-    standing_root = Path(source.root)
-    if root != standing_root and not (standing_root.exists() and root.samefile(standing_root)):
+    known_root = Path(source.root)
+    if root != known_root and not (known_root.exists() and root.samefile(known_root)):
         raise BadInput(
-            f"the source {source.source_id!r} is {standing_root}, not {root}",
+            f"the source {source.source_id!r} is {known_root}, not {root}",
             hint="give the other one a name of its own: --source NAME",
         )
-    return str(standing_root)
+    return str(known_root)
 
 
-def patterns_of(asked: Asked, given: Patterns, source: Registered | None) -> Patterns:
-    """The patterns of a source after this call; `source` has those of before."""
+def _patterns_of(folder: FolderRequest, given: Patterns, source: Registered | None) -> Patterns:
+    """The patterns of a source after this request; `source` has the present ones."""
     before = Patterns() if source is None else Patterns.of(source)
     is_given = bool(given.include or given.exclude)
-    if asked.names is not None:
+    if folder.names is not None:
         if is_given:
             raise BadInput("patterns are for folders, not for files", hint="name the folder")
-        return _with_names(before, [escape(name) for name in asked.names], is_known=source is not None)
+        return _with_names(before, [escape(name) for name in folder.names], is_known=source is not None)
     if is_given:
         return given
     # To name the folder of files that were added one by one means the whole folder.

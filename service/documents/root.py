@@ -6,10 +6,10 @@ No link below the root is followed, also where another process puts one in the p
 import errno
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from memlog.eventlog import disk
+from memlog.eventlog.file_io import identity
 
 
 class Root:
@@ -23,24 +23,18 @@ class Root:
         self.path = path
         self._fd = disk.open(path, disk.FOLDER, follow=True)
         self._entered = ("", self._fd)
-        """The folder that was asked for last, and its descriptor."""
-        self.identity = _identity(disk.status(self._fd))
+        """The folder that was entered last, and its descriptor."""
+        self.identity = identity(disk.status(self._fd))
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close its descriptors."""
-        self._leave()
+    def __exit__(self, *_: object) -> None:
+        self._move("", self._fd)
         disk.close(self._fd)
 
     def entries(self, folder: str) -> "list[os.DirEntry[str]]":
-        """The entries of a folder, by name. They can be asked until the next call.
+        """The entries of a folder, by name. They can be used until the next call.
 
         Raises:
             OSError: it cannot be listed, or a part of its path is a link.
@@ -49,7 +43,7 @@ class Root:
             return sorted(entries, key=lambda entry: entry.name)
 
     def open(self, file: str) -> int:
-        """A descriptor of a file, to read it. Neither a link is followed nor a pipe waited for.
+        """A descriptor of a file, to read it. It follows no link and waits for no pipe.
 
         Raises:
             OSError: it is gone or a link, or a folder above it is.
@@ -72,7 +66,7 @@ class Root:
         Raises:
             OSError: it is gone, or another folder is in its place.
         """
-        if _identity(disk.look(self.path, follow=True)) != self.identity:
+        if identity(disk.look(self.path, follow=True)) != self.identity:
             raise OSError(errno.ESTALE, "another folder was put in its place", str(self.path))
 
     def _place_of(self, path: str) -> tuple[int, str]:
@@ -81,33 +75,20 @@ class Root:
         return self._enter(folder), name
 
     def _enter(self, folder: str) -> int:
-        """The descriptor of a folder, kept until another one is asked for: files come folder by folder."""
+        """The descriptor of a folder, kept until the next call: files come folder by folder."""
         entered, fd = self._entered
-        if folder == entered:
-            return fd
-        if entered and not folder.startswith(f"{entered}/"):
-            self._leave()
-            entered, fd = self._entered
-        # `_below` closes what it leaves, also where it fails.
-        self._entered = ("", self._fd)
-        for name in folder[len(entered) :].split("/"):
-            if name:
-                fd = self._below(fd, name)
-        self._entered = (folder, fd)
+        if entered and not f"{folder}/".startswith(f"{entered}/"):
+            entered, fd = "", self._fd
+            self._move(entered, fd)
+        for name in filter(None, folder[len(entered) :].split("/")):
+            fd = disk.open(name, disk.FOLDER, folder=fd)
+            entered = f"{entered}/{name}" if entered else name
+            self._move(entered, fd)
         return fd
 
-    def _below(self, parent: int, name: str) -> int:
-        try:
-            return disk.open(name, disk.FOLDER, folder=parent)
-        finally:
-            if parent != self._fd:
-                disk.close(parent)
-
-    def _leave(self) -> None:
-        if self._entered[1] != self._fd:
-            disk.close(self._entered[1])
-        self._entered = ("", self._fd)
-
-
-def _identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
+    def _move(self, folder: str, fd: int) -> None:
+        """Keep another folder's descriptor in place of the present one's."""
+        _, before = self._entered
+        self._entered = (folder, fd)
+        if before not in (self._fd, fd):
+            disk.close(before)

@@ -1,16 +1,18 @@
-"""What a source is to be, and what became of its files."""
+"""Sources: how one is registered, and what became of its files."""
 
+from glob import escape
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from memlog.eventlog.events import SourceRegistered
+from memlog.eventlog.events import DocumentRemoved, Event, SourceRegistered
+from memlog.query.documents import Registered
 from memlog.service.core.facade import CoreImportReport
-from memlog.service.documents.folder import Patterns, SkippedFile
+from memlog.service.documents.folder import SkippedFile
 
 USER_FILE = "USER.md"
-"""Of a workspace it is no document: what it says goes to the core memory."""
+"""A file of a workspace that is no document: it is imported into the core memory."""
 
 
 class FileWarning(msgspec.Struct, frozen=True):
@@ -23,11 +25,11 @@ class FileWarning(msgspec.Struct, frozen=True):
 class IndexingReport(msgspec.Struct, kw_only=True):
     """What became of the files of a source.
 
-    registered: whether the source is new, or says now something else than before.
+    registered: whether the source is new, or its registration changed.
     found: files, and folders that were left out: as many as were indexed, unchanged, and skipped.
-    indexed, unchanged, removed: documents: those that were read into the log, those that stood there as they
-        are, and those whose file is gone or no longer asked for.
-    skipped: what was left out, and why. Where a file could not be read, the document of it stays.
+    indexed, unchanged, removed: documents: those that were read into the log, those that are up to date, and
+        those whose file is gone or no longer matched.
+    skipped: what was left out, and why. Where a file could not be read, its document stays.
     warnings: what libraries printed about files that were read nevertheless, a line a file.
     user: what USER.md of a workspace, which counts as no file, has set in the core memory; None where none
         was read.
@@ -49,21 +51,27 @@ class IndexingReport(msgspec.Struct, kw_only=True):
     registered_by: str | None = None
     error: str | None = None
 
+    @property
+    def problem(self) -> str | None:
+        """Why nothing was done, for people."""
+        if self.registered_by is not None:
+            return left_to_another_copy(self.source_id, self.registered_by)
+        return None if self.error is None else f"{self.source_id}: {self.error}: its documents stay"
 
-class Wanted(NamedTuple):
-    """What a source is to be: how it is registered, and what is taken.
 
-    is_new: whether the log says something else so far. versions: of the documents that stand, by file.
+class SourcePlan(NamedTuple):
+    """How a source is to be registered.
+
+    is_new: whether its registration in the log differs. versions: of its documents, by file.
     """
 
     registration: SourceRegistered
-    patterns: Patterns
     is_new: bool
     versions: dict[str, str]
 
     @property
     def is_workspace(self) -> bool:
-        """Whether USER.md is asked for, to be taken over into the core memory."""
+        """Whether USER.md is imported into the core memory."""
         return self.registration.kind == "memory" and USER_FILE in self.registration.include
 
     @property
@@ -71,8 +79,8 @@ class Wanted(NamedTuple):
         """The source's folder."""
         return Path(str(self.registration.root))
 
-    def nothing_done(self, error: str | None = None, registered_by: str | None = None) -> IndexingReport:
-        """What became of the source where nothing was read yet."""
+    def report(self, error: str | None = None, registered_by: str | None = None) -> IndexingReport:
+        """A report in which no file was read yet."""
         return IndexingReport(
             source_id=self.registration.source_id,
             root=str(self.registration.root),
@@ -80,3 +88,35 @@ class Wanted(NamedTuple):
             registered_by=registered_by,
             error=error,
         )
+
+
+def claiming(source_id: str) -> str:
+    """The command with which a copy of a store claims a source that another one registered."""
+    return f"memlog docs add FOLDER --source {source_id}"
+
+
+def left_to_another_copy(source_id: str, writer: str) -> str:
+    """Why this copy of the store does not refresh a source, for people."""
+    return (
+        f"{source_id}: another copy of the store (writer {writer}) refreshes it; to refresh it here instead:"
+        f" {claiming(source_id)}"
+    )
+
+
+def registration_of(source: Registered) -> SourceRegistered:
+    """The event that registers a source as it is."""
+    return msgspec.convert(source, SourceRegistered, from_attributes=True)
+
+
+def as_registered(source: Registered, versions: dict[str, str]) -> SourcePlan:
+    """The plan that changes nothing, except that a source of an older memlog is given this copy's writer."""
+    return SourcePlan(registration_of(source), source.writer == "", versions)
+
+
+def without_file(source_id: str, source: Registered | None, file: str) -> list[Event]:
+    """The events that remove a document: its source excludes the file, or would read it again."""
+    removed = DocumentRemoved(source_id=source_id, file=file)
+    if source is None:
+        return [removed]
+    exclude = [*source.exclude, escape(file)]
+    return [msgspec.structs.replace(registration_of(source), exclude=exclude), removed]

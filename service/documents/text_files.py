@@ -1,19 +1,21 @@
-"""Text files: which types are read unasked, and how a file is read."""
+"""Text files: which types are read by default, and how a file is read."""
 
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from io import FileIO
+from pathlib import PurePosixPath
 from typing import Literal
 
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.service.documents.extracts import Damaged, NoReader
-from memlog.service.documents.readers import Extracted, PastLimit, Readers
+from memlog.service.bounded_process.protocol import RequestFailed
+from memlog.service.documents.readers import Extracted, Readers
 from memlog.service.documents.root import Root
 
 Reason = Literal[
@@ -21,29 +23,25 @@ Reason = Literal[
     "link",  # symbolic links are not followed
     "special",  # a pipe, a socket, a device
     "store",  # the store itself
-    "ignored",  # a .gitignore says so
-    "type",  # of no type that is read unasked
+    "ignored",  # by a .gitignore
+    "type",  # of no type that is read by default
     "binary",  # it holds NUL
     "not_utf8",  # its text, or its name
     "too_large",
-    "no_reader",  # it is HTML or PDF, and what reads them is not installed
-    "damaged",  # it is not what its name says; with what the library says of it
+    "no_reader",  # HTML or PDF without the library that reads it
+    "damaged",  # not of the type of its name; with the library's message
     "limit",  # reading it took longer, or more memory, than a file may take; with which
-    "secret",  # its name looks like a key, and keys are to be masked
+    "secret",  # its name looks like a key, and keys are masked
     "changing",  # others wrote to it whenever it was read
-    "unreadable",  # the system says why
+    "unreadable",  # with the system's message
 ]
 """Why a file or folder is left out."""
 
 FILETYPES: dict[str, str] = {
     "markdown": ".md .markdown .mdx",
     "text": ".txt .text",
-    "rst": ".rst",
     "asciidoc": ".adoc .asciidoc",
-    "org": ".org",
-    "tex": ".tex",
     "html": ".html .htm",
-    "pdf": ".pdf",
     "python": ".py .pyi",
     "javascript": ".js .mjs .cjs .jsx",
     "typescript": ".ts .tsx",
@@ -52,30 +50,19 @@ FILETYPES: dict[str, str] = {
     "cpp": ".cc .cpp .cxx .hh .hpp .hxx",
     "csharp": ".cs",
     "css": ".css .scss",
-    "dart": ".dart",
     "elixir": ".ex .exs",
     "erlang": ".erl",
-    "go": ".go",
     "haskell": ".hs",
-    "java": ".java",
     "julia": ".jl",
     "kotlin": ".kt .kts",
-    "lua": ".lua",
     "ocaml": ".ml .mli",
     "perl": ".pl .pm",
-    "php": ".php",
     "r": ".r .R",
     "ruby": ".rb",
     "rust": ".rs",
-    "scala": ".scala",
-    "sql": ".sql",
-    "swift": ".swift",
-    "toml": ".toml",
-    "vue": ".vue",
     "yaml": ".yaml .yml",
-    "zig": ".zig",
-}
-"""The types that are read unasked, and their suffixes."""
+} | {name: f".{name}" for name in "rst org tex pdf dart go java lua php scala sql swift toml vue zig".split()}
+"""The types that are read by default, and their suffixes."""
 
 MAX_BYTES = 10 * 1024 * 1024
 """A larger file is no document. An event has at most 16 MiB, and JSON escapes make a text longer."""
@@ -87,12 +74,18 @@ _TRIES = 3
 MAX_PDF_BYTES = 100 * 1024 * 1024
 """A larger PDF is no document: pictures make one larger than its text."""
 
+EXTRA = "memlog-store[documents]"
+"""Installs the libraries that read HTML and PDF."""
+
+GONE = (FileNotFoundError, NotADirectoryError)
+"""The errors for a file that was removed since its folder was listed."""
+
 _TYPE_OF = {suffix: name for name, suffixes in FILETYPES.items() for suffix in suffixes.split()}
 _HEAD = 8 * 1024
 
 
 class Look(msgspec.Struct, frozen=True, array_like=True):
-    """What the system says of a file without reading it; times in nanoseconds since 1970."""
+    """The status of a file, by which a change is seen; times in nanoseconds since 1970."""
 
     inode: int
     size: int
@@ -101,11 +94,20 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "Look":
-        """What `status` says."""
+        """The look of a file by its status."""
         return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
+    @property
+    def modified(self) -> str | None:
+        """`mtime` as RFC 3339, UTC; None if it is outside the years 1 to 9999."""
+        try:
+            moment = datetime.fromtimestamp(self.mtime / 1e9, UTC)
+        except (ValueError, OverflowError, OSError):
+            return None
+        return timestamps.normalised(moment.isoformat(), naive_is_utc=True)
+
     def is_settled(self, moment: int) -> bool:
-        """Whether a change after `moment`, in nanoseconds since 1970, would make it look otherwise.
+        """Whether a change after `moment`, in nanoseconds since 1970, would change the look.
 
         Within a tick of the clock a file may change once more and look the same.
         """
@@ -115,7 +117,7 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
 class Unfit(Exception):
     """A file that is no document.
 
-    detail: what the system says of it. look: what it was, where its bytes are the reason.
+    detail: the message of the system or a library. look: of the file, if its bytes are the reason.
     """
 
     def __init__(self, reason: Reason, detail: str | None = None, look: Look | None = None) -> None:
@@ -129,40 +131,30 @@ class TextFile(msgspec.Struct, frozen=True):
     """A file as it was read.
 
     content: without a byte order mark. warning: of the library that read it, or an empty text.
-    version: sha256 of its bytes, in hex. size: in bytes.
-    mtime: RFC 3339, UTC; None where it is outside the years 1 to 9999.
-    look: what the system said of it before and after.
+    version: sha256 of its bytes, in hex. look: before and after it was read.
     """
 
     content: str
     warning: str
     version: str
-    size: int
-    mtime: str | None
     look: Look
 
 
 def filetype(file: str) -> str | None:
-    """The type that a file's suffix names; None where it names none that is read unasked."""
-    name = file.rpartition("/")[2]
-    # As in pathlib: what begins a name, or ends it, is no suffix.
-    suffix = name[at:] if 0 < (at := name.rfind(".")) < len(name) - 1 else ""
+    """The type that a file's suffix names; None if it names none that is read by default."""
+    suffix = PurePosixPath(file).suffix
     return _TYPE_OF.get(suffix) or _TYPE_OF.get(suffix.lower())
 
 
 def look_at(root: Root, file: str) -> Look:
-    """What the system says of a file, or of a link.
+    """The look of a file, or of a link.
 
     Raises:
         FileNotFoundError, NotADirectoryError: it is gone.
-        Unfit: the system does not tell.
+        Unfit: its status cannot be read.
     """
-    try:
+    with _unfit_if_unreadable():
         return Look.of(root.status(file))
-    except (FileNotFoundError, NotADirectoryError):
-        raise
-    except OSError as error:
-        raise _unreadable(error) from error
 
 
 def read(root: Root, file: str, readers: Readers) -> TextFile:
@@ -180,7 +172,7 @@ def read(root: Root, file: str, readers: Readers) -> TextFile:
         # Another library may be installed tomorrow, and a process may start.
         unfit.look = None if unfit.reason in ("no_reader", "unreadable") else look
         raise
-    return TextFile(content, warning, sha256(data).hexdigest(), len(data), _time(look.mtime), look)
+    return TextFile(content, warning, sha256(data).hexdigest(), look)
 
 
 def read_bytes(opened: Callable[[], int], *, is_pdf: bool = False) -> tuple[bytes, Look]:
@@ -188,13 +180,8 @@ def read_bytes(opened: Callable[[], int], *, is_pdf: bool = False) -> tuple[byte
 
     opened: opens the file without following a link, and without waiting: it may be a pipe by now.
     """
-    try:
-        with os.fdopen(opened(), "rb", buffering=0) as file:
-            return _still(file, is_pdf=is_pdf)
-    except (FileNotFoundError, NotADirectoryError):
-        raise
-    except OSError as error:
-        raise _unreadable(error) from error
+    with _unfit_if_unreadable(), os.fdopen(opened(), "rb", buffering=0) as file:
+        return _still(file, is_pdf=is_pdf)
 
 
 def _still(file: FileIO, *, is_pdf: bool) -> tuple[bytes, Look]:
@@ -204,7 +191,7 @@ def _still(file: FileIO, *, is_pdf: bool) -> tuple[bytes, Look]:
         look = Look.of(status)
         if not stat.S_ISREG(status.st_mode):
             raise Unfit("special")
-        # By what the system says: no byte of it is read.
+        # Before a byte of it is read.
         if look.size > (MAX_PDF_BYTES if is_pdf else MAX_BYTES):
             raise Unfit("too_large", look=look)
         file.seek(0)
@@ -225,41 +212,31 @@ def _bytes(file: FileIO, look: Look, *, is_binary: bool) -> bytes:
 
 
 def _text(data: bytes, kind: str | None, readers: Readers) -> Extracted:
-    if kind == "pdf":
-        return _extracted(data, kind, readers)
-    text = _decoded(data)
-    return _extracted(text.encode(), kind, readers) if kind == "html" else Extracted(text, "")
-
-
-def _decoded(data: bytes) -> str:
-    if b"\0" in data:
-        raise Unfit("binary")
+    if kind != "pdf":
+        if b"\0" in data:
+            raise Unfit("binary")
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise Unfit("not_utf8") from error
+        if kind != "html":
+            return Extracted(text, "")
+        data = text.encode()
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Unfit("not_utf8") from error
+        with _unfit_if_unreadable():
+            return readers.text_of(data, kind)
+    except RequestFailed as failed:
+        raise Unfit(failed.why, str(failed) or None) from failed
 
 
-def _extracted(data: bytes, kind: str, readers: Readers) -> Extracted:
+@contextmanager
+def _unfit_if_unreadable() -> Iterator[None]:
+    """Raise Unfit for an error of the system, unless the file is gone."""
     try:
-        return readers.text_of(data, kind)
-    except NoReader as error:
-        raise Unfit("no_reader") from error
-    except Damaged as error:
-        raise Unfit("damaged", str(error)) from error
-    except PastLimit as error:
-        raise Unfit("limit", str(error)) from error
+        yield
+    except GONE:
+        raise
     except OSError as error:
-        raise _unreadable(error) from error
-
-
-def _unreadable(error: OSError) -> Unfit:
-    return Unfit("link") if error.errno == errno.ELOOP else Unfit("unreadable", error.strerror)
-
-
-def _time(nanoseconds: int) -> str | None:
-    try:
-        moment = datetime.fromtimestamp(nanoseconds / 1e9, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return timestamps.normalised(moment.isoformat(), naive_is_utc=True)
+        if error.errno == errno.ELOOP:
+            raise Unfit("link") from error
+        raise Unfit("unreadable", error.strerror) from error

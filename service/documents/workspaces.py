@@ -8,6 +8,7 @@ from memlog.eventlog.writer import Position
 from memlog.query.documents import Source
 from memlog.service.documents.facade import Documents
 from memlog.service.documents.sources import USER_FILE, IndexingReport
+from memlog.service.engine import Engine, OperationGroup
 from memlog.service.operations import operation
 from memlog.service.requests.documents import AddWorkspace, ListWorkspaces, RemoveWorkspace
 
@@ -15,14 +16,15 @@ FILES = ("MEMORY.md", "memory/*.md", USER_FILE)
 """What of a workspace is read."""
 
 
-class Workspaces:
+class Workspaces(OperationGroup):
     """The workspaces of a store: `store.workspaces`.
 
     Each is a source of kind `memory`, brought up to its files by `store.documents.refresh` with the others.
     """
 
-    def __init__(self, documents: Documents) -> None:
-        self._documents = documents
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._documents = Documents(engine)
 
     @operation(AddWorkspace)
     def add(self, asked: AddWorkspace) -> IndexingReport:

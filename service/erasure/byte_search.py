@@ -4,7 +4,6 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
@@ -60,26 +59,31 @@ def prove(store: Path, text: str) -> Proof:
         name = shown(path.relative_to(store))
         if any(form in name for form in names):
             proof.found.append(Occurrence(name, None))
-        with suppress(FileNotFoundError):
-            _look_into(path, name, forms, proof)
+        try:
+            _search(path, name, forms, proof)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise _unreadable(path, error) from error
     return proof
 
 
 def _repositories(store: Path) -> list[str]:
     here = store.resolve()
-    # Of a worktree or a submodule it is a file.
+    # In a worktree or a submodule it is a file.
     candidates = (folder / ".git" for folder in (here / LOG, here, *here.parents))
     return [shown(path) for path in candidates if os.path.lexists(path)]
 
 
-def _look_into(path: Path, name: str, forms: list[bytes], proof: Proof) -> None:
+def _search(path: Path, name: str, forms: list[bytes], proof: Proof) -> None:
     status = path.lstat()
     if stat.S_ISDIR(status.st_mode):
         return
     if not stat.S_ISREG(status.st_mode):
         proof.left_out.append(name)
         return
-    offsets = _offsets(path, forms)
+    with path.open("rb") as file:
+        offsets = {found for blocks in _views(file) for found in _found_in(blocks, forms)}
     proof.files += 1
     proof.bytes += status.st_size
     proof.found += [Occurrence(name, offset) for offset in sorted(offsets)]
@@ -103,25 +107,12 @@ def _below(folder: Path) -> Iterator[Path]:
     """Every path below a folder; no link is followed."""
 
     def refuse(error: OSError) -> None:
-        if isinstance(error, FileNotFoundError):
-            return
-        raise _unreadable(Path(str(error.filename)), error) from error
+        if not isinstance(error, FileNotFoundError):
+            raise _unreadable(Path(str(error.filename)), error) from error
 
-    if not folder.exists():
-        return
     for parent, folders, files in os.walk(folder, onerror=refuse):
         for name in sorted([*folders, *files]):
             yield Path(parent) / name
-
-
-def _offsets(path: Path, forms: list[bytes]) -> set[int]:
-    try:
-        with path.open("rb") as file:
-            return {found for blocks in _views(file) for found in _found_in(blocks, forms)}
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise _unreadable(path, error) from error
 
 
 _Blocks = Iterator[tuple[int, bytes]]
@@ -131,27 +122,21 @@ _Blocks = Iterator[tuple[int, bytes]]
 def _views(file: BinaryIO) -> Iterator[_Blocks]:
     """The bytes of a file; of SQLite's also the pages without the numbers that may split a long text."""
     head = file.read(100)
-    yield _all(file)
+    yield _blocks(file, 0, _BLOCK, 0)
     if head.startswith(_SQLITE):
         size = int.from_bytes(head[16:18], "big")
-        yield _pages(file, 0, 65536 if size == 1 else size, _OVERFLOW_HEAD)
+        yield _blocks(file, 0, 65536 if size == 1 else size, _OVERFLOW_HEAD)
     elif head.startswith(_WAL):
         size = int.from_bytes(head[8:12], "big")
-        yield _pages(file, _WAL_HEAD, size + _FRAME_HEAD, _FRAME_HEAD + _OVERFLOW_HEAD)
+        yield _blocks(file, _WAL_HEAD, size + _FRAME_HEAD, _FRAME_HEAD + _OVERFLOW_HEAD)
 
 
-def _all(file: BinaryIO) -> _Blocks:
-    offset = file.seek(0)
-    while block := file.read(_BLOCK):
-        yield offset, block
-        offset += len(block)
-
-
-def _pages(file: BinaryIO, first: int, size: int, head: int) -> _Blocks:
+def _blocks(file: BinaryIO, first: int, size: int, head: int) -> _Blocks:
+    """Blocks of `size` bytes from the offset `first` on, each without its first `head` bytes."""
     offset = file.seek(first)
-    while page := file.read(size):
-        yield offset + head, page[head:]
-        offset += len(page)
+    while block := file.read(size):
+        yield offset + head, block[head:]
+        offset += len(block)
 
 
 def _found_in(blocks: _Blocks, forms: list[bytes]) -> Iterator[int]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog.reader import entry_of, reading, segments_about
+from memlog.eventlog.reader import LogEntry, entry_of, reading, segments_about
 from memlog.eventlog.secrets import kinds_in_line, masked
 from memlog.eventlog.segment import read_lines
 
@@ -25,25 +25,24 @@ class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
     line: int
 
 
-def secrets_in(log: Path) -> list[SecretPlace]:
+def secrets_in(log: Path) -> Iterator[SecretPlace]:
     """Every line with a key, once for each kind, in log order: also lines that repeat an event, that hold
     none, or that were forgotten and not yet overwritten."""
-    return list(_places(log))
-
-
-def _places(log: Path) -> Iterator[SecretPlace]:
     for segment in segments_about(log):
         with reading(segment) as fd:
             for line in read_lines(fd, tail_is_a_line=True):
                 kinds = kinds_in_line(line.data or b"")
                 entry = entry_of(segment, line) if kinds else None
-                for kind in kinds if entry is not None else ():
-                    assert entry is not None
-                    yield SecretPlace(
-                        kind=kind,
-                        id=masked(entry.id),
-                        stream=masked(segment.stream),
-                        segment=segment.name.filename,
-                        offset=line.offset,
-                        line=line.number,
-                    )
+                if entry is not None:
+                    yield from (_place(kind, entry) for kind in kinds)
+
+
+def _place(kind: str, entry: LogEntry) -> SecretPlace:
+    return SecretPlace(
+        kind=kind,
+        id=masked(entry.id),
+        stream=masked(entry.segment.stream),
+        segment=entry.segment.name.filename,
+        offset=entry.line.offset,
+        line=entry.line.number,
+    )

@@ -5,15 +5,16 @@ The bytes stay in the log until they are overwritten (`memlog.service.erasure.sc
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from memlog.eventlog.acknowledgements import OnStored
+from memlog.eventlog.chat import Chat
 from memlog.eventlog.decode import BOM, ENVELOPE, envelope_of
 from memlog.eventlog.errors import BadInput, Busy, NotFound
 from memlog.eventlog.events import Id, Redacted, tag_of
@@ -26,56 +27,23 @@ from memlog.projector.embedding.cache import keep_only
 from memlog.projector.passages import index
 from memlog.projector.sqlite import Connection
 from memlog.query import event_index
-from memlog.service.erasure.untrusted_pattern import BadPattern, searching
+from memlog.service.bounded_process.client import BoundedProcess
+from memlog.service.bounded_process.protocol import RequestFailed, SearchTexts, Verdicts
+from memlog.service.erasure.reports import DoomedLine, ForgetReport
 from memlog.service.read_model import ReadModel
+from memlog.service.requests.erasure import Forget
+
+PATTERN_SECONDS = 5
+"""Of processor time for one event. The largest, 16 MiB, takes 0.2 s with patterns without nested repeats."""
 
 _WORDS_LENGTH = 60
 _offset = attrgetter("offset")
 _OF_NEWER = ("unknown_type", "newer_version")
 _NAMES = ("channel", "chat_id", "role", "kind")
-"""Members besides the envelope that say where an event belongs, not what was said."""
+"""Members besides the envelope that classify an event; its texts are in the others."""
 
-_SAID_FIRST = ("content", "value", "summary", "title")
+_KNOWN_BY = ("content", "value", "summary", "title")
 """The members that a person knows an event by."""
-
-
-class DoomedLine(msgspec.Struct, frozen=True, gc=False):
-    """A line of the log that is forgotten.
-
-    id: of its event; of a line without an event its position, `2026-02-24.jsonl:1042`.
-    offset, line: where it begins in its segment, in bytes, and its number from 1.
-    type: of its event, or the reason why it holds none. words: the beginning of its text.
-    """
-
-    id: str
-    stream: str
-    segment: str
-    offset: int
-    line: int
-    type: str
-    words: str
-
-    @property
-    def key(self) -> Key:
-        """The key by which a redaction names it."""
-        return self.stream, self.id
-
-
-class ForgetReport(msgspec.Struct, kw_only=True):
-    """The lines that were forgotten, or would be.
-
-    lines: every line of the log, including duplicates and conflicts of an event.
-    redacted: how many redactions were appended; 0 for a dry run.
-    already: how many of the events were redacted before.
-    vectors: how many vectors were removed from the cache, since no passage has their text any more.
-    unreachable: lines in folders that are not streams, where no redaction can be appended: `place/file:line`.
-    """
-
-    lines: list[DoomedLine]
-    redacted: int = 0
-    already: int = 0
-    vectors: int = 0
-    unreachable: list[str] = []
 
 
 class _Selection(NamedTuple):
@@ -90,141 +58,144 @@ class _Selection(NamedTuple):
     whole: Collection[str] = ()
 
 
-class Forgetting:
-    """Forgets events of a store.
+def forget(log: Log, read_model: ReadModel, asked: Forget) -> ForgetReport:
+    """See `Forget`.
 
     log: appends redactions; it syncs, whatever the store's setting is.
     """
-
-    def __init__(
-        self,
-        log: Log,
-        read_model: ReadModel,
-        reason: str | None,
-        confirm: Callable[[ForgetReport], bool],
-    ) -> None:
-        self._log = log
-        self._read_model = read_model
-        # A key in it could never be erased.
-        self._reason = None if reason is None else masked(reason)
-        self._confirm = confirm
-
-    def event(self, event_id: str, stream: str | None) -> ForgetReport:
-        """Forget one event: every line of its stream with its id, including torn lines."""
-        return self._forget(lambda db: self._asked_by_id(db, event_id, stream))
-
-    def memory(self, memory_id: str) -> ForgetReport:
-        """Forget every event that touched a memory."""
-
-        def asked(db: Connection) -> _Selection:
-            events = event_index.events_of(db, [memory_id])
-            if not events:
-                hint = "memlog memory list"
-                raise NotFound(f"no memory {memory_id!r}", hint=hint, code="memory_not_found")
-            return _Selection(self._segments({stream for stream, _ in events}), lambda _: False, events)
-
-        return self._forget(asked)
-
-    def chat(self, chat: tuple[str, str]) -> ForgetReport:
-        """Forget a chat's streams, its facts, and the memories that were ever its own."""
-        return self._forget(lambda db: self._asked_by_chat(db, chat))
-
-    def match(self, pattern: str) -> ForgetReport:
-        """Forget every event with a text that `pattern` matches."""
-        try:
-            with searching(pattern) as finds:
-                if finds([""]):
-                    raise BadInput(
-                        f"the pattern {pattern!r} matches the empty text, and so every event",
-                        hint="name what is to be forgotten; to erase all, delete the store's folder",
-                    )
-                if self._reason is not None and finds([self._reason]):
-                    raise BadInput(
-                        "the reason says what is to be forgotten, and stays in the log",
-                        hint="word it otherwise",
-                    )
-                asked = _Selection(
-                    segments_about(self._log.path), lambda entry: finds(texts_of(entry)), set()
+    if asked.match is None:
+        return _forget(log, read_model, asked, lambda db: _selected(db, log.path, asked))
+    try:
+        with _searching(asked.match) as finds:
+            if finds([""]):
+                raise BadInput(
+                    f"the pattern {asked.match!r} matches the empty text, and so every event",
+                    hint="name what is to be forgotten; to erase all, delete the store's folder",
                 )
-                return self._forget(lambda _: asked)
-        except BadPattern as error:
-            hint = "https://docs.python.org/3/library/re.html; no repeat within a repeat, as in (a+)+"
-            raise BadInput(f"the pattern {pattern!r} cannot be used: {error}", hint=hint) from error
+            if asked.reason is not None and finds([asked.reason]):
+                raise BadInput(
+                    "the reason says what is to be forgotten, and stays in the log", hint="word it otherwise"
+                )
+            segments = segments_about(log.path)
+            selection = _Selection(segments, lambda entry: finds(texts_of(entry)), set())
+            return _forget(log, read_model, asked, lambda _: selection)
+    except RequestFailed as error:
+        hint = "https://docs.python.org/3/library/re.html; no repeat within a repeat, as in (a+)+"
+        raise BadInput(f"the pattern {asked.match!r} cannot be used: {error}", hint=hint) from error
 
-    def _forget(self, asked: Callable[[Connection], _Selection]) -> ForgetReport:
-        done, keys = self._read_model.decide(lambda db: _found(db, asked(db)))
-        if not self._confirm(done):
-            return done
-        self._log.append_redactions(keys, self._reason)
-        done.redacted = len(keys)
-        try:
-            done.vectors = self._read_model.decide(self._without_vectors)
-        except Busy as error:
-            raise Busy(
-                f"{error.message}: {len(keys)} events are redacted, but still in the read model",
-                hint="the next read takes them out; forget them again to see it done",
-            ) from error
+
+@contextmanager
+def _searching(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
+    """A function that answers whether a pattern that memlog did not write matches within one of some texts.
+
+    Some patterns, such as `(a+)+$`, take exponential time on some texts, and `re` lets no other thread run
+    meanwhile. So a process with limits searches.
+
+    Raises:
+        RequestFailed: it is no regular expression, or takes too much time or memory.
+    """
+    with closing(BoundedProcess(on_wait=lambda: None)) as process:
+
+        def matches(texts: Iterable[str]) -> bool:
+            found, _ = process.ask(SearchTexts(pattern, [*texts], PATTERN_SECONDS), Verdicts)
+            return found.verdicts == [True]
+
+        matches([])  # compiles it
+        yield matches
+
+
+def _forget(
+    log: Log, read_model: ReadModel, asked: Forget, select: Callable[[Connection], _Selection]
+) -> ForgetReport:
+    done, keys = read_model.decide(lambda db: _found(db, select(db)))
+    if not asked.confirm(done):
         return done
-
-    def _without_vectors(self, db: Connection) -> int:
-        return keep_only(self._read_model.path, index.texts(db))
-
-    def _asked_by_id(self, db: Connection, event_id: str, stream: str | None) -> _Selection:
-        known = event_index.streams_of(db, event_id)
-        streams = [each for each in known if stream in (None, each)]
-        if len(streams) > 1:
-            message = f"{event_id} is in several streams: {', '.join(streams)}"
-            raise BadInput(message, hint="name one: --stream STREAM")
-        # A line that was cut short holds no event, and may be all that was ever written of one.
-        within = streams or [
-            each for each in event_index.streams_with_bad_lines(db) if stream in (None, each)
-        ]
-        wanted = _Selection(
-            self._segments(within),
-            lambda entry: entry.id == event_id or _mentions(entry, event_id),
-            {(each, event_id) for each in streams},
-        )
-        if not streams and not any(map(wanted.wants, in_log_order(wanted.segments, tails=True))):
-            where = "" if stream is None else f" in {stream}"
-            hint = "memlog query prints ids"
-            raise NotFound(f"no event {event_id!r}{where}", hint=hint, code="event_not_found")
-        return wanted
-
-    def _asked_by_chat(self, db: Connection, chat: tuple[str, str]) -> _Selection:
-        own = segments_about(self._log.path, chat=chat)
-        others = self._segments(("memory", "facts"))
-        name = ":".join(chat)
-        of_chat = {entry.key for entry in in_log_order(others) if _chat_of(entry) == name}
-        if not own and not of_chat:
-            raise NotFound(
-                f"no chat {name}", hint="memlog sessions lists the chats", code="session_not_found"
-            )
-        streams = {segment.stream for segment in own}
-        touched = event_index.events_of(db, event_index.memories_of(db, of_chat))
-        return _Selection(
-            [*own, *others], lambda entry: entry.segment.stream in streams, of_chat | touched, streams
-        )
-
-    def _segments(self, streams: Container[str]) -> list[Segment]:
-        return [segment for segment in segments_about(self._log.path) if segment.stream in streams]
+    # A key in a reason could never be erased.
+    log.append_redactions(keys, asked.reason and masked(asked.reason))
+    done.redacted = len(keys)
+    try:
+        done.vectors = read_model.decide(lambda db: keep_only(read_model.path, index.texts(db)))
+    except Busy as error:
+        raise Busy(
+            f"{error.message}: {len(keys)} events are redacted, but still in the read model",
+            hint="the next read takes them out; forget them again to see it done",
+        ) from error
+    return done
 
 
-def _found(db: Connection, asked: _Selection) -> tuple[ForgetReport, list[Key]]:
-    """What goes, and what has yet to be redacted for it."""
-    keys, mixed = dict.fromkeys(sorted(asked.names)), set()
-    wanted: dict[Segment, list[DoomedLine]] = {segment: [] for segment in asked.segments}
-    shown_of = {stream: _shown_messages(db, stream) for stream in asked.whole}
-    for segment in asked.segments:
+def _selected(db: Connection, log: Path, asked: Forget) -> _Selection:
+    if asked.chat is not None:
+        return _of_chat(db, log, Chat.of(asked.chat))
+    if asked.memory is not None:
+        return _of_memory(db, log, asked.memory)
+    assert asked.event_id is not None
+    return _of_event(db, log, asked.event_id, asked.stream)
+
+
+def _of_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _Selection:
+    """Every line of its stream with the id of an event, including torn lines."""
+    known = event_index.streams_of(db, event_id)
+    streams = [each for each in known if stream in (None, each)]
+    if len(streams) > 1:
+        message = f"{event_id} is in several streams: {', '.join(streams)}"
+        raise BadInput(message, hint="name one: --stream STREAM")
+    # A line that was cut short holds no event, and may be all that was ever written of one.
+    within = streams or [each for each in event_index.streams_with_bad_lines(db) if stream in (None, each)]
+    wanted = _Selection(
+        _segments(log, within),
+        lambda entry: entry.id == event_id or _mentions(entry, event_id),
+        {(each, event_id) for each in streams},
+    )
+    if not streams and not any(map(wanted.wants, in_log_order(wanted.segments, tails=True))):
+        where = "" if stream is None else f" in {stream}"
+        hint = "memlog query prints ids"
+        raise NotFound(f"no event {event_id!r}{where}", hint=hint, code="event_not_found")
+    return wanted
+
+
+def _of_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
+    """Every event that touched a memory."""
+    events = event_index.events_of(db, [memory_id])
+    if not events:
+        raise NotFound(f"no memory {memory_id!r}", hint="memlog memory list", code="memory_not_found")
+    return _Selection(_segments(log, {stream for stream, _ in events}), lambda _: False, events)
+
+
+def _of_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection:
+    """A chat's streams, its facts, and the memories that were ever its own."""
+    own = segments_about(log, chat=chat)
+    others = _segments(log, ("memory", "facts"))
+    name = ":".join(chat)
+    of_chat = {entry.key for entry in in_log_order(others) if getattr(entry.event, "chat_id", None) == name}
+    if not own and not of_chat:
+        raise NotFound(f"no chat {name}", hint="memlog sessions lists the chats", code="session_not_found")
+    streams = {segment.stream for segment in own}
+    touched = event_index.events_of(db, event_index.memories_of(db, of_chat))
+    return _Selection(
+        [*own, *others], lambda entry: entry.segment.stream in streams, of_chat | touched, streams
+    )
+
+
+def _segments(log: Path, streams: Container[str]) -> list[Segment]:
+    return [segment for segment in segments_about(log) if segment.stream in streams]
+
+
+def _found(db: Connection, selection: _Selection) -> tuple[ForgetReport, list[Key]]:
+    """The lines to forget, and the keys of those that are not redacted yet."""
+    keys, mixed = dict.fromkeys(sorted(selection.names)), set()
+    wanted: dict[Segment, list[DoomedLine]] = {segment: [] for segment in selection.segments}
+    shown_of = {stream: _shown_messages(db, stream) for stream in selection.whole}
+    for segment in selection.segments:
         shown = shown_of.get(segment.stream, {}).get(segment.name.filename, [])
         wanted[segment] += shown
         for entry in _forgettable(segment, leave_out={line.offset for line in shown}):
-            if asked.wants(entry):
+            if selection.wants(entry):
                 keys.update(dict.fromkeys(_other_keys(entry)))
                 wanted[segment].append(_doomed(entry))
             else:
                 mixed.add(segment)
         keys.update(dict.fromkeys(line.key for line in wanted[segment]))
-    before = redacted_keys(asked.segments)
+    before = redacted_keys(selection.segments)
     streams = set(filter(is_stream, {stream for stream, _ in keys}))
     # In the order of the log: to sort them takes as long as to write them.
     new = {key: None for key in keys if key[0] in streams and key not in before}
@@ -233,7 +204,7 @@ def _found(db: Connection, asked: _Selection) -> tuple[ForgetReport, list[Key]]:
         if not is_stream(segment.stream):
             done.unreachable += [entry.position for entry in _forgettable(segment) if entry.key in keys]
         elif segment in mixed:
-            # Read again: lines that are not asked for may have the same id.
+            # Read again: lines that are not selected may have the same id.
             done.lines += [_doomed(entry) for entry in _forgettable(segment) if entry.key in new]
         else:
             done.lines += sorted((line for line in lines if line.key in new), key=_offset)
@@ -241,8 +212,8 @@ def _found(db: Connection, asked: _Selection) -> tuple[ForgetReport, list[Key]]:
 
 
 def _shown_messages(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
-    """By segment the messages that the caught-up read model shows of a stream: to check their lines again
-    takes half as long as projecting them."""
+    """The messages of a stream in the caught-up read model, by segment. To decode their lines again would
+    take half as long as projecting them."""
     found: defaultdict[str, list[DoomedLine]] = defaultdict(list)
     for event_id, segment, offset, number, kind, content in event_index.messages_in(db, stream):
         line = DoomedLine(event_id, stream, segment, offset, number, kind, _beginning(content))
@@ -279,8 +250,8 @@ def _first_words(entry: LogEntry) -> str:
     text = getattr(entry.event, "content", "")
     if not text:
         members = _members(entry)
-        said = next((members[name] for name in _SAID_FIRST if isinstance(members.get(name), str)), None)
-        text = next(texts_of(entry), "") if said is None else said
+        known = (members[name] for name in _KNOWN_BY if isinstance(members.get(name), str))
+        text = next(chain(known, texts_of(entry)), "")
     return _beginning(text)
 
 
@@ -292,8 +263,7 @@ def _beginning(text: str) -> str:
 def texts_of(entry: LogEntry) -> Iterator[str]:
     """Every text in a line, at any depth, except those that identify or classify it.
 
-    Of a line that holds no event also the whole of it as it stands; of one that was too long to be loaded
-    nothing.
+    For a line without an event, also the whole line; for one that was too long to be loaded, nothing.
     """
     envelope = ENVELOPE if isinstance(entry.event, BadLine) else envelope_of(entry.event)
     names = (*_NAMES, *envelope)
@@ -303,7 +273,7 @@ def texts_of(entry: LogEntry) -> Iterator[str]:
 
 
 def _members(entry: LogEntry) -> dict[str, Any]:
-    """The members that a line has, those that memlog does not know too; none where it is no object."""
+    """The members of a line, including unknown ones; none if it is no object."""
     try:
         members = msgspec.json.decode((entry.line.data or b"").removeprefix(BOM))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -312,18 +282,7 @@ def _members(entry: LogEntry) -> dict[str, Any]:
 
 
 def _mentions(entry: LogEntry, event_id: str) -> bool:
-    """Whether a line that holds no event has, for all that can be read of it, this id."""
+    """Whether a line without an event seems to have this id."""
     named = re.escape(msgspec.json.encode(event_id))
     is_bad = isinstance(entry.event, BadLine)
     return is_bad and re.search(rb'"id"\s*:\s*' + named, entry.line.data or b"") is not None
-
-
-def _chat_of(entry: LogEntry) -> str | None:
-    return getattr(entry.event, "chat_id", None)
-
-
-def log_that_syncs(
-    store: Path, lock_timeout: float, *, redact: bool, on_stored: OnStored | None = None
-) -> Log:
-    """A log that syncs redactions: forgotten events must not come back after a power cut."""
-    return Log(store, durability="fsync", lock_timeout=lock_timeout, redact=redact, on_stored=on_stored)

@@ -1,23 +1,20 @@
-"""Scrubbing: what was forgotten is overwritten in the log, and nothing that was made of it stays.
+"""Scrubbing: overwrites forgotten events in the log, and removes everything that was made of them.
 
-The log first, then seals, then a new read model, then the cache. Killed between, the next run goes on: the
-redactions say what is to go.
+The log first, then seals, then a new read model, then the cache. If a run is killed, the next one goes on:
+the redactions name what is left to erase.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-import msgspec
 
 from memlog.eventlog import log_format, scrub
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.layout import SCRUB_LOCK
 from memlog.eventlog.locks import locked
-from memlog.eventlog.reader import Key, redacted_keys, segments_about
+from memlog.eventlog.reader import redacted_keys, segments_about
 from memlog.eventlog.scrub import Erased
 from memlog.eventlog.seals.file import SealFiles
-from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import Segment
 from memlog.eventlog.watermarks import Watermarks
 from memlog.projector import checkpoints
@@ -26,6 +23,7 @@ from memlog.projector.embedding.cache import keep_only
 from memlog.projector.passages import index
 from memlog.projector.sqlite import Connection
 from memlog.service.documents.records import forget_all
+from memlog.service.erasure.reports import ScrubReport
 from memlog.service.read_model import ReadModel
 
 OUT_OF_REACH = (
@@ -33,24 +31,6 @@ OUT_OF_REACH = (
     " keeps of blocks that were given back or, on an SSD or a copy-on-write file system, written elsewhere"
 )
 """For people: the copies that no program of this user can overwrite."""
-
-
-class ScrubReport(msgspec.Struct, kw_only=True):
-    """The bytes that were overwritten, or would be.
-
-    lines, bytes, segments: how many hold forgotten events.
-    done: whether it was done. generation: the file of the new read model.
-    vectors: how many vectors were removed from the cache.
-    notes: what a person should know.
-    """
-
-    lines: int
-    bytes: int
-    segments: int
-    done: bool = False
-    generation: str | None = None
-    vectors: int = 0
-    notes: list[str] = []
 
 
 def scrub_store(
@@ -63,8 +43,8 @@ def scrub_store(
     log_format.check_writable(read_model.projector.log)
     segments = segments_about(read_model.projector.log)
     redacted = redacted_keys(segments)
-    # Afterwards, so that all of these are in the read model before a byte goes; and it is whole: what stood
-    # in a damaged one is unknown.
+    # Afterwards, so that the read model has all of them before a byte is erased. A damaged one is replaced:
+    # its content is unknown.
     read_model.decide(lambda _: None)
     due = dict(scrub.due_lines(segments, redacted))
     found = ScrubReport(
@@ -79,59 +59,44 @@ def scrub_store(
         return found
     seals = SealFiles(read_model.projector.log, Writer(read_model.path).name())
     watermarks = Watermarks(read_model.path)
+
+    def erase(segment: Segment) -> Erased:
+        with _finished_by_the_next_run(segment):
+            return read_model.projector.in_turn(
+                lambda db: scrub.erase(
+                    segment,
+                    due[segment],
+                    redacted,
+                    seals=seals,
+                    lock_timeout=lock_timeout,
+                    around=lambda fd: _followed(db, watermarks, segment, fd),
+                )
+            )
+
+    def renew_seals(segments: list[Segment]) -> None:
+        for segment in segments:
+            with _finished_by_the_next_run(segment):
+                seals.reseal(*segment.key, lock_timeout=lock_timeout)
+
     with locked(read_model.path / SCRUB_LOCK, "the scrub", lock_timeout):
-        erased = [
-            _erased(read_model, seals, watermarks, segment, due[segment], redacted, lock_timeout)
-            for segment in due
-        ]
-        _renew_seals(seals, [*scrub.unfinished(segments), *_renewed(erased)], lock_timeout)
+        erased = list(map(erase, due))
+        renewed = [each.segment for each in erased if each.seal == "renewed"]
+        renew_seals([*scrub.unfinished(segments), *renewed])
         found.vectors = _remade(read_model, progress)
         # A process that sealed a segment while its bytes changed has sealed bytes that are gone.
-        _renew_seals(seals, _renewed(erased), lock_timeout)
-    return _told(read_model, found, erased)
-
-
-def _erased(
-    read_model: ReadModel,
-    seals: SealFiles,
-    watermarks: Watermarks,
-    segment: Segment,
-    lines: list[Line],
-    redacted: set[Key],
-    lock_timeout: float,
-) -> Erased:
-    with _finished_by_the_next_run(segment):
-        return read_model.projector.in_turn(
-            lambda db: scrub.erase(
-                segment,
-                lines,
-                redacted,
-                seals=seals,
-                lock_timeout=lock_timeout,
-                around=lambda fd: _followed(db, watermarks, segment, fd),
-            )
-        )
+        renew_seals(renewed)
+    return _completed(found, read_model, erased)
 
 
 @contextmanager
 def _followed(db: Connection, watermarks: Watermarks, segment: Segment, fd: int) -> Iterator[None]:
-    """Meanwhile bytes of the open segment are erased: what is known of them changes with them."""
+    """A context in which bytes of an open segment are erased; watermarks and checkpoints follow."""
     with watermarks.erasing(segment, fd), checkpoints.following(db, segment, fd):
         yield
 
 
-def _renewed(erased: list[Erased]) -> list[Segment]:
-    return [each.segment for each in erased if each.seal == "renewed"]
-
-
-def _renew_seals(seals: SealFiles, segments: list[Segment], lock_timeout: float) -> None:
-    for segment in segments:
-        with _finished_by_the_next_run(segment):
-            seals.reseal(*segment.key, lock_timeout=lock_timeout)
-
-
 def _remade(read_model: ReadModel, progress: Progress | None) -> int:
-    """A new generation and no other, and a cache without free pages; how many vectors have left it."""
+    """Build a new generation, remove the others, and shrink the cache; return how many vectors it lost."""
     projector = read_model.projector
     projector.rebuild("scrubbed", progress=progress)
     projector.leave_no_other()
@@ -140,19 +105,15 @@ def _remade(read_model: ReadModel, progress: Progress | None) -> int:
     return keep_only(read_model.path, index.texts(projector.live()), vacuum=True)
 
 
-def _told(read_model: ReadModel, found: ScrubReport, erased: list[Erased]) -> ScrubReport:
+def _completed(report: ScrubReport, read_model: ReadModel, erased: list[Erased]) -> ScrubReport:
     current = read_model.projector.generations.current()
-    found.lines = sum(each.lines for each in erased)
-    found.bytes = sum(each.bytes for each in erased)
-    found.done = True
-    found.generation = None if current is None else current.name
-    found.notes = [
-        f"{each.segment.stream}/{each.segment.name.filename} was not as it was sealed: its seal stays"
-        for each in erased
-        if each.seal == "unlike"
-    ]
-    found.notes.append(OUT_OF_REACH)
-    return found
+    report.lines = sum(each.lines for each in erased)
+    report.bytes = sum(each.bytes for each in erased)
+    report.done = True
+    report.generation = None if current is None else current.name
+    unlike = ["/".join(each.segment.key) for each in erased if each.seal == "unlike"]
+    report.notes = [f"{place} was not as it was sealed: its seal stays" for place in unlike] + [OUT_OF_REACH]
+    return report
 
 
 @contextmanager
@@ -160,8 +121,7 @@ def _finished_by_the_next_run(segment: Segment) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = f"{segment.stream}/{segment.name.filename}"
         raise LogError(
-            f"{place}: {error.strerror or error}: what was forgotten may still be there",
+            f"{'/'.join(segment.key)}: {error.strerror or error}: what was forgotten may still be there",
             hint="memlog scrub goes on where it stopped",
         ) from error

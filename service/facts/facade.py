@@ -14,10 +14,9 @@ from memlog.query.facts.answers import FactAnswer, by_key, no_rank, topic_of, wh
 from memlog.query.facts.ask import ask
 from memlog.query.facts.current import Fact, Topic, all_topics, topics
 from memlog.query.facts.topic_keys import key_of
-from memlog.service.facts.ranked_lists import ranked_list
-from memlog.service.memories.save import Append
+from memlog.service.engine import OperationGroup
+from memlog.service.facts.ranked_lists import NoCertainList, ranked_list
 from memlog.service.operations import operation
-from memlog.service.read_model import Reading
 from memlog.service.requests.facts import (
     AskFacts,
     ExtractFacts,
@@ -54,32 +53,22 @@ class FactUpdate(msgspec.Struct, kw_only=True):
 class FactExtraction(msgspec.Struct, kw_only=True):
     """The ranked list in a text, and whether it was stored.
 
-    topic_key, values: the list, from rank 1 on; None and empty if the text states none for certain.
+    topic_key, values: the list, from rank 1 on; None and empty if the text does not certainly state one.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    why: why nothing is certain; None for a certain list.
+    why: why there is no certain list; None if there is one.
     position: of the event; None if nothing was stored.
     """
 
-    stored: bool
-    topic_key: str | None
-    values: list[str]
+    stored: bool = False
+    topic_key: str | None = None
+    values: list[str] = []
     chat: str | None
-    why: str | None
-    position: Position | None
+    why: str | None = None
+    position: Position | None = None
 
 
-class Facts:
-    """The facts of a store, by topic: ranked lists, such as favourite colours, or single values.
-
-    read: asks the read model, caught up if that takes no time. decide: caught up, or raises Busy.
-    redact: whether what looks like a key is masked in what is appended, and so in what is answered.
-    """
-
-    def __init__(self, *, append: Append, read: Reading, decide: Reading, redact: bool = False) -> None:
-        self._append = append
-        self._redact = redact
-        self._read = read
-        self._decide = decide
+class Facts(OperationGroup):
+    """The facts of a store, by topic: ranked lists, such as favourite colours, or single values."""
 
     @operation(SetFact.of_values)
     def set(self, asked: SetFact) -> FactUpdate:
@@ -102,7 +91,7 @@ class Facts:
             pairs = zip(ranks, values, strict=True)
             events = [replace(fact, kind="ranked", rank=rank, value=value) for rank, value in pairs]
         positions = self._append([*events])
-        stored = [_masked(event) for event in events] if self._redact else events
+        stored = [_masked(event) for event in events] if self._engine.redact else events
         return FactUpdate(
             topic_key=key,
             kind=events[0].kind,
@@ -125,20 +114,14 @@ class Facts:
 
     @operation(ExtractFacts)
     def extract(self, asked: ExtractFacts) -> FactExtraction:
-        said = ranked_list(asked.text)
-        found = FactExtraction(
-            stored=False,
-            topic_key=said.topic_key,
-            values=[*said.values],
-            chat=asked.scope,
-            why=said.why,
-            position=None,
-        )
-        if said.topic_key is None or asked.dry_run:
+        try:
+            key, values = ranked_list(asked.text)
+        except NoCertainList as doubt:
+            return FactExtraction(chat=asked.scope, why=str(doubt))
+        found = FactExtraction(topic_key=key, values=values, chat=asked.scope)
+        if asked.dry_run:
             return found
-        done = self.set(
-            said.topic_key, *said.values, chat=asked.scope, source_message_id=asked.source_message_id
-        )
+        done = self.set(key, *values, chat=asked.scope, source_message_id=asked.source_message_id)
         return replace(found, stored=True, values=done.values, position=done.positions[0])
 
     @operation(RemoveFact)
@@ -207,5 +190,5 @@ def _removals(standing: Topic, rank: int | None) -> list[Event]:
     return [FactRemoved(topic_key=key, kind="ranked", rank=rank, chat_id=standing.chat)]
 
 
-def _unknown(why: str) -> NotFound:
-    return NotFound(why, hint="memlog fact list", code="fact_not_found")
+def _unknown(what: str) -> NotFound:
+    return NotFound(what, hint="memlog fact list", code="fact_not_found")

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 
-import msgspec
-
 from memlog.eventlog.errors import BadInput
 from memlog.projector.text.language_files import ListWords, phrases
 from memlog.query.facts.ordinals import number_of, ordinal_words
@@ -22,20 +20,8 @@ LONGEST = 100_000
 _LONGEST_VALUE = 100
 
 
-class RankedList(msgspec.Struct, frozen=True):
-    """A ranked list, or why there is none.
-
-    topic_key: the key of the topic; None without a list. values: from rank 1 on.
-    why: why no list is certain; None with a list.
-    """
-
-    topic_key: str | None
-    values: Sequence[str]
-    why: str | None
-
-
-class _Doubt(Exception):
-    """Why no list is certain."""
+class NoCertainList(Exception):
+    """A text states no ranked list for certain; the message says why."""
 
 
 # Citation marks and the signs of Markdown. `re` compiles these when a text is first read.
@@ -64,12 +50,32 @@ _QUOTES = ' "“”«»'
 _QUOTED_AFTER = (":", '"', "“", "«", "„", "'", ">")
 
 
-def ranked_list(text: str) -> RankedList:
-    """Extracts the ranked list of its author's favourites from `text`."""
-    try:
-        return _ranked_list(text)
-    except _Doubt as doubt:
-        return RankedList(None, [], str(doubt))
+def ranked_list(text: str) -> tuple[str, list[str]]:
+    """The key of the topic, and the values from rank 1 on, of the list of its author's favourites in `text`.
+
+    Raises:
+        NoCertainList: the topic or the list is not certain.
+    """
+    if len(text) > LONGEST:
+        raise NoCertainList(f"the text has more than {LONGEST} characters")
+    said = cleaned(text)
+    statements = list(_statements(said))
+    if len(statements) != 1:
+        raise NoCertainList(
+            "the text has several lists" if statements else "no topic that is certainly the author's own"
+        )
+    ((language, match),) = statements
+    if said[: match.start()].rstrip().endswith(_QUOTED_AFTER):
+        raise NoCertainList("it may quote somebody else")
+    key = _key(language, match)
+    values, end = _values(said[match.end() :], language, match["topic"])
+    count = match.groupdict().get("count")
+    if count and number_of(count.casefold(), language) != len(values):
+        raise NoCertainList(f"the text promises {count} values and lists {len(values)}")
+    others = said[: match.end()] + " " + said[match.end() + end :]
+    if doubt := _any_of("doubts").search(others):
+        raise NoCertainList(f"{doubt[0]!r} beside the list makes it uncertain")
+    return key, values
 
 
 def cleaned(text: str) -> str:
@@ -78,27 +84,6 @@ def cleaned(text: str) -> str:
     for pattern, instead in _CLEANED:
         text = re.sub(pattern, instead, text)
     return text
-
-
-def _ranked_list(text: str) -> RankedList:
-    if len(text) > LONGEST:
-        raise _Doubt(f"the text has more than {LONGEST} characters")
-    said = cleaned(text)
-    statements = list(_statements(said))
-    if len(statements) != 1:
-        raise _Doubt("several lists" if statements else "no topic that is certainly the author's own")
-    ((language, match),) = statements
-    if said[: match.start()].rstrip().endswith(_QUOTED_AFTER):
-        raise _Doubt("it may be somebody else's words")
-    key = _key(language, match)
-    values, end = _values(said[match.end() :], language, match["topic"])
-    count = match.groupdict().get("count")
-    if count and number_of(count.casefold(), language) != len(values):
-        raise _Doubt(f"{len(values)} values where {count} are told")
-    others = said[: match.end()] + " " + said[match.end() + end :]
-    if doubt := _doubts().search(others):
-        raise _Doubt(f"{doubt[0]!r} is beside the list")
-    return RankedList(key, values, None)
 
 
 def _statements(said: str) -> Iterator[tuple[str, re.Match[str]]]:
@@ -110,18 +95,18 @@ def _statements(said: str) -> Iterator[tuple[str, re.Match[str]]]:
 
 def _key(language: str, match: re.Match[str]) -> str:
     words = match["topic"].casefold().split()
-    if odd := next((word for word in words if word in _no_topic()), None):
-        raise _Doubt(f"{odd!r} is in no topic's name")
+    if odd := next((word for word in words if word in _words("no_topic")), None):
+        raise NoCertainList(f"no topic has {odd!r} in its name")
     words[-1] = without_owner(words[-1], language)
     if key := built_in(words, language):
         return key
     lists = _lists()[language]
     if not set(lists.inflected.split()).isdisjoint(match[0].casefold().split()):
-        raise _Doubt("the topic's name is inflected")
+        raise NoCertainList("the topic's name is inflected")
     try:
         return key_of(lists.name % {"topic": " ".join(words)})
     except BadInput as error:
-        raise _Doubt(error.message) from error
+        raise NoCertainList(error.message) from error
 
 
 # The list
@@ -139,7 +124,7 @@ def _values(body: str, language: str, topic: str) -> tuple[list[str], int]:
     end = (_line_ends if on_lines else _sentence_ends)(last)
     values = [_value(item, on_line=on_lines) for item in (*items, last[:end])]
     if len({value.casefold() for value in values}) < len(values):
-        raise _Doubt("a value is listed twice")
+        raise NoCertainList("a value is listed twice")
     return values, start + marks[-1][1].end() + end
 
 
@@ -152,16 +137,16 @@ def _marks(region: str, language: str, topic: str, *, on_lines: bool) -> list[tu
     if not on_lines and ordinal.match(region):
         numbers = ordinal_words(language)
         return [(numbers[match[1].casefold()], match) for match in ordinal.finditer(region)]
-    raise _Doubt("no list with ranks follows the topic")
+    raise NoCertainList("no list with ranks follows the topic")
 
 
 def _check_ranks(ranks: Sequence[int]) -> None:
     if len(set(ranks)) < len(ranks):
-        raise _Doubt("two values have one rank")
+        raise NoCertainList("two values have the same rank")
     if [*ranks] != [*range(1, len(ranks) + 1)]:
-        raise _Doubt(f"the ranks are {', '.join(map(str, ranks))}")
+        raise NoCertainList(f"the ranks are {', '.join(map(str, ranks))}")
     if len(ranks) == 1:
-        raise _Doubt("a list of one")
+        raise NoCertainList("a list of one")
 
 
 def _value(item: str, *, on_line: bool) -> str:
@@ -171,17 +156,17 @@ def _value(item: str, *, on_line: bool) -> str:
     """
     item = item.strip()
     if "\n" in item or len(item) > _LONGEST_VALUE:
-        raise _Doubt(f"a value is long: {item[:30]!r}…")
+        raise NoCertainList(f"a value is long: {item[:30]!r}…")
     value = _without_joints(item).strip(_QUOTES)
     if not value:
-        raise _Doubt("a rank has no value")
+        raise NoCertainList("a rank has no value")
     if re.search(_CONTROL, value):
-        raise _Doubt("a value has a control character")
-    if "?" in value or _open().search(value) or value.count("(") != value.count(")"):
-        raise _Doubt(f"a value is left open: {value!r}")
+        raise NoCertainList("a value has a control character")
+    if "?" in value or _any_of("open").search(value) or value.count("(") != value.count(")"):
+        raise NoCertainList(f"a value is not complete: {value!r}")
     has_more = any(len(match["before"]) == _SHORTEST_END for match in re.finditer(_SENTENCE_ENDS, value[:-1]))
     if has_more or (not on_line and re.search(_ASIDE, value)):
-        raise _Doubt(f"a value has a remark: {value!r}")
+        raise NoCertainList(f"a remark follows a value: {value!r}")
     return value
 
 
@@ -196,24 +181,22 @@ def _without_joints(item: str) -> str:
 
 def _line_ends(last: str) -> int:
     """The end of the last line of a list. A line that follows at once may belong to it."""
-    line, newline, following = last.partition("\n")
-    if newline and following and (following[0].isspace() != following.startswith("\n")):
-        raise _Doubt("where the list ends is not certain")
-    if following[:1].islower():
-        raise _Doubt("where the list ends is not certain")
+    line, _, following = last.partition("\n")
+    is_indented = following[:1].isspace() and following[0] != "\n"
+    if is_indented or following[:1].islower():
+        raise NoCertainList("it is not clear where the list ends")
     return len(line)
 
 
 def _sentence_ends(last: str) -> int:
     """The end of the last value's sentence."""
-    for match in re.finditer(_SENTENCE_ENDS, last):
-        following = last[match.end() :]
-        if not following.strip():
-            return match.start("after")
-        if len(match["before"]) < _SHORTEST_END or not following[0].isupper():
-            raise _Doubt("where the list ends is not certain")
-        return match.start("after")
-    return len(last)
+    match = re.search(_SENTENCE_ENDS, last)
+    if match is None:
+        return len(last)
+    following = last[match.end() :]
+    if following.strip() and (len(match["before"]) < _SHORTEST_END or not following[0].isupper()):
+        raise NoCertainList("it is not clear where the list ends")
+    return match.start("after")
 
 
 # The patterns
@@ -224,31 +207,18 @@ def _lists() -> Mapping[str, ListWords]:
     return {name: said.lists for name, said in fact_words().items() if said.lists}
 
 
+@cache
 def _words(table: str) -> list[str]:
     return " ".join(getattr(said, table) for said in _lists().values()).split()
 
 
 @cache
-def _no_topic() -> frozenset[str]:
-    return frozenset(_words("no_topic"))
-
-
-@cache
-def _doubts() -> re.Pattern[str]:
-    return re.compile(_any_of("doubts"), re.IGNORECASE)
-
-
-@cache
-def _open() -> re.Pattern[str]:
-    return re.compile(_any_of("open"), re.IGNORECASE)
-
-
-def _any_of(table: str) -> str:
-    """A regular expression for the phrases of all languages."""
+def _any_of(table: str) -> re.Pattern[str]:
+    """A pattern for the phrases of all languages."""
     said = [phrase for lists in _lists().values() for phrase in phrases(getattr(lists, table))]
     endings = [re.escape(phrase[1:]) for phrase in said if phrase.startswith("*")]
     whole = [re.escape(phrase) for phrase in said if not phrase.startswith("*")]
-    return rf"(?:{'|'.join(endings)})\b|\b(?:{'|'.join(whole)})\b"
+    return re.compile(rf"(?:{'|'.join(endings)})\b|\b(?:{'|'.join(whole)})\b", re.IGNORECASE)
 
 
 @cache

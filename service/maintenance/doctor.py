@@ -1,6 +1,7 @@
 """Diagnoses a store and this machine, with a remedy for each problem."""
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import msgspec
 
 from memlog.eventlog import disk, layout
 from memlog.eventlog.errors import DatabaseError, MemlogError, NotFound
+from memlog.eventlog.folders import check_store
 from memlog.eventlog.streams import shown
 from memlog.projector import catchup
 from memlog.projector.embedding.cache import check_cache
@@ -23,16 +25,20 @@ from memlog.projector.sqlite import (
     wrapped,
 )
 from memlog.query.ids import Conflict, conflicts, plain_texts
-from memlog.service.maintenance.findings import Finding, numbered
+from memlog.service.maintenance.findings import Finding, numbered, or_ok
 from memlog.service.maintenance.log_findings import examine_log
-from memlog.service.maintenance.mounts import MOUNTS, is_over_a_network, kind_of
 from memlog.service.read_model import ReadModel
+
+MOUNTS = Path("/proc/self/mountinfo")
 
 _WAL_BUG = ((3, 7, 0), (3, 51, 3))
 _LITTLE_ROOM = 256 * 1024 * 1024
 _FEW_INODES = 16  # a rebuild and an append to a new chat make fewer
 _MOST_CONFLICTS = 5
 _PROJECT = "memlog project, or memlog doctor --fix"
+_OVER_A_NETWORK = re.compile(
+    r"nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|gpfs|beegfs|ocfs2|gfs2|davfs|virtiofs|fuse(\..*)?"
+)
 
 
 def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
@@ -43,103 +49,130 @@ def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
         OSError: the store cannot be read.
     """
     return [
-        *_sqlite(),
-        *_model(read_model),
-        *_store(read_model),
-        *_file_system(read_model.path),
-        *_room(read_model),
-        *_permissions(read_model.path, fix=fix),
-        *_read_model(read_model, fix=fix),
+        _sqlite(),
+        _vectors(),
+        _model(read_model),
+        _store(read_model),
+        _file_system(read_model.path),
+        _room(read_model),
+        _permissions(read_model.path, fix=fix),
+        _read_model(read_model, fix=fix),
         *_conflicts(read_model),
         *_long_texts(read_model),
-        *_cache(read_model, fix=fix),
+        _cache(read_model, fix=fix),
         *examine_log(read_model.projector.log),
     ]
 
 
-def _sqlite() -> Iterator[Finding]:
+def _sqlite() -> Finding:
     module = binding()
     said = f"{described()} ({shown(str(module.__file__))})"
-    if _WAL_BUG[0] <= module.sqlite_version_info < _WAL_BUG[1]:
-        yield Finding(
-            "sqlite",
-            "warning",
-            f"{said}: versions before 3.51.3 can damage a database that two connections write at once;"
-            " memlog writes with one",
-            "pip install --upgrade pysqlite3, or a Python with SQLite 3.51.3",
-        )
-    else:
-        yield Finding("sqlite", "ok", said)
+    if not _WAL_BUG[0] <= module.sqlite_version_info < _WAL_BUG[1]:
+        return Finding("sqlite", "ok", said)
+    return Finding(
+        "sqlite",
+        "warning",
+        f"{said}: versions before 3.51.3 can damage a database that two connections write at once;"
+        " memlog writes with one",
+        "pip install --upgrade pysqlite3, or a Python with SQLite 3.51.3",
+    )
+
+
+def _vectors() -> Finding:
     why = why_no_vectors()
-    if why is not None:
-        yield Finding(
-            "vectors", "warning", why, "pip install pysqlite3 sqlite-vec; all but meaning is searched"
-        )
-    else:
-        yield Finding("vectors", "ok", "sqlite-vec works")
+    if why is None:
+        return Finding("vectors", "ok", "sqlite-vec works")
+    remedy = "pip install pysqlite3 sqlite-vec; all but meaning is searched"
+    return Finding("vectors", "warning", why, remedy)
 
 
-def _model(read_model: ReadModel) -> Iterator[Finding]:
+def _model(read_model: ReadModel) -> Finding:
     embedder, silent = read_model.model.embedder_or_why()
-    if embedder is not None:
-        yield Finding("model", "ok", embedder.id)
-    else:
-        yield Finding("model", "warning", silent["vector"], "name a model that works with --model")
+    if embedder is None:
+        return Finding("model", "warning", silent["vector"], "name a model that works with --model")
+    return Finding("model", "ok", embedder.id)
 
 
-def _file_system(store: Path) -> Iterator[Finding]:
+def _store(read_model: ReadModel) -> Finding:
+    try:
+        check_store(read_model.path)
+    except NotFound as error:
+        return Finding("store", "problem", error.message, error.hint)
+    return Finding("store", "ok", shown(read_model.path))
+
+
+def _file_system(store: Path) -> Finding:
     try:
         kind = kind_of(store, MOUNTS.read_text())
     except FileNotFoundError:  # not Linux
         kind = None
-    if kind is None:
-        yield Finding("file system", "ok", "of a kind that cannot be told here")
-    elif is_over_a_network(kind):
-        yield Finding(
-            "file system",
-            "warning",
-            f"{kind}: locks and syncs may not hold over a network",
-            "keep the store on a disk of this machine, and copy it",
-        )
-    else:
-        yield Finding("file system", "ok", kind)
+    if kind is None or not is_over_a_network(kind):
+        return Finding("file system", "ok", kind or "of a kind that cannot be told here")
+    said = f"{kind}: locks and syncs may not hold over a network"
+    return Finding("file system", "warning", said, "keep the store on a disk of this machine, and copy it")
 
 
-def _room(read_model: ReadModel) -> Iterator[Finding]:
-    folder = _standing(read_model.path)
+def kind_of(folder: Path, mounts: str) -> str | None:
+    """The kind of file system (`ext4`) that `folder` is on; None where it cannot be told.
+
+    mounts: the text of /proc/self/mountinfo.
+    """
+    path = folder.resolve()
+    best, kind = -1, None
+    for line in mounts.splitlines():
+        before, dash, after = line.partition(" - ")
+        fields = before.split(" ")
+        if not dash or len(fields) < 5:
+            continue
+        point = Path(_unescaped(fields[4]))
+        # Of two on one folder the later one hides the earlier.
+        if path.is_relative_to(point) and len(point.parts) >= best:
+            best, kind = len(point.parts), after.split(" ")[0]
+    return kind
+
+
+def is_over_a_network(kind: str) -> bool:
+    """Whether locks and syncs may not mean on it what they mean on a disk; of FUSE nobody knows."""
+    return _OVER_A_NETWORK.fullmatch(kind) is not None
+
+
+def _unescaped(point: str) -> str:
+    r"""A mount point has a space as `\040`."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), point)
+
+
+def _room(read_model: ReadModel) -> Finding:
+    folder = _existing(read_model.path)
     free, inodes = shutil.disk_usage(folder).free, os.statvfs(folder)
     current = read_model.projector.generations.current()
     needed = _LITTLE_ROOM + (0 if current is None else disk.look(current).st_size)
     if free < needed:
         said = f"{free:,} bytes are free, a rebuild may need {needed:,}"
-        yield Finding("disk", "warning", said, "make room; rm -r cache is always safe")
+        return Finding("disk", "warning", said, "make room; rm -r cache is always safe")
     # Some file systems have no fixed number of inodes, and say 0.
-    elif inodes.f_files and inodes.f_favail < _FEW_INODES:
+    if inodes.f_files and inodes.f_favail < _FEW_INODES:
         said = numbered(inodes.f_favail, "more file can be made", "more files can be made")
         said = f"{said}: the file system is out of inodes"
-        yield Finding("disk", "warning", said, "remove files from it; rm -r cache is always safe")
-    else:
-        yield Finding("disk", "ok", f"{free:,} bytes are free")
+        return Finding("disk", "warning", said, "remove files from it; rm -r cache is always safe")
+    return Finding("disk", "ok", f"{free:,} bytes are free")
 
 
-def _standing(folder: Path) -> Path:
+def _existing(folder: Path) -> Path:
     """The folder, or its nearest parent that exists."""
-    return folder if disk.is_folder(folder) else _standing(folder.absolute().parent)
+    return folder if disk.is_folder(folder) else _existing(folder.absolute().parent)
 
 
-def _permissions(store: Path, *, fix: bool) -> Iterator[Finding]:
+def _permissions(store: Path, *, fix: bool) -> Finding:
     open_ones = [path for path in _paths(store) if stat.S_IMODE(disk.look(path).st_mode) & 0o077]
     if not open_ones:
-        yield Finding("permissions", "ok", "for the owner alone")
-        return
+        return Finding("permissions", "ok", "for the owner alone")
     are = numbered(len(open_ones), "file or folder is", "files or folders are")
     said = f"{are} open to others, such as {shown(open_ones[0])}"
-    if fix:
-        for path in open_ones:
-            disk.set_mode(path, stat.S_IMODE(disk.look(path).st_mode) & 0o700)
-        yield Finding("permissions", "fixed", said)
-    else:
-        yield Finding("permissions", "problem", said, "chmod -R go= on the store, or memlog doctor --fix")
+    if not fix:
+        return Finding("permissions", "problem", said, "chmod -R go= on the store, or memlog doctor --fix")
+    for path in open_ones:
+        disk.set_mode(path, stat.S_IMODE(disk.look(path).st_mode) & 0o700)
+    return Finding("permissions", "fixed", said)
 
 
 def _paths(store: Path) -> Iterator[Path]:
@@ -151,29 +184,19 @@ def _paths(store: Path) -> Iterator[Path]:
             yield from (each for each in path.rglob("*") if not each.is_symlink())
 
 
-def _store(read_model: ReadModel) -> Iterator[Finding]:
-    try:
-        read_model.check_store()
-        yield Finding("store", "ok", shown(read_model.path))
-    except NotFound as error:
-        yield Finding("store", "problem", error.message, error.hint)
-
-
-def _read_model(read_model: ReadModel, *, fix: bool) -> Iterator[Finding]:
+def _read_model(read_model: ReadModel, *, fix: bool) -> Finding:
     projector = read_model.projector
     if not disk.is_folder(projector.log):
-        yield Finding("read model", "ok", "the log is empty")
-        return
+        return Finding("read model", "ok", "the log is empty")
     found = _behind(read_model)
     if found.state == "ok" or not fix:
-        yield found
-        return
+        return found
     try:
         read_model.check_writable()
         projector.catch_up()
-        yield msgspec.structs.replace(found, state="fixed", remedy="")
     except MemlogError as error:
-        yield Finding("read model", "problem", error.message, error.hint)
+        return Finding("read model", "problem", error.message, error.hint)
+    return msgspec.structs.replace(found, state="fixed", remedy="")
 
 
 def _behind(read_model: ReadModel) -> Finding:
@@ -195,7 +218,7 @@ def _behind(read_model: ReadModel) -> Finding:
     return Finding("read model", "ok", f"up to the log{waiting}")
 
 
-def _conflicts(read_model: ReadModel) -> Iterator[Finding]:
+def _conflicts(read_model: ReadModel) -> list[Finding]:
     """Acknowledged events that no read shows, since an earlier event has their id."""
     try:
         with wrapped("the read model"):
@@ -203,18 +226,13 @@ def _conflicts(read_model: ReadModel) -> Iterator[Finding]:
             count = count_rows(db, "conflicts")
             newest = conflicts(db, _MOST_CONFLICTS)
     except DatabaseError:  # `_read_model` reports it
-        return
+        return []
     if not count:
-        yield Finding("conflicts", "ok", "no id names two events")
-        return
+        return [Finding("conflicts", "ok", "no id names two events")]
     listed = "; ".join(map(_conflict, newest)) + ("; …" if count > len(newest) else "")
     events = numbered(count, "event is not shown: its id names", "events are not shown: their ids name")
-    yield Finding(
-        "conflicts",
-        "warning",
-        f"{events} an earlier one: {listed}",
-        "append what should be found again, with an id of its own",
-    )
+    remedy = "append what should be found again, with an id of its own"
+    return [Finding("conflicts", "warning", f"{events} an earlier one: {listed}", remedy)]
 
 
 def _conflict(found: Conflict) -> str:
@@ -225,18 +243,23 @@ def _conflict(found: Conflict) -> str:
     )
 
 
-def _long_texts(read_model: ReadModel) -> Iterator[Finding]:
+def _long_texts(read_model: ReadModel) -> list[Finding]:
     projector = read_model.projector
     if not disk.is_folder(projector.log) or projector.why_unusable() is not None:
-        return
+        return []
     with wrapped("the read model"):
         found = plain_texts(projector.live())
-    for each in found:
-        events = numbered(each.count, "event", "events")
-        what = f"{events} {_OF_A_LONG_EVENT[each.reason]}, such as {shown(each.place)}"
-        yield Finding("long texts", "warning", what, _SPLIT)
-    if not found:
-        yield Finding("long texts", "ok", "every text is indexed along its form")
+    findings = (
+        Finding(
+            "long texts",
+            "warning",
+            f"{numbered(each.count, 'event', 'events')} {_OF_A_LONG_EVENT[each.reason]}, such as"
+            f" {shown(each.place)}",
+            _SPLIT,
+        )
+        for each in found
+    )
+    return or_ok("long texts", findings, "every text is indexed along its form")
 
 
 _OF_A_LONG_EVENT = {
@@ -250,15 +273,14 @@ _OF_A_LONG_EVENT = {
 _SPLIT = "nothing is lost; to have them found better, append them in shorter parts"
 
 
-def _cache(read_model: ReadModel, *, fix: bool) -> Iterator[Finding]:
+def _cache(read_model: ReadModel, *, fix: bool) -> Finding:
     count, problems = check_cache(read_model.path, read_only=read_model.is_only_read)
     if not problems:
-        yield Finding("cache", "ok", numbered(count, "vector", "vectors"))
-    elif fix:
-        remove_database(read_model.path / layout.EMBEDDINGS)
-        yield Finding("cache", "fixed", "; ".join(problems))
-    else:
-        yield Finding("cache", "problem", "; ".join(problems), "rm -r cache, or memlog doctor --fix")
+        return Finding("cache", "ok", numbered(count, "vector", "vectors"))
+    if not fix:
+        return Finding("cache", "problem", "; ".join(problems), "rm -r cache, or memlog doctor --fix")
+    remove_database(read_model.path / layout.EMBEDDINGS)
+    return Finding("cache", "fixed", "; ".join(problems))
 
 
 def is_well(findings: list[Finding]) -> bool:

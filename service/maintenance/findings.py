@@ -1,5 +1,6 @@
 """What an examination of a store finds."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -8,14 +9,21 @@ State = Literal["ok", "warning", "problem", "fixed"]
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What was found of one thing. check: what was looked at. remedy: what a person can do; "" where nothing
-    need be done. A warning may stay; a `problem` is one that memlog cannot work well with.
+    """The result of one check.
+
+    state: a `warning` may stay; with a `problem` memlog does not work well.
+    remedy: what a person can do; "" where nothing need be done.
     """
 
     check: str
     state: State
     finding: str
     remedy: str = ""
+
+
+def or_ok(check: str, findings: Iterable[Finding], said: str) -> list[Finding]:
+    """The findings of a check; where it found nothing, that it is well, as `said`."""
+    return [*findings] or [Finding(check, "ok", said)]
 
 
 def numbered(count: int, one: str, many: str) -> str:

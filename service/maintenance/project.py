@@ -4,11 +4,10 @@ import time
 
 import msgspec
 
-from memlog.projector.catchup import Progress
-from memlog.projector.embedding.fill import Embedded
 from memlog.projector.passages import index
 from memlog.projector.sqlite import count_rows
 from memlog.service.read_model import ReadModel
+from memlog.service.requests.maintenance import Embed, Replay
 
 
 class ProjectReport(msgspec.Struct, kw_only=True):
@@ -49,20 +48,21 @@ class EmbedReport(msgspec.Struct, kw_only=True):
     pending: int
 
 
-def project(
-    read_model: ReadModel, *, from_scratch: bool, embed: bool, progress: Progress | None
-) -> ProjectReport:
-    """See `Store.project`."""
+def project(read_model: ReadModel, asked: Replay) -> ProjectReport:
+    """See `Replay`."""
+    return read_model.healed(lambda: _projected(read_model, asked))
+
+
+def _projected(read_model: ReadModel, asked: Replay) -> ProjectReport:
     started = time.monotonic()
-    read_model.check_store()
     read_model.check_writable()
     projector = read_model.projector
-    embedder, silent = read_model.model.embedder_or_why() if embed else (None, {})
-    if from_scratch:
-        done = projector.rebuild("asked for", progress=progress)
+    embedder, silent = read_model.model.embedder_or_why() if asked.embed else (None, {})
+    if asked.from_scratch:
+        done = projector.rebuild("asked for", progress=asked.progress)
     else:
-        done = projector.catch_up(progress=progress)
-    embedded = read_model.embedded(embedder, silent, progress=progress) if embed else Embedded()
+        done = projector.catch_up(progress=asked.progress)
+    embedded = read_model.embedded(embedder, silent, progress=asked.progress)
     db = projector.live()
     return ProjectReport(
         events=done.read.events,
@@ -81,13 +81,16 @@ def project(
     )
 
 
-def embed(read_model: ReadModel, *, batch: int, progress: Progress | None) -> EmbedReport:
-    """See `Store.embed`."""
+def embed(read_model: ReadModel, asked: Embed) -> EmbedReport:
+    """See `Embed`."""
+    return read_model.healed(lambda: _embedded(read_model, asked))
+
+
+def _embedded(read_model: ReadModel, asked: Embed) -> EmbedReport:
     embedder = read_model.model.embedder()
-    read_model.check_store()
     read_model.check_writable()
-    caught_up = read_model.caught_up(progress=progress)
-    done = read_model.projector.embed(embedder, batch=batch, progress=progress)
+    caught_up = read_model.noted(read_model.projector.catch_up(progress=asked.progress))
+    done = read_model.projector.embed(embedder, batch=asked.batch, progress=asked.progress)
     return EmbedReport(
         computed=done.computed,
         cached=done.cached + caught_up.vectors_cached,

@@ -4,10 +4,9 @@ import msgspec
 
 from memlog.eventlog.streams import shown
 from memlog.projector import catchup, projection_id
-from memlog.projector.embedding.models import Embedder
 from memlog.projector.passages import index, vectors
-from memlog.projector.sqlite import Connection, count_rows, described, vec_version, wrapped
-from memlog.service.read_model import ReadModel
+from memlog.projector.sqlite import count_rows, described, vec_version, wrapped
+from memlog.service.read_model import ReadModel, name_pending
 
 
 class Status(msgspec.Struct, kw_only=True):
@@ -55,7 +54,8 @@ def status_of(read_model: ReadModel) -> Status:
     with wrapped("the read model"):
         if embedder is not None:
             name_pending(db, silent)
-            _name_unlike(db, embedder, silent)
+            if reason := vectors.why_unlike(db, embedder):
+                silent["vector"] = reason
         return Status(
             store=shown(read_model.path),
             generation=current.name if current else None,
@@ -78,14 +78,3 @@ def status_of(read_model: ReadModel) -> Status:
             dimension=embedder.dimension if embedder else None,
             silent=silent,
         )
-
-
-def name_pending(db: Connection, silent: dict[str, str]) -> None:
-    """Note in `silent` how many passages have no vector yet, if any."""
-    if pending := index.count_pending(db):
-        silent["pending"] = f"{pending} passages have no vector yet: memlog project"
-
-
-def _name_unlike(db: Connection, embedder: Embedder, silent: dict[str, str]) -> None:
-    if reason := vectors.why_unlike(db, embedder):
-        silent["vector"] = reason

@@ -1,10 +1,10 @@
 """Verifies a store: its log, its read model, its cache. Changes nothing."""
 
+from os.path import lexists
 from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog import disk
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.layout import CURRENT, SCRUB_LOCK
 from memlog.eventlog.locks import locked_if_there
@@ -19,14 +19,15 @@ from memlog.projector.verify import Verification, verify
 from memlog.service.read_model import ReadModel
 
 _LONGEST_SCRUB, _STOPPED = 600.0, 10.0
-"""Seconds to wait for a scrub, as for a rebuild, which is most of it; and where its process is stopped."""
+"""Seconds to wait for a scrub, which is mostly a rebuild; and if its process is stopped."""
+
 _IN_MEMORY = 200
-"""MiB of log that are replayed in memory, where no file can be made for it: measured to take 4.6 bytes for
-each byte of the log, so 1 GB at most."""
+"""MiB of log that are replayed in memory if no file can be made: measured to take 4.6 bytes for each byte of
+the log, so 1 GB at most."""
 
 
 def verify_store(read_model: ReadModel, progress: Progress | None) -> Verification:
-    """See `Store.verify`."""
+    """See `Verify`."""
     found = _verified(read_model, progress)
     if found.ok:
         return found
@@ -63,17 +64,22 @@ def _count_unused(read_model: ReadModel) -> int:
 
 
 def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
-    """Compares the read model with a replay, as far as it has caught up; or tells why it cannot."""
+    """Compares the read model with a replay, as far as it has caught up; or says why it cannot."""
     projector = read_model.projector
     if projector.generations.current() is None:
-        return _without(read_model)
+        if lexists(read_model.path / CURRENT):
+            return Verification(
+                problems=["model/CURRENT names a read model that does not exist: memlog project"]
+            )
+        return Verification(notes=["there is no read model: memlog project"])
     try:
         db = projector.live(read_only=read_model.is_read_only)
         with wrapped("the read model"):
             standing = projection_id.stored_projection_id(db)
         if standing != projection_id.projection_id(projector.sizes):
-            why = "the read model was made with other chunk sizes, or by another memlog"
-            return Verification(notes=[f"{why}: not compared"])
+            return Verification(
+                notes=["the read model was made with other chunk sizes, or by another memlog: not compared"]
+            )
         if read_model.is_only_read:
             if (size := _mebibytes(projector.log)) > _IN_MEMORY:
                 return Verification(notes=[_TOO_LONG.format(size)])
@@ -82,8 +88,7 @@ def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
         return verify(db, projector.log, projector.sizes, scratch=scratch, progress=progress)
     except DatabaseError as error:
         projector.close()
-        problem = f"the read model could not be read ({error.message}): memlog project"
-        return Verification(problems=[problem])
+        return Verification(problems=[f"the read model could not be read ({error.message}): memlog project"])
 
 
 _TOO_LONG = (
@@ -94,14 +99,6 @@ _TOO_LONG = (
 
 def _mebibytes(log: Path) -> int:
     return sum(segment.status().st_size for segment in segments_of(log)[0]) >> 20
-
-
-def _without(read_model: ReadModel) -> Verification:
-    try:
-        disk.look(read_model.path / CURRENT)
-    except (FileNotFoundError, NotADirectoryError):
-        return Verification(notes=["there is no read model: memlog project"])
-    return Verification(problems=["model/CURRENT names a read model that does not exist: memlog project"])
 
 
 def _counted(found: Verification, log: LogCheck) -> Verification:

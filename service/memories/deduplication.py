@@ -60,11 +60,9 @@ def save_once(
     except BadInput:
         # `save` refuses it with a message that cannot contain a key.
         return save(append, event)
-    found = decide(lambda db: _decided(db, log, event, any_chat), creates=True)
-    (position,) = append([found.event])
-    return SaveReport(
-        memory_id=found.memory_id, event_id=position.id, decision=found.decision, position=position
-    )
+    memory_id, decision, found = decide(lambda db: _decided(db, log, event, any_chat), creates=True)
+    (position,) = append([found])
+    return SaveReport(memory_id=memory_id, event_id=position.id, decision=decision, position=position)
 
 
 def _decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> _Decision:
@@ -73,7 +71,7 @@ def _decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> _
     if before is not None:
         return _again(before, event, own_id)
     own = standing(db, own_id)
-    if own is not None and not own.is_archived and _is_what_it_says(own, event.content):
+    if own is not None and not own.is_archived and _is_same(own.content, event.content):
         return _known(own, event)
     if len(event.content) > LONGEST or (found := _of_others(db, event, own, any_chat)) is None:
         return _new(own_id, event)
@@ -110,13 +108,9 @@ def _candidates(
 ) -> list[ExistingMemory]:
     # Half to twice as long, since white space and punctuation are not compared.
     lengths = (len(event.content) // 2, min(len(event.content) * 2, LONGEST))
+    chat = event.chat_id or None
     found = likely_memories(
-        db,
-        event.content,
-        chat=event.chat_id or None,
-        any_chat=any_chat,
-        lengths=lengths,
-        limit=_CANDIDATES,
+        db, event.content, chat=chat, any_chat=any_chat, lengths=lengths, limit=_CANDIDATES
     )
     if own is None or own.is_archived or len(own.content) > LONGEST or own in found:
         return found
@@ -133,9 +127,9 @@ def _may_become(memory: ExistingMemory, event: MemorySaved) -> bool:
     )
 
 
-def _is_what_it_says(memory: ExistingMemory, content: str) -> bool:
-    """Whether a memory's content is `content`, with or without masked keys."""
-    said = folded(memory.content)
+def _is_same(stored: str, content: str) -> bool:
+    """Whether a stored text is `content`, with or without masked keys."""
+    said = folded(stored)
     return said == folded(content) or said == folded(masked(content))
 
 
@@ -187,13 +181,12 @@ def _again(before: StoredEvent, event: MemorySaved, own_id: str) -> _Decision:
     """
     members = msgspec.json.decode(before.raw)
     memory_id, *others = members.get("memory_ids") or [members.get("memory_id")]
-    texts = [folded(event.content), folded(masked(event.content))]
-    said = before.type == "memory_accessed" or folded(members.get("content") or "") in texts
+    is_same = before.type == "memory_accessed" or _is_same(members.get("content") or "", event.content)
     decision = {
         "memory_saved": SAVED,
         "memory_updated": merged_into(memory_id),
         "memory_accessed": ALREADY_KNOWN,
     }.get(before.type)
-    if decision is None or others or not said:
+    if decision is None or others or not is_same:
         raise BadInput(f"the event {before.id} says something else", hint="give another id, or none")
     return _Decision(memory_id or own_id, decision, before.raw.encode())

@@ -1,10 +1,7 @@
 """Memories as a program saves, reads and changes them: `store.memories`."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
-
-import msgspec
 
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import (
@@ -19,12 +16,12 @@ from memlog.eventlog.writer import Position
 from memlog.query import memories
 from memlog.query.memories import Memory
 from memlog.query.provenance import StoredEvent
+from memlog.service.engine import OperationGroup
 from memlog.service.memories import fading
 from memlog.service.memories.deduplication import save_once
 from memlog.service.memories.fading import DecayReport, PruneReport
-from memlog.service.memories.save import Append, SaveReport, save
+from memlog.service.memories.save import SaveReport, save
 from memlog.service.operations import operation
-from memlog.service.read_model import Deciding, Reading
 from memlog.service.requests.fading import DecayMemories, PruneMemories
 from memlog.service.requests.memories import (
     ArchiveMemory,
@@ -42,33 +39,26 @@ _Memories = list[Memory]
 """Within the class `list` is its method."""
 
 
-class Memories:
-    """The memories of a store. Every change is an event; the log loses nothing.
-
-    read: asks the read model, caught up if that takes no time. decide: caught up, or raises Busy.
-    """
-
-    def __init__(self, log: Path, *, append: Append, read: Reading, decide: Deciding) -> None:
-        self._log = log
-        self._append = append
-        self._read = read
-        self._decide = decide
+class Memories(OperationGroup):
+    """The memories of a store. Every change is an event; the log loses nothing."""
 
     @operation(SaveMemory)
     def save(self, asked: SaveMemory) -> SaveReport:
         event = event_of(MemorySaved, asked)
         if asked.looks_for_duplicates:
-            return save_once(self._append, self._decide, self._log, event, any_chat=asked.any_chat)
+            return save_once(
+                self._append, self._decide, self._engine.log.path, event, any_chat=asked.any_chat
+            )
         return save(self._append, event)
 
     @operation(GetMemory)
     def get(self, asked: GetMemory) -> Memory | None:
         """Returns None if no memory has this id."""
-        return self._read(lambda db: memories.memory(db, asked.memory_id))
+        return self._query(memories.memory, asked)
 
     @operation(ShowHistory)
     def history(self, asked: ShowHistory) -> list[StoredEvent]:
-        return self._read(lambda db: memories.history(db, self._log, asked.memory_id))
+        return self._read(lambda db: memories.history(db, self._engine.log.path, asked.memory_id))
 
     @operation(UpdateMemory)
     def update(self, asked: UpdateMemory) -> Position:
@@ -85,8 +75,7 @@ class Memories:
         """Returns False if no memory has this id."""
         if self._unknown([asked.memory_id]):
             return False
-        (position,) = self._append([MemoryDeleted(memory_id=asked.memory_id)])
-        return position
+        return self._append_one(MemoryDeleted(memory_id=asked.memory_id))
 
     @operation(TouchMemories.named)
     def touch(self, asked: TouchMemories) -> Position:
@@ -94,7 +83,7 @@ class Memories:
 
     @operation(ListMemories)
     def list(self, asked: ListMemories) -> _Memories:
-        return self._read(lambda db: memories.memories(db, **msgspec.structs.asdict(asked)))
+        return self._query(memories.memories, asked)
 
     @operation(DecayMemories)
     def decay(self, asked: DecayMemories) -> DecayReport:
@@ -105,11 +94,9 @@ class Memories:
         return fading.prune(self._append, self._decide, asked.categories, asked.threshold, asked.confirm)
 
     def _change(self, memory_ids: Sequence[str], event: Event) -> Position:
-        unknown = self._unknown(memory_ids)
-        if unknown:
+        if unknown := self._unknown(memory_ids):
             raise unknown_memory(*unknown)
-        (position,) = self._append([event])
-        return position
+        return self._append_one(event)
 
     def _unknown(self, memory_ids: Sequence[str]) -> Sequence[str]:
         return self._decide(lambda db: memories.unknown(db, memory_ids))

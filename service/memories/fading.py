@@ -14,7 +14,7 @@ from memlog.eventlog.writer import Position
 from memlog.query.decays import Decay, decay_of, memories_changed
 from memlog.query.memories import Memory, faded
 from memlog.service.memories.save import Append
-from memlog.service.read_model import Reading
+from memlog.service.read_model import Deciding
 
 ARCHIVE_THRESHOLD = 0.001
 """The relevance up to which a memory is pruned."""
@@ -53,7 +53,7 @@ class PruneReport(msgspec.Struct, kw_only=True):
     categories: list[str]
 
 
-def decay(append: Append, decide: Reading, rates: Mapping[str, float] | None) -> DecayReport:
+def decay(append: Append, decide: Deciding, rates: Mapping[str, float] | None) -> DecayReport:
     """Append today's decay, unless it was already done. Raises as `Memories.decay`.
 
     Its id is made of the UTC date: of two processes that call at once the event of one counts.
@@ -97,7 +97,7 @@ def _checked(rates: Mapping[str, float] | None) -> dict[str, float]:
 
 def prune(
     append: Append,
-    decide: Reading,
+    decide: Deciding,
     categories: Iterable[str],
     threshold: float,
     confirm: Callable[[PruneReport], bool],

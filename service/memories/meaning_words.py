@@ -5,6 +5,7 @@ whatever language they are in.
 """
 
 import re
+from collections.abc import Collection
 from functools import cache
 
 from memlog.projector.text.analyzer import is_cjk
@@ -19,7 +20,7 @@ def turns(word: str) -> bool:
 
 def fills(word: str) -> bool:
     """Whether `word`, or a run of Chinese characters, can be left out of a sentence."""
-    return word in _filling() or _filling_run().fullmatch(word) is not None
+    return word in _words("filling") or _filling_run().fullmatch(word) is not None
 
 
 def joins(word: str) -> bool:
@@ -41,8 +42,9 @@ def _tables(name: str) -> list[str]:
 
 
 @cache
-def _words(name: str) -> list[str]:
-    return " ".join(_tables(name)).split()
+def _words(name: str) -> Collection[str]:
+    """The words of one table of all languages: in order, and quick to look up."""
+    return dict.fromkeys(" ".join(_tables(name)).split())
 
 
 @cache
@@ -69,11 +71,6 @@ def _verb() -> re.Pattern[str]:
     """Verbs whose tenses have several Snowball stems: использует, использовал; maksetaan, maksettiin."""
     endings = "|".join(filter(None, _tables("tense_endings")))
     return re.compile(rf"(?P<stem>[^\W\d_]{{3,}}?)(?:{endings})")
-
-
-@cache
-def _filling() -> frozenset[str]:
-    return frozenset(_words("filling"))
 
 
 @cache

@@ -235,7 +235,10 @@ def _says_all(older: Sequence[Token], newer: Sequence[Token], spoken: Sequence[s
     told = 0
     for before, after in _differences(older, newer):
         lost, added = _unmatched(before, after, spoken)
-        if not _may_change(lost) or not _are_fillers(lost) or not _may_change(added):
+        if any(token.is_fixed for token in (*lost, *added)):
+            return False
+        # Chinese words look like names, so only fillers may be added.
+        if not _are_fillers(lost) or not _are_fillers([token for token in added if token.is_cjk]):
             return False
         told += sum(not fills(token.word) for token in added if not token.is_cjk)
     return told <= _MOST_ADDED
@@ -270,12 +273,6 @@ def _unmatched(
             added += rest[:at]
             rest = rest[at + 1 :]
     return lost, added + rest
-
-
-def _may_change(tokens: Sequence[Token]) -> bool:
-    """Whether only one of two near duplicates may have these words: of Chinese, whose words look like names,
-    fillers alone."""
-    return not any(token.is_fixed for token in tokens) and _are_fillers([t for t in tokens if t.is_cjk])
 
 
 def _are_fillers(tokens: Sequence[Token]) -> bool:

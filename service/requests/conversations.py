@@ -11,11 +11,6 @@ from memlog.query.request import ChatField, Request
 class _OfChat(Request, frozen=True):
     chat: Annotated[ChatField, "The conversation, split at the first colon."]
 
-    @property
-    def conversation(self) -> Chat:
-        """The chat."""
-        return Chat.of(self.chat)
-
 
 class _WindowOptions(_OfChat, frozen=True, kw_only=True):
     last: Annotated[int | None, Meta(ge=1, le=1_000_000), "The newest messages, at most so many."] = None

@@ -2,20 +2,14 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.struct_fields import Local, Reads
+from memlog.eventlog.struct_fields import Reads
 from memlog.query.request import PathField, Request, path_of
-
-if TYPE_CHECKING:
-    from memlog.projector.catchup import Progress
-else:  # to import it would take longer than a command that only shows its help
-    Progress = Any
-
-ProgressField = Annotated[Progress | None, Local(), "Called as work goes on."]
+from memlog.service.requests.scope import ProgressField
 
 
 def _paths(given: Iterable[str | Path]) -> tuple[Path, ...]:

@@ -8,13 +8,12 @@ from msgspec import Meta
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.struct_fields import Local
 from memlog.query.request import ChatField, OfText, Request
+from memlog.service.requests.scope import ProgressField
 
 if TYPE_CHECKING:
-    from memlog.projector.catchup import Progress
-    from memlog.service.erasure.forget import ForgetReport
-    from memlog.service.erasure.scrub import ScrubReport
+    from memlog.service.erasure.reports import ForgetReport, ScrubReport
 else:  # to import them would take longer than a command that only shows its help
-    Progress = ForgetReport = ScrubReport = Any
+    ForgetReport = ScrubReport = Any
 
 
 class Forget(Request, frozen=True):
@@ -78,7 +77,7 @@ class Scrub(Request, frozen=True, kw_only=True):
     confirm: Annotated[
         Callable[[ScrubReport], bool], Local(), "Called with what would be overwritten; False stops."
     ] = lambda _: True
-    progress: Annotated[Progress | None, Local(), "Called as work goes on."] = None
+    progress: ProgressField = None
 
 
 class Prove(OfText, frozen=True):

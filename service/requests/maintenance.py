@@ -9,14 +9,12 @@ from msgspec import Meta
 from memlog.eventlog.struct_fields import Local
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.query.request import Request
+from memlog.service.requests.scope import ProgressField
 
 if TYPE_CHECKING:
-    from memlog.projector.catchup import Progress
     from memlog.service.watching.worker import WatchStep
-else:  # to import them would take longer than a command that only shows its help
-    Progress = WatchStep = Any
-
-ProgressField = Annotated[Progress | None, Local(), "Called as work goes on."]
+else:  # to import it would take longer than a command that only shows its help
+    WatchStep = Any
 
 
 class Replay(Request, frozen=True, kw_only=True):

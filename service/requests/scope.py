@@ -1,14 +1,19 @@
-"""The chat of a memory or a fact, as requests name it, and the events that requests make."""
+"""What requests of several groups share: a chat, progress, the time of an event; and the events they make."""
 
 from datetime import datetime
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
 from memlog.eventlog.chat import Chat, ChatName
 from memlog.eventlog.events import Change
-from memlog.eventlog.struct_fields import Reads
+from memlog.eventlog.struct_fields import Local, Reads
 from memlog.query.request import Request, written_time
+
+if TYPE_CHECKING:
+    from memlog.projector.catchup import Progress
+else:  # to import it would take longer than a command that only shows its help
+    Progress = Any
 
 E = TypeVar("E", bound=Change)
 
@@ -36,6 +41,8 @@ EventId = Annotated[str, "The event's id; a retry with the same id is harmless."
 
 EventTime = Annotated[str | datetime, Reads(_event_time), "When it happened (RFC 3339); now where not given."]
 """The time of an event: the log checks texts."""
+
+ProgressField = Annotated[Progress | None, Local(), "Called as work goes on."]
 
 
 class Scoped(Request, frozen=True, kw_only=True):

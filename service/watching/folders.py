@@ -1,25 +1,24 @@
 """The thread of a watch that keeps documents up to the files of their sources.
 
-The file system's events are hints here too: a source is read again where its files' names, sizes or times are
-others than before, which a look finds without opening any; it is looked at when something was told of one of
-its folders, and after a while without.
+The file system's events are hints here too: a source is read again if the names, sizes or times of its files
+have changed, which a look finds without opening any. It is looked at after an event in one of its folders,
+and from time to time without.
 """
 
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from memlog.eventlog.folder_events import ChangeHints
 from memlog.eventlog.tail import SWEEP_SECONDS
-from memlog.query import documents as standing
+from memlog.query import documents as queries
 from memlog.query.documents import Registered
 from memlog.service.documents.facade import Documents
 from memlog.service.documents.folder import Patterns, walk
 from memlog.service.documents.readers import Readers
-from memlog.service.documents.registrations import told_of_another_copy
 from memlog.service.documents.root import Root
-from memlog.service.documents.sources import IndexingReport
+from memlog.service.documents.sources import IndexingReport, left_to_another_copy
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.worker import Shared, WatchStep, Worker
 
@@ -27,22 +26,22 @@ from memlog.service.watching.worker import Shared, WatchStep, Worker
 _QUIET_MS = 100
 _AT_MOST_MS = 400
 _SHARE = 25
-"""Looking at a source again unasked takes one part in so many of the time, where it is a large one."""
+"""Looking at a large source without an event takes 1/25 of the time."""
 
 _TICK = 0.25
 _GONE = -1
 
 
 DocumentsBy = Callable[[ReadModel, Callable[[], None]], Documents]
-"""Makes the documents of the store, as another read model of it sees them; the other argument is called while
-a file takes long, and ends the reading by what it raises."""
+"""Makes the documents of the store, as another read model of it sees them. The other argument is called while
+a file takes long; an exception of it ends the reading."""
 
 
 class _Watched:
-    """A source that is watched, and what it was when its documents were brought up to it.
+    """A source, and its state when its documents were brought up to its files.
 
-    state: a number of its files' names, sizes and times; None where its documents may be behind them.
-    folders: that have files of it. due: when it is to be looked at.
+    state: a hash of its files' names, sizes and times; None where its documents may be behind them.
+    folders: those of its files. due: when to look at it next.
     """
 
     def __init__(self, source: Registered) -> None:
@@ -53,22 +52,17 @@ class _Watched:
         self.due = 0.0
 
     def look(self, store: Path, readers: Readers) -> int:
-        """What its state is now; see `state`."""
+        """Its present state."""
         started = time.monotonic()
         self.folders = {self.root}
-        try:
-            with Root(self.root) as root:
-                found = self._state_of(root, store, readers)
-        except OSError:
-            found = _GONE
+        state = _GONE
+        with suppress(OSError), Root(self.root) as root:
+            files = walk(root, Patterns.of(self.source), store, kind=self.source.kind, readers=readers).files
+            self.folders |= {(self.root / file).parent for file in files}
+            state = sum(_hash_of(root, file) for file in files)
         now = time.monotonic()
         self.due = now + max(SWEEP_SECONDS, _SHARE * (now - started))
-        return found
-
-    def _state_of(self, root: Root, store: Path, readers: Readers) -> int:
-        walked = walk(root, Patterns.of(self.source), store, kind=self.source.kind, readers=readers)
-        self.folders |= {(self.root / file).parent for file in walked.files}
-        return sum(_hash_of(root, file) for file in walked.files)
+        return state
 
 
 class Folders(Worker):
@@ -97,7 +91,7 @@ class Folders(Worker):
                 self._hear(hints.wait(sorted(folders), self._pause()))
 
     def _pause(self) -> float:
-        """Until the next source is to be looked at, or registered."""
+        """Seconds until the next source is due, or may have been registered."""
         next_due = min((each.due for each in self._watched.values()), default=float("inf"))
         return max(0.0, min(SWEEP_SECONDS, next_due - time.monotonic()))
 
@@ -118,21 +112,14 @@ class Folders(Worker):
             return sum(self._bring_up(each) for each in due) > 0
         return False
 
-    def _is_caught_up(self) -> bool:
-        """Wait until the rows are: else this thread would project in their place, and hold them up."""
-        while not self._shared.stop.is_set():
-            if self._shared.caught_up.wait(_TICK):
-                return True
-        return False
-
     def _refreshed_here(self) -> list[Registered]:
         """The sources that this copy of the store refreshes; other sources are reported once."""
-        registered = standing.registered(self._read_model.projector.live())
+        registered = queries.registered(self._read_model.projector.live())
         others = [each for each in registered if self._documents.is_of_another_copy(each)]
-        notes = [told_of_another_copy(each.source_id, each.writer) for each in others]
+        notes = [left_to_another_copy(each.source_id, each.writer) for each in others]
         for note in notes:
             if note not in self._left_to_others:
-                self._shared.outbox.put(note)
+                self._notify(note)
         self._left_to_others = notes
         return [each for each in registered if each not in others]
 
@@ -147,33 +134,31 @@ class Folders(Worker):
         }
 
     def _bring_up(self, watched: _Watched) -> bool:
-        """Have the documents of a source say what its files do; whether these are others than before."""
+        """Bring the documents of a source up to its files, and return whether these have changed."""
         started = time.perf_counter()
         # Looked at before they are read: what changes meanwhile is another state.
         state = watched.look(self._store, self._documents.readers)
-        if state == watched.state or not self._is_caught_up():
+        if state == watched.state:
             return False
-        found = self._documents.refresh(watched.source.source_id, progress=self._progress)
-        notes = notes_of(found)
+        # Otherwise this thread would project in place of the rows thread, and hold that up.
+        while not self._shared.caught_up.wait(_TICK):
+            self._go_on()
+        reports = self._documents.refresh(watched.source.source_id, progress=self._progress)
+        notes = problems_of(reports)
         self._notes += notes
-        # What could not be read is tried again; of a folder that is gone it is seen when it is back.
+        # What could not be read is tried again, except a missing folder: `look` sees when it is back.
         watched.state = None if notes and state != _GONE else state
         step = WatchStep(
-            indexed=sum(added.indexed for added in found), removed=sum(added.removed for added in found)
+            indexed=sum(each.indexed for each in reports), removed=sum(each.removed for each in reports)
         )
         if step.indexed or step.removed:
             self._tell(step, started)
         return True
 
 
-def notes_of(added: Iterable[IndexingReport]) -> list[str]:
-    """What a person should know of sources that were brought up to their files."""
-    errors = [
-        f"{each.source_id}: {each.error}: its documents stay" for each in added if each.error is not None
-    ]
-    return errors + [
-        told_of_another_copy(each.source_id, each.registered_by) for each in added if each.registered_by
-    ]
+def problems_of(reports: Iterable[IndexingReport]) -> list[str]:
+    """Why sources were not refreshed, for people."""
+    return [each.problem for each in reports if each.problem is not None]
 
 
 def _hash_of(root: Root, file: str) -> int:

@@ -1,4 +1,4 @@
-"""Whoever watches a store says so by a lock, so that nobody else does: `watch.lock` in the store's folder.
+"""The lock of the process that watches a store: `watch.lock` in the store's folder.
 
 The file is never unlinked: the kernel frees the lock, also at kill -9.
 """
@@ -13,44 +13,34 @@ from memlog.eventlog.streams import shown
 
 
 class WatchLock:
-    """The lock of the store at `store`, as a context: held from its beginning to its end.
+    """The lock of the store at `store`, which is taken at once. Close it after use.
 
     Raises:
-        Busy: another process watches the store; the message names it where the system tells.
+        Busy: another process watches the store; the message names it if the system knows it.
+        OSError: the file cannot be made.
     """
 
     def __init__(self, store: Path) -> None:
         self._store = store
         self._path = store / WATCH_LOCK
         self._fd: int | None = None
-
-    def __enter__(self) -> "WatchLock":
         self.take()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
 
     def take(self) -> None:
-        """Lock the present file, which is made if it is missing.
-
-        Raises:
-            Busy: see the class. OSError: the file cannot be made.
-        """
-        self.release()
-        fd = permissions.open_file(self._path, disk.WRITE | disk.CREATE)
+        """Lock the present file, which is made if it is missing. Raises as the class."""
+        self.close()
+        self._fd = permissions.open_file(self._path, disk.WRITE | disk.CREATE)
         try:
-            locks.acquire(fd, "the store", 0)
+            locks.acquire(self._fd, "the store", 0)
         except Busy as busy:
-            who = locks.holder(fd)
-            disk.close(fd)
+            who = locks.holder(self._fd)
+            self.close()
             raise Busy(
                 f"{shown(self._store)} is watched already, by {who}", hint="one watch does for all"
             ) from busy
-        self._fd = fd
 
-    def release(self) -> None:
-        """Let another one watch."""
+    def close(self) -> None:
+        """Let another process watch."""
         if self._fd is not None:
             disk.close(self._fd)
         self._fd = None

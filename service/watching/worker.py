@@ -1,4 +1,4 @@
-"""A thread of a watch: what all of them have in common, and what they tell."""
+"""A thread of a watch: what all of them have in common."""
 
 import threading
 import time
@@ -6,19 +6,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from queue import SimpleQueue
-from typing import NamedTuple
 
 import msgspec
 
 from memlog.eventlog.errors import MemlogError
-from memlog.eventlog.streams import shown
+from memlog.projector.catchup import Progress
 from memlog.projector.passages import index
 from memlog.projector.sqlite import wrapped
+from memlog.service.documents.records import described
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.lock import WatchLock
 
-_LOCK_TIMEOUT = 1.0  # a watch that is to stop does so soon, even while another process projects
+_LOCK_TIMEOUT = 1.0  # a watch stops soon, even while another process projects
 _GOES_ON = "watching goes on"
 _BETWEEN_STAGES = 0.1
 
@@ -41,40 +42,28 @@ class WatchStep(msgspec.Struct, kw_only=True):
     ms: float = 0.0
 
 
-class Stage(NamedTuple):
-    """How far long work is; see `Progress`."""
-
-    what: str
-    done: int
-    total: int
-
-
-class ThreadEnd(NamedTuple):
-    """A thread has ended, by itself where there is an `error`."""
-
-    error: BaseException | None
-
-
-Told = WatchStep | Stage | str | ThreadEnd
-"""What a thread tells; a `str` is what a person should know."""
-
-
 class _Stopped(BaseException):
-    """It was told to stop in the middle of long work, of which nothing is half done."""
+    """Ends a thread in the middle of long work, of which nothing is half done."""
 
 
 @dataclass
 class Shared:
     """What the threads of a watch have in common.
 
-    stop: ends them. outbox: what they tell.
+    stop: ends them. tell, notify, progress: the caller's functions.
     caught_up: set while the rows have come up to the log, as far as that is known.
+    rows_came: set when passages may wait for a vector.
+    calls: of the caller's functions, to be made by the caller's thread; None when a thread has ended.
     """
 
     lock: WatchLock
     stop: threading.Event
+    tell: Callable[[WatchStep], None]
+    notify: Callable[[str], None]
+    progress: Progress | None
     caught_up: threading.Event = field(default_factory=threading.Event)
-    outbox: SimpleQueue[Told] = field(default_factory=SimpleQueue)
+    rows_came: threading.Event = field(default_factory=threading.Event)
+    calls: SimpleQueue[Callable[[], None] | None] = field(default_factory=SimpleQueue)
 
 
 class Worker(ABC):
@@ -86,71 +75,67 @@ class Worker(ABC):
     def __init__(self, shared: Shared, read_model: ReadModel) -> None:
         self._shared = shared
         self._notes: list[str] = []
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
         self._has_failed = False
         self._shown = 0.0
         self._read_model = read_model.another(lock_timeout=self.lock_timeout, notify=self._notes.append)
 
     def run(self) -> None:
-        """Work until told to stop."""
-        error: BaseException | None = None
+        """Work until the watch stops."""
         try:
             with closing(self._read_model):
                 self._work()
         except _Stopped:
             pass
-        except BaseException as caught:  # noqa: BLE001 - the thread that called raises it
-            error = caught
-        self._shared.outbox.put(ThreadEnd(error))
+        except BaseException as outcome:  # noqa: BLE001 - the caller's thread raises it
+            self._shared.calls.put(partial(_raise, outcome))
+        self._shared.calls.put(None)
 
     @abstractmethod
     def _work(self) -> None:
-        """Until told to stop."""
+        """Work until the watch stops."""
 
     def _try(self, work: Callable[[], bool]) -> None:
-        """Do `work`, which returns whether anything was to do, and say what it notes, or why it fails, unless
-        that was said the last time."""
+        """Do `work`, which returns whether there was anything to do. Report its notes, or its error, unless
+        they were reported the last time."""
         self._notes.clear()
         try:
             with wrapped("the read model"):
-                was_due = work()
+                is_worth_a_report, has_failed = work(), False
         except (MemlogError, OSError) as error:
-            self._notes.append(_told(error))
-            self._say()
-            self._has_failed = True
+            hint = f" ({error.hint})" if isinstance(error, MemlogError) and error.hint else ""
+            self._notes.append(described(error) + hint)
+            is_worth_a_report, has_failed = True, True
+        if not is_worth_a_report:
             return
-        if was_due:
-            self._notes += [_GOES_ON] if self._has_failed else []
-            self._say()
-            self._has_failed = False
-
-    def _say(self) -> None:
+        if self._has_failed and not has_failed:
+            self._notes.append(_GOES_ON)
         for note in dict.fromkeys(self._notes):
-            if note not in self._said:
-                self._shared.outbox.put(note)
-        self._said = set(self._notes)
+            if note not in self._reported:
+                self._notify(note)
+        self._reported, self._has_failed = set(self._notes), has_failed
+
+    def _notify(self, note: str) -> None:
+        self._shared.calls.put(partial(self._shared.notify, note))
 
     def _go_on(self) -> None:
-        """End the thread where it was told to stop."""
+        """End the thread if the watch stops."""
         if self._shared.stop.is_set():
             raise _Stopped
 
     def _progress(self, what: str, done: int, total: int) -> None:
         self._go_on()
         now = time.monotonic()
-        if now - self._shown >= _BETWEEN_STAGES:
+        if self._shared.progress is not None and now - self._shown >= _BETWEEN_STAGES:
             self._shown = now
-            self._shared.outbox.put(Stage(what, done, total))
+            self._shared.calls.put(partial(self._shared.progress, what, done, total))
 
     def _tell(self, done: WatchStep, started: float) -> None:
-        """Say what was done since the `time.perf_counter()` of `started`."""
+        """Report what was done since the `time.perf_counter()` of `started`."""
         done.pending = index.count_pending(self._read_model.projector.live())
         done.ms = round((time.perf_counter() - started) * 1000, 3)
-        self._shared.outbox.put(done)
+        self._shared.calls.put(partial(self._shared.tell, done))
 
 
-def _told(error: MemlogError | OSError) -> str:
-    if isinstance(error, MemlogError):
-        return f"{error.message} ({error.hint})" if error.hint else error.message
-    name = error.filename or "input or output"
-    return f"{shown(name)}: {error.strerror or error}"
+def _raise(outcome: BaseException) -> None:
+    raise outcome

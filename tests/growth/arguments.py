@@ -14,7 +14,10 @@ from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.key_shapes import SHAPES
 from memlog.eventlog.quarantine import BadLine
 from memlog.query.context.invisible import json_escape
+from memlog.service.documents.folder import Patterns
+from memlog.service.documents.request import FolderRequest
 from memlog.service.documents.text_files import Unfit
+from memlog.service.facts.ranked_lists import NoCertainList
 from tests.growth.functions import Function, as_kind
 from tests.growth.world import World
 
@@ -35,7 +38,7 @@ ORDINARY = (
 )
 """What leads to most of what a function does."""
 
-REFUSALS = (MemlogError, BadLine, Unfit, ValueError)
+REFUSALS = (MemlogError, BadLine, NoCertainList, Unfit, ValueError)
 """What a function may answer to a text that it has no use for."""
 
 OWN_NAMES: dict[str, Any] = {
@@ -127,20 +130,17 @@ LEFT_OUT: dict[str, str] = {
     "query.search.nearest.*": "vectors",
     "query.search.fulltext.*": "expressions that `query.search.fts_query` made and bounds, and FTS5 parses",
     "service.async_store.*": "calls the method of the same name in a thread",
-    "service.async_methods.*": "names of memlog's own methods",
     "service.documents.facade.*": "names of files; what is in them goes through `extracted` and `blocks`",
     "service.documents.gitignore.*": "hands rules and paths to the reader process, which has limits",
     "service.documents.pdf_text.*": "pypdf, which has limits of its own",
     "service.documents.readers.*": "hands its text to the reader process, which has limits",
     "service.documents.records.*": "names of files that were read",
-    "service.documents.registrations.as_registered": "keeps versions as they are",
+    "service.documents.sources.as_registered": "keeps versions as they are",
     "service.documents.root.*": "names of files, of at most 4,096 bytes",
-    "service.documents.sources.Wanted.nothing_done": "keeps its text",
+    "service.documents.sources.SourcePlan.report": "keeps its text",
     "service.documents.text_files.look_at": "a call of the system",
     "service.documents.text_files.read*": "reads bytes as they are",
-    "service.erasure.forget.Forgetting": "keeps the reason as it is",
-    "service.erasure.forget.Forgetting.match": "hands the pattern to a process that has limits",
-    "service.erasure.untrusted_pattern.*": "hands the pattern to a process that has limits",
+    "service.maintenance.findings.or_ok": "sentences of memlog's own",
     "service.memories.fading.*": "categories and rates, one each",
     "service.moved_methods.*": "names of memlog's own methods",
     "service.projects.*": "names of folders, of at most 255 bytes",
@@ -162,7 +162,11 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "query.search.duplicate_candidates.likely_memories": lambda world: {"lengths": (1, 10_000)},
     "query.search.priors.priors": lambda world: {"said": {}},
     "query.search.snippet.snippet": lambda world: {"marks": world.marks},
-    "service.documents.extracts.extracted": lambda world: {"filetype": "html"},
+    "service.documents.request.registration_for": lambda world: {
+        "folder": FolderRequest(world.path, ("a.md",)),
+        "given": Patterns(),
+    },
+    "service.bounded_process.program.extracted": lambda world: {"filetype": "html"},
 }
 """What the other parameters of a function are, where their annotations do not tell."""
 

@@ -18,7 +18,6 @@ from memlog.projector.sqlite import Connection, connect
 from memlog.projector.text.marks import marks_of
 from memlog.query.filters import Filters
 from memlog.service.documents.folder import Patterns
-from memlog.service.erasure.forget import Forgetting
 
 TODAY = "2026-02-24"
 STREAM = "conversations/cli_1"
@@ -86,7 +85,7 @@ class World:
     @cached_property
     def objects(self) -> dict[str, Callable[[], Any]]:
         """By the name of its class, what a method is called of."""
-        store, read_model = self.store, self.store._read_model
+        store, engine = self.store, self.store._engine
         return {
             "Store": lambda: store,
             "Memories": lambda: store.memories,
@@ -95,12 +94,11 @@ class World:
             "Facts": lambda: store.facts,
             "Core": lambda: store.core,
             "DailyEvents": lambda: store.daily,
-            "ReadModel": lambda: read_model,
-            "Forgetting": lambda: Forgetting(store._log, store._read_model, None, lambda _: False),
+            "ReadModel": lambda: engine.read_model,
             "Erasure": lambda: store.erasure,
             "Conversations": lambda: store.conversations,
             "Maintenance": lambda: store.maintenance,
-            "Log": lambda: store._log,
+            "Log": lambda: engine.log,
             "Patterns": lambda: Patterns(("*.md",), ("old*",)),
             "SealIndex": SealIndex,
         }

@@ -73,7 +73,7 @@ def test_segments_split_elsewhere_say_the_same(fixture_store):
 def test_the_content_of_every_table_names_no_position(opened):
     store = opened("one", *SAID)
     store.maintenance.digest()
-    lines = list(dump(store._read_model.projector.live(), content=True))
+    lines = list(dump(store._engine.read_model.projector.live(), content=True))
     assert [line for line in lines if line.startswith("#")] == [
         f"# {table}" for table in schema.tables() if table not in (*_LEFT_OUT, *_ABOUT_BYTES)
     ]

@@ -266,7 +266,7 @@ def test_what_changes_in_streams_alone_names_these_streams(store, segment, chang
 def test_a_catch_up_with_some_streams_reads_no_others(store, segment):
     with memlog.open(store.path) as other:
         other.append([message("two"), memlog.MemorySaved(content="tea")])
-    done = store._read_model.projector.catch_up(streams={"memory"})
+    done = store._engine.read_model.projector.catch_up(streams={"memory"})
     assert done.read.events == 1
     assert contents(store) == ["one", "two"]
 

@@ -106,8 +106,9 @@ def test_four_threads_read_at_the_same_time_and_a_fifth_waits(tmp_path):
     assert READERS == 4
     meeting = threading.Barrier(READERS + 1)
     with a_store_with_tea(tmp_path) as store:
+        read = store._engine.reads.read
         threads = [
-            threading.Thread(target=store._reads.read, args=(lambda _: [meeting.wait(10) for _ in range(2)],))
+            threading.Thread(target=read, args=(lambda _: [meeting.wait(10) for _ in range(2)],))
             for _ in range(READERS)
         ]
         for thread in threads:
@@ -165,7 +166,7 @@ def test_a_proof_waits_for_reads_and_they_wait_for_it(tmp_path):
     with a_store_with_tea(tmp_path) as store:
         readings = [
             threading.Thread(
-                target=store._reads.read, args=(lambda _, end=end: (meeting.wait(10), end.wait(10)),)
+                target=store._engine.reads.read, args=(lambda _, end=end: (meeting.wait(10), end.wait(10)),)
             )
             for end in ends
         ]
@@ -182,7 +183,7 @@ def test_a_proof_waits_for_reads_and_they_wait_for_it(tmp_path):
         assert not proving.is_alive()
         for reading in readings:
             reading.join()
-        with store._reads.all_closed():
+        with store._engine.reads.all_closed():
             waiting = threading.Thread(target=store.get, args=("m1",))
             waiting.start()
             waiting.join(0.2)
@@ -204,7 +205,7 @@ def test_threads_that_search_compute_the_vector_of_a_passage_once(tmp_path):
 
     with a_store_with_tea(tmp_path) as store:
         store.warm()
-        model = store._read_model.model
+        model = store._engine.read_model.model
         model._embedder = Embedder(model.embedder())
         store.append([memlog.MemorySaved(content="the only one")])
         in_threads(READERS, lambda: store.search("tea"))

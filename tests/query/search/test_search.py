@@ -275,12 +275,12 @@ def test_vectors_of_two_models_never_meet(store, embedder):
 
             return np.eye(3, dtype=np.float32)[:1].repeat(len(texts), axis=0)
 
-    store._read_model.model._embedder = Other()
+    store._engine.read_model.model._embedder = Other()
     unsynced = store.search("kettle", mode="vector", sync=False)
     assert unsynced.hits == []
     assert "the vectors are of all-MiniLM" in unsynced.silent["vector"]
     assert [hit.similarity for hit in store.search("kettle", mode="vector").hits] == [1.0]
-    store._read_model.model._embedder = embedder
+    store._engine.read_model.model._embedder = embedder
     assert store.maintenance.project().vectors_cached == 1
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from memlog.service.documents import readers as readers_module
-from memlog.service.documents.extracts import Damaged
-from memlog.service.documents.readers import PastLimit, Readers
+from memlog.service.bounded_process import client
+from memlog.service.bounded_process.protocol import RequestFailed
+from memlog.service.documents.readers import Readers
 from tests.support import hostile_files
 
 _LIBRARY = """
@@ -71,7 +71,7 @@ def test_a_file_that_takes_long_is_past_the_limit_while_all_else_goes_on(readers
 
     counting = threading.Thread(target=count)
     counting.start()
-    with pytest.raises(PastLimit, match="more than 1 second"):
+    with pytest.raises(RequestFailed, match="more than 1 second"):
         readers.text_of(data, filetype)
     ended.set()
     counting.join()
@@ -81,8 +81,8 @@ def test_a_file_that_takes_long_is_past_the_limit_while_all_else_goes_on(readers
 
 
 def test_a_process_that_waits_is_past_the_limit_of_time(taken_over, monkeypatch):
-    monkeypatch.setattr(readers_module, "CLOCK_SHARE", 0.5)
-    with pytest.raises(PastLimit, match="second"):
+    monkeypatch.setattr(client, "CLOCK_SHARE", 0.5)
+    with pytest.raises(RequestFailed, match="second"):
         run(taken_over, "time.sleep(60)")
     assert run(taken_over, "1 + 1").text == "2"
 
@@ -107,22 +107,22 @@ def test_what_is_raised_while_a_file_takes_long_ends_it_at_once(monkeypatch):
 
 
 def test_a_file_that_takes_much_memory_is_past_the_limit_of_memory(readers, taken_over, monkeypatch):
-    monkeypatch.setattr(readers_module, "MEMORY", 200 * 1024**2)
-    with pytest.raises(PastLimit, match="200 MiB of memory"):
+    monkeypatch.setattr(client, "MEMORY", 200 * 1024**2)
+    with pytest.raises(RequestFailed, match="200 MiB of memory"):
         run(taken_over, "len('x' * 10**9)")
-    with pytest.raises((PastLimit, Damaged)):
+    with pytest.raises(RequestFailed):
         readers.text_of(hostile_files.html_of_many_elements(8 * 1024**2), "html")
     assert readers.text_of(b"<p>tea", "html").text == "tea"
 
 
 def test_a_file_is_not_blamed_for_the_memory_that_others_took(taken_over, monkeypatch):
-    monkeypatch.setattr(readers_module, "MEMORY", 200 * 1024**2)
+    monkeypatch.setattr(client, "MEMORY", 200 * 1024**2)
     assert run(taken_over, "setattr(sys, 'kept', 'x' * 100_000_000)").text == "None"
     assert run(taken_over, "len('x' * 100_000_000)").text == "100000000"
 
 
 def test_a_text_that_no_event_can_hold_is_past_the_limit(taken_over):
-    with pytest.raises(PastLimit, match="too long for an event"):
+    with pytest.raises(RequestFailed, match="too long for an event"):
         run(taken_over, "'x' * 20_000_000")
 
 
@@ -154,8 +154,9 @@ def test_what_is_printed_is_one_short_line_that_drives_no_terminal(taken_over):
 )
 def test_it_reaches_no_network_starts_no_program_and_writes_no_file(taken_over, tmp_path, code):
     written = tmp_path / "written"
-    with pytest.raises(Damaged):
+    with pytest.raises(RequestFailed) as failed:
         run(taken_over, code.replace("path", repr(str(written))))
+    assert failed.value.why == "damaged"
     assert not written.exists() or written.stat().st_size == 0
 
 
@@ -187,7 +188,7 @@ def test_one_process_reads_many_files(taken_over):
 @pytest.mark.parametrize("code", ["os.abort()", "os.kill(os.getpid(), signal.SIGSEGV)", "os._exit(3)"])
 def test_a_process_that_crashes_is_replaced(taken_over, code):
     for _ in range(2):
-        with pytest.raises((Damaged, OSError), match="ended"):
+        with pytest.raises((RequestFailed, OSError), match="ended"):
             run(taken_over, code)
         assert run(taken_over, "'tea'").text == "tea"
 

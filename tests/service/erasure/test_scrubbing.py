@@ -119,7 +119,7 @@ def test_a_store_that_follows_sees_no_rewritten_stream(store):
     def not_rebuilt(*_, **__):
         raise memlog.DatabaseError("stopped before the new read model")
 
-    store._read_model.projector.rebuild = not_rebuilt
+    store._engine.read_model.projector.rebuild = not_rebuilt
     with pytest.raises(memlog.DatabaseError):
         store.erasure.scrub()
     assert SECRET.encode() not in b"".join(log_bytes(store).values())
@@ -132,19 +132,19 @@ def test_history_that_was_rewritten_before_is_still_told(store):
     path = write_segment(store, said(SECRET, id="old"), said("green tea", id="kept"))
     store.append([said("thank you", id="m2")])
     store.erasure.forget("old")
-    projector = store._read_model.projector
-    caught_up = type(store._read_model).caught_up
+    projector = store._engine.read_model.projector
+    catch_up = projector.catch_up
 
-    def then_changed(self, **options):
-        done = caught_up(self, **options)
+    def then_changed(**options):
+        done = catch_up(**options)
         path.write_bytes(path.read_bytes().replace(b"green tea", b"black tea"))
         return done
 
-    store._read_model.caught_up = then_changed.__get__(store._read_model)
+    projector.catch_up = then_changed
     rebuild, projector.rebuild = projector.rebuild, lambda *_, **__: pytest.fail("stop here")
     with pytest.raises(pytest.fail.Exception):
         store.erasure.scrub()
-    del store._read_model.caught_up
+    projector.catch_up = catch_up
     projector.rebuild = rebuild
     assert any("rewritten" in note for note in projector.catch_up().read.notes)
     assert "black tea" in [each.content for each in store.conversations.window(("cli", "1")).messages]

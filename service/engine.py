@@ -1,0 +1,101 @@
+"""What the operations of a store work with: its log, its read model, and its settings."""
+
+from collections.abc import Callable
+from copy import copy
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict
+
+from memlog.eventlog.acknowledgements import OnStored
+from memlog.eventlog.events import Event
+from memlog.eventlog.writer import Log, Position
+from memlog.query.request import Request
+from memlog.service.known_ids import KnownIds
+from memlog.service.read_model import Answer, ReadModel
+from memlog.service.read_pool import ReadPool
+
+if TYPE_CHECKING:
+    from memlog.service.documents.readers import Readers
+
+_READS_WAIT = 0.25
+"""Seconds that a read waits to record what it gave."""
+
+
+class Engine:
+    """The engine of a store, shared by its groups of operations.
+
+    redact: whether what looks like a key is masked in what is appended.
+    document_seconds: of the processor that reading one document may take.
+    read: queries the read model, caught up if that takes little time. decide: caught up, or raises Busy.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        known_ids: KnownIds,
+        read_model: ReadModel,
+        *,
+        redact: bool,
+        document_seconds: int,
+        on_stored: OnStored | None,
+    ) -> None:
+        self.path = log.store
+        self.log = log
+        self.known_ids = known_ids
+        self.redact = redact
+        self.on_stored = on_stored
+        self.read_model = read_model
+        self.reads = ReadPool(read_model)
+        self.read, self.decide = self.reads.read, self.reads.decide
+        self._document_seconds = document_seconds
+        self._on_wait: Callable[[], None] = lambda: None
+
+    def for_thread(self, read_model: ReadModel, on_wait: Callable[[], None]) -> "Engine":
+        """This engine with the read model of one thread, and a reader process of its own.
+
+        on_wait: called while the reader process works; an exception of it ends the request.
+        """
+        engine = copy(self)
+        vars(engine).pop("readers", None)
+        engine.read, engine.decide, engine._on_wait = read_model.read, read_model.decide, on_wait
+        return engine
+
+    @cached_property
+    def readers(self) -> "Readers":
+        """The process that reads untrusted files; it starts when it is needed."""
+        from memlog.service.documents.readers import Readers
+
+        return Readers(self._document_seconds, on_wait=self._on_wait)
+
+    @cached_property
+    def hurried_log(self) -> Log:
+        """The log for reads, which do not wait for writers."""
+        wait = min(self.log.lock_timeout, _READS_WAIT)
+        return Log(self.path, durability=self.log.durability, lock_timeout=wait, redact=self.redact)
+
+    def close(self) -> None:
+        """Close what is open. The engine can be used again after it."""
+        # First: who closes a read model last, and may write, folds what SQLite keeps beside it into its file.
+        self.known_ids.close()
+        self.reads.close()
+        if "readers" in vars(self):
+            self.readers.close()
+
+
+class OperationGroup:
+    """Operations of a store that belong together, such as `store.memories`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._append = engine.log.append
+        self._read = engine.read
+        self._decide = engine.decide
+
+    def _query(self, query: Callable[..., Answer], asked: Request) -> Answer:
+        """What a function of the query layer returns that takes the fields of a request."""
+        return self._read(partial(query, **asdict(asked)))
+
+    def _append_one(self, event: Event) -> Position:
+        (position,) = self._append([event])
+        return position
