@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Container, Generator, Iterable, Iterator
 from hashlib import sha256
-from typing import Literal, cast
+from typing import Literal
 
 from memlog.eventlog import disk
 from memlog.eventlog.events import Event, Redacted, tag_of
@@ -244,16 +244,12 @@ def _record(
         (*segment.key, *_extent(placed.line), placed.id, placed.content_sha256) for placed in conflicts
     )
     insert(db, "conflicts", f"{_LINE}, id, content_sha256", contradictions)
-    faults = (
-        (
-            *segment.key,
-            *_extent(line),
-            fault.reason,
-            None if line.data is None else sha256(line.data).digest(),
-        )
-        for line, fault in ((entry.line, cast(BadLine, entry.event)) for entry in bad)
+    quarantined = (
+        (*segment.key, *_extent(entry.line), entry.event.reason, _hash(entry.line))
+        for entry in bad
+        if isinstance(entry.event, BadLine)
     )
-    insert(db, "quarantine", f"{_LINE}, reason, sha256", faults)
+    insert(db, "quarantine", f"{_LINE}, reason, sha256", quarantined)
 
 
 _LINE = "stream, segment, offset, length, line"
@@ -261,6 +257,10 @@ _LINE = "stream, segment, offset, length, line"
 
 def _extent(line: Line) -> tuple[int, int, int]:
     return line.offset, line.length, line.number
+
+
+def _hash(line: Line) -> bytes | None:
+    return None if line.data is None else sha256(line.data).digest()
 
 
 def _record_nuls(db: Connection, segment: Segment, lines: list[Line]) -> int:
