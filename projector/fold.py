@@ -8,7 +8,7 @@ from memlog.eventlog import disk
 from memlog.eventlog.events import Event, Redacted, tag_of
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.reader import LogEntry, entry_of
-from memlog.eventlog.segment import Line, read_lines
+from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import Segment
 from memlog.eventlog.upcast import place_of
 from memlog.projector import checkpoints, handlers
@@ -53,14 +53,7 @@ def fold_segment(
             if not checkpoint.still_holds(segment, fd, hints):
                 raise HistoryChanged(_why_changed(segment, checkpoint, fd, hints))
             end = stretch.end_behind(checkpoint.offset)
-            lines = read_lines(
-                fd,
-                checkpoint.offset,
-                end=end,
-                number=checkpoint.lines + 1,
-                tail_is_a_line=stretch.tail_is_a_line,
-            )
-            batch = _batch(lines, share)
+            batch = _batch(stretch.unread(fd, checkpoint), share)
             tally = _fold(db, segment, batch, sizes, leave_out)
             read = _advanced(checkpoint, batch, fd, hints.up_to(end), stretch)
             checkpoints.save(db, segment, read)

@@ -8,7 +8,9 @@ from typing import NamedTuple
 import msgspec
 
 from memlog.eventlog.reader import reading
+from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment
+from memlog.projector.checkpoints import Checkpoint
 
 
 class Stretch(NamedTuple):
@@ -25,6 +27,12 @@ class Stretch(NamedTuple):
     def end_behind(self, offset: int) -> int | None:
         """Where to stop reading that begins at `offset`: another projector may have passed `end` since."""
         return None if self.end is None else max(self.end, offset)
+
+    def unread(self, fd: int, checkpoint: Checkpoint) -> Iterator[Line]:
+        """The lines behind a checkpoint, of the open segment."""
+        offset, number = checkpoint.offset, checkpoint.lines + 1
+        end, tail_is_a_line = self.end_behind(offset), self.tail_is_a_line
+        return read_lines(fd, offset, end=end, number=number, tail_is_a_line=tail_is_a_line)
 
 
 class Tally(msgspec.Struct):
