@@ -21,22 +21,29 @@ _TITLE_LENGTH = 250
 _SECTION_LENGTH = 1_000
 
 
-# A line with more backticks behind the first ones is code within a line, not a fence.
-_FENCE = (
-    rf"(?:{_ITEM_MARK})?(?P<indent>[ \t]*+)(?P<marks>`{{3,}}+(?=[^`]*+$)|~{{3,}}+)"
-    r"[ \t]*+(?P<language>[^\s`]*+)"
-)
-_HEADING = r" {0,3}+(?P<marks>#{1,6}+)[ \t]++"
-_LIST_ITEM = rf"{_ITEM_MARK}\S"
-_DELIMITER_ROW = rf"[ \t]*+\|?+{_DELIMITER}(?:\|{_DELIMITER})*\|?+[ \t]*+$"
-
-
 # Compiled at the first Markdown: a command that reads none does not wait for it.
-_compiled: Callable[[str], re.Pattern[str]] = cache(re.compile)
+@cache
+def _fence() -> re.Pattern[str]:
+    # A line with more backticks behind the first ones is code within a line, not a fence.
+    return re.compile(
+        rf"(?:{_ITEM_MARK})?(?P<indent>[ \t]*+)(?P<marks>`{{3,}}+(?=[^`]*+$)|~{{3,}}+)"
+        r"[ \t]*+(?P<language>[^\s`]*+)"
+    )
 
 
-def _match(expression: str, line: str) -> re.Match[str] | None:
-    return _compiled(expression).match(line)
+@cache
+def _heading() -> re.Pattern[str]:
+    return re.compile(r" {0,3}+(?P<marks>#{1,6}+)[ \t]++")
+
+
+@cache
+def _list_item() -> re.Pattern[str]:
+    return re.compile(rf"{_ITEM_MARK}\S")
+
+
+@cache
+def _delimiter_row() -> re.Pattern[str]:
+    return re.compile(rf"[ \t]*+\|?+{_DELIMITER}(?:\|{_DELIMITER})*\|?+[ \t]*+$")
 
 
 class Span(NamedTuple):
@@ -134,7 +141,7 @@ def first_title(text: str) -> str | None:
     if "#" not in text:  # most messages
         return None
     line = text.lstrip("\r\n").partition("\n")[0].rstrip("\r")
-    heading = _match(_HEADING, line)
+    heading = _heading().match(line)
     return _title(line, heading) if heading else None
 
 
@@ -160,20 +167,20 @@ def _title(line: str, heading: re.Match[str]) -> str:
 def _part_at(lines: Sequence[TextLine], index: int) -> Part:
     line = lines[index].text
     following = range(index + 1, len(lines))
-    if heading := _match(_HEADING, line):
+    if heading := _heading().match(line):
         return Part("heading", index + 1, len(heading["marks"]), _title(line, heading))
-    if fence := _match(_FENCE, line):
+    if fence := _fence().match(line):
         behind = _behind_fence(lines, index, fence)
         return Part("fence", behind, frame=_frame_of_fence(lines, index, behind, fence))
     if line.lstrip().startswith("|"):
         behind = next(at for at in following if not lines[at].text.lstrip().startswith("|"))
         return Part("table", behind, frame=_frame_of_table(lines, index, behind))
     behind = next(at for at in following if _begins_block(lines[at].text))
-    return Part("item" if _match(_LIST_ITEM, line) else "paragraph", behind)
+    return Part("item" if _list_item().match(line) else "paragraph", behind)
 
 
 def _begins_block(line: str) -> bool:
-    starts = _match(_FENCE, line) or _match(_HEADING, line) or _match(_LIST_ITEM, line)
+    starts = _fence().match(line) or _heading().match(line) or _list_item().match(line)
     return not line.strip() or starts is not None or line.lstrip().startswith("|")
 
 
@@ -197,7 +204,7 @@ def _closes(line: str, marks: str) -> bool:
 
 
 def _frame_of_table(lines: Sequence[TextLine], index: int, behind: int) -> Frame | None:
-    if behind <= index + 2 or not _match(_DELIMITER_ROW, lines[index + 1].text):
+    if behind <= index + 2 or not _delimiter_row().match(lines[index + 1].text):
         return None
     start = lines[index].start
     return Frame((Span(start, lines[index + 2].start),), Span(start, start), lines[behind].start)

@@ -21,7 +21,7 @@ All functions are pure functions of the text: an entry is removed from the index
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from typing import NamedTuple
@@ -64,11 +64,17 @@ _FEW_WORDS = 8
 
 
 # Expressions that take `re` milliseconds are compiled at first use: a command that lists memories needs none.
-_compiled: Callable[[str], re.Pattern[str]] = cache(re.compile)
 
-_CJK = f"[{_CJK_CHARACTERS}]+"
-_WITHOUT_STEMS = f"[{_CJK_CHARACTERS}\u0400-\u052f]+"
-"""Russian is stemmed by shortening words alone: what begins with a stem is found by it."""
+
+@cache
+def _cjk() -> re.Pattern[str]:
+    return re.compile(f"[{_CJK_CHARACTERS}]+")
+
+
+@cache
+def _without_stems() -> re.Pattern[str]:
+    # Russian is stemmed by shortening words alone: what begins with a stem is found by it.
+    return re.compile(f"[{_CJK_CHARACTERS}\u0400-\u052f]+")
 
 
 @cache
@@ -172,7 +178,7 @@ def _plainly_analysed(text: str) -> tuple[str, list[str]]:
 
 def _words_as_indexed(lower: str) -> str:
     signless = _sign().sub(" ", plain(lower))
-    return _compiled(_CJK).sub(lambda run: f" {' '.join(_pairs(run[0]))} {run[0][-1]} ", signless)
+    return _cjk().sub(lambda run: f" {' '.join(_pairs(run[0]))} {run[0][-1]} ", signless)
 
 
 def written_words(text: str) -> list[str]:
@@ -183,7 +189,7 @@ def written_words(text: str) -> list[str]:
     """
     text = folded(text)
     if not text.isascii():
-        text = _compiled(_CJK).sub(lambda run: f" {' '.join(_pairs(run[0])) or run[0]} ", text)
+        text = _cjk().sub(lambda run: f" {' '.join(_pairs(run[0])) or run[0]} ", text)
     return _words(text)
 
 
@@ -193,7 +199,7 @@ def question_words(text: str) -> list[Word]:
     names = _names(text)
     text = _without_single_parts(text)
     lower = text.casefold()
-    between = _words(lower if lower.isascii() else _compiled(_CJK).sub(" ", lower))
+    between = _words(lower if lower.isascii() else _cjk().sub(" ", lower))
     spoken = stemming.languages(filter(stemming.is_latin, between), by_letters=False)
     stop_words = stemming.stop_words_in(spoken or (ENGLISH,))
     asked = _asked(between, spoken)
@@ -212,7 +218,7 @@ def question_names(text: str) -> list[list[str]]:
 
 def is_cjk(token: str) -> bool:
     """Whether `token` is of a script that is indexed in pairs of characters."""
-    return not token.isascii() and _compiled(_CJK).fullmatch(token) is not None
+    return not token.isascii() and _cjk().fullmatch(token) is not None
 
 
 def passage(label: str | None, content: str) -> str:
@@ -230,7 +236,7 @@ def _stems(text: str) -> list[str]:
     is_english = stemming.is_plain_english(text)
     if is_english and text.isascii():
         return []
-    words = _words(_compiled(_WITHOUT_STEMS).sub(" ", text.lower()))
+    words = _words(_without_stems().sub(" ", text.lower()))
     spoken = () if is_english else stemming.languages(filter(stemming.is_latin, words))
     pairs = stemming.stems(words, [name for name in spoken if name != ENGLISH])
     return [
