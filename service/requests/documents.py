@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.struct_fields import Reads
 from memlog.query.request import PathField, Request, path_of
 from memlog.service.requests.scope import ProgressField
@@ -14,14 +14,14 @@ from memlog.service.requests.scope import ProgressField
 
 def _paths(given: Iterable[str | Path]) -> tuple[Path, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise BadInput(f"{given!r} is no collection of paths", hint="give a list of paths")
+        raise BadInput(f"{shown_value(given)} is no collection of paths", hint="give a list of paths")
     return tuple(map(path_of, given))
 
 
 def _globs(given: Iterable[str]) -> tuple[str, ...]:
     globs = () if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     if (not globs and given) or not all(isinstance(each, str) for each in globs):
-        raise BadInput(f"{given!r} is no collection of patterns", hint="give a list of texts")
+        raise BadInput(f"{shown_value(given)} is no collection of patterns", hint="give a list of texts")
     return globs
 
 
