@@ -132,12 +132,7 @@ class Store:
             notify=notify,
         )
         self._engine = Engine(
-            log,
-            known_ids,
-            read_model,
-            redact=redact,
-            document_seconds=document_seconds,
-            on_stored=on_stored,
+            log, known_ids, read_model, redact=redact, document_seconds=document_seconds, on_stored=on_stored
         )
 
     conversations: LazyGroup["Conversations"] = LazyGroup("conversations:Conversations")

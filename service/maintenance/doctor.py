@@ -16,14 +16,7 @@ from memlog.eventlog.streams import shown
 from memlog.projector import catchup
 from memlog.projector.embedding.cache import check_cache
 from memlog.projector.limits import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTURED
-from memlog.projector.sqlite import (
-    binding,
-    count_rows,
-    described,
-    remove_database,
-    why_no_vectors,
-    wrapped,
-)
+from memlog.projector.sqlite import binding, count_rows, described, remove_database, why_no_vectors, wrapped
 from memlog.query.ids import Conflict, conflicts, plain_texts
 from memlog.service.maintenance.findings import Finding, numbered, or_ok
 from memlog.service.maintenance.log_findings import examine_log

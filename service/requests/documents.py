@@ -30,10 +30,7 @@ Globs = Annotated[Iterable[str], Reads(_globs, wire=list[str]), Meta(title="GLOB
 
 class _Registration(Request, frozen=True, kw_only=True):
     source: Annotated[str | None, Meta(title="NAME"), "Its name; else that of the folder."] = None
-    include: Annotated[
-        Globs,
-        "Only files that match, of any type, such as 'guide/*.md' or '**/*.py'.",
-    ] = ()
+    include: Annotated[Globs, "Only files that match, of any type, such as 'guide/*.md' or '**/*.py'."] = ()
     exclude: Annotated[Globs, "No files that match."] = ()
     kind: Annotated[
         Literal["docs", "memory"], "memory for files that are searched as memories, docs for other documents."
