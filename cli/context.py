@@ -9,6 +9,7 @@ from memlog.cli.answer import silence
 from memlog.cli.open_store import open_store
 from memlog.cli.output import note, one_line
 from memlog.cli.request_options import request_command
+from memlog.cli.stored_events import STORED
 from memlog.service.requests.reads import BuildContext
 
 
@@ -20,6 +21,7 @@ def context(ctx: click.Context, asked: BuildContext, *, as_json: bool) -> None:
         raise click.UsageError(f"json and {asked.form}: the output can have one format only", ctx)
     with open_store(ctx) as store:
         given = store.context(replace(asked, form="json") if as_json else asked)
+    STORED.acknowledged()  # nobody waits to hear that the access was recorded
     click.echo(given.text.encode(), nl=False)
     for said in _notes(given):
         note(said)
