@@ -5,15 +5,16 @@ import sys
 import click
 
 
-def check_can_ask(ctx: click.Context, *, is_yes: bool) -> None:
+def check_can_ask(*, is_yes: bool) -> None:
     """Check that there is somebody to ask, or that --yes was given.
 
     Raises:
         UsageError: stdin is no terminal, and --yes is not given.
     """
     if not is_yes and (sys.stdin is None or not sys.stdin.isatty()):
+        command = click.get_current_context().info_name
         raise click.UsageError(
-            f"{ctx.info_name} asks first, and stdin is no terminal: --yes goes on without asking", ctx
+            f"{command} asks first, and stdin is no terminal: --yes goes on without asking"
         )
 
 

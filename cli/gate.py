@@ -4,17 +4,15 @@ import click
 import msgspec
 
 from memlog import should_retrieve
-from memlog.cli.answer import Answer, format_options, named_values, print_answer
+from memlog.cli.answer import Answer, named_values, printed
 from memlog.cli.param_types import TEXT
-from memlog.cli.standard_streams import reader_may_go
 from memlog.cli.stdin import stdin_text
 
 
 @click.command()
 @click.argument("text", type=TEXT, required=False)
-@format_options
-@click.pass_context
-def gate(ctx: click.Context, text: str | None) -> int:
+@printed
+def gate(text: str | None) -> Answer:
     """Say whether a look into the memory is worth it for TEXT; for stdin without one, or with -.
 
     Not for greetings, acknowledgements, pure code and what is too short; but for questions, words of memory,
@@ -24,11 +22,9 @@ def gate(ctx: click.Context, text: str | None) -> int:
     said = stdin_text() if text in (None, "-") else str(text)
     found = should_retrieve(said)
     told = f" ({found.words})" if found.words else ""
-    answer = Answer(
+    return Answer(
         document=found,
         table=named_values(msgspec.structs.asdict(found)),
         text=[f"{'yes' if found else 'no'}: {found.reason}{told}"],
+        exit_code=0 if found else 1,
     )
-    with reader_may_go():
-        print_answer(ctx, answer)
-    return 0 if found else 1

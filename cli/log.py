@@ -2,13 +2,13 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import click
 import msgspec
 
-from memlog.cli.output import json_option, note, print_lines, printable
+from memlog.cli.answer import JSON_OPTION
+from memlog.cli.output import note, print_lines, printable
 from memlog.cli.param_types import CHAT, TEXT, TIME, count
 from memlog.cli.settings import Settings
 from memlog.service.read_log import LogEntry, LogReader, fault_of, members_of
@@ -19,22 +19,18 @@ def log() -> None:
     """Read the log itself: works without a read model, and beside whoever writes."""
 
 
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        json_option,
-        click.option("--positions", is_flag=True, help="Add the position of each event."),
-        click.option("--raw", is_flag=True, help="Print lines as they stand, byte for byte."),
-        click.option(
-            "--chat", type=CHAT, metavar="CHANNEL:CHAT_ID", help="Only the streams of this conversation."
-        ),
-        click.option("--stream", type=TEXT, help="Only this stream, such as conversations/telegram_123456."),
-    ):
-        command = option(command)
-    return command
+_OPTIONS = (
+    click.Option(["--stream"], type=TEXT, help="Only this stream, such as conversations/telegram_123456."),
+    click.Option(
+        ["--chat"], type=CHAT, metavar="CHANNEL:CHAT_ID", help="Only the streams of this conversation."
+    ),
+    click.Option(["--raw"], is_flag=True, help="Print lines as they stand, byte for byte."),
+    click.Option(["--positions"], is_flag=True, help="Add the position of each event."),
+    JSON_OPTION,
+)
 
 
-@log.command()
-@_options
+@log.command(params=[*_OPTIONS])
 @click.option("--since", type=TIME, help="Only what happened from this time on (2026-02-24, or RFC 3339).")
 @click.option("--until", type=TIME, help="Only what happened before this time.")
 @click.pass_context
@@ -46,7 +42,6 @@ def cat(
     until: str | None,
     raw: bool,
     positions: bool,
-    as_json: bool,  # noqa: ARG001 - events are JSON whether asked for or not
 ) -> None:
     """Print events as JSON, one a line, in the order in which they happened.
 
@@ -72,8 +67,7 @@ def cat(
         note(f"{left_out['duplicate']} lines repeat an event, which is printed once")
 
 
-@log.command()
-@_options
+@log.command(params=[*_OPTIONS])
 @click.option("-n", "lines", type=count(0), default=10, show_default=True, help="So many lines at most.")
 @click.option("-f", "--follow", is_flag=True, help="Then print what is appended, as it comes, until Ctrl-C.")
 @click.pass_context
@@ -85,7 +79,6 @@ def tail(
     follow: bool,
     raw: bool,
     positions: bool,
-    as_json: bool,  # noqa: ARG001
 ) -> None:
     """Print the lines that were appended last, one a line; with -f go on with what any process appends."""
     reader = _reader(ctx, stream, chat, raw=raw, positions=positions)

@@ -1,7 +1,7 @@
 """Reads the settings: from options, the environment, memlog.toml, defaults, in this order."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -176,9 +176,10 @@ def misspelt_variables() -> Iterator[tuple[str, str]]:
 class SettingOption(click.Option):
     """An option that sets one setting for this call. The command asks `Settings` for it."""
 
-    def __init__(self, declarations: list[str], *, setting: Setting) -> None:
+    def __init__(self, name: str, declaration: str) -> None:
+        self.setting = setting = BY_NAME[name]
         super().__init__(
-            declarations,
+            [declaration, name],
             type=setting.option_type,
             default=None,
             envvar=setting.variable,
@@ -187,7 +188,6 @@ class SettingOption(click.Option):
             callback=self._keep,
             expose_value=False,
         )
-        self.setting = setting
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:  # noqa: ARG002
         """Nothing: `Settings` reads the environment, for options that a command lacks, too."""
@@ -202,8 +202,3 @@ class SettingOption(click.Option):
     def _keep(self, ctx: click.Context, _: click.Parameter, value: Any) -> None:  # noqa: ANN401
         if value is not None:
             ctx.ensure_object(Settings).options[self.setting.name] = value
-
-
-def setting_option(name: str, *declarations: str) -> Callable[[Any], Any]:
-    """The decorator that gives a command an option for the setting `name`."""
-    return click.option(*declarations, cls=SettingOption, setting=BY_NAME[name])
