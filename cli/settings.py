@@ -155,7 +155,7 @@ def file_with_defaults() -> str:
 
 def _commented(setting: Setting) -> str:
     value = "" if setting.default is None else setting.default
-    without = f" Without it, {setting.default_says}." if setting.default_says else ""
+    without = f" Without it, {setting.default_words}." if setting.default_words else ""
     assignment = f"# {setting.name} = {msgspec.json.encode(value).decode()}"
     return f"# {setting.meaning}{without} ({setting.unit})\n{assignment}\n"
 
@@ -180,7 +180,7 @@ class SettingOption(click.Option):
         self.setting = setting = BY_NAME[name]
         super().__init__(
             [declaration, name],
-            type=setting.option_type,
+            type=setting.type,
             default=None,
             envvar=setting.variable,
             show_envvar=True,
