@@ -147,11 +147,11 @@ def _progress_of(fd: int) -> Iterator[Callable[[], None]]:
     from memlog.cli.progress import progress_line
 
     status = os.fstat(fd)
-    with progress_line() as progress:
-        if progress is None or not stat.S_ISREG(status.st_mode) or sys.stdout.isatty():
+    with progress_line() as line:
+        if line is None or not stat.S_ISREG(status.st_mode) or sys.stdout.isatty():
             yield lambda: None
         else:
-            yield lambda: progress("bytes appended", os.lseek(fd, 0, os.SEEK_CUR), status.st_size)
+            yield lambda: line.show("bytes appended", os.lseek(fd, 0, os.SEEK_CUR), status.st_size)
 
 
 def _batches(fd: int) -> Iterator[list[NumberedLine]]:

@@ -43,9 +43,9 @@ def _known(name: str) -> str:
 
 
 def _described(settings: Settings, name: str) -> dict[str, Any]:
-    found = settings.find(name)
-    value = found.value if isinstance(found.value, int | float | str | None) else shown(found.value)
-    return {"name": name, "value": value, "origin": found.origin, "unit": BY_NAME[name].unit}
+    value, origin = settings.find(name)
+    plain = value if isinstance(value, int | float | str | None) else shown(value)
+    return {"name": name, "value": plain, "origin": origin, "unit": BY_NAME[name].unit}
 
 
 def _text(value: object) -> str:

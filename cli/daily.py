@@ -24,7 +24,7 @@ def daily() -> None:
     """Record and list daily events: what happened on which day."""
 
 
-@request_command(RecordDailyEvent, group=daily, names={"event_id": "--id"}, types={"summary": STDIN})
+@request_command(RecordDailyEvent, group=daily, types={"summary": STDIN})
 def record(store: Store, asked: RecordDailyEvent) -> Done:
     position = store.daily.record(asked)
     return Done(position, f"Recorded the daily event {position.id}.")
@@ -35,6 +35,6 @@ def list_(store: Store, asked: ListDailyEvents) -> Answer:
     return list_answer("daily_events", store.daily.list(asked), _COLUMNS)
 
 
-@request_command(CompressDailyEvents, group=daily, arguments=["ids"], names={"event_id": "--id"})
+@request_command(CompressDailyEvents, group=daily, arguments=["ids"])
 def compress(store: Store, asked: CompressDailyEvents) -> Done:
     return Done(store.daily.compress(asked), f"Marked as distilled: {', '.join(asked.ids)}.")

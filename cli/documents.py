@@ -9,10 +9,9 @@ from msgspec.structs import asdict, replace
 
 from memlog import DocumentFile, DocumentFolder, DocumentText, Source
 from memlog.cli.answer import Answer, Columns, Done, Table, list_answer, named_values, printed
-from memlog.cli.confirm import counted
 from memlog.cli.error_handler import IO_FAILED
 from memlog.cli.open_store import open_store
-from memlog.cli.output import one_line, printable
+from memlog.cli.output import counted, one_line, printable
 from memlog.cli.param_types import TEXT
 from memlog.cli.request_options import Store, request_command
 from memlog.eventlog.errors import NotFound

@@ -7,11 +7,10 @@ import click
 from msgspec.structs import asdict, replace
 
 from memlog.cli.answer import Answer, Columns, list_answer, named_values, records_answer
-from memlog.cli.confirm import agrees, check_can_ask, counted
-from memlog.cli.output import one_line
+from memlog.cli.output import counted
 from memlog.cli.param_types import TEXT
 from memlog.cli.request_options import Store, request_command
-from memlog.cli.stdin import stdin_text
+from memlog.cli.stdin import agrees, check_can_ask, stdin_text
 from memlog.service.requests.erasure import FindSecrets, Forget, Scrub
 
 if TYPE_CHECKING:
@@ -39,9 +38,8 @@ def forget(store: Store, asked: Forget, *, dry_run: bool, yes: bool) -> Answer:
     def confirm(found: "ForgetReport") -> bool:
         if dry_run or yes or not found.lines:
             return not dry_run
-        for line in found.lines:
-            click.echo(one_line(f"{_position(line)}  {line.id}  {line.words}"), err=True)
-        return agrees(f"Forget {counted(len(found.lines), 'line')}?")
+        lines = [f"{_position(line)}  {line.id}  {line.words}" for line in found.lines]
+        return agrees(f"Forget {counted(len(lines), 'line')}?", lines)
 
     done = store.erasure.forget(replace(asked, confirm=confirm))
     notes = [*_notes_of_forget(done, dry_run=dry_run)]

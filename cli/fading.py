@@ -4,8 +4,8 @@ import click
 from msgspec.structs import asdict, replace
 
 from memlog.cli.answer import Answer, Columns, Done, records_answer
-from memlog.cli.confirm import counted
 from memlog.cli.memories import COLUMNS
+from memlog.cli.output import counted
 from memlog.cli.request_options import Store, request_command
 from memlog.service.memories.fading import PruneReport
 from memlog.service.requests.fading import DecayMemories, PruneMemories

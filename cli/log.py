@@ -3,13 +3,14 @@
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import click
 import msgspec
 
 from memlog.cli.answer import JSON_OPTION
 from memlog.cli.output import note, print_lines, printable
-from memlog.cli.param_types import CHAT, TEXT, TIME, count
+from memlog.cli.param_types import CHAT, TEXT, TIME
 from memlog.cli.settings import Settings
 from memlog.service.read_log import LogEntry, LogReader, fault_of, members_of
 
@@ -33,23 +34,14 @@ _OPTIONS = (
 @log.command(params=[*_OPTIONS])
 @click.option("--since", type=TIME, help="Only what happened from this time on (2026-02-24, or RFC 3339).")
 @click.option("--until", type=TIME, help="Only what happened before this time.")
-@click.pass_context
-def cat(
-    ctx: click.Context,
-    stream: str | None,
-    chat: tuple[str, str] | None,
-    since: str | None,
-    until: str | None,
-    raw: bool,
-    positions: bool,
-) -> None:
+def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **streams: Any) -> None:  # noqa: ANN401
     """Print events as JSON, one a line, in the order in which they happened.
 
     Each event is printed once, in today's shape, and none that was redacted. With --raw, lines are printed
     as they stand in the files, repeated ones too, stream by stream. Lines that hold no event are named on
     stderr.
     """
-    reader = _reader(ctx, stream, chat, raw=raw, positions=positions)
+    reader = _reader(raw=raw, positions=positions, **streams)
     left_out: Counter[str] = Counter()
 
     def leave_out(entry: LogEntry, why: str) -> None:
@@ -68,32 +60,28 @@ def cat(
 
 
 @log.command(params=[*_OPTIONS])
-@click.option("-n", "lines", type=count(0), default=10, show_default=True, help="So many lines at most.")
+@click.option(
+    "-n",
+    "lines",
+    type=click.IntRange(0, 1_000_000),
+    default=10,
+    show_default=True,
+    help="So many lines at most.",
+)
 @click.option("-f", "--follow", is_flag=True, help="Then print what is appended, as it comes, until Ctrl-C.")
-@click.pass_context
-def tail(
-    ctx: click.Context,
-    stream: str | None,
-    chat: tuple[str, str] | None,
-    lines: int,
-    follow: bool,
-    raw: bool,
-    positions: bool,
-) -> None:
+def tail(*, lines: int, follow: bool, raw: bool, positions: bool, **streams: Any) -> None:  # noqa: ANN401
     """Print the lines that were appended last, one a line; with -f go on with what any process appends."""
-    reader = _reader(ctx, stream, chat, raw=raw, positions=positions)
+    reader = _reader(raw=raw, positions=positions, **streams)
     for entries in reader.follow(lines, note) if follow else [reader.last(lines)]:
         print_lines(_printed(entry, raw=raw, positions=positions) for entry in _readable(entries))
 
 
-def _reader(
-    ctx: click.Context, stream: str | None, chat: tuple[str, str] | None, *, raw: bool, positions: bool
-) -> LogReader:
+def _reader(*, stream: str | None, chat: tuple[str, str] | None, raw: bool, positions: bool) -> LogReader:
     if raw and positions:
         raise click.UsageError("--raw prints lines as they stand, without --positions")
     if stream is not None and chat is not None:
         raise click.UsageError("--stream and --chat exclude each other")
-    return LogReader(ctx.ensure_object(Settings).store, stream=stream, chat=chat)
+    return LogReader(click.get_current_context().ensure_object(Settings).store, stream=stream, chat=chat)
 
 
 def _readable(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from memlog import Memory, Position, StoredEvent
 
 _DIGITS = 6
-_OPTIONS = {"event_id": "--id"}
 _TYPES = {"content": STDIN}
 
 COLUMNS: Columns = {
@@ -55,7 +54,7 @@ def memory() -> None:
     """Save, list and change memories: what is worth keeping beyond a conversation."""
 
 
-@request_command(SaveMemory, group=memory, names=_OPTIONS, types=_TYPES, opens_store=False)
+@request_command(SaveMemory, group=memory, types=_TYPES, opens_store=False)
 def save(ctx: click.Context, asked: SaveMemory) -> Done:
     if asked.looks_for_duplicates:
         with open_store(ctx) as store:
@@ -108,7 +107,7 @@ def history(store: Store, asked: ShowHistory) -> Answer:
     return records_answer(document, events, columns, text=text)
 
 
-@request_command(UpdateMemory, group=memory, arguments=["memory_id"], names=_OPTIONS, types=_TYPES)
+@request_command(UpdateMemory, group=memory, arguments=["memory_id"], types=_TYPES)
 @click.option("--no-tags", is_flag=True, help="Remove all tags.")
 def update(store: Store, asked: UpdateMemory, *, no_tags: bool) -> Done:
     if no_tags and asked.tags:

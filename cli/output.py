@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any, TextIO, TypeVar
 
@@ -155,19 +155,21 @@ def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
+def counted(count: int, thing: str) -> str:
+    """`1 line`, `2 lines`."""
+    return f"{count} {thing}" + ("" if count == 1 else "s")
+
+
 def minute(ts: str | None) -> str:
     """A time of the log for people: `2026-02-24 10:15`, UTC; empty without one."""
     return (ts or "")[:16].replace("T", " ")
 
 
-def bold(text: str) -> str:
-    """`text` in bold, where colours are shown."""
-    return click.style(text, bold=True)
+bold = partial(click.style, bold=True)
+"""A text in bold, where colours are shown."""
 
-
-def dim(text: str) -> str:
-    """`text` paler, where colours are shown."""
-    return click.style(text, dim=True)
+dim = partial(click.style, dim=True)
+"""A text paler, where colours are shown."""
 
 
 def highlighted(text: str, places: Iterable[tuple[int, int]]) -> str:

@@ -6,12 +6,12 @@ from pathlib import Path
 import click
 
 from memlog.cli.answer import Answer, Columns, list_answer, named_values, printed, silence, table_of
-from memlog.cli.confirm import agrees, check_can_ask, counted
 from memlog.cli.maintenance import status_values
 from memlog.cli.open_store import open_store
-from memlog.cli.output import minute, one_line, printable
+from memlog.cli.output import counted, minute, printable
 from memlog.cli.param_types import PROJECT
 from memlog.cli.settings import Settings, projects_folder
+from memlog.cli.stdin import agrees, check_can_ask
 from memlog.service.projects import Project, ProjectRemoval, Projects, unknown_project
 
 _COLUMNS: Columns = {
@@ -79,11 +79,8 @@ def remove(ctx: click.Context, name: str, yes: bool) -> Answer:
     check_can_ask(is_yes=yes)
 
     def confirm(found: ProjectRemoval) -> bool:
-        if yes:
-            return True
-        for other in found.others:
-            click.echo(one_line(f"{other} is not memlog's, and goes with it"), err=True)
-        return agrees(f"Remove the project {printable(name)} for ever: {_told(found)}?")
+        others = [f"{other} is not memlog's, and goes with it" for other in found.others]
+        return yes or agrees(f"Remove the project {printable(name)} for ever: {_told(found)}?", others)
 
     known = Projects(projects_folder())
     lock_timeout = _settings_of(ctx, known.path(name)).value("lock_timeout")

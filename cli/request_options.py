@@ -49,7 +49,7 @@ class RequestCommand(click.Command):
 
     def _run(self, **given: Any) -> int:  # noqa: ANN401
         ctx = click.get_current_context()
-        asked = self._spelling.request_of(ctx, given)
+        asked = self._spelling.made(self.request, ctx, given)
         if self._spelling.opens_store:
             with open_store(ctx) as store, _showing_progress(asked) as request:
                 answer = self._function(store, request, **given)
@@ -67,8 +67,8 @@ def _showing_progress(asked: Request) -> Iterator[Request]:
     # Imported here: most commands are short.
     from memlog.cli.progress import progress_line
 
-    with progress_line() as progress:
-        yield msgspec.structs.replace(asked, progress=progress)
+    with progress_line() as line:
+        yield msgspec.structs.replace(asked, progress=line.show if line else None)
 
 
 class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a decorator
@@ -123,19 +123,16 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         """The description of the request, with its fields as the command spells them."""
         return f"{self._spelled(description_of(self.request))}\n{self.adds}".rstrip()
 
-    def request_of(self, ctx: click.Context, given: dict[str, Any]) -> Request:
-        """The request that a command line asks; its values are taken out of `given`.
+    def made(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
+        """Make a request of the values of a command line, and take them out of `given`.
 
         Raises:
             UsageError: the values do not make a request.
         """
-        return self._built(self.request, ctx, given)
-
-    def _built(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
         values: dict[str, Any] = {}
         for field in fields_of(request):
             if field.struct:
-                values[field.name] = self._built(field.struct, ctx, given)
+                values[field.name] = self.made(field.struct, ctx, given)
             elif field.name in self.settings:
                 values[field.name] = ctx.ensure_object(Settings).value(self.settings[field.name])
             elif field.name in given:
@@ -147,7 +144,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         try:
             return request(**values)
         except BadInput as error:
-            raise click.UsageError(f"{error.message}: {error.hint}", ctx) from error
+            raise click.UsageError(f"{error.message}: {error.hint}") from error
 
     def _text(self, words: Sequence[str]) -> str:
         text = stdin_text() if words in ((), ("-",)) else " ".join(words)

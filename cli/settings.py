@@ -21,13 +21,6 @@ _FILE_HEAD = """\
 """
 
 
-class SettingValue(msgspec.Struct, frozen=True):
-    """A setting's value, and where it comes from."""
-
-    value: Any
-    origin: Origin
-
-
 class Settings:
     """The settings of one call of the command line.
 
@@ -46,9 +39,9 @@ class Settings:
 
     def value(self, name: str) -> Any:  # noqa: ANN401 - of the setting's type
         """The value of a setting; raises as `find`."""
-        return self.find(name).value
+        return self.find(name)[0]
 
-    def find(self, name: str) -> SettingValue:
+    def find(self, name: str) -> tuple[Any, Origin]:
         """The value of a setting, and where it comes from. An empty variable counts as unset.
 
         Raises:
@@ -59,12 +52,12 @@ class Settings:
         if name == "store":
             self._check_one_store()
         if name in self.options:
-            return SettingValue(self.options[name], "option")
+            return self.options[name], "option"
         if text := os.environ.get(setting.variable):
-            return SettingValue(setting.read(text, setting.variable, is_text=True), "environment")
+            return setting.read(text, setting.variable, is_text=True), "environment"
         if setting.in_file and name in self._in_file():
-            return SettingValue(self._in_file()[name], "memlog.toml")
-        return SettingValue(self._project_store() if name == "store" else setting.default, "default")
+            return self._in_file()[name], "memlog.toml"
+        return self._project_store() if name == "store" else setting.default, "default"
 
     def at(self, store: Path) -> "Settings":
         """The settings of the store in another folder, with the same options."""

@@ -8,11 +8,16 @@ import msgspec
 from memlog.cli.param_types import FOLDER, PROJECT, Number
 from memlog.eventlog.errors import BadInput
 
+_DEFAULTS = {
+    "store": "the project's folder below the platform's user data",
+    "model": "the model that memlog ships with",
+}
+
 
 class Setting(msgspec.Struct, frozen=True):
     """What options, variables, memlog.toml and messages need of a setting.
 
-    default: None where it is no plain value; `default_words` says it then.
+    default: None where it is no plain value; `default_words` says then what it is.
     type: of its option; it has the bounds and the choices.
     """
 
@@ -21,7 +26,11 @@ class Setting(msgspec.Struct, frozen=True):
     type: Any
     unit: str
     meaning: str
-    default_words: str = ""
+
+    @property
+    def default_words(self) -> str:
+        """A default that is no plain value, in words."""
+        return _DEFAULTS.get(self.name, "")
 
     @property
     def default_text(self) -> str:
@@ -71,23 +80,9 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 SETTINGS = (
-    Setting(
-        "store",
-        None,
-        FOLDER,
-        "folder",
-        "The store's folder.",
-        "the project's folder below the platform's user data",
-    ),
+    Setting("store", None, FOLDER, "folder", "The store's folder."),
     Setting("project", "default", PROJECT, "name", "The project whose store is used where none is named."),
-    Setting(
-        "model",
-        None,
-        FOLDER,
-        "folder",
-        "A folder with model.onnx and tokenizer.json.",
-        "the model that memlog ships with",
-    ),
+    Setting("model", None, FOLDER, "folder", "A folder with model.onnx and tokenizer.json."),
     Setting(
         "durability",
         "fsync",

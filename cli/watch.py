@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from memlog.cli.answer import JSON_OPTION
 from memlog.cli.open_store import open_store
 from memlog.cli.output import asks_for_json, note, print_json, with_options
-from memlog.cli.progress import ProgressLine, line_on_a_terminal
+from memlog.cli.progress import ProgressLine, progress_line
 from memlog.cli.request_options import request_command
 from memlog.cli.stored_events import STORED
 from memlog.service.requests.maintenance import Watch
@@ -28,7 +28,7 @@ from memlog.service.watching.worker import WatchStep
 )
 @with_options(JSON_OPTION)
 def watch(ctx: click.Context, asked: Watch) -> None:
-    with line_on_a_terminal() as line:
+    with progress_line() as line:
         shown = _WatchOutput(line, as_json=asks_for_json(ctx), once=asked.once)
         with open_store(ctx, notify=shown.note) as store, _set_on_sigterm(once=asked.once) as stop:
             progress = line.show if line else None

@@ -45,8 +45,8 @@ OWN_NAMES: dict[str, Any] = {
 """By the name of a parameter: texts that memlog's own code gives, and nothing foreign."""
 
 LEFT_OUT: dict[str, str] = {
-    "cli.confirm.agrees": "asks a person in memlog's own words",
-    "cli.confirm.counted": "a number and a word of memlog's own",
+    "cli.stdin.agrees": "asks a person in memlog's own words",
+    "cli.output.counted": "a number and a word of memlog's own",
     "cli.event_options.*": "makes options from the types of events",
     "cli.field_options.*": "makes options from the fields of structs",
     "cli.request_options.*": "makes options from the fields of requests",
