@@ -170,10 +170,7 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
         from memlog.eventlog.streams import shown
 
         # A name that is not UTF-8 may stand in a message.
-        safe = {
-            name: shown(value) if isinstance(value, str) else value
-            for name, value in msgspec.structs.asdict(failure).items()
-        }
+        safe = msgspec.structs.replace(failure, message=shown(failure.message), hint=shown(failure.hint))
         click.echo(msgspec.json.encode({"error": safe}).decode(), err=True)
         return
     click.echo(f"memlog: {one_line(failure.message)}", err=True)

@@ -1,6 +1,5 @@
 """`memlog append TYPE`: the options of each event type, made from its struct."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -73,14 +72,13 @@ _HELP = {
 def options_of(kind: type[Event]) -> list[click.Parameter]:
     """The options of the command that appends one event of `kind`: one for each of its members."""
     fields = {field.name: field for field in fields_of(kind) if field.name not in (*_ENVELOPE, *_OF_FORGET)}
-    own: list[click.Parameter] = []
-    if "chat_id" in fields:
-        is_conversation = "channel" in fields
-        for name in ("channel", "chat_id"):
-            fields.pop(name, None)
-        own.append(click.Option(["--chat"], type=CHAT, required=is_conversation, help=_CHAT_HELP))
-    own += map(_option, fields.values())
-    return own + [
+    chat: list[click.Parameter] = []
+    if fields.pop("chat_id", None):
+        is_conversation = fields.pop("channel", None) is not None
+        chat.append(click.Option(["--chat"], type=CHAT, required=is_conversation, help=_CHAT_HELP))
+    return [
+        *chat,
+        *map(_option, fields.values()),
         click.Option(["--id", "id"], type=TEXT, help="The event's id; a retry with the same id is harmless."),
         click.Option(["--ts"], type=TEXT, help="When it happened (RFC 3339); now where not given."),
     ]
@@ -88,23 +86,19 @@ def options_of(kind: type[Event]) -> list[click.Parameter]:
 
 def members_of_options(kind: type[Event], given: dict[str, Any]) -> dict[str, Any]:
     """The members of the event that options say; whether they make one is not checked."""
-    members = {"type": tag_of(kind)} | dict(_members(kind, given))
-    if members.get("rank") and "kind" in kind.__struct_fields__:
-        members.setdefault("kind", "ranked")
-    return members
-
-
-def _members(kind: type[Event], given: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    members: dict[str, Any] = {"type": tag_of(kind)}
     for name, value in given.items():
         if value is None or value == ():
             continue
-        if name == "chat":
-            if "channel" in kind.__struct_fields__:
-                yield from zip(("channel", "chat_id"), value, strict=True)
-            else:
-                yield "chat_id", ":".join(value)
+        if name != "chat":
+            members[name] = list(value) if isinstance(value, tuple) else value
+        elif "channel" in kind.__struct_fields__:
+            members["channel"], members["chat_id"] = value
         else:
-            yield name, list(value) if isinstance(value, tuple) else value
+            members["chat_id"] = ":".join(value)
+    if members.get("rank") and "kind" in kind.__struct_fields__:
+        members.setdefault("kind", "ranked")
+    return members
 
 
 def _option(field: Field) -> click.Option:
