@@ -59,11 +59,11 @@ def _text(value: object) -> str:
 @printed
 @click.pass_context
 def init(ctx: click.Context) -> TextAnswer:
-    """Make a store's folder, with a memlog.toml in which every setting stands with its default.
+    """Create a store's folder with a memlog.toml that lists every setting and its default.
 
-    A .gitignore and a .gitattributes let git copy the log and nothing that memlog can make anew. Existing
-    files stay as they are: of these two, the lines that they lack are named. A store needs no init: the first
-    append makes it, too.
+    A .gitignore and a .gitattributes let git copy the log, and nothing that memlog can rebuild. Existing
+    files stay as they are; the lines that these two lack are printed. A store needs no init: the first append
+    creates it, too.
     """
     done = create_store(ctx.ensure_object(Settings).store, file_with_defaults())
     what = f"made {', '.join(done.made)}" if done.made else "it exists already: nothing was changed"

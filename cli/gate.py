@@ -13,11 +13,12 @@ from memlog.cli.stdin import stdin_text
 @click.argument("text", type=TEXT, required=False)
 @printed
 def gate(text: str | None) -> Answer:
-    """Say whether a look into the memory is worth it for TEXT; for stdin without one, or with -.
+    """Decide whether a search of the memory is worth it for TEXT, or for stdin without TEXT or with -.
 
-    Not for greetings, acknowledgements, pure code and what is too short; but for questions, words of memory,
-    and whatever says enough, in Chinese, English, Finnish, German, Russian, Spanish and Swedish. By fixed
-    rules, without a model or a store. The exit code is 0 where it is worth it, 1 where it is not.
+    It is for questions, for words about memory, and for texts with enough content, in Chinese, English,
+    Finnish, German, Russian, Spanish and Swedish. It is not for greetings, acknowledgements, pure code and
+    very short texts. Fixed rules decide, without a model or a store. The exit code is 0 if it is worth it,
+    else 1.
     """
     said = stdin_text() if text in (None, "-") else str(text)
     found = should_retrieve(said)

@@ -27,7 +27,7 @@ _name = click.argument("name", metavar="NAME", type=PROJECT)
 
 @click.group()
 def projects() -> None:
-    """List, show and remove projects: each has a store of its own, below the platform's user data."""
+    """List, show and remove projects. Each has its own store, in the platform's user data folder."""
 
 
 @projects.command("list")
@@ -35,7 +35,7 @@ def projects() -> None:
 def list_() -> Answer:
     """List the projects by name, with size and last append.
 
-    The size is that of the log. No read model is opened.
+    The size is that of the log; no read model is opened.
     """
     found = Projects(projects_folder()).list()
     return list_answer("projects", found, _COLUMNS, notes=[*_left(found)])
@@ -46,9 +46,9 @@ def list_() -> Answer:
 @printed
 @click.pass_context
 def show(ctx: click.Context, name: str) -> Answer:
-    """Show a project, and the status of its store.
+    """Show a project and the status of its store.
 
-    It is what memlog --project NAME status prints, whatever store is named elsewhere.
+    The status is that of memlog --project NAME status, even if an option or a variable names another store.
     """
     known = Projects(projects_folder())
     found = known.get(name)
@@ -71,10 +71,9 @@ def show(ctx: click.Context, name: str) -> Answer:
 def remove(ctx: click.Context, name: str, yes: bool) -> Answer:
     """Remove a project and its store for ever.
 
-    With the store goes all that stands in its folder: log, read model, cache, settings. Nothing brings it
-    back but a copy made before. Killed at any moment, the store is whole, or it is gone and memlog projects
-    list shows what is left to remove; the same command finishes it. What stands there and is a link, or no
-    store, is left as it is.
+    Everything in the store's folder is deleted: log, read model, cache, settings. Only an earlier copy brings
+    it back. If the command is killed, the whole store remains, or memlog projects list shows what is left and
+    the same command removes it. A link, or a folder that is no store, stays as it is.
     """
     check_can_ask(is_yes=yes)
 
