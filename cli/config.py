@@ -20,8 +20,8 @@ from memlog.service.create import create_store
 def config(ctx: click.Context, name: str | None) -> TextAnswer:
     """Show every setting, its value, and where that comes from; or the value of the setting NAME.
 
-    An option goes before an environment variable, that before memlog.toml in the store's folder, this
-    before the default.
+    Options override environment variables, which override memlog.toml in the store's folder, which overrides
+    the defaults.
     """
     settings = ctx.ensure_object(Settings)
     if name is not None:
@@ -37,7 +37,7 @@ def config(ctx: click.Context, name: str | None) -> TextAnswer:
 def _known(name: str) -> str:
     if name not in BY_NAME:
         raise click.BadParameter(
-            f"there is no setting {name!r}: is {nearest(name)} meant?", param_hint="NAME"
+            f"there is no setting {name!r}; did you mean {nearest(name)}?", param_hint="NAME"
         )
     return name
 

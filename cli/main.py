@@ -140,7 +140,7 @@ def memlog_command(ctx: click.Context, quiet: bool) -> None:
     ctx.ensure_object(Settings)
     RUN.is_quiet = quiet
     for variable, meant in misspelt_variables():
-        note(f"{variable} is no setting: is {meant} meant?")
+        note(f"{variable} is not a setting; did you mean {meant}?")
     ctx.color = shows_colours()
 
 

@@ -77,7 +77,7 @@ def format_option(*names: str, **about: Any) -> click.Option:  # noqa: ANN401 - 
 
 
 JSON_ON_TERMINAL_OPTION = format_option(
-    "--json", is_flag=True, help="Print JSON on a terminal, too, in the place of a sentence."
+    "--json", is_flag=True, help="Print JSON instead of a sentence, also on a terminal."
 )
 """The option of a command that prints what it has done."""
 

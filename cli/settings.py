@@ -16,7 +16,7 @@ Origin = Literal["option", "environment", "memlog.toml", "default"]
 
 _FILE_HEAD = """\
 # Settings of this store: https://toml.io, one `name = value` a line.
-# An option goes before an environment variable, that before this file, this before the default.
+# Options override environment variables, which override this file, which overrides the defaults.
 # A line that begins with # does nothing; each setting stands here with its default.
 """
 
@@ -73,7 +73,9 @@ class Settings:
         variable = BY_NAME["store"].variable
         other = "--store" if "store" in self.options else variable if os.environ.get(variable) else None
         if other is not None:
-            raise click.UsageError(f"--project {self.options['project']}: {other} names another store")
+            raise click.UsageError(
+                f"--project {self.options['project']}: {other} names another store; leave out one of the two"
+            )
 
     def _in_file(self) -> dict[str, Any]:
         if self._file is None:
@@ -132,7 +134,7 @@ def _parsed(path: Path, where: str) -> dict[str, Any]:
 def _checked(name: str, given: object, where: str) -> Any:  # noqa: ANN401 - of the setting's type
     setting = BY_NAME.get(name)
     if setting is None:
-        raise BadInput(f"{where}: there is no setting {name!r}", hint=f"is {nearest(name)} meant?")
+        raise BadInput(f"{where}: there is no setting {name!r}", hint=f"did you mean {nearest(name)}?")
     if not setting.in_file:
         raise BadInput(
             f"{where}: {name!r} cannot stand here, since this file is found through it",

@@ -48,7 +48,7 @@ def check_can_ask(*, is_yes: bool) -> None:
     if not is_yes and (sys.stdin is None or not sys.stdin.isatty()):
         command = click.get_current_context().info_name
         raise click.UsageError(
-            f"{command} asks first, and stdin is no terminal: --yes goes on without asking"
+            f"{command} needs a confirmation, and stdin is not a terminal: pass --yes to go on without one"
         )
 
 

@@ -66,7 +66,7 @@ def _number(text: bytes) -> int | None:
 
 def _damaged(log: Path) -> LogError:
     return LogError(
-        f"{log.name}/{FORMAT} names no format of the log",
+        f"{log.name}/{FORMAT} does not name a format of the log",
         hint=f"restore it from a copy of the log; or, if no newer memlog has written here, remove it:"
         f" the next append writes `{LINE.decode().strip()}`",
         code="damaged_format",

@@ -44,7 +44,7 @@ class Generations:
     def why_none(self) -> str:
         """Why there is no live generation."""
         is_missing = status_at(self._current) is None
-        return "there was no read model" if is_missing else "model/CURRENT named no read model that stood"
+        return "there was no read model" if is_missing else "model/CURRENT pointed to no valid read model"
 
     def make_folder(self) -> None:
         """Make the folder if it is missing."""

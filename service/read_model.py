@@ -283,9 +283,11 @@ def name_pending(db: Connection, silent: dict[str, str]) -> None:
 
 def _of_conflicts(count: int) -> str:
     if count == 1:
-        return "1 event has the id of an earlier one that differs: no read shows it; memlog doctor names both"
+        return (
+            "1 event reuses the id of an earlier, different event: no read shows it; memlog doctor names both"
+        )
     return (
-        f"{count} events have ids of earlier ones that differ: no read shows them; memlog doctor names them"
+        f"{count} events reuse ids of earlier, different events: no read shows them; memlog doctor names them"
     )
 
 

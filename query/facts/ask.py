@@ -19,7 +19,7 @@ def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactA
     """
     questions = list(parse(text))
     if not questions:
-        return not_stored("it is not understood as a question of a fact")
+        return not_stored("it is not a question about a fact that memlog understands")
     for question in questions:
         topic = _topic(db, question, chat=chat, any_chat=any_chat)
         if topic is not None:

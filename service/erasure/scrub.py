@@ -28,8 +28,8 @@ from memlog.service.read_model import ReadModel
 from memlog.service.requests.erasure import Scrub
 
 OUT_OF_REACH = (
-    "out of reach: backups, snapshots, git's history and other copies of the store; what the disk itself"
-    " keeps of blocks that were given back or, on an SSD or a copy-on-write file system, written elsewhere"
+    "out of reach: backups, snapshots, git's history and other copies of the store; old copies that the disk"
+    " may keep in freed or relocated blocks, such as on an SSD or a copy-on-write file system"
 )
 """For people: the copies that no program of this user can overwrite."""
 

@@ -166,7 +166,7 @@ def _existing(folder: Path) -> Path:
 def _permissions(store: Path, *, fix: bool) -> Finding:
     open_ones = [path for path in _paths(store) if stat.S_IMODE(disk.look(path).st_mode) & 0o077]
     if not open_ones:
-        return Finding("permissions", "ok", "for the owner alone")
+        return Finding("permissions", "ok", "only the owner can read the store")
     are = numbered(len(open_ones), "file or folder is", "files or folders are")
     said = f"{are} open to others, such as {shown(open_ones[0])}"
     if not fix:
@@ -273,7 +273,7 @@ def _long_texts(read_model: ReadModel) -> list[Finding]:
         )
         for each in found
     )
-    return or_ok("long texts", findings, "every text is indexed along its form")
+    return or_ok("long texts", findings, "every text is indexed by its structure")
 
 
 _OF_A_LONG_EVENT = {

@@ -92,7 +92,7 @@ def test_a_conflict_that_the_read_model_did_not_know_is_told_by_the_next_read_an
     done = memlog("append", input=lines(message(id="m1"), message(id="m1", content="other")))
     assert not any("conflict" in answer for answer in done.lines)
     told = memlog("window", "--chat", "telegram:7").err
-    assert b"1 event has the id of an earlier one that differs" in told
+    assert b"1 event reuses the id of an earlier, different event" in told
     assert b"earlier one that differs" not in memlog("window", "--chat", "telegram:7").err
     findings = {each["check"]: each for each in memlog("doctor", "--json").json["findings"]}
     assert findings["conflicts"]["state"] == "warning"

@@ -53,7 +53,7 @@ def test_an_unknown_name_is_wrong_usage_and_the_nearest_is_named(memlog: Run, na
     done = memlog("config", name, "--json")
     assert (done.code, done.error["code"]) == (2, "usage")
     assert repr(name) in done.error["message"]
-    assert f"is {meant}" in done.error["message"]
+    assert f"did you mean {meant}" in done.error["message"]
 
 
 def test_it_makes_no_store(memlog: Run, store: Path) -> None:

@@ -281,7 +281,7 @@ def test_a_variable_says_yes_and_no_in_every_usual_way(memlog: Run, text: str, v
 def test_a_variable_that_is_almost_a_setting_is_told_and_does_nothing(memlog: Run) -> None:
     done = memlog("config", "search_limit", env={"MEMLOG_SEARCH_LIMITS": "3"})
     assert (done.code, done.out) == (0, b"10\n")
-    assert done.err == b"memlog: MEMLOG_SEARCH_LIMITS is no setting: is MEMLOG_SEARCH_LIMIT meant?\n"
+    assert done.err == b"memlog: MEMLOG_SEARCH_LIMITS is not a setting; did you mean MEMLOG_SEARCH_LIMIT?\n"
 
 
 @pytest.mark.parametrize("variable", ["MEMLOG_DEBUG", "MEMLOG_EVAL_DATA", "MEMLOG_AGENT_NAME", "MEMLOG_"])

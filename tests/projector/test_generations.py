@@ -88,7 +88,7 @@ def test_a_read_model_that_cannot_be_read_is_made_anew_and_the_log_is_not_touche
 def test_a_current_that_names_no_generation_is_no_generation(week, current):
     Projector(week).catch_up()
     (week / "model" / "CURRENT").write_bytes(current)
-    assert Projector(week).catch_up().rebuilt == "model/CURRENT named no read model that stood"
+    assert Projector(week).catch_up().rebuilt == "model/CURRENT pointed to no valid read model"
 
 
 def test_a_current_that_is_a_link_is_not_followed_and_replaced(week, tmp_path):
@@ -103,7 +103,7 @@ def test_a_current_that_is_a_link_is_not_followed_and_replaced(week, tmp_path):
             "model/CURRENT names a read model that does not exist: memlog project"
         ]
     done = Projector(week).catch_up()
-    assert (done.rebuilt, done.read.events) == ("model/CURRENT named no read model that stood", 68)
+    assert (done.rebuilt, done.read.events) == ("model/CURRENT pointed to no valid read model", 68)
     assert current.is_file()
     assert not current.is_symlink()
     assert (elsewhere.read_bytes(), log_bytes(week)) == (named, log)
