@@ -39,6 +39,8 @@ T = TypeVar("T")
 
 _ATTEMPTS = 3
 _BUILD_TIMEOUT = 600.0
+_held_here: set[Path] = set()
+"""The projector locks that threads of this process hold."""
 
 
 class Projection(msgspec.Struct):
@@ -312,11 +314,21 @@ class Projector:
     @contextmanager
     def _turn(self, lock_timeout: float) -> Iterator[None]:
         """One write transaction on the live generation, under the projector lock."""
-        with locked(self._lock, "the read model", lock_timeout):
+        with self._locked(lock_timeout):
             if self._live is None or self._live[0] != self.generations.current():
                 raise _GenerationChanged
             with transaction(self._live[1]):
                 yield
+
+    @contextmanager
+    def _locked(self, timeout: float) -> Iterator[None]:
+        """The projector lock. timeout: for other processes; a thread of this one is waited for."""
+        with locked(self._lock, "the read model", timeout, is_held_here=lambda: self._lock in _held_here):
+            _held_here.add(self._lock)
+            try:
+                yield
+            finally:
+                _held_here.discard(self._lock)
 
     def _build(self, path: Path, progress: Progress | None) -> tuple[CatchUp, int]:
         from memlog.projector.raise_watermarks import remember_all
@@ -326,7 +338,7 @@ class Projector:
             with wrapped(path):
                 report = build(db, self.log, self.sizes, progress=progress)
                 cached = take_cached_vectors(db, self.store, self._model)
-                with locked(self._lock, "the read model", self._lock_timeout):
+                with self._locked(self._lock_timeout):
                     with transaction(db):
                         newer = catchup.catch_up(db, self.log, self.sizes)
                     report.add(newer)
