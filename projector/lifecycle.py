@@ -4,7 +4,8 @@ A call may be killed at any moment; the next one continues from there.
 """
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -56,7 +57,7 @@ class Projection(msgspec.Struct):
 
 
 class _GenerationChanged(Exception):
-    """Another process has published a new generation."""
+    """Another process has published a new generation, or another thread has closed the connection."""
 
 
 class Projector:
@@ -192,15 +193,12 @@ class Projector:
         timeout = self._lock_timeout if lock_timeout is None else lock_timeout
         if why_no_vectors() is not None:
             return counts
-        for _ in range(_ATTEMPTS):
-            try:
-                with wrapped("the read model"):
-                    pending = PendingVectors(self.live(), lambda: self._turn(timeout))
-                    pending.fill(self.store, embedder, counts, limit=limit, batch=batch, progress=progress)
-                break
-            except _GenerationChanged:
-                continue
-        return counts
+        while True:
+            with suppress(_GenerationChanged), wrapped("the read model"):
+                db = self.live()
+                pending = PendingVectors(db, partial(self._turn, timeout, db))
+                pending.fill(self.store, embedder, counts, limit=limit, batch=batch, progress=progress)
+                return counts
 
     def leave_no_other(self) -> None:
         """Remove every generation but the live one, also the one that was live before it.
@@ -312,10 +310,15 @@ class Projector:
         return done
 
     @contextmanager
-    def _turn(self, lock_timeout: float) -> Iterator[None]:
-        """One write transaction on the live generation, under the projector lock."""
+    def _turn(self, lock_timeout: float, db: Connection | None = None) -> Iterator[None]:
+        """One write transaction on the live generation, under the projector lock.
+
+        db: the connection to it by which all was read that is written now, if it may have been closed.
+        """
         with self._locked(lock_timeout):
             if self._live is None or self._live[0] != self.generations.current():
+                raise _GenerationChanged
+            if db is not None and db is not self._live[1]:
                 raise _GenerationChanged
             with transaction(self._live[1]):
                 yield

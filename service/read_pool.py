@@ -16,11 +16,13 @@ class ReadPool:
     """`READERS` read models of one store; each opens its connection when it is first needed.
 
     first: the one that writers decide by. A single thread reads by it, too, and so has one connection.
+    maintenance: one more, for what takes long, so that nothing else waits for it.
     """
 
     def __init__(self, first: ReadModel) -> None:
         self._first = first
         self._read_models = [first, *(first.another(notify=first.notify) for _ in range(READERS - 1))]
+        self.maintenance = first.another(notify=first.notify)
         self._returned = threading.Condition()
 
     def read(self, ask: Ask[Answer]) -> Answer:
@@ -41,8 +43,9 @@ class ReadPool:
     def all_closed(self) -> Iterator[None]:
         """Close every connection, and let no other thread read until the end of the context."""
         with ExitStack() as held:
-            # The first one last: a writer that holds it may read by another one.
-            for read_model in reversed(self._read_models):
+            # Maintenance before all others, which are in use meanwhile. The first one last: a writer that
+            # holds it may read by another one.
+            for read_model in (self.maintenance, *reversed(self._read_models)):
                 held.enter_context(read_model.mutex)
                 read_model.close()
             yield
@@ -56,7 +59,7 @@ class ReadPool:
 
     def close(self) -> None:
         """Close every connection, each as soon as it is not in use."""
-        for read_model in self._read_models:
+        for read_model in (*self._read_models, self.maintenance):
             read_model.close()
 
     @contextmanager

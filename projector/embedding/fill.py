@@ -51,13 +51,12 @@ class PendingVectors:
             return
         if progress:
             progress("vectors", 0, total)
-        with closing(VectorCache(store, embedder.id)) as cache:
-            for shelf, passages in index.waiting(self._db, batch):
-                room = None if limit is None else max(0, limit - counts.computed)
-                if not self._fill_batch(shelf, passages, cache, embedder, room, counts):
-                    return
-                if progress:
-                    progress("vectors", counts.computed + counts.cached, total)
+        for shelf, passages in index.waiting(self._db, batch):
+            room = None if limit is None else max(0, limit - counts.computed)
+            if not self._fill_batch(store, shelf, passages, embedder, room, counts):
+                return
+            if progress:
+                progress("vectors", counts.computed + counts.cached, total)
 
     def _use_model(self, model: Model) -> None:
         if vectors.model_of(self._db) != model.id:
@@ -67,15 +66,19 @@ class PendingVectors:
 
     def _fill_batch(
         self,
+        store: Path,
         shelf: Shelf,
         passages: list[Pending],
-        cache: VectorCache,
         embedder: Embedder,
         room: int | None,
         counts: Embedded,
     ) -> bool:
-        """Whether every passage has a vector now. room: texts to compute at most."""
-        cached = cache.find([passage.text for passage in passages])
+        """Whether every passage has a vector now. room: texts to compute at most.
+
+        The cache is closed while they are computed: other threads may read the files of the store then.
+        """
+        with closing(VectorCache(store, embedder.id)) as cache:
+            cached = cache.find([passage.text for passage in passages])
         missing = dict.fromkeys(passage.text for passage in passages if passage.text not in cached)
         computed = _compute(embedder, list(missing)[:room])
         known = cached | computed
@@ -86,7 +89,9 @@ class PendingVectors:
             )
             # Within the turn: a scrub that ended meanwhile has put another generation in place.
             kept = {passage.text for passage in ready if passage.chunk_no in stored}
-            cache.add((text, computed[text]) for text in computed.keys() & kept)
+            if computed:
+                with closing(VectorCache(store, embedder.id)) as cache:
+                    cache.add((text, computed[text]) for text in computed.keys() & kept)
         counts.computed += len(computed)
         counts.cached += len(ready) - len(computed)
         return len(ready) == len(passages)
