@@ -125,6 +125,41 @@ def test_four_threads_read_at_the_same_time_and_a_fifth_waits(tmp_path):
             thread.join()
 
 
+def test_threads_read_in_the_order_in_which_they_came_and_one_that_decides_before_them(tmp_path):
+    served, ends, began = [], [threading.Event() for _ in range(READERS)], threading.Semaphore(0)
+    with a_store_with_tea(tmp_path) as store:
+        reads = store._engine.reads
+
+        def hold(end):
+            reads.read(lambda _: (began.release(), end.wait(10)))
+
+        threads = [threading.Thread(target=hold, args=(end,)) for end in ends]
+        for thread in threads:
+            thread.start()
+            assert began.acquire(timeout=10)
+
+        def loop(number):
+            for _ in range(3):
+                reads.read(lambda _: served.append(number))
+
+        for number in range(2 * READERS):
+            threads.append(threading.Thread(target=loop, args=(number,)))
+            threads[-1].start()
+            threads[-1].join(0.05)
+        threads.append(threading.Thread(target=reads.decide, args=(lambda _: served.append("decided"),)))
+        threads[-1].start()
+        threads[-1].join(0.05)
+        ends[0].set()  # that of the first connection
+        threads[-1].join(10)
+        assert served[0] == "decided"
+        for end in ends:
+            end.set()
+        for thread in threads:
+            thread.join(10)
+        # As many as read at the same time may note it late.
+        assert len({*served[1 : 3 * READERS + 1]}) == 2 * READERS, "who came again waits for all others"
+
+
 @pytest.mark.parametrize("folder", [None, Path("a-model")], ids=["bundled", "of a folder"])
 def test_threads_load_one_model(monkeypatch, folder):
     loaded = []
