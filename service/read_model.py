@@ -215,7 +215,11 @@ class ReadModel:
             changed = changed_streams(self.projector.log, before.log, state.log)
             streams = changed if changed is not None and len(changed) <= _FEW_STREAMS else None
         done = self.projector.catch_up(lock_timeout=lock_timeout, streams=streams)
-        return done, done.read.is_whole and not done.read.notes and done.rebuilt is None
+        is_whole = done.read.is_whole and done.rebuilt is None
+        # A note may say that the view of core memory could not be written: the next read tries again.
+        if is_whole and done.read.notes:
+            is_whole = self.projector.core_view.is_up_to(self.projector.live())
+        return done, is_whole
 
     def _state(self) -> "_State | None":
         live = self.projector.generations.current()

@@ -130,8 +130,8 @@ def test_another_thread_is_waited_for_and_another_process_once_for_all_that_wait
     assert given == [0.01, 0.0, 0.0, 0.01]
 
 
-def message(content, **more):
-    return memlog.Message(channel="cli", chat_id="1", role="user", content=content, **more)
+def message(content, chat_id="1", **more):
+    return memlog.Message(channel="cli", chat_id=chat_id, role="user", content=content, **more)
 
 
 def contents(store):
@@ -368,3 +368,34 @@ def test_a_read_says_once_that_another_process_keeps_it_from_what_was_appended_l
             assert len(notes) == 1
             assert notes[0].endswith(": what was appended last may be missing")
             assert store.facts.get(f"city{number}").found
+
+
+def test_a_stray_file_is_told_once_and_has_no_read_catch_up_again(tmp_path, monkeypatch):
+    notes, made = [], []
+    with memlog.open(tmp_path / "store", notify=notes.append) as store:
+        store.append([message("one"), message("two", chat_id="2")])
+        assert contents(store) == contents(store) == ["one"]
+        (segment,) = (store.path / "log/conversations/cli_1").iterdir()
+        stray = segment.with_name(f"{segment.name}~")
+        stray.touch()
+        catch_up = lifecycle.catchup.catch_up
+        monkeypatch.setattr(
+            lifecycle.catchup,
+            "catch_up",
+            lambda *args, **more: made.append(more["streams"]) or catch_up(*args, **more),
+        )
+        notes.clear()
+        for _ in range(3):
+            assert contents(store) == ["one"]
+        assert made == [{"conversations/cli_1"}]
+        assert len(notes) == 1
+        assert f"{stray.name} is no segment" in notes[0]
+        store.append(message("three", chat_id="2"))
+        contents(store)
+        assert made[1:] == [{"conversations/cli_2"}]
+        assert len(notes) == 1
+        stray.unlink()
+        contents(store)
+        stray.touch()
+        contents(store)
+        assert len(notes) == 2, "it came again"
