@@ -72,8 +72,8 @@ def catch_up(
 
     remembers: what was read raises the watermarks of the store, in the turn that reads it.
 
-    streams: those that may have changed since a catch-up that left nothing unread, whose notes were told; None
-    if that is not known, to look at all.
+    streams: those that may have changed since a catch-up that left nothing unread, whose notes were told;
+    None if that is not known, to look at all.
 
     A loss is a note and stops nothing: the rest is read.
 
