@@ -33,8 +33,7 @@ _NAMES = {
     "query.context.entries": "ContextEntry",
     "query.core_memory": "CoreMemory",
     "query.daily_events": "DailyEvent",
-    "query.document_tree": "DocumentFile DocumentFolder",
-    "query.documents": "Document DocumentText Source",
+    "query.documents": "Document DocumentFile DocumentFolder DocumentText Source",
     "query.event_index": "LinePosition",
     "query.facts.answers": "FactAnswer Route",
     "query.facts.current": "Fact",
@@ -104,7 +103,7 @@ __all__ = ["__version__", *_HOME]
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module attribute can be anything

@@ -14,10 +14,9 @@ from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.key_shapes import SHAPES
 from memlog.eventlog.quarantine import BadLine
 from memlog.query.context.invisible import json_escape
-from memlog.service.documents.folder import Patterns
-from memlog.service.documents.request import FolderRequest
 from memlog.service.documents.text_files import Unfit
 from memlog.service.facts.ranked_lists import NoCertainList
+from memlog.service.requests.documents import AddSources
 from tests.growth.functions import Function, as_kind
 from tests.growth.world import World
 
@@ -48,14 +47,12 @@ OWN_NAMES: dict[str, Any] = {
 """By the name of a parameter: texts that memlog's own code gives, and nothing foreign."""
 
 LEFT_OUT: dict[str, str] = {
-    "cli.confirm.agrees": "asks a person in memlog's own words",
-    "cli.confirm.counted": "a number and a word of memlog's own",
-    "cli.docs.answer_of_sources": "a table of names that `Documents.list` gave",
+    "cli.stdin.agrees": "asks a person in memlog's own words",
+    "cli.output.counted": "a number and a word of memlog's own",
     "cli.event_options.*": "makes options from the types of events",
     "cli.field_options.*": "makes options from the fields of structs",
     "cli.request_options.*": "makes options from the fields of requests",
     "cli.answer.*": "prints what `cli.output` makes printable",
-    "cli.records.*": "makes answers, which `cli.answer` prints, of rows that commands made",
     "cli.output.print_*": "writes to standard output what `printable` made",
     "cli.output.highlighted": "places of memlog's own",
     "cli.output.wants_json": "compares the words of a command line with fixed ones",
@@ -69,8 +66,8 @@ LEFT_OUT: dict[str, str] = {
     "cli.lazy_commands.LazyCommands.*": "looks a name up; an unknown one goes to `no_such_command`",
     "eventlog.strict_json.check_members": "a line and its members, which `eventlog.decode` read",
     "eventlog.verify.*": "walks the log by names of streams; its lines are read by `eventlog.decode.decode`",
-    "eventlog.copy_files.*": "a file of memlog's own: a line of a few names each",
     "eventlog.erasures.*": "places of lines, which `eventlog.decode.decode` read",
+    "eventlog.reader.in_log_order": "bounds by names of segments; lines are read by `read_lines`",
     "eventlog.reader.lines_of": "bounds by names of segments; lines are read by `read_lines`",
     "eventlog.reader.redacted_keys": "bounds by names of segments; lines are read by `decode`",
     "eventlog.watermark_file.*": "looks up a segment by its name",
@@ -106,29 +103,27 @@ LEFT_OUT: dict[str, str] = {
     "projector.atomic_file.*": "writes bytes as they are",
     "projector.text.language_files.*": "reads memlog's own files",
     "projector.text.stemming.stop_words_in": "names of languages",
+    "projector.passages.markdown.nested": "`blocks` of each format calls it",
     "projector.passages.fulltext.*": "SQLite's own insert of texts that `analysed` made",
     "projector.handlers.*": "rows by their keys",
     "projector.passages.index.*": "rows of what `chunks` cut and `analysed` indexes",
-    "projector.build.*": "replays a log, whose events come one by one",
+    "projector.catchup.build": "replays a log, whose events come one by one",
     "projector.lifecycle.*": "replays a log, whose events come one by one",
-    "projector.raise_watermarks.*": "looks up segments by their names",
     "projector.replay.*": "replays a stream, whose events come one by one",
     "projector.rows.*": "SQL of memlog's own",
-    "projector.package_data.*": "a file of the package",
-    "projector.passages.source_code.no_title": "looks at nothing",
     "projector.sqlite.*": "SQL of memlog's own, and the name of a file",
     "projector.passages.vectors.*": "SQL of memlog's own, and vectors",
     "query.counts.*": "SQL of memlog's own",
-    "query.document_tree.tree": "names of files that were read",
+    "query.documents.tree": "names of files that were read",
+    "query.context.entries.hit_entry": "keeps the texts of a hit as they are",
     "query.context.invisible.is_unseen": "one character",
     "query.facts.answers.find": "a name of a chat",
     "query.ids.unknown": "SQL of memlog's own",
-    "query.search.embed_query.*": "the model takes the first 4,000 characters of a question",
-    "query.search.evidence.*": "candidates that both sides have found",
-    "query.search.pool.*": "candidates that both sides have found",
+    "query.memories.select": "SQL of memlog's own",
+    "query.rows.*": "SQL of memlog's own",
+    "query.search.hits.add_evidence": "candidates that both sides have found",
     "query.search.fusion.*": "numbers by keys",
     "query.search.vector_cache.*": "vectors",
-    "query.search.similarity.*": "vectors",
     "query.search.nearest.*": "vectors",
     "query.search.fulltext.*": "expressions that `query.search.fts_query` made and bounds, and FTS5 parses",
     "service.async_store.*": "calls the method of the same name in a thread",
@@ -152,6 +147,7 @@ LEFT_OUT: dict[str, str] = {
 
 RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "cli.lazy_commands.no_such_command": lambda world: {"ctx": click.Context(click.Group())},
+    "eventlog.encoding.decoded": lambda world: {"kind": dict},
     "eventlog.strict_json.is_as_short_as_can_be": lambda world: {"event": world.message},
     "eventlog.escapes.spans": lambda world: {"plain_spans": [(0, 1), (sys.maxsize - 1, sys.maxsize)]},
     "eventlog.decode.check_crc_is_last": lambda world: {"has_crc": False},
@@ -162,12 +158,9 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "query.context.invisible.shown": lambda world: {"escape": json_escape},
     "query.facts.ordinals.ordinal_at": lambda world: {"place": 0},
     "query.search.duplicate_candidates.likely_memories": lambda world: {"lengths": (1, 10_000)},
-    "query.search.priors.priors": lambda world: {"said": {}},
-    "query.search.snippet.snippet": lambda world: {"marks": world.marks},
-    "service.documents.request.registration_for": lambda world: {
-        "folder": FolderRequest(world.path, ("a.md",)),
-        "given": Patterns(),
-    },
+    "query.search.priors.priors": lambda world: {"messages": {}, "passages": {}},
+    "query.search.hits.snippet": lambda world: {"marks": world.marks},
+    "service.documents.request.folder_requests": lambda world: {"asked": AddSources(paths=[])},
     "service.bounded_process.program.extracted": lambda world: {"filetype": "html"},
 }
 """What the other parameters of a function are, where their annotations do not tell."""
