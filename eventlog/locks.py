@@ -2,7 +2,7 @@
 
 import errno
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,10 +19,18 @@ _BETWEEN_LOOKS = 0.25
 _PROC = "/proc"
 
 
-def acquire(fd: int, what: str, timeout: float, *, if_stopped: float | None = None) -> None:
+def acquire(
+    fd: int,
+    what: str,
+    timeout: float,
+    *,
+    if_stopped: float | None = None,
+    is_held_here: Callable[[], bool] = lambda: False,
+) -> None:
     """Lock an open file exclusively, waiting up to `timeout` seconds.
 
     what: names it in the error. if_stopped: seconds to wait for a stopped process (SIGSTOP, Ctrl-Z).
+    is_held_here: whether a thread of this process holds it, which is waited for as long as it takes.
 
     Raises:
         Busy: the file stayed locked; the message names the holder if the system knows it.
@@ -32,6 +40,8 @@ def acquire(fd: int, what: str, timeout: float, *, if_stopped: float | None = No
     pause = _FIRST_PAUSE
     while not _try(fd):
         now = time.monotonic()
+        if is_held_here():
+            started = now
         remaining = started + timeout - now
         if now >= next_look:
             next_look = now + _BETWEEN_LOOKS
@@ -43,10 +53,17 @@ def acquire(fd: int, what: str, timeout: float, *, if_stopped: float | None = No
 
 
 @contextmanager
-def locked(path: Path, what: str, timeout: float, *, if_stopped: float | None = None) -> Iterator[None]:
-    """A context that holds the lock file at `path`, made if missing, never removed. Raises as `acquire`."""
+def locked(
+    path: Path,
+    what: str,
+    timeout: float,
+    *,
+    if_stopped: float | None = None,
+    is_held_here: Callable[[], bool] = lambda: False,
+) -> Iterator[None]:
+    """A context that holds the lock file at `path`, made if missing, never removed; see `acquire`."""
     with closing(permissions.open_file(path, disk.WRITE | disk.CREATE)) as fd:
-        acquire(fd, what, timeout, if_stopped=if_stopped)
+        acquire(fd, what, timeout, if_stopped=if_stopped, is_held_here=is_held_here)
         yield
 
 

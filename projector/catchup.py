@@ -74,8 +74,8 @@ def catch_up(
 
     seconds: stop after so long, though there is more to read; batches are small then.
     remembers: what was read raises the watermarks of the store, in the turn that reads it.
-    streams: those that may have changed since a catch-up that left nothing unread and had no note; None if
-        that is not known, to look at all.
+    streams: those that may have changed since a catch-up that left nothing unread, whose notes were told;
+        None if that is not known, to look at all.
 
     Raises:
         Busy: a turn was not to be had in time, or the log was rewritten again and again. What was done so

@@ -4,7 +4,8 @@ A call may be killed at any moment; the next one continues from there.
 """
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -38,6 +39,8 @@ T = TypeVar("T")
 
 _ATTEMPTS = 3
 _BUILD_TIMEOUT = 600.0
+_held_here: set[Path] = set()
+"""The projector locks that threads of this process hold."""
 
 
 class Projection(msgspec.Struct):
@@ -53,7 +56,7 @@ class Projection(msgspec.Struct):
 
 
 class _GenerationChanged(Exception):
-    """Another process has published a new generation."""
+    """Another process has published a new generation, or another thread has closed the connection."""
 
 
 class Projector:
@@ -181,23 +184,21 @@ class Projector:
         timeout = self._lock_timeout if lock_timeout is None else lock_timeout
         if why_no_vectors() is not None:
             return counts
-        for _ in range(_ATTEMPTS):
-            try:
-                with wrapped("the read model"):
-                    fill(
-                        self.live(),
-                        self.store,
-                        embedder,
-                        counts,
-                        turn=lambda: self._turn(timeout),
-                        limit=limit,
-                        batch=batch,
-                        progress=progress,
-                    )
-                break
-            except _GenerationChanged:
-                continue
-        return counts
+        while True:
+            with suppress(_GenerationChanged), wrapped("the read model"):
+                db = self.live()
+                turn = partial(self._turn, timeout, db)
+                fill(
+                    db,
+                    self.store,
+                    embedder,
+                    counts,
+                    turn=turn,
+                    limit=limit,
+                    batch=batch,
+                    progress=progress,
+                )
+                return counts
 
     def leave_no_other(self) -> None:
         """Remove every generation but the live one, also the one that was live before it.
@@ -313,13 +314,28 @@ class Projector:
         return done
 
     @contextmanager
-    def _turn(self, lock_timeout: float) -> Iterator[None]:
-        """One write transaction on the live generation, under the projector lock."""
-        with locked(self._lock, "the read model", lock_timeout):
+    def _turn(self, lock_timeout: float, db: Connection | None = None) -> Iterator[None]:
+        """One write transaction on the live generation, under the projector lock.
+
+        db: the connection to it by which all was read that is written now, if it may have been closed.
+        """
+        with self._locked(lock_timeout):
             if self._live is None or self._live[0] != self.generations.current():
+                raise _GenerationChanged
+            if db is not None and db is not self._live[1]:
                 raise _GenerationChanged
             with transaction(self._live[1]):
                 yield
+
+    @contextmanager
+    def _locked(self, timeout: float) -> Iterator[None]:
+        """The projector lock. timeout: for other processes; a thread of this one is waited for."""
+        with locked(self._lock, "the read model", timeout, is_held_here=lambda: self._lock in _held_here):
+            _held_here.add(self._lock)
+            try:
+                yield
+            finally:
+                _held_here.discard(self._lock)
 
     def _build(self, path: Path, progress: Progress | None) -> tuple[CatchUp, int]:
         db = connect(path, "bulk")
@@ -327,7 +343,7 @@ class Projector:
             with wrapped(path):
                 report = catchup.build(db, self.log, self.sizes, progress=progress)
                 cached = take_cached_vectors(db, self.store, self._model)
-                with locked(self._lock, "the read model", self._lock_timeout):
+                with self._locked(self._lock_timeout):
                     with transaction(db):
                         newer = catchup.catch_up(db, self.log, self.sizes)
                     report.add(newer)

@@ -58,13 +58,21 @@ class Threads:
         Cancelled before a thread takes it up, it is never made; later, it runs to its end in its thread.
         """
         threads = self._by_kind.setdefault(kind, ThreadPoolExecutor(_THREADS, f"memlog-{kind}"))
-        return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, call)
+        return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, _made, call)
 
     def close(self) -> None:
         """Wait for all calls that were made, and end the threads. The next call starts new ones."""
         running, self._by_kind = self._by_kind, {}
         for threads in running.values():
             threads.shutdown()
+
+
+def _made(call: Callable[[], R]) -> R:
+    """What `call` returns. A future takes no StopIteration: one of a callback is raised as a RuntimeError."""
+    try:
+        return call()
+    except StopIteration as error:
+        raise RuntimeError("a callback raised StopIteration") from error
 
 
 class Awaitable:
@@ -281,7 +289,12 @@ class AsyncStore(Awaitable):
     async def close(self) -> None:
         """Wait for all calls that were made, and close what is open. The store can be used again after it."""
         self.maintenance.end_watches()
-        await asyncio.to_thread(self._close)
+        # In a thread of its own: those of the loop may all be busy.
+        closing = ThreadPoolExecutor(1, "memlog-close")
+        try:
+            await asyncio.get_running_loop().run_in_executor(closing, self._close)
+        finally:
+            closing.shutdown(wait=False)
 
     def _close(self) -> None:
         self._threads.close()

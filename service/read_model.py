@@ -4,7 +4,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from json import JSONDecodeError
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
@@ -80,8 +80,9 @@ class ReadModel:
         self.mutex = threading.RLock()
         self.held_vectors = HeldVectors()
         self.notify = notify
-        self._shared_catch_up = SharedCatchUp(self._state)
+        self._shared_catch_up: SharedCatchUp[_State, Projection] = SharedCatchUp(self._state)
         self._embedding = threading.Lock()
+        self._told_behind = threading.Event()
 
     def another(self, *, notify: Callable[[str], None], lock_timeout: float = math.inf) -> "ReadModel":
         """The same read model for another thread, with a connection of its own: neither waits for the other.
@@ -95,7 +96,8 @@ class ReadModel:
             model=self.model,
             notify=notify,
         )
-        read_model._shared_catch_up, read_model._embedding = self._shared_catch_up, self._embedding
+        for shared in ("_shared_catch_up", "_embedding", "_told_behind"):
+            setattr(read_model, shared, getattr(self, shared))
         # A change by hand is reported once.
         read_model.projector.core_view = self.projector.core_view
         return read_model
@@ -107,8 +109,8 @@ class ReadModel:
             self.held_vectors = HeldVectors()
 
     def read(self, ask: Ask[Answer]) -> Answer:
-        """What `ask` reads by a connection that is caught up with the log, where that takes no longer than
-        250 ms of waiting.
+        """What `ask` reads by a connection that is caught up with the log. Another process that has the read
+        model locked is waited for 250 ms; then `notify` is told that something may be missing.
 
         Raises:
             DatabaseError: the read model cannot be read, nor made anew.
@@ -166,7 +168,10 @@ class ReadModel:
         if not sync and self.projector.why_unusable() is None:
             return self.projector.live(), False
         try:
-            self._shared_catch_up.share(self._catch_up_quietly, _QUERY_LOCK_TIMEOUT)
+            done = self._shared_catch_up.share(self._catch_up, _QUERY_LOCK_TIMEOUT)
+            if done is not None:
+                self.noted(done)
+            self._told_behind.clear()
             self._embed_some(embedder, {} if silent is None else silent)
         except DatabaseError as error:
             # Without one that can be read, what was to be built is what there is no room for.
@@ -174,9 +179,10 @@ class ReadModel:
                 raise
             self.notify(f"{error.message}: the read model stays as it is")
             return self.projector.live(), False
-        except Busy:
+        except Busy as error:
             if self.projector.why_unusable() is not None:
                 raise
+            self._tell_behind(error.message)
             return self.projector.live(), False
         return self.projector.live(), True
 
@@ -185,18 +191,31 @@ class ReadModel:
         if embedder is None or not self._embedding.acquire(timeout=_QUERY_LOCK_TIMEOUT):
             return
         try:
-            self.embedded(embedder, silent, limit=_QUERY_EMBEDDINGS, lock_timeout=_QUERY_LOCK_TIMEOUT)
+            with suppress(Busy):
+                self.embedded(embedder, silent, limit=_QUERY_EMBEDDINGS, lock_timeout=_QUERY_LOCK_TIMEOUT)
         finally:
             self._embedding.release()
 
-    def _catch_up_quietly(self, lock_timeout: float, before: "_State | None", state: "_State | None") -> bool:
+    def _tell_behind(self, why: str) -> None:
+        """Tell it once, until a read has caught up again."""
+        if not self._told_behind.is_set():
+            self._told_behind.set()
+            self.notify(f"{why}: what was appended last may be missing")
+
+    def _catch_up(
+        self, lock_timeout: float, before: "_State | None", state: "_State | None"
+    ) -> tuple[Projection, bool]:
         """Catch up with the streams that changed; see `SharedCatchUp.share`."""
         streams = None
         if before is not None and state is not None and before.live == state.live:
             changed = changed_streams(self.projector.log, before.log, state.log)
             streams = changed if changed is not None and len(changed) <= _FEW_STREAMS else None
-        done = self.noted(self.projector.catch_up(lock_timeout=lock_timeout, streams=streams))
-        return done.read.is_whole and not done.read.notes and done.rebuilt is None
+        done = self.projector.catch_up(lock_timeout=lock_timeout, streams=streams)
+        is_whole = done.read.is_whole and done.rebuilt is None
+        # A note may say that the view of core memory could not be written: the next read tries again.
+        if is_whole and done.read.notes:
+            is_whole = self.projector.core_view.is_up_to(self.projector.live())
+        return done, is_whole
 
     def _state(self) -> "_State | None":
         live = self.projector.generations.current()

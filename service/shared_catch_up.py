@@ -6,10 +6,13 @@ from collections.abc import Callable
 from itertools import count
 from typing import Generic, TypeVar
 
+from memlog.eventlog.errors import Busy
+
 State = TypeVar("State")
+Done = TypeVar("Done")
 
 
-class SharedCatchUp(Generic[State]):
+class SharedCatchUp(Generic[State, Done]):
     """Lets threads share catch-ups. Each read sees what was appended before it.
 
     state: returns what a catch-up depends on: while it stays the same, there is nothing to read. None is
@@ -22,36 +25,48 @@ class SharedCatchUp(Generic[State]):
         self._turn = threading.Lock()
         self._numbers = count(1)
         self._done = 0
+        self._busy_at = 0.0
 
-    def share(self, catch_up: Callable[[float, State | None, State | None], bool], timeout: float) -> None:
+    def share(
+        self, catch_up: Callable[[float, State | None, State | None], tuple[Done, bool]], timeout: float
+    ) -> Done | None:
         """Make a catch-up, unless one is done whose state was taken after this call began, or nothing has
-        changed since one.
+        changed since one. Other threads are waited for.
 
-        catch_up: is given the seconds that are left of `timeout`, a state up to which everything was read
-            (None if there is none), and the present state. Returns whether everything up to the latter is
-            read now and nothing is left to report.
-        timeout: seconds to wait for other threads, and for other processes.
+        catch_up: is given seconds to wait for other processes, a state up to which everything was read (None
+            if there is none), and the present state. Returns what it did, and whether everything up to the
+            latter is read now.
+        timeout: the seconds; none are left where another thread has waited in vain since this call began.
+
+        Returns:
+            What `catch_up` did; None if it was not needed.
         """
-        deadline = time.monotonic() + timeout
+        began = time.monotonic()
         number, state = self._look()
         if self._is_read(state):
-            return
-        has_turn = self._turn.acquire(blocking=False)
+            return None
+        waits = not self._turn.acquire(blocking=False)
+        if waits:
+            self._turn.acquire()
         try:
-            if not has_turn:
-                has_turn = self._turn.acquire(timeout=timeout)
-                if self._done > number:
-                    return
+            if self._done > number:
+                return None
+            if waits:
                 # A fresh look serves those who wait, too: they may have appended after the first one.
                 number, state = self._look()
-            if not self._is_read(state):
-                before, self._read_state = self._read_state, None
-                is_whole = catch_up(max(0.0, deadline - time.monotonic()), before, state)
-                self._read_state = state if is_whole else None
-            self._done = max(self._done, number)
+            if self._is_read(state):
+                return None
+            before, self._read_state = self._read_state, None
+            try:
+                done, is_whole = catch_up(0.0 if self._busy_at > began else timeout, before, state)
+            except Busy:
+                self._busy_at = time.monotonic()
+                raise
+            self._read_state = state if is_whole else None
+            self._done = number
+            return done
         finally:
-            if has_turn:
-                self._turn.release()
+            self._turn.release()
 
     def _look(self) -> tuple[int, State | None]:
         """The state, and a number that is greater than that of each earlier call."""

@@ -46,23 +46,24 @@ def fill(
         return
     tell = progress or (lambda *_: None)
     tell("vectors", 0, total)
-    with closing(VectorCache(store, embedder.id)) as cache:
-        for shelf, passages in index.waiting(db, batch):
+    for shelf, passages in index.waiting(db, batch):
+        with closing(VectorCache(store, embedder.id)) as cache:
             cached = cache.find([passage.text for passage in passages])
-            missing = dict.fromkeys(passage.text for passage in passages if passage.text not in cached)
-            room = None if limit is None else max(0, limit - counts.computed)
-            computed = _compute(embedder, list(missing)[:room])
-            known = cached | computed
-            with turn():
-                stored = vectors.store(db, shelf.vectors, shelf.queue, passages, known)
-                # Within the turn: a scrub that ended meanwhile has put another generation in place.
-                cache.add((text, computed[text]) for text in computed.keys() & {each.text for each in stored})
-            ready = sum(passage.text in known for passage in passages)
-            counts.computed += len(computed)
-            counts.cached += ready - len(computed)
-            if ready < len(passages):
-                return
-            tell("vectors", counts.computed + counts.cached, total)
+        missing = dict.fromkeys(passage.text for passage in passages if passage.text not in cached)
+        room = None if limit is None else max(0, limit - counts.computed)
+        # The cache is closed meanwhile: other threads may read the files of the store.
+        computed = _compute(embedder, list(missing)[:room])
+        known = cached | computed
+        with turn(), closing(VectorCache(store, embedder.id)) as cache:
+            stored = vectors.store(db, shelf.vectors, shelf.queue, passages, known)
+            # Within the turn: a scrub that ended meanwhile has put another generation in place.
+            cache.add((text, computed[text]) for text in computed.keys() & {each.text for each in stored})
+        ready = sum(passage.text in known for passage in passages)
+        counts.computed += len(computed)
+        counts.cached += ready - len(computed)
+        if ready < len(passages):
+            return
+        tell("vectors", counts.computed + counts.cached, total)
 
 
 def take_cached_vectors(db: Connection, store: Path, known_model: Callable[[], Model | None]) -> int:

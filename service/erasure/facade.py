@@ -32,7 +32,7 @@ class Erasure(OperationGroup):
     @operation(Scrub)
     def scrub(self, asked: Scrub) -> ScrubReport:
         check_store(self._engine.path)
-        read_model = self._engine.read_model
+        read_model = self._engine.reads.maintenance
         with read_model.mutex, wrapped("the read model"):
             done = scrub_store(read_model, self._engine.log.lock_timeout, asked)
         # The disk keeps the bytes of a removed generation while a connection to it is open.

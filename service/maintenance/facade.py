@@ -39,11 +39,11 @@ class Maintenance(OperationGroup):
 
     @operation(Replay)
     def project(self, asked: Replay) -> ProjectReport:
-        return project(self._engine.read_model, asked)
+        return project(self._engine.reads.maintenance, asked)
 
     @operation(Embed)
     def embed(self, asked: Embed) -> EmbedReport:
-        return embed(self._engine.read_model, asked)
+        return embed(self._engine.reads.maintenance, asked)
 
     @operation(Watch)
     def watch(self, asked: Watch) -> None:
@@ -53,7 +53,7 @@ class Maintenance(OperationGroup):
         engine, tell = self._engine, asked.tell or (lambda _: None)
         if asked.once:
             check_store(engine.path)
-            bring_up(engine.read_model, Documents(engine), tell=tell, progress=asked.progress)
+            bring_up(engine.reads.maintenance, Documents(engine), tell=tell, progress=asked.progress)
             return
         watch(
             engine.read_model,
@@ -68,15 +68,17 @@ class Maintenance(OperationGroup):
         from memlog.service.maintenance.verify import verify_store
 
         check_store(self._engine.path)
-        with self._engine.read_model.mutex:
-            return verify_store(self._engine.read_model, asked.progress)
+        read_model = self._engine.reads.maintenance
+        with read_model.mutex:
+            return verify_store(read_model, asked.progress)
 
     @operation(Examine)
     def examine(self, asked: Examine) -> "list[Finding]":
         from memlog.service.maintenance.doctor import examine
 
-        with self._engine.read_model.mutex:
-            return examine(self._engine.read_model, fix=asked.fix)
+        read_model = self._engine.reads.maintenance
+        with read_model.mutex:
+            return examine(read_model, fix=asked.fix)
 
     @operation(SealLog)
     def seal(self, asked: SealLog) -> "SealReport":
@@ -87,10 +89,7 @@ class Maintenance(OperationGroup):
     @operation(Digest)
     def digest(self, asked: Digest) -> str:
         def taken(read_model: ReadModel) -> str:
-            db, synced = read_model.latest()
-            if not synced:
-                read_model.notify("the read model may be behind the log")
-            return digest(db, content=asked.content)
+            return digest(read_model.latest()[0], content=asked.content)
 
         return self._engine.reads.healed(taken)
 

@@ -1,13 +1,21 @@
 """Bringing the read model up to the log, as long work that reports: rows and text, then vectors."""
 
+import threading
 import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from memlog.projector.embedding.models import Embedder
 from memlog.projector.passages import index
 from memlog.projector.sqlite import count_rows
 from memlog.service.read_model import ReadModel
 from memlog.service.requests.maintenance import Embed, Replay
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class ProjectReport(msgspec.Struct, kw_only=True):
@@ -48,6 +56,23 @@ class EmbedReport(msgspec.Struct, kw_only=True):
     pending: int
 
 
+class _BesideOthers:
+    """An embedder that lets other threads have the read model while it computes; they may close it."""
+
+    def __init__(self, embedder: Embedder, mutex: threading.RLock) -> None:
+        self.id, self.dimension = embedder.id, embedder.dimension
+        self._embedder = embedder
+        self._mutex = mutex
+
+    def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+        """See `Embedder.embed`."""
+        self._mutex.release()
+        try:
+            return self._embedder.embed(texts)
+        finally:
+            self._mutex.acquire()
+
+
 def project(read_model: ReadModel, asked: Replay) -> ProjectReport:
     """See `Replay`."""
     return read_model.healed(lambda: _projected(read_model, asked))
@@ -62,7 +87,8 @@ def _projected(read_model: ReadModel, asked: Replay) -> ProjectReport:
         done = projector.rebuild("asked for", progress=asked.progress)
     else:
         done = projector.catch_up(progress=asked.progress)
-    embedded = read_model.embedded(embedder, silent, progress=asked.progress)
+    beside = _BesideOthers(embedder, read_model.mutex) if embedder else None
+    embedded = read_model.embedded(beside, silent, progress=asked.progress)
     db = projector.live()
     return ProjectReport(
         events=done.read.events,
@@ -87,7 +113,7 @@ def embed(read_model: ReadModel, asked: Embed) -> EmbedReport:
 
 
 def _embedded(read_model: ReadModel, asked: Embed) -> EmbedReport:
-    embedder = read_model.model.embedder()
+    embedder = _BesideOthers(read_model.model.embedder(), read_model.mutex)
     read_model.check_writable()
     caught_up = read_model.noted(read_model.projector.catch_up(progress=asked.progress))
     done = read_model.projector.embed(embedder, batch=asked.batch, progress=asked.progress)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -260,6 +261,34 @@ def test_closing_waits_for_what_runs(tmp_path):
         with memlog.open(tmp_path) as other:
             assert other.maintenance.project(embed=False).rows == 20
         await asyncio.gather(*appends)
+
+    run(main())
+
+
+def test_a_callback_that_raises_stop_iteration_ends_its_call(tmp_path):
+    def stop(_):
+        raise StopIteration
+
+    async def main():
+        async with memlog.open_async(tmp_path, on_stored=stop) as store:
+            with pytest.raises(RuntimeError, match="a callback raised StopIteration"):
+                await asyncio.wait_for(store.append(message("tea")), 10)
+
+    run(main())
+
+
+def test_a_store_is_closed_while_all_threads_of_the_loop_are_busy(tmp_path):
+    async def main():
+        loop, end = asyncio.get_running_loop(), threading.Event()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        busy = loop.run_in_executor(None, end.wait)
+        store = memlog.open_async(tmp_path)
+        await store.append(message("tea"))
+        try:
+            await asyncio.wait_for(store.close(), 10)
+        finally:
+            end.set()
+            await busy
 
     run(main())
 

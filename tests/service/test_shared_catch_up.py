@@ -3,12 +3,17 @@
 import os
 import shutil
 import threading
+import time
+from contextlib import contextmanager
 
 import pytest
 
 import memlog
 from memlog.eventlog.locks import locked
 from memlog.eventlog.log_state import changed_streams, state_of
+from memlog.projector import lifecycle
+from memlog.projector.sqlite import transaction
+from memlog.service.read_model import _QUERY_LOCK_TIMEOUT
 from memlog.service.shared_catch_up import SharedCatchUp
 
 
@@ -20,7 +25,7 @@ def test_reads_that_wait_share_the_next_catch_up():
     def catch_up(*_):
         made.append(threading.current_thread())
         began.set()
-        return go_on.wait(10)
+        return None, go_on.wait(10)
 
     first = threading.Thread(target=shared.share, args=(catch_up, 10))
     first.start()
@@ -51,7 +56,7 @@ def test_a_catch_up_that_serves_others_looks_again_when_its_turn_comes():
     def catch_up(_, before, now):
         given.append((before, now))
         began.set()
-        return go_on.wait(10)
+        return None, go_on.wait(10)
 
     threads = []
     for now in ("a", "b", "c"):
@@ -72,7 +77,7 @@ def test_while_nothing_changes_no_read_catches_up():
 
     def catch_up(*_):
         made.append(state[0])
-        return True
+        return None, True
 
     for now in ("a", "a", "b", "b", None, None):
         state[0] = now
@@ -88,7 +93,7 @@ def test_a_catch_up_that_left_something_or_failed_is_made_again():
         made.append(result := next(results))
         if isinstance(result, ValueError):
             raise result
-        return result
+        return None, result
 
     shared.share(catch_up, 1)
     with pytest.raises(ValueError, match="no room"):
@@ -98,26 +103,35 @@ def test_a_catch_up_that_left_something_or_failed_is_made_again():
     assert len(made) == 3
 
 
-def test_a_read_does_not_wait_longer_than_its_time_for_another_thread():
+def test_another_thread_is_waited_for_and_another_process_once_for_all_that_wait():
     shared = SharedCatchUp(object)
-    began, go_on = threading.Event(), threading.Event()
+    began, go_on, given = threading.Event(), threading.Event(), []
 
-    def slow(*_):
+    def busy(seconds, *_):
+        given.append(seconds)
         began.set()
-        return go_on.wait(10)
+        go_on.wait(10)
+        raise memlog.Busy("locked by another process")
 
-    thread = threading.Thread(target=shared.share, args=(slow, 10))
-    thread.start()
-    began.wait(10)
-    left = []
-    shared.share(lambda seconds, *_: left.append(seconds) is None, 0.05)
-    assert left == [0.0]
+    def share():
+        with pytest.raises(memlog.Busy):
+            shared.share(busy, 0.01)
+
+    threads = [threading.Thread(target=share) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+        began.wait(10)
+    threads[1].join(0.1)
+    assert given == [0.01]
     go_on.set()
-    thread.join()
+    for thread in threads:
+        thread.join(10)
+    share()
+    assert given == [0.01, 0.0, 0.0, 0.01]
 
 
-def message(content, **more):
-    return memlog.Message(channel="cli", chat_id="1", role="user", content=content, **more)
+def message(content, chat_id="1", **more):
+    return memlog.Message(channel="cli", chat_id=chat_id, role="user", content=content, **more)
 
 
 def contents(store):
@@ -195,7 +209,7 @@ def test_a_catch_up_is_given_the_state_up_to_which_everything_was_read():
 
     def catch_up(_, before, now):
         given.append((before, now))
-        return results[len(given) - 1]
+        return None, results[len(given) - 1]
 
     for now in ("a", "b", "c", "d"):
         state[0] = now
@@ -312,3 +326,76 @@ def test_a_search_with_nothing_new_waits_for_no_projector(store, segment):
         result = store.search("one")
     assert result.synced
     assert [hit.id for hit in result.hits] == ["m1"]
+
+
+@pytest.mark.parametrize("hold", [memlog.Store.search, lambda store, text: store.memories.save(text)])
+def test_while_another_thread_catches_up_a_read_sees_what_its_own_thread_appended(store, monkeypatch, hold):
+    store.append(message("one"))
+    contents(store)
+    began = threading.Event()
+
+    @contextmanager
+    def slow_transaction(db):
+        with transaction(db):
+            yield
+            if not began.is_set():
+                began.set()
+                time.sleep(2 * _QUERY_LOCK_TIMEOUT)
+
+    monkeypatch.setattr(lifecycle, "transaction", slow_transaction)
+    store.append(message("two"))
+    holding = threading.Thread(target=hold, args=(store, "tea"))
+    holding.start()
+    assert began.wait(10)
+    store.append([message("three", id="m3"), memlog.FactStored(topic_key="city", value="Oulu")])
+    assert store.get("m3") is not None
+    assert store.facts.ask("what is my city?").answer == "Oulu"
+    assert contents(store) == ["one", "two", "three"]
+    holding.join(10)
+
+
+def test_a_read_says_once_that_another_process_keeps_it_from_what_was_appended_last(tmp_path):
+    notes = []
+    with memlog.open(tmp_path / "store", notify=notes.append) as store:
+        store.append(message("one"))
+        contents(store)
+        for number in range(2):
+            notes.clear()
+            store.append(memlog.FactStored(topic_key=f"city{number}", value="Oulu"))
+            with locked(store.path / "projector.lock", "the read model", 1):
+                assert not store.facts.get(f"city{number}").found
+                assert not store.facts.ask(f"what is my city{number}?").found
+            assert len(notes) == 1
+            assert notes[0].endswith(": what was appended last may be missing")
+            assert store.facts.get(f"city{number}").found
+
+
+def test_a_stray_file_is_told_once_and_has_no_read_catch_up_again(tmp_path, monkeypatch):
+    notes, made = [], []
+    with memlog.open(tmp_path / "store", notify=notes.append) as store:
+        store.append([message("one"), message("two", chat_id="2")])
+        assert contents(store) == contents(store) == ["one"]
+        (segment,) = (store.path / "log/conversations/cli_1").iterdir()
+        stray = segment.with_name(f"{segment.name}~")
+        stray.touch()
+        catch_up = lifecycle.catchup.catch_up
+        monkeypatch.setattr(
+            lifecycle.catchup,
+            "catch_up",
+            lambda *args, **more: made.append(more["streams"]) or catch_up(*args, **more),
+        )
+        notes.clear()
+        for _ in range(3):
+            assert contents(store) == ["one"]
+        assert made == [{"conversations/cli_1"}]
+        assert len(notes) == 1
+        assert f"{stray.name} is no segment" in notes[0]
+        store.append(message("three", chat_id="2"))
+        contents(store)
+        assert made[1:] == [{"conversations/cli_2"}]
+        assert len(notes) == 1
+        stray.unlink()
+        contents(store)
+        stray.touch()
+        contents(store)
+        assert len(notes) == 2, "it came again"

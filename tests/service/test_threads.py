@@ -125,6 +125,41 @@ def test_four_threads_read_at_the_same_time_and_a_fifth_waits(tmp_path):
             thread.join()
 
 
+def test_threads_read_in_the_order_in_which_they_came_and_one_that_decides_before_them(tmp_path):
+    served, ends, began = [], [threading.Event() for _ in range(READERS)], threading.Semaphore(0)
+    with a_store_with_tea(tmp_path) as store:
+        reads = store._engine.reads
+
+        def hold(end):
+            reads.read(lambda _: (began.release(), end.wait(10)))
+
+        threads = [threading.Thread(target=hold, args=(end,)) for end in ends]
+        for thread in threads:
+            thread.start()
+            assert began.acquire(timeout=10)
+
+        def loop(number):
+            for _ in range(3):
+                reads.read(lambda _: served.append(number))
+
+        for number in range(2 * READERS):
+            threads.append(threading.Thread(target=loop, args=(number,)))
+            threads[-1].start()
+            threads[-1].join(0.05)
+        threads.append(threading.Thread(target=reads.decide, args=(lambda _: served.append("decided"),)))
+        threads[-1].start()
+        threads[-1].join(0.05)
+        ends[0].set()  # that of the first connection
+        threads[-1].join(10)
+        assert served[0] == "decided"
+        for end in ends:
+            end.set()
+        for thread in threads:
+            thread.join(10)
+        # As many as read at the same time may note it late.
+        assert len({*served[1 : 3 * READERS + 1]}) == 2 * READERS, "who came again waits for all others"
+
+
 @pytest.mark.parametrize("folder", [None, Path("a-model")], ids=["bundled", "of a folder"])
 def test_threads_load_one_model(monkeypatch, folder):
     loaded = []
@@ -140,10 +175,17 @@ def test_threads_load_one_model(monkeypatch, folder):
     assert len(loaded) == 1
 
 
-def open_and_removed(folder):
-    """The files below a folder that this process has open and that no longer have a name."""
+def open_below(folder):
+    """The files below a folder that this process has open, on Linux."""
+    if not Path("/proc/self/fd").exists():
+        return []
     names = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if fd_is_open(fd)]
-    return [name for name in names if name.startswith(str(folder)) and name.endswith(" (deleted)")]
+    return [name for name in names if name.startswith(str(folder))]
+
+
+def open_and_removed(folder):
+    """Those that no longer have a name."""
+    return [name for name in open_below(folder) if name.endswith(" (deleted)")]
 
 
 def fd_is_open(fd):
@@ -190,6 +232,52 @@ def test_a_proof_waits_for_reads_and_they_wait_for_it(tmp_path):
             assert waiting.is_alive()
         waiting.join(10)
         assert not waiting.is_alive()
+
+
+class SlowEmbedder:
+    """The bundled model; it computes nothing before `go_on` is set."""
+
+    def __init__(self, embedder):
+        self._embedder, self.id, self.dimension = embedder, embedder.id, embedder.dimension
+        self.began, self.go_on = threading.Event(), threading.Event()
+
+    def embed(self, texts):
+        self.began.set()
+        assert self.go_on.wait(10)
+        return self._embedder.embed(texts)
+
+
+@pytest.mark.parametrize("method", ["embed", "project"])
+def test_while_vectors_are_computed_nothing_waits(tmp_path, method):
+    with a_store_with_tea(tmp_path) as store:
+        model = store._engine.read_model.model
+        model._embedder = slow = SlowEmbedder(model.embedder())
+        store.facts.set("teas", "sencha")
+        reports = []
+        maintaining = threading.Thread(target=lambda: reports.append(getattr(store.maintenance, method)()))
+        maintaining.start()
+        assert slow.began.wait(10)
+        assert store.erasure.prove("oolong").found == []
+        assert open_below(tmp_path / "model") == open_below(tmp_path / "cache") == []
+        store.facts.remove("teas")
+        assert store.get("m1") is not None
+        assert store.maintenance.examine()
+        slow.go_on.set()
+        maintaining.join(10)
+        assert [store.maintenance.status().vectors_pending, len(reports)] == [0, 1]
+
+
+def test_a_proof_that_waits_for_maintenance_keeps_nothing_else_waiting(tmp_path):
+    with a_store_with_tea(tmp_path) as store:
+        proving = threading.Thread(target=store.erasure.prove, args=("tea",))
+        with store._engine.reads.maintenance.mutex:
+            proving.start()
+            proving.join(0.1)
+            assert proving.is_alive()
+            assert in_threads(2 * READERS, lambda: store.get("m1").id) == ["m1"] * 2 * READERS
+            assert in_threads(1, lambda: store.memories.save("oolong", dedup=False).decision) == ["saved"]
+        proving.join(10)
+        assert not proving.is_alive()
 
 
 def test_threads_that_search_compute_the_vector_of_a_passage_once(tmp_path):

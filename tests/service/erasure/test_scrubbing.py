@@ -119,7 +119,7 @@ def test_a_store_that_follows_sees_no_rewritten_stream(store):
     def not_rebuilt(*_, **__):
         raise memlog.DatabaseError("stopped before the new read model")
 
-    store._engine.read_model.projector.rebuild = not_rebuilt
+    store._engine.reads.maintenance.projector.rebuild = not_rebuilt
     with pytest.raises(memlog.DatabaseError):
         store.erasure.scrub()
     assert SECRET.encode() not in b"".join(log_bytes(store).values())
@@ -132,7 +132,7 @@ def test_history_that_was_rewritten_before_is_still_told(store):
     path = write_segment(store, said(SECRET, id="old"), said("green tea", id="kept"))
     store.append([said("thank you", id="m2")])
     store.erasure.forget("old")
-    projector = store._engine.read_model.projector
+    projector = store._engine.reads.maintenance.projector
     catch_up = projector.catch_up
 
     def then_changed(**options):
