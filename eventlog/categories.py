@@ -6,7 +6,7 @@ behaves as `other`.
 
 import msgspec
 
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.errors import BadInput, shown_value
 
 
 class Category(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ def known_category(name: str) -> str:
     known = read_as(name) if isinstance(name, str) else ""
     if known not in CATEGORIES:
         raise BadInput(
-            f"category is {name!r}, not one of {', '.join(CATEGORIES)}",
+            f"category is {shown_value(name)}, not one of {', '.join(CATEGORIES)}",
             hint=f"use {OTHER} where no other fits",
         )
     return known

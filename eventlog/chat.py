@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.errors import BadInput, shown_value
 
 ChatName = tuple[str, str] | str
 """A chat in arguments: (channel, chat_id), a `Chat`, or its text form `telegram:7`."""
@@ -21,7 +21,9 @@ class Chat(tuple[str, str]):
         """See the class."""
         if isinstance(channel, str) and isinstance(chat_id, str) and channel and chat_id:
             return super().__new__(cls, (channel, chat_id))
-        raise BadInput(f"chat is {(channel, chat_id)!r}", hint="Chat('telegram', '7'): two texts, not empty")
+        raise BadInput(
+            f"chat is {shown_value((channel, chat_id))}", hint="Chat('telegram', '7'): two texts, not empty"
+        )
 
     def __getnewargs__(self) -> tuple[str, str]:
         return self.channel, self.chat_id
@@ -50,4 +52,6 @@ class Chat(tuple[str, str]):
         match name.split(":", 1) if isinstance(name, str) else name:
             case (str(channel), str(chat_id)) if channel and chat_id:
                 return cls(channel, chat_id)
-        raise BadInput(f"chat is {name!r}", hint="a text such as telegram:7, or (channel, chat_id)")
+        raise BadInput(
+            f"chat is {shown_value(name)}", hint="a text such as telegram:7, or (channel, chat_id)"
+        )

@@ -4,8 +4,10 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -58,6 +60,9 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
         body = self.head + members.encode() + self.tail
         return with_crc(body) + b"\n"
 
+
+_NOT_IN_JSON = (bytes, bytearray, memoryview, datetime, date, timedelta, UUID, Decimal)
+"""What msgspec would write as text."""
 
 _TIME = "2026-02-24T10:15:00.000Z"
 
@@ -233,10 +238,9 @@ def _memory_id(event: Event) -> str | None:
 
 def _encoded(event: "Event | dict[str, Any]") -> bytes:
     try:
-        members = msgspec.to_builtins(event)
-        given = event.get("ts") if isinstance(event, dict) else getattr(event, "ts", None)
-        if isinstance(given, datetime) and given.tzinfo is None:
-            members["ts"] += "Z"  # UTC, as requests read it
+        members = msgspec.to_builtins(event, builtin_types=_NOT_IN_JSON)
+        if isinstance(members, dict) and isinstance(members.get("ts"), datetime):
+            members["ts"] = timestamps.as_text(members["ts"])
         is_all_text = isinstance(members, dict) and all(isinstance(value, str) for value in members.values())
         return encoded(members) if is_all_text else _encoded_with_numbers(members)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

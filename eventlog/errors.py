@@ -65,6 +65,10 @@ ErrorCode = Literal[
 """All error codes; docs/json-output.md explains them."""
 
 
+_SHOWN = 200
+"""Characters of a value that a message shows."""
+
+
 class MemlogError(Exception):
     """Base of all errors: `code` and `retryable` for programs, message and `hint` for people."""
 
@@ -123,3 +127,12 @@ class EmbeddingError(MemlogError):
     """The embedding model cannot be loaded or returned no usable vector."""
 
     code: ErrorCode = "embedding"
+
+
+def shown_value(value: object) -> str:
+    """A wrong value as messages show it: the beginning of its `repr`, or its type if it has none."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - the value is the caller's, and may raise anything
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

@@ -239,7 +239,8 @@ class FactStored(Change, tag="fact_stored"):
 
 
 class FactRemoved(Change, tag="fact_removed"):
-    """Facts about a subject were removed: all of a chat, one kind, or one rank. Written by agents."""
+    """Facts about a subject were removed. Written by agents; removes a chat's: all, one kind, or one
+    rank."""
 
     topic_key: Topic
     kind: FactKind | None = None

@@ -33,7 +33,9 @@ class Reads(msgspec.Struct, frozen=True):
 
 
 class Local(msgspec.Struct, frozen=True):
-    """Marks a field that only a caller in the same process can give, such as a callback."""
+    """Marks a field that only a caller in the same process can give: a callback, or another object."""
+
+    is_callback: bool = True
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -57,7 +59,17 @@ class Field(msgspec.Struct, frozen=True):
     most: float | None
     reads: Reads | None
     is_optional: bool
-    is_local: bool
+    local: Local | None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only a caller in the same process can give it."""
+        return self.local is not None
+
+    @property
+    def is_callback(self) -> bool:
+        """Whether it holds a function of the caller."""
+        return self.local is not None and self.local.is_callback
 
     @property
     def struct(self) -> Any:  # noqa: ANN401 - a request, for most
@@ -110,7 +122,7 @@ def _described(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: A
         most=_first(meta.le for meta in metas),
         reads=reads,
         is_optional=is_optional,
-        is_local=any(isinstance(mark, Local) for mark in marks),
+        local=next((mark for mark in marks if isinstance(mark, Local)), None),
     )
 
 

@@ -56,6 +56,11 @@ def normalised(text: str, *, naive_is_utc: bool) -> str:
     return _written(utc)
 
 
+def as_text(moment: datetime) -> str:
+    """A datetime as RFC 3339; without an offset it is UTC."""
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
+
+
 def of_day_or_time(text: str) -> str:
     """A day, as its first moment, or an RFC 3339 time, in UTC without an offset. Raises ValueError."""
     is_day = len(text) == len("2026-02-24")

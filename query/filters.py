@@ -85,7 +85,9 @@ class Filters(Request, frozen=True, kw_only=True):
     since: Annotated[Time | None, "Only hits from this time on (2026-02-24, or RFC 3339)."] = None
     until: Annotated[Time | None, "Only hits before this time."] = None
     exclude: Annotated[Ids, "Leave out these events, memories or documents."] = frozenset()
-    own_scope: Annotated[bool, Local(), "Include memories of no chat beside those of `chat`."] = False
+    own_scope: Annotated[
+        bool, Local(is_callback=False), "Include memories of no chat beside those of `chat`."
+    ] = False
 
     @property
     def is_empty(self) -> bool:

@@ -4,8 +4,9 @@ A request is the one declaration of an operation's arguments. Python methods, op
 schemas and reference pages are made from its fields (`memlog.eventlog.struct_fields`).
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -14,7 +15,7 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.chat import Chat, ChatName
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.struct_fields import Field, Reads, choices_of, fields_of
 
 
@@ -29,7 +30,7 @@ class Request(msgspec.Struct, frozen=True):
         """See the class."""
         for name, read in _readers(type(self)):
             given = getattr(self, name)
-            value = read(given)
+            value = read(_plain(name, given))
             if value is not given:
                 msgspec.structs.force_setattr(self, name, value)
 
@@ -43,12 +44,37 @@ class Request(msgspec.Struct, frozen=True):
         if isinstance(given, cls):
             return given
         if not isinstance(given, Mapping):
-            raise BadInput(f"{given!r} is no {cls.__name__}", hint=f"give its fields: {_names(cls)}")
+            raise BadInput(
+                f"{shown_value(given)} is no {cls.__name__}", hint=f"give its fields: {_names(cls)}"
+            )
         check_names(cls.__name__, given, cls.__struct_fields__)
         try:
             return cls(**given)
         except TypeError as error:
             raise BadInput(f"{cls.__name__}: {error}", hint=f"it takes {_names(cls)}") from error
+
+
+def _plain(name: str, value: Any) -> Any:  # noqa: ANN401
+    """A value whose texts are plain `str`, also the members of a collection.
+
+    Raises:
+        BadInput: UTF-8 cannot encode a text.
+    """
+    kind = type(value)
+    if kind in (list, tuple, set, frozenset):
+        return kind(_plain_text(name, each) for each in value)
+    return _plain_text(name, value)
+
+
+def _plain_text(name: str, value: Any) -> Any:  # noqa: ANN401
+    if not isinstance(value, str) or (type(value) is str and value.isascii()):
+        return value
+    text = "".join((value,))  # no `str` of a subclass
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadInput(f"{name} is {shown_value(text)}", hint="write no half of a surrogate pair") from None
+    return text
 
 
 def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -69,13 +95,11 @@ def written_time(time: str | datetime) -> str:
     Raises:
         BadInput: it is no such time.
     """
-    if isinstance(time, datetime):
-        time = (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
     try:
-        return timestamps.of_day_or_time(time)
+        return timestamps.of_day_or_time(timestamps.as_text(time) if isinstance(time, datetime) else time)
     except (TypeError, ValueError) as error:
         hint = "a datetime, or a text such as 2026-02-24 or 2026-02-24T10:15:00Z"
-        raise BadInput(f"{time!r} is no time", hint=hint) from error
+        raise BadInput(f"{shown_value(time)} is no time", hint=hint) from error
 
 
 def written_day(day: str | datetime) -> str:
@@ -85,7 +109,7 @@ def written_day(day: str | datetime) -> str:
         BadInput: it is no day of the calendar.
     """
     try:
-        return timestamps.day(day if isinstance(day, str) else day.strftime("%Y-%m-%d"))
+        return timestamps.day(day if isinstance(day, str) else day.isoformat()[: len("2026-02-24")])
     except (AttributeError, ValueError) as error:
         raise BadInput(str(error), hint="a day is written as 2026-02-24") from error
 
@@ -98,7 +122,7 @@ def ids(given: Iterable[str]) -> frozenset[str]:
     """
     found = [] if isinstance(given, str) or not isinstance(given, Iterable) else [*given]
     if (not found and given) or not all(isinstance(each, str) for each in found):
-        raise BadInput(f"{given!r} is no collection of ids", hint="give a list of texts")
+        raise BadInput(f"{shown_value(given)} is no collection of ids", hint="give a list of texts")
     return frozenset(found)
 
 
@@ -106,11 +130,20 @@ def path_of(given: str | Path) -> Path:
     """A path.
 
     Raises:
-        BadInput: it is none, or empty.
+        BadInput: it is none, or empty; no file can have this name; or it begins with `~`, which a shell
+            expands, and Python does not.
     """
-    if isinstance(given, str | Path) and str(given):
-        return Path(given)
-    raise BadInput(f"{given!r} is no path", hint="a text or a pathlib.Path")
+    if not isinstance(given, str | Path) or not str(given) or "\0" in str(given):
+        raise BadInput(f"{shown_value(given)} is no path", hint="a text or a pathlib.Path")
+    if Path(given).parts[:1] == ("~",):
+        raise BadInput(f"{shown_value(given)}: ~ is not expanded", hint="pass Path(...).expanduser()")
+    try:
+        os.fsencode(given)
+    except UnicodeEncodeError as error:
+        raise BadInput(
+            f"{shown_value(given)} is no path", hint="a name that the system can encode"
+        ) from error
+    return Path(given)
 
 
 def one_by_one(values: tuple[Any, ...]) -> Any:  # noqa: ANN401
@@ -189,7 +222,10 @@ def _schema_of_field(field: Field) -> dict[str, Any]:
 @cache
 def _readers(request: type[Request]) -> list[tuple[str, Callable[[Any], Any]]]:
     """What checks each field that a caller gives, and makes it the form that memlog works with."""
-    return [(field.name, _reader(field)) for field in fields_of(request) if not field.is_local]
+    fields = fields_of(request)
+    return [(field.name, _reader(field)) for field in fields if not field.is_local] + [
+        (field.name, partial(_callback, field)) for field in fields if field.is_callback
+    ]
 
 
 def _reader(field: Field) -> Callable[[Any], Any]:
@@ -201,6 +237,12 @@ def _reader(field: Field) -> Callable[[Any], Any]:
     return partial(_converted, field.name, hint=kind | None if field.is_optional else kind)
 
 
+def _callback(field: Field, value: Any) -> Any:  # noqa: ANN401
+    if not callable(value) and not (field.is_optional and value is None):
+        raise BadInput(f"{field.name} is {shown_value(value)}", hint="a function")
+    return value
+
+
 def _names(request: type[Request]) -> str:
     return ", ".join(request.__struct_fields__)
 
@@ -208,8 +250,8 @@ def _names(request: type[Request]) -> str:
 def _converted(name: str, value: Any, *, hint: Any) -> Any:  # noqa: ANN401
     try:
         return msgspec.convert(value, hint)
-    except msgspec.ValidationError as error:
-        raise BadInput(f"{name} is {value!r}", hint=_what_is_right(str(error), hint)) from None
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise BadInput(f"{name} is {shown_value(value)}", hint=_what_is_right(str(error), hint)) from None
 
 
 def _what_is_right(fault: str, hint: Any) -> str:  # noqa: ANN401

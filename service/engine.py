@@ -72,7 +72,13 @@ class Engine:
     def hurried_log(self) -> Log:
         """The log for reads, which do not wait for writers."""
         wait = min(self.log.lock_timeout, _READS_WAIT)
-        return Log(self.path, durability=self.log.durability, lock_timeout=wait, redact=self.redact)
+        return Log(
+            self.path,
+            durability=self.log.durability,
+            lock_timeout=wait,
+            redact=self.redact,
+            on_stored=self.on_stored,
+        )
 
     def close(self) -> None:
         """Close what is open. The engine can be used again after it."""

@@ -31,7 +31,7 @@ class KnownIds:
         self._live: tuple[Path, Connection] | None = None
 
     def __call__(self, stream: str, ids: Sequence[str]) -> dict[str, KnownId]:
-        """Those of `ids` that are known in `stream`; none where there is no read model that can be read.
+        """Finds which of `ids` are known in `stream`; none if no read model can be read.
 
         The events are durable when this is asked, so no error of the read model may take their place.
         """
@@ -39,13 +39,10 @@ class KnownIds:
             db = self._connection()
             if db is None:
                 return {}
-            holders = id_holders(db, stream, ids)
-            forgotten = forgotten_ids(db, stream, ids)
-            known = {name: KnownId() for name in forgotten}
-            for name, (segment, offset, length) in holders.items():
+            known = {name: KnownId() for name in forgotten_ids(db, stream, ids)}
+            for name, (segment, offset, length) in id_holders(db, stream, ids).items():
                 holder = IdHolder(stream, segment, offset)
-                content = self._content(name, holder, length)
-                if content is not None:
+                if (content := self._content(name, holder, length)) is not None:
                     known[name] = KnownId(holder, content)
             return known
         return {}

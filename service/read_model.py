@@ -153,11 +153,7 @@ class ReadModel:
                 return work()
 
     def latest(
-        self,
-        *,
-        sync: bool = True,
-        embedder: Embedder | None = None,
-        silent: dict[str, str] | None = None,
+        self, *, sync: bool = True, embedder: Embedder | None = None, silent: dict[str, str] | None = None
     ) -> tuple[Connection, bool]:
         """The live generation, and whether it has come up to the log. Builds one where none can be read.
 

@@ -5,14 +5,15 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, get_args, overload
 
 from memlog.eventlog.acknowledgements import OnStored
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.events import Event
 from memlog.eventlog.writer import Durability, Log, Position
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.query.context.request import BuildContext
+from memlog.query.request import path_of
 from memlog.query.search.request import Search
 from memlog.service.engine import Engine, OperationGroup
 from memlog.service.known_ids import KnownIds
@@ -85,6 +86,9 @@ class Store:
     document_seconds: of the processor that reading one HTML or PDF file may take; a longer one is skipped.
     notify: called with notes for people, such as that the read model was rebuilt.
     on_stored: called with the positions of events once they are durable, before any method returns.
+
+    Raises:
+        BadInput: an argument is not of its type, or outside its bounds.
     """
 
     def __init__(
@@ -100,7 +104,16 @@ class Store:
         notify: Callable[[str], None] = lambda _: None,
         on_stored: OnStored | None = None,
     ) -> None:
-        self.path = Path(path)
+        _check(
+            ("durability", durability, durability in get_args(Durability), "'fsync' or 'os'"),
+            ("lock_timeout", lock_timeout, _is_in(lock_timeout, 0, 3600), "seconds, from 0 to 3600"),
+            ("chunk_sizes", chunk_sizes, isinstance(chunk_sizes, ChunkSizes | None), "memlog.ChunkSizes()"),
+            ("redact", redact, isinstance(redact, bool), "True or False"),
+            ("document_seconds", document_seconds, _is_in(document_seconds, 1, 3600), "from 1 to 3600"),
+            ("notify", notify, callable(notify), "a function of a text"),
+            ("on_stored", on_stored, on_stored is None or callable(on_stored), "a function of positions"),
+        )
+        self.path = path_of(path)
         known_ids = KnownIds(self.path)
         log = Log(
             self.path,
@@ -115,16 +128,11 @@ class Store:
             self.path,
             chunk_sizes,
             lock_timeout=lock_timeout,
-            model=LocalModel(None if model is None else Path(model)),
+            model=LocalModel(None if model is None else path_of(model)),
             notify=notify,
         )
         self._engine = Engine(
-            log,
-            known_ids,
-            read_model,
-            redact=redact,
-            document_seconds=document_seconds,
-            on_stored=on_stored,
+            log, known_ids, read_model, redact=redact, document_seconds=document_seconds, on_stored=on_stored
         )
 
     conversations: LazyGroup["Conversations"] = LazyGroup("conversations:Conversations")
@@ -165,7 +173,8 @@ class Store:
             events = [events]
         if isinstance(events, str) or not isinstance(events, Iterable):
             raise BadInput(
-                f"{events!r} is no event", hint="give a struct such as memlog.Message, or a list of them"
+                f"{shown_value(events)} is no event",
+                hint="give a struct such as memlog.Message, or a list of them",
             )
         return self._engine.log.append(events)
 
@@ -224,6 +233,20 @@ class Store:
             from memlog.service.moved_methods import moved_method
 
             return moved_method(self, name)
+
+
+def _check(*arguments: tuple[str, object, bool, str]) -> None:
+    """Refuse an argument that is not right. By hand: a request would add 0.8 ms to each command.
+
+    arguments: name, value, whether it is right, and what is.
+    """
+    for name, value, is_right, what_is in arguments:
+        if not is_right:
+            raise BadInput(f"{name} is {shown_value(value)}", hint=what_is)
+
+
+def _is_in(value: object, least: int, most: int) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
 open = Store

@@ -104,7 +104,7 @@ __all__ = ["__version__", *_HOME]
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module attribute can be anything

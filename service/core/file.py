@@ -106,13 +106,5 @@ def _faults(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401
         yield "a key is empty"
     if not isinstance(value, str):
         yield f"the value of {key!r} is no text"
-    elif not _is_unicode(key + value):
+    elif shown(key + value) != key + value:
         yield f"{key!r} has half of a surrogate pair"
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

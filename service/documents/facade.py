@@ -12,17 +12,13 @@ from memlog.query import documents as queries
 from memlog.query.document_tree import DocumentFolder, tree
 from memlog.query.documents import Document, DocumentText, Registered, Source
 from memlog.service.core.facade import Core
-from memlog.service.documents.folder import Patterns
 from memlog.service.documents.indexing import Indexing, IndexingTools
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.records import IndexingJob, SourceRecords, SourceStatus, described, status_of
 from memlog.service.documents.request import (
     FolderRequest,
-    by_folder,
     check_without_keys,
-    checked_name,
-    checked_path,
-    checked_patterns,
+    folder_requests,
     registration_for,
 )
 from memlog.service.documents.sources import (
@@ -95,32 +91,26 @@ class Documents(OperationGroup):
         return self._add_all(asked.paths, asked)
 
     def _add_all(self, paths: Iterable[str | Path], asked: AddSource | AddSources) -> list[IndexingReport]:
-        given = checked_patterns(asked.include, asked.exclude)
-        named = [
-            (folder, checked_name(folder.root.name if asked.source is None else asked.source))
-            for folder in by_folder([checked_path(path) for path in paths])
-        ]
-        for folder, name in named:
-            if folder.root.resolve().is_relative_to(self._tools.store.resolve()):
+        requests = folder_requests(paths, asked)
+        for each in requests:
+            if each.root.resolve().is_relative_to(self._tools.store.resolve()):
                 raise BadInput(
-                    f"{folder.root} is part of the store itself", hint="name a folder outside the store"
+                    f"{each.root} is part of the store itself", hint="name a folder outside the store"
                 )
             if self._tools.redact:
-                check_without_keys([name, str(folder.root), *given.include, *given.exclude])
+                check_without_keys([each.source_id, str(each.root), *each.given.include, *each.given.exclude])
         # First, since locking the records makes their folder: it is memlog's error if there can be no store.
         self._decide(queries.registered, creates=True)
-        return [self._added(folder, name, given, asked) for folder, name in named]
+        is_named = asked.source is not None
+        return [self._added(each, asked.progress, claims=is_named) for each in requests]
 
     @operation(RefreshDocuments)
     def refresh(self, asked: RefreshDocuments) -> list[IndexingReport]:
         registered = self._decide(queries.registered)
-        if asked.source is not None and not any(each.source_id == asked.source for each in registered):
-            self._sources(asked.source)
-        return [
-            self._refreshed(each, asked.progress)
-            for each in registered
-            if asked.source in (None, each.source_id)
-        ]
+        found = [each for each in registered if asked.source in (None, each.source_id)]
+        if not found:
+            self._sources(asked.source)  # raises NotFound for an unknown name
+        return [self._refreshed(each, asked.progress) for each in found]
 
     if TYPE_CHECKING:
         list: ListOperation[_Sources, _Documents]
@@ -182,23 +172,22 @@ class Documents(OperationGroup):
                 return self._append(without_file(source_id, found, file))[-1]
             return self._append_one(SourceRemoved(source_id=source_id))
 
-    def _added(
-        self, folder: FolderRequest, name: str, given: Patterns, asked: AddSource | AddSources
-    ) -> IndexingReport:
+    def _added(self, request: FolderRequest, progress: Progress | None, *, claims: bool) -> IndexingReport:
         """Add one folder."""
-        with self._records(name).held(self._lock_timeout):
-            before, versions = self._known(name)
+        with self._records(request.source_id).held(self._lock_timeout):
+            before, versions = self._known(request.source_id)
             is_of_another = before is not None and self.is_of_another_copy(before)
-            if before is not None and is_of_another and asked.source is None:
+            if before is not None and is_of_another and not claims:
                 return as_registered(before, versions).report(registered_by=before.writer)
             # On another machine the folder may have another path.
-            registration = registration_for(folder, name, given, asked.kind, before, may_move=is_of_another)
+            registration = registration_for(request, before, may_move=is_of_another)
             is_new = (
                 before is None
                 or before.writer not in self._own_writers()
                 or registration_of(before) != registration
             )
-            return self._index(SourcePlan(registration, is_new, versions), asked.progress, is_by_name=True)
+            plan = SourcePlan(registration, is_new, versions)
+            return Indexing(plan, self._tools, progress).run(is_by_name=True)
 
     def is_of_another_copy(self, source: Registered) -> bool:
         """Whether another copy of the store registered the source, and so alone refreshes it."""
@@ -216,13 +205,9 @@ class Documents(OperationGroup):
                 plan = as_registered(found, versions)
                 if self.is_of_another_copy(found):
                     return plan.report(registered_by=found.writer)
-                return self._index(plan, progress, is_by_name=False)
+                return Indexing(plan, self._tools, progress).run(is_by_name=False)
         except (OSError, Busy) as error:
             return plan.report(error=described(error))
-
-    def _index(self, plan: SourcePlan, progress: Progress | None, *, is_by_name: bool) -> IndexingReport:
-        records = self._records(plan.registration.source_id)
-        return Indexing(plan, records, self._tools, progress).run(is_by_name=is_by_name)
 
     def _records(self, source_id: str) -> SourceRecords:
         return SourceRecords(self._tools.store, source_id)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import SourceKind, SourceRegistered
+from memlog.eventlog.events import SourceRegistered
 from memlog.eventlog.streams import shown
 from memlog.query.documents import Registered
 from memlog.service.documents.gitignore import GITIGNORE, Rules, excluded, rules_above, rules_within
@@ -131,15 +131,15 @@ def _unescaped(glob: str) -> str:
     return _ESCAPED.sub(lambda match: match[0][1], glob)
 
 
-def walk(root: Root, patterns: Patterns, store: Path, *, kind: SourceKind, readers: Readers) -> "Walk":
-    """The files of `root` that patterns include. Reads no file but `.gitignore`, and follows no link.
+def walk(root: Root, source: Registered | SourceRegistered, store: Path, readers: Readers) -> "Walk":
+    """The files of `root` that a source includes. Reads no file but `.gitignore`, and follows no link.
 
-    store: a folder that is left out. kind: of the source; for memories `.gitignore` does not count.
+    store: a folder that is left out. For a source of memories `.gitignore` does not count.
 
     Raises:
         OSError: the root cannot be listed.
     """
-    found = Walk(root, patterns, store, readers if kind == "docs" else None)
+    found = Walk(root, Patterns.of(source), store, readers if source.kind == "docs" else None)
     found.run()
     return found
 

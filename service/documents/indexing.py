@@ -16,7 +16,7 @@ from memlog.eventlog.writer import Position
 from memlog.projector.catchup import Progress
 from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents import text_files
-from memlog.service.documents.folder import Patterns, SkippedFile, Walk, walk
+from memlog.service.documents.folder import SkippedFile, Walk, walk
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.records import (
     IndexingJob,
@@ -65,18 +65,16 @@ class IndexingTools(NamedTuple):
 
 
 class Indexing:
-    """One reading of a source, by the process that holds its records. One file is in memory at a time."""
+    """One reading of a source, by the process that holds its records. One file at a time is in memory."""
 
-    def __init__(
-        self, plan: SourcePlan, records: SourceRecords, tools: IndexingTools, progress: Progress | None
-    ) -> None:
+    def __init__(self, plan: SourcePlan, tools: IndexingTools, progress: Progress | None) -> None:
         self._plan = plan
-        self._records = records
         self._tools = tools
         self._show = progress
         self._source_id = plan.registration.source_id
+        self._records = SourceRecords(tools.store, self._source_id)
         self._report = plan.report()
-        self._before = records.sightings()
+        self._before = self._records.sightings()
         self._seen: dict[str, Seen] = {}
         # Nothing can be appended about a document whose name looks like a key: it stays.
         self._gone = {file for file in plan.versions if not self._is_secret(file)}
@@ -104,8 +102,7 @@ class Indexing:
 
     def _read_all(self, root: Root, *, is_by_name: bool) -> None:
         plan, tools, report = self._plan, self._tools, self._report
-        patterns = Patterns.of(plan.registration)
-        found = walk(root, patterns, tools.store, kind=plan.registration.kind, readers=tools.readers)
+        found = walk(root, plan.registration, tools.store, tools.readers)
         if not is_by_name and plan.versions and self._is_empty_instead(found, root):
             raise OSError(errno.ESTALE, "another folder, an empty one, is there now", str(plan.root))
         if plan.is_new:

@@ -15,6 +15,7 @@ from memlog.eventlog.streams import shown
 from memlog.query.documents import Registered
 from memlog.service.documents.folder import Patterns
 from memlog.service.documents.text_files import filetype
+from memlog.service.requests.documents import AddSource, AddSources
 
 _SET = re.compile(r"\[!?+\]?+[^]]*+(\])?+")
 """A set of characters in a glob, as `fnmatch` reads it: a ] at its beginning belongs to it. One that is not
@@ -22,10 +23,41 @@ closed goes on to the end, so that no [ is searched for twice."""
 
 
 class FolderRequest(NamedTuple):
-    """A folder, and the files in it that the user named; None for the whole folder."""
+    """A folder to register as a source.
+
+    names: the files in it that the user named; None for the whole folder. given: the user's patterns.
+    """
 
     root: Path
     names: tuple[str, ...] | None
+    source_id: str
+    kind: SourceKind
+    given: Patterns
+
+
+def folder_requests(paths: Iterable[str | Path], asked: AddSource | AddSources) -> list[FolderRequest]:
+    """The folders to register: each folder among `paths`, and each folder with files among them.
+
+    Raises:
+        BadInput: a path, the name or a pattern cannot be used.
+    """
+    given = checked_patterns(asked.include, asked.exclude)
+    names: dict[tuple[Path, bool], list[str]] = {}
+    for path in map(checked_path, paths):
+        is_folder = path.is_dir()
+        named = names.setdefault((path if is_folder else path.parent, is_folder), [])
+        if not is_folder:
+            named.append(path.name)
+    return [
+        FolderRequest(
+            root,
+            None if is_folder else tuple(named),
+            checked_name(root.name if asked.source is None else asked.source),
+            asked.kind,
+            given,
+        )
+        for (root, is_folder), named in names.items()
+    ]
 
 
 def checked_path(path: str | Path) -> Path:
@@ -69,7 +101,8 @@ def checked_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns
     """
     patterns = Patterns(tuple(include), tuple(exclude))
     for pattern in (*patterns.include, *patterns.exclude):
-        if any(_is_open(part) for part in pattern.split("/")):
+        # A [ begins a set of characters within one name.
+        if any(found[1] is None for part in pattern.split("/") for found in _SET.finditer(part)):
             raise BadInput(
                 f"the pattern {pattern!r} has a [ that is not closed",
                 hint="close it within one name, as in '[a-z]*.md'; [[] stands for the character itself",
@@ -93,32 +126,8 @@ def check_without_keys(texts: Iterable[str]) -> None:
         )
 
 
-def _is_open(part: str) -> bool:
-    """Whether a [ in a glob begins no set of characters."""
-    return any(found[1] is None for found in _SET.finditer(part))
-
-
-def by_folder(paths: Iterable[Path]) -> list[FolderRequest]:
-    """`paths` grouped by folder; a folder itself is a group of its own."""
-    names: dict[tuple[Path, bool], list[str]] = {}
-    for path in paths:
-        is_folder = path.is_dir()
-        named = names.setdefault((path if is_folder else path.parent, is_folder), [])
-        if not is_folder:
-            named.append(path.name)
-    return [
-        FolderRequest(root, None if is_folder else tuple(named)) for (root, is_folder), named in names.items()
-    ]
-
-
 def registration_for(
-    folder: FolderRequest,
-    source_id: str,
-    given: Patterns,
-    kind: SourceKind,
-    before: Registered | None,
-    *,
-    may_move: bool,
+    request: FolderRequest, before: Registered | None, *, may_move: bool
 ) -> SourceRegistered:
     """The registration of a source after this request.
 
@@ -127,11 +136,11 @@ def registration_for(
     Raises:
         BadInput: another folder has the source's name, or the patterns do not fit the request.
     """
-    patterns = _patterns_of(folder, given, before)
+    patterns = _patterns_of(request, before)
     return SourceRegistered(
-        source_id=source_id,
-        kind=kind,
-        root=str(folder.root) if before is None or may_move else _same_root(folder.root, before),
+        source_id=request.source_id,
+        kind=request.kind,
+        root=str(request.root) if before is None or may_move else _same_root(request.root, before),
         include=[*patterns.include],
         exclude=[*patterns.exclude],
     )
@@ -148,16 +157,16 @@ def _same_root(root: Path, source: Registered) -> str:
     return str(known_root)
 
 
-def _patterns_of(folder: FolderRequest, given: Patterns, source: Registered | None) -> Patterns:
+def _patterns_of(request: FolderRequest, source: Registered | None) -> Patterns:
     """The patterns of a source after this request; `source` has the present ones."""
     before = Patterns() if source is None else Patterns.of(source)
-    is_given = bool(given.include or given.exclude)
-    if folder.names is not None:
+    is_given = bool(request.given.include or request.given.exclude)
+    if request.names is not None:
         if is_given:
             raise BadInput("patterns are for folders, not for files", hint="name the folder")
-        return _with_names(before, [escape(name) for name in folder.names], is_known=source is not None)
+        return _with_names(before, [escape(name) for name in request.names], is_known=source is not None)
     if is_given:
-        return given
+        return request.given
     # To name the folder of files that were added one by one means the whole folder.
     return Patterns((), before.exclude) if before.are_names else before
 

@@ -32,9 +32,9 @@ class Erasure(OperationGroup):
     @operation(Scrub)
     def scrub(self, asked: Scrub) -> ScrubReport:
         check_store(self._engine.path)
-        read_model, lock_timeout = self._engine.read_model, self._engine.log.lock_timeout
+        read_model = self._engine.read_model
         with read_model.mutex, wrapped("the read model"):
-            done = scrub_store(read_model, lock_timeout, asked.confirm, asked.progress)
+            done = scrub_store(read_model, self._engine.log.lock_timeout, asked)
         # The disk keeps the bytes of a removed generation while a connection to it is open.
         self._engine.reads.close()
         return done

@@ -4,7 +4,7 @@ The log first, then seals, then a new read model, then the cache. If a run is ki
 the redactions name what is left to erase.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from memlog.eventlog import log_format, scrub
@@ -25,6 +25,7 @@ from memlog.projector.sqlite import Connection
 from memlog.service.documents.records import forget_all
 from memlog.service.erasure.reports import ScrubReport
 from memlog.service.read_model import ReadModel
+from memlog.service.requests.erasure import Scrub
 
 OUT_OF_REACH = (
     "out of reach: backups, snapshots, git's history and other copies of the store; what the disk itself"
@@ -33,12 +34,7 @@ OUT_OF_REACH = (
 """For people: the copies that no program of this user can overwrite."""
 
 
-def scrub_store(
-    read_model: ReadModel,
-    lock_timeout: float,
-    confirm: Callable[[ScrubReport], bool],
-    progress: Progress | None,
-) -> ScrubReport:
+def scrub_store(read_model: ReadModel, lock_timeout: float, asked: Scrub) -> ScrubReport:
     """See `Scrub`."""
     log_format.check_writable(read_model.projector.log)
     segments = segments_about(read_model.projector.log)
@@ -55,7 +51,7 @@ def scrub_store(
     if not redacted:
         found.notes = ["nothing was forgotten"]
         return found
-    if not confirm(found):
+    if not asked.confirm(found):
         return found
     seals = SealFiles(read_model.projector.log, Writer(read_model.path).name())
     watermarks = Watermarks(read_model.path)
@@ -82,7 +78,7 @@ def scrub_store(
         erased = list(map(erase, due))
         renewed = [each.segment for each in erased if each.seal == "renewed"]
         renew_seals([*scrub.unfinished(segments), *renewed])
-        found.vectors = _remade(read_model, progress)
+        found.vectors = _remade(read_model, asked.progress)
         # A process that sealed a segment while its bytes changed has sealed bytes that are gone.
         renew_seals(renewed)
     return _completed(found, read_model, erased)

@@ -17,14 +17,7 @@ from memlog.query.facts.topic_keys import key_of
 from memlog.service.engine import OperationGroup
 from memlog.service.facts.ranked_lists import NoCertainList, ranked_list
 from memlog.service.operations import operation
-from memlog.service.requests.facts import (
-    AskFacts,
-    ExtractFacts,
-    GetFact,
-    ListFacts,
-    RemoveFact,
-    SetFact,
-)
+from memlog.service.requests.facts import AskFacts, ExtractFacts, GetFact, ListFacts, RemoveFact, SetFact
 
 LONGEST_VALUE = 1000
 """Characters of a value."""
@@ -75,10 +68,7 @@ class Facts(OperationGroup):
         key, values, ranks = key_of(asked.topic), asked.values, asked.ranks
         _check_values(values)
         fact = FactStored(
-            topic_key=key,
-            value=values[0],
-            chat_id=asked.scope,
-            source_message_id=asked.source_message_id,
+            topic_key=key, value=values[0], chat_id=asked.scope, source_message_id=asked.source_message_id
         )
         if asked.single:
             if len(values) > 1:

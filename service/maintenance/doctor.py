@@ -17,6 +17,7 @@ from memlog.projector import catchup
 from memlog.projector.embedding.cache import check_cache
 from memlog.projector.limits import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTURED
 from memlog.projector.sqlite import (
+    Connection,
     binding,
     count_rows,
     described,
@@ -57,7 +58,7 @@ def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
         _room(read_model),
         _permissions(read_model.path, fix=fix),
         _read_model(read_model, fix=fix),
-        *_conflicts(read_model),
+        *_lines(read_model),
         *_long_texts(read_model),
         _cache(read_model, fix=fix),
         *examine_log(read_model.projector.log),
@@ -218,21 +219,34 @@ def _behind(read_model: ReadModel) -> Finding:
     return Finding("read model", "ok", f"up to the log{waiting}")
 
 
-def _conflicts(read_model: ReadModel) -> list[Finding]:
-    """Acknowledged events that no read shows, since an earlier event has their id."""
+def _lines(read_model: ReadModel) -> list[Finding]:
+    """Lines of the log that no read shows."""
     try:
         with wrapped("the read model"):
             db = read_model.projector.live(read_only=read_model.is_read_only)
-            count = count_rows(db, "conflicts")
-            newest = conflicts(db, _MOST_CONFLICTS)
+            return [_conflicts(db), _quarantine(db)]
     except DatabaseError:  # `_read_model` reports it
         return []
+
+
+def _conflicts(db: Connection) -> Finding:
+    """Acknowledged events that no read shows, since an earlier event has their id."""
+    count = count_rows(db, "conflicts")
     if not count:
-        return [Finding("conflicts", "ok", "no id names two events")]
+        return Finding("conflicts", "ok", "no id names two events")
+    newest = conflicts(db, _MOST_CONFLICTS)
     listed = "; ".join(map(_conflict, newest)) + ("; …" if count > len(newest) else "")
     events = numbered(count, "event is not shown: its id names", "events are not shown: their ids name")
     remedy = "append what should be found again, with an id of its own"
-    return [Finding("conflicts", "warning", f"{events} an earlier one: {listed}", remedy)]
+    return Finding("conflicts", "warning", f"{events} an earlier one: {listed}", remedy)
+
+
+def _quarantine(db: Connection) -> Finding:
+    count = count_rows(db, "quarantine")
+    if not count:
+        return Finding("quarantine", "ok", "every line is an event")
+    said = numbered(count, "line is not an event that memlog knows", "lines are not events that memlog knows")
+    return Finding("quarantine", "warning", said, "memlog quarantine says why, and what to do about each")
 
 
 def _conflict(found: Conflict) -> str:

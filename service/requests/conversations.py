@@ -83,7 +83,5 @@ class GetEvent(Request, frozen=True):
     id: Annotated[str, Meta(title="ID"), "The id."]
     stream: Annotated[str | None, "The stream of the event, where several streams have its id."] = None
     around: Annotated[
-        int,
-        Meta(ge=0, le=100, title="N"),
-        "Show a message with N others of its session on either side.",
+        int, Meta(ge=0, le=100, title="N"), "Show a message with N others of its session on either side."
     ] = 0

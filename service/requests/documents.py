@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.struct_fields import Reads
 from memlog.query.request import PathField, Request, path_of
 from memlog.service.requests.scope import ProgressField
@@ -14,14 +14,14 @@ from memlog.service.requests.scope import ProgressField
 
 def _paths(given: Iterable[str | Path]) -> tuple[Path, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise BadInput(f"{given!r} is no collection of paths", hint="give a list of paths")
+        raise BadInput(f"{shown_value(given)} is no collection of paths", hint="give a list of paths")
     return tuple(map(path_of, given))
 
 
 def _globs(given: Iterable[str]) -> tuple[str, ...]:
     globs = () if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     if (not globs and given) or not all(isinstance(each, str) for each in globs):
-        raise BadInput(f"{given!r} is no collection of patterns", hint="give a list of texts")
+        raise BadInput(f"{shown_value(given)} is no collection of patterns", hint="give a list of texts")
     return globs
 
 
@@ -30,10 +30,7 @@ Globs = Annotated[Iterable[str], Reads(_globs, wire=list[str]), Meta(title="GLOB
 
 class _Registration(Request, frozen=True, kw_only=True):
     source: Annotated[str | None, Meta(title="NAME"), "Its name; else that of the folder."] = None
-    include: Annotated[
-        Globs,
-        "Only files that match, of any type, such as 'guide/*.md' or '**/*.py'.",
-    ] = ()
+    include: Annotated[Globs, "Only files that match, of any type, such as 'guide/*.md' or '**/*.py'."] = ()
     exclude: Annotated[Globs, "No files that match."] = ()
     kind: Annotated[
         Literal["docs", "memory"], "memory for files that are searched as memories, docs for other documents."

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated
 
 from memlog.eventlog.categories import CATEGORIES, known_category
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.struct_fields import Local, Reads
 from memlog.query.request import Request, Unit
 from memlog.service.memories.fading import ARCHIVE_THRESHOLD, PRUNED, PruneReport
@@ -12,13 +12,13 @@ from memlog.service.memories.fading import ARCHIVE_THRESHOLD, PRUNED, PruneRepor
 
 def _rates(given: Mapping[str, float]) -> Mapping[str, float]:
     if not isinstance(given, Mapping):
-        raise BadInput(f"rates is {given!r}", hint='factors by category, such as {"context": 0.9}')
+        raise BadInput(f"rates is {shown_value(given)}", hint='factors by category, such as {"context": 0.9}')
     return given
 
 
 def _categories(given: Iterable[str]) -> list[str]:
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise BadInput(f"categories is {given!r}", hint="a list of categories")
+        raise BadInput(f"categories is {shown_value(given)}", hint="a list of categories")
     return [known_category(each) for each in given]
 
 

@@ -65,7 +65,9 @@ class Watch(Request, frozen=True, kw_only=True):
 
     once: Annotated[bool, "Catch up once, then end."] = False
     stop: Annotated[
-        threading.Event | None, Local(), "Ends the watch when another thread sets it; set when it returns."
+        threading.Event | None,
+        Local(is_callback=False),
+        "Ends the watch when another thread sets it; set when it returns.",
     ] = None
     tell: Annotated[
         Callable[[WatchStep], None] | None,

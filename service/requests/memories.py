@@ -145,8 +145,7 @@ class ListMemories(AcrossChats, frozen=True, kw_only=True):
     """
 
     category: Annotated[
-        CategoryField | None,
-        "Only of this category; `other` includes categories that memlog does not know.",
+        CategoryField | None, "Only of this category; `other` includes categories that memlog does not know."
     ] = None
     kind: Annotated[MemoryKind | None, "Only of this kind."] = None
     topic: Annotated[str | None, "Only of this topic."] = None

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 
+from memlog.eventlog.file_io import file_version
 from memlog.eventlog.folder_events import ChangeHints
 from memlog.eventlog.tail import SWEEP_SECONDS
 from memlog.query import documents as queries
 from memlog.query.documents import Registered
 from memlog.service.documents.facade import Documents
-from memlog.service.documents.folder import Patterns, walk
+from memlog.service.documents.folder import walk
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.root import Root
 from memlog.service.documents.sources import IndexingReport, left_to_another_copy
@@ -57,7 +58,7 @@ class _Watched:
         self.folders = {self.root}
         state = _GONE
         with suppress(OSError), Root(self.root) as root:
-            files = walk(root, Patterns.of(self.source), store, kind=self.source.kind, readers=readers).files
+            files = walk(root, self.source, store, readers).files
             self.folders |= {(self.root / file).parent for file in files}
             state = sum(_hash_of(root, file) for file in files)
         now = time.monotonic()
@@ -164,7 +165,6 @@ def problems_of(reports: Iterable[IndexingReport]) -> list[str]:
 def _hash_of(root: Root, file: str) -> int:
     """A number that changes when a file does; the same for all that are gone."""
     try:
-        status = root.status(file)
+        return hash((file, file_version(root.status(file))))
     except OSError:
         return 0
-    return hash((file, status.st_size, status.st_ino, status.st_mtime_ns))

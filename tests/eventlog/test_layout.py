@@ -20,7 +20,6 @@ NAMES = {
 ELSEWHERE = {
     ("cli/settings.py", "memlog.toml"),  # where a setting comes from, as `memlog config` says it
     # Of a person's documents:
-    ("service/documents/folder.py", ".gitignore"),
     ("service/documents/gitignore.py", ".gitignore"),
 }
 """Names that mean something else there."""

@@ -14,10 +14,9 @@ from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.key_shapes import SHAPES
 from memlog.eventlog.quarantine import BadLine
 from memlog.query.context.invisible import json_escape
-from memlog.service.documents.folder import Patterns
-from memlog.service.documents.request import FolderRequest
 from memlog.service.documents.text_files import Unfit
 from memlog.service.facts.ranked_lists import NoCertainList
+from memlog.service.requests.documents import AddSources
 from tests.growth.functions import Function, as_kind
 from tests.growth.world import World
 
@@ -69,8 +68,8 @@ LEFT_OUT: dict[str, str] = {
     "cli.lazy_commands.LazyCommands.*": "looks a name up; an unknown one goes to `no_such_command`",
     "eventlog.strict_json.check_members": "a line and its members, which `eventlog.decode` read",
     "eventlog.verify.*": "walks the log by names of streams; its lines are read by `eventlog.decode.decode`",
-    "eventlog.copy_files.*": "a file of memlog's own: a line of a few names each",
     "eventlog.erasures.*": "places of lines, which `eventlog.decode.decode` read",
+    "eventlog.reader.in_log_order": "bounds by names of segments; lines are read by `read_lines`",
     "eventlog.reader.lines_of": "bounds by names of segments; lines are read by `read_lines`",
     "eventlog.reader.redacted_keys": "bounds by names of segments; lines are read by `decode`",
     "eventlog.watermark_file.*": "looks up a segment by its name",
@@ -152,6 +151,7 @@ LEFT_OUT: dict[str, str] = {
 
 RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "cli.lazy_commands.no_such_command": lambda world: {"ctx": click.Context(click.Group())},
+    "eventlog.encoding.decoded": lambda world: {"kind": dict},
     "eventlog.strict_json.is_as_short_as_can_be": lambda world: {"event": world.message},
     "eventlog.escapes.spans": lambda world: {"plain_spans": [(0, 1), (sys.maxsize - 1, sys.maxsize)]},
     "eventlog.decode.check_crc_is_last": lambda world: {"has_crc": False},
@@ -164,10 +164,7 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "query.search.duplicate_candidates.likely_memories": lambda world: {"lengths": (1, 10_000)},
     "query.search.priors.priors": lambda world: {"said": {}},
     "query.search.snippet.snippet": lambda world: {"marks": world.marks},
-    "service.documents.request.registration_for": lambda world: {
-        "folder": FolderRequest(world.path, ("a.md",)),
-        "given": Patterns(),
-    },
+    "service.documents.request.folder_requests": lambda world: {"asked": AddSources(paths=[])},
     "service.bounded_process.program.extracted": lambda world: {"filetype": "html"},
 }
 """What the other parameters of a function are, where their annotations do not tell."""

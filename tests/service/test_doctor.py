@@ -339,3 +339,14 @@ def test_a_segment_of_another_writer_that_has_not_arrived_whole_is_a_warning(sto
     assert ("warning", "1 segment of another writer has not arrived whole") in [
         (finding.state, finding.finding) for finding in found(store, "seals")
     ]
+
+
+def test_a_line_that_is_no_event_is_a_warning(store: Path) -> None:
+    (segment,) = (store / "log").rglob("*.jsonl")
+    with segment.open("ab") as file:
+        file.write(b"oops\n")
+    with memlog.open(store) as opened:
+        opened.maintenance.project(embed=False)
+    (finding,) = found(store, "quarantine")
+    assert (finding.state, finding.finding) == ("warning", "1 line is not an event that memlog knows")
+    assert "memlog quarantine" in finding.remedy

@@ -271,3 +271,94 @@ def test_what_a_raw_text_excludes_is_not_found_by_its_meaning(store: Store) -> N
     store.append({"type": "memory_saved", "content": "I drink green tea, never coffee"})
     assert [hit.content for hit in store.search("tea NOT coffee", is_raw=True).hits] == ["I like tea"]
     assert store.search("zzzz", is_raw=True).hits == []
+
+
+class _Text(str):
+    """A text of a class of the caller."""
+
+    def __str__(self) -> str:
+        return "something else"
+
+
+class _Silent:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+OPTIONS: dict[str, Any] = {
+    "a durability": {"durability": "fsnyc"},
+    "a time that is no number": {"lock_timeout": "a"},
+    "a time before now": {"lock_timeout": -1},
+    "no time": {"lock_timeout": float("nan")},
+    "sizes": {"chunk_sizes": (400, 80)},
+    "no answer of yes or no": {"redact": "no"},
+    "no seconds": {"document_seconds": 0},
+    "a notifier": {"notify": 5},
+    "what is stored": {"on_stored": 5},
+    "a model": {"model": 5},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_a_wrong_option_opens_no_store(tmp_path: Path, options: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match=f"^{next(iter(options))} is|is no path"):
+        memlog.open(tmp_path / "store", **options)
+
+
+@pytest.mark.parametrize("path", ["", None, b"x", 5, "a\0b", "~", "~/notes", "\ud800"], ids=ascii)
+def test_what_is_no_path_opens_no_store(path: Any) -> None:
+    with pytest.raises(BadInput, match=r"is no path|is not expanded"):
+        memlog.open(path)
+
+
+ODD: dict[str, Callable[[Store], object]] = {
+    "half a surrogate": lambda store: store.search("\ud800"),
+    "half a surrogate in a list": lambda store: store.memories.save("tea", tags=["\ud800"]),
+    "half a surrogate in a mode": lambda store: store.search("tea", mode="\ud800"),  # type: ignore[call-overload]
+    "half a surrogate to prove": lambda store: store.erasure.prove("\ud800"),
+    "half a surrogate as a pattern": lambda store: store.erasure.forget(match="\ud800"),
+    "a NUL in a path": lambda store: store.documents.add("a\0b"),
+    "a value that has no text": lambda store: store.search("tea", mode=_Silent()),  # type: ignore[call-overload]
+    "a value of 200,000 characters": lambda store: store.search("tea", mode="x" * 200_000),  # type: ignore[call-overload]
+    "a list within lists": lambda store: store.search(_nested(20_000)),  # type: ignore[call-overload]
+    "a long number": lambda store: store.search("tea", k=10**5000),
+    "no function": lambda store: store.erasure.forget("m1", confirm=None),  # type: ignore[call-overload]
+    "no function of progress": lambda store: store.documents.refresh(progress=5),
+    "bytes": lambda store: store.append(memlog.Message(channel="a", chat_id="1", role="user", content=b"x")),  # type: ignore[arg-type]
+    "bytes in a dict": lambda store: store.append({"type": "fact_stored", "topic_key": "a", "value": b"x"}),
+    "a datetime as a text": lambda store: store.append(
+        {"type": "fact_stored", "topic_key": "a", "value": datetime(2026, 2, 24, tzinfo=UTC)}
+    ),
+}
+
+
+def _nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("call", ODD.values(), ids=ODD)
+def test_an_odd_value_is_refused_and_shown_in_short(store: Store, call: Callable[[Store], object]) -> None:
+    with pytest.raises(BadInput) as caught:
+        call(store)
+    assert len(caught.value.message) < 500
+    assert store.maintenance.status().events == 1
+
+
+def test_a_text_of_a_class_of_the_caller_is_taken_for_what_it_holds(store: Store) -> None:
+    saved = store.memories.save(_Text("I drink tea"), tags=[_Text("drink")])
+    store.memories.touch(_Text(saved.memory_id))
+    memory = store.memories.get(_Text(saved.memory_id))
+    assert memory is not None
+    assert (memory.content, memory.tags) == ("I drink tea", ["drink"])
+
+
+def test_what_a_context_appends_is_told_to_on_stored(tmp_path: Path) -> None:
+    told: list[memlog.Position] = []
+    with memlog.open(tmp_path / "store", on_stored=told.extend) as store:
+        store.memories.save("I drink green tea")
+        told.clear()
+        store.context("tea")
+    assert [position.stream for position in told] == ["memory"]

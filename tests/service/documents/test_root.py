@@ -9,8 +9,9 @@ from contextlib import closing, suppress
 import pytest
 
 import memlog
+from memlog.eventlog.events import SourceRegistered
 from memlog.service.documents import text_files
-from memlog.service.documents.folder import Patterns, walk
+from memlog.service.documents.folder import walk
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.root import Root
 from memlog.service.documents.text_files import Unfit
@@ -51,7 +52,7 @@ def exchanged(tmp_path):
 def texts(folder, readers):
     """What a walk finds, and what its files say, as far as they can be read."""
     with Root(folder) as root:
-        found = walk(root, Patterns(), folder / "store", kind="docs", readers=readers)
+        found = walk(root, SourceRegistered(source_id="notes"), folder / "store", readers)
         for file in found.files:
             with suppress(Unfit, OSError):
                 yield text_files.read(root, file, readers).content
