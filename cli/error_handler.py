@@ -78,6 +78,8 @@ def failure_of(error: BaseException) -> Failure:
 
 def _failure_of(error: BaseException) -> Failure:
     match error:
+        case _ if (what := _lacking(error)) is not None:
+            return _lack(what)
         case MemlogError():
             return Failure(error.code, error.message, error.hint, error.retryable)
         case click.UsageError():
@@ -88,8 +90,6 @@ def _failure_of(error: BaseException) -> Failure:
             return Failure("interrupted", "interrupted", "what was done is kept", True)
         case OutputError():
             return _not_printed(error)
-        case _ if (what := _lacking(error)) is not None:
-            return _lack(what)
         case OSError():
             name = error.filename or "input or output"
             hint = "see that it can be read and written, then try again"
@@ -137,6 +137,8 @@ def _lacking(error: BaseException | None) -> str | None:
             return "memory"
         case ImportError():
             return _lacking(error.__cause__ or error.__context__)
+        case LogError():
+            return _lacking(error.__cause__)
     return None
 
 
@@ -150,6 +152,8 @@ def exit_code_of(error: BaseException) -> int:
     match error:
         case click.exceptions.Exit():
             return error.exit_code
+        case _ if _lacking(error) is not None:
+            return _LACKING
         case MemlogError(code="cannot_create"):
             return _CANNOT_CREATE
         case MemlogError():
@@ -158,8 +162,6 @@ def exit_code_of(error: BaseException) -> int:
             return error.exit_code
         case KeyboardInterrupt() | click.Abort():
             return _INTERRUPTED
-        case _ if _lacking(error) is not None:
-            return _LACKING
         case OSError() | OutputError():
             return IO_FAILED
     return _INTERNAL

@@ -52,6 +52,7 @@ def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
         with entered(log, stream) as folders:
             fd = open_regular(filename, disk.READ, folder=folders[-1])
     except OSError as error:
+        error.filename = f"{log}/{stream}/{filename}"
         raise missing_or(error) from None
     with closing(fd):
         yield fd
