@@ -15,16 +15,19 @@ from memlog.projector.sqlite import Connection
 
 
 class FileHints(Struct, frozen=True):
-    """Size, inode and mtime of a file: equal to what they were, nothing has changed."""
+    """Size, inode, mtime and ctime of a file: equal to what they were, nothing has changed. A program can set
+    the mtime.
+    """
 
     size: int
     inode: int
     mtime_ns: int
+    ctime_ns: int
 
     @classmethod
     def of(cls, status: os.stat_result) -> "FileHints":
         """Those of a file."""
-        return cls(status.st_size, status.st_ino, status.st_mtime_ns)
+        return cls(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
 
     def up_to(self, end: int | None) -> "FileHints":
         """Those of a file of which nothing behind `end` was looked at: the rest is seen as growth."""
@@ -41,7 +44,7 @@ class Checkpoint(Struct, frozen=True):
     fingerprint: Fingerprint = UNREAD
     lines: int = 0
     is_open: bool = False
-    hints: FileHints = FileHints(0, 0, 0)
+    hints: FileHints = FileHints(0, 0, 0, 0)
 
     @property
     def offset(self) -> int:
@@ -64,7 +67,7 @@ class Checkpoint(Struct, frozen=True):
     def still_holds(self, segment: Segment, fd: int, hints: FileHints) -> bool:
         """Whether what was read still stands before the offset of the open file.
 
-        Where size, inode and mtime changed otherwise than by growth, the whole prefix is hashed; the same
+        Where size, inode or times changed otherwise than by growth, the whole prefix is hashed; the same
         bytes under another inode are no change. What growth hides, `memlog verify` finds.
         """
         if hints.size < self.offset or self._is_reopened(segment):
@@ -81,7 +84,7 @@ class Checkpoint(Struct, frozen=True):
 NOTHING_READ = Checkpoint()
 """Of a segment that the read model does not know."""
 
-_COLUMNS = "offset, lines, is_open, tail, chain, rest, size, inode, mtime_ns"
+_COLUMNS = "offset, lines, is_open, tail, chain, rest, size, inode, mtime_ns, ctime_ns"
 
 
 def load_all(db: Connection, streams: Collection[str] | None = None) -> dict[tuple[str, str], Checkpoint]:
@@ -107,9 +110,9 @@ def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
     mark, hints = checkpoint.fingerprint, checkpoint.hints
     db.execute(
         f"INSERT OR REPLACE INTO checkpoints (stream, segment, {_COLUMNS})"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (segment.stream, segment.name.filename, mark.offset, checkpoint.lines, checkpoint.is_open)
-        + (mark.tail, mark.chain, mark.rest, hints.size, hints.inode, hints.mtime_ns),
+        + (mark.tail, mark.chain, mark.rest, hints.size, hints.inode, hints.mtime_ns, hints.ctime_ns),
     )
 
 
@@ -137,6 +140,7 @@ def _from_row(
     size: int,
     inode: int,
     mtime_ns: int,
+    ctime_ns: int,
 ) -> Checkpoint:
     mark = Fingerprint(offset, tail, chain, rest)
-    return Checkpoint(mark, lines, bool(is_open), FileHints(size, inode, mtime_ns))
+    return Checkpoint(mark, lines, bool(is_open), FileHints(size, inode, mtime_ns, ctime_ns))
