@@ -89,10 +89,14 @@ def sources(db: Connection, source_id: str | None = None) -> list[Source]:
     return [_source(row) for row in rows.fetchall()]
 
 
-def registered(db: Connection) -> list[Registered]:
-    """The sources that are registered with a folder, by name."""
+def registered(db: Connection, source_id: str | None = None) -> list[Registered]:
+    """The sources that are registered with a folder, or the one of this name, by name."""
     columns = ", ".join(Registered.__struct_fields__)
-    rows = db.execute(f"SELECT {columns} FROM sources WHERE root IS NOT NULL ORDER BY source_id")
+    where = "" if source_id is None else "AND source_id = :source_id"
+    rows = db.execute(
+        f"SELECT {columns} FROM sources WHERE root IS NOT NULL {where} ORDER BY source_id",
+        {} if source_id is None else {"source_id": source_id},
+    )
     return [
         Registered(
             source_id=source_id,

@@ -9,6 +9,7 @@ import socket
 import subprocess
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -16,6 +17,7 @@ import pytest
 import memlog
 from memlog.eventlog.quarantine import MAX_LINE
 from memlog.projector.lifecycle import Projector
+from memlog.query import documents as queries
 from memlog.service.documents import text_files
 from memlog.service.documents.folder import Patterns
 from tests.support.places import ROOT
@@ -170,6 +172,16 @@ def test_a_refresh_reads_what_is_new_or_changed_of_all_sources(store, folder, tm
         ("document_removed", "y.md"),
     ]
     assert found(store, "coffee") == ["notes/tea.md"]
+
+
+def test_a_refresh_reads_each_registration_twice(store, tmp_path, monkeypatch):
+    """Once among all, and once under the lock of its source: the time is linear in the sources."""
+    for number in range(12):
+        store.documents.add(made(tmp_path / f"notes{number}", {"tea.md": "tea"}))
+    decoded = []
+    monkeypatch.setattr(queries, "json", SimpleNamespace(loads=lambda text: decoded.append(text) or []))
+    store.documents.refresh()
+    assert len(decoded) == 2 * 2 * 12  # patterns to include and to exclude
 
 
 def test_a_refresh_of_what_is_as_it_was_appends_nothing(store, folder):
