@@ -4,57 +4,47 @@ from contextlib import suppress
 from pathlib import Path
 
 from memlog.eventlog import disk, permissions
-from memlog.eventlog.file_io import check_regular
-
-_BLOCK = 1024 * 1024
+from memlog.eventlog.file_io import closing, drafted, open_regular, read_all
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Make `path` say `data`, for its owner alone. What is done after it is so after a power cut, too."""
-    fresh = path.with_name(f"{path.name}.new")
-    write(fresh, data)
-    disk.rename(fresh, path)
+    """Replace the file at `path`, durably, for its owner alone."""
+    with drafted(path, path.with_name(f"{path.name}.new")) as fd:
+        write_all(fd, data)
+        disk.sync(fd)
     sync(path.parent)
 
 
 def write(path: Path, data: bytes) -> None:
-    """A new file in the place of `path`, synced, for its owner alone."""
+    """Write a new file in the place of `path`, synced, for its owner alone."""
     with suppress(FileNotFoundError):
         disk.unlink(path)
-    fd = permissions.open_file(path, disk.WRITE | disk.NEW)
-    try:
-        left = memoryview(data)
-        while left:
-            left = left[disk.write(fd, left) :]
+    with closing(permissions.open_file(path, disk.WRITE | disk.NEW)) as fd:
+        write_all(fd, data)
         disk.sync(fd)
-    finally:
-        disk.close(fd)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of `data`, however little the disk takes at once."""
+    left = memoryview(data)
+    while left:
+        left = left[disk.write(fd, left) :]
 
 
 def read(path: Path) -> bytes | None:
-    """What `path` says; None where nothing stands there. A link is not followed, a pipe not waited for.
+    """The bytes of a file; None if it is missing. A link is not followed, a pipe not waited for.
 
     Raises:
         OSError: it cannot be read; FileExistsError: something else than a file has its name.
     """
     try:
-        fd = disk.open(path, disk.READ)
+        with closing(open_regular(path, disk.READ)) as fd:
+            return read_all(fd)
     except FileNotFoundError:
         return None
-    try:
-        check_regular(fd)
-        found = b""
-        while block := disk.read(fd, _BLOCK, len(found)):
-            found += block
-        return found
-    finally:
-        disk.close(fd)
 
 
 def sync(path: Path) -> None:
     """Make a file, or the names in a folder, durable."""
-    fd = disk.open(path, disk.READ, follow=True)
-    try:
+    with closing(disk.open(path, disk.READ, follow=True)) as fd:
         disk.sync(fd)
-    finally:
-        disk.close(fd)

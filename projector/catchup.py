@@ -1,11 +1,11 @@
 """Brings a read model up to date with the log: reads new lines, replays streams that were rewritten.
 
-A rebuild does the same in an empty file, so both give the same rows.
+A read model is built from scratch in the same way, in an empty file, so both give the same rows.
 """
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,21 +13,23 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memlog.eventlog import disk
-from memlog.eventlog.errors import Busy
+from memlog.eventlog.errors import Busy, DatabaseError
 from memlog.eventlog.file_io import blocks
-from memlog.eventlog.seals.losses import LOST, losses
+from memlog.eventlog.layout import WATERMARKS
+from memlog.eventlog.reader import reading
+from memlog.eventlog.seals.losses import LOST, Loss, losses
 from memlog.eventlog.seals.reader import sealed_bytes
-from memlog.eventlog.segment import opened
+from memlog.eventlog.segment import Fingerprint
 from memlog.eventlog.streams import Segment, SegmentName, segments_of
-from memlog.projector import checkpoints
+from memlog.projector import checkpoints, projection_id, schema
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.segment_range import HistoryChanged, Stretch, Tally, as_it_stands
-from memlog.projector.sqlite import Connection
+from memlog.projector.sqlite import Connection, transaction
 
 # Imported where it is needed: most reads find nothing new in the log.
 if TYPE_CHECKING:
-    from memlog.eventlog.watermarks import Watermarks
+    from memlog.eventlog.watermarks import OpenLoss, Watermarks
 
 Bounds = dict[tuple[str, str], int]
 """How far to read in each (stream, segment), in bytes."""
@@ -68,14 +70,12 @@ def catch_up(
 ) -> CatchUp:
     """Bring the read model in `db` up to the present end of `log`, or to `bounds`, each batch in a `turn`.
 
-    seconds: stop after so long, though there is more to read; batches are small then.
-
-    remembers: what was read raises the watermarks of the store, in the turn that reads it.
-
-    streams: those that may have changed since a catch-up that left nothing unread and had no note; None if
-    that is not known, to look at all.
-
     A loss is a note and stops nothing: the rest is read.
+
+    seconds: stop after so long, though there is more to read; batches are small then.
+    remembers: what was read raises the watermarks of the store, in the turn that reads it.
+    streams: those that may have changed since a catch-up that left nothing unread and had no note; None if
+        that is not known, to look at all.
 
     Raises:
         Busy: a turn was not to be had in time, or the log was rewritten again and again. What was done so
@@ -84,34 +84,58 @@ def catch_up(
     segments, strangers = segments_of(log, streams)
     report = CatchUp(notes=_notes_of(log, strangers))
     only = None if streams is None else [name for name in sealed_bytes(log) if name[0] in streams]
-    report.notes += [f"{loss.stream}/{loss.why}{LOST}" for loss in losses(log, only=only)]
+    report.notes += _notes_on(losses(log, only=only))
     work = _unread(log, segments, checkpoints.load_all(db, streams), bounds)
-    watermarks = _watermarks(log) if remembers and work else None
+    watermarks = watermarks_of(log) if remembers and work else None
     begins_to_remember = watermarks is not None and watermarks.is_void
-    tell = _teller(progress, report, db, log, bounds)
-    pace = _Pace(seconds)
+    end = None if seconds is None else time.monotonic() + seconds
+    total = sum(bounds.values()) if bounds is not None else unread_bytes(db, log) if progress else 0
+    reader = _Reader(db, log, sizes, turn, bounds, progress, total, watermarks, report, end)
     # Documents come last: they alone come by the thousand while somebody waits for what was said.
     for stream in sorted(work, key=lambda name: (name == "documents", name)):
         try:
-            for stretch in work[stream]:
-                if not _read_on(db, stretch, sizes, turn, report, tell, pace, watermarks):
-                    return report
+            if not all(map(reader.read_on, work[stream])):
+                report.is_whole = False
+                return report
         except HistoryChanged as change:
-            report.notes.append(f"{stream}: {change.why}; the stream was replayed")
-            report.add(_replayed(db, log, stream, sizes, turn, bounds, watermarks, report.notes))
-            tell()
-    if begins_to_remember:
-        from memlog.projector.raise_watermarks import remember_all
-
+            report.notes.append(f"{stream}: {change}; the stream was replayed")
+            reader.replay(stream)
+    if watermarks is not None and begins_to_remember:
         # As in a copied store, of which the read model has segments that nobody reads on.
-        report.notes += remember_all(db, log)
+        report.notes += remember(db, watermarks, segments_of(log)[0])
     return report
 
 
-def _watermarks(log: Path) -> "Watermarks":
+def watermarks_of(log: Path) -> "Watermarks":
+    """The watermarks of the store of a log."""
     from memlog.eventlog.watermarks import Watermarks
 
     return Watermarks(log.parent)
+
+
+def remember(
+    db: Connection, watermarks: "Watermarks", segments: list[Segment], before: Fingerprint | None = None
+) -> list[str]:
+    """Raise the watermarks to what the read model has read of segments; return notes for people.
+
+    In the turn that read them. A disk that does not take the watermarks costs an alarm and no row.
+
+    before: how far the only segment had been read.
+    """
+    from memlog.eventlog.watermarks import Read
+
+    read = [(segment, checkpoints.load(db, segment)) for segment in segments]
+    known = [Read(segment, now.fingerprint, before) for segment, now in read if now != NOTHING_READ]
+    try:
+        lost = watermarks.remember(known)
+    except OSError as error:
+        why = error.strerror or error
+        return [f"{WATERMARKS}: {why}: a loss of what was read now would not be seen"]
+    return _notes_on(lost)
+
+
+def _notes_on(lost: "Sequence[Loss | OpenLoss]") -> list[str]:
+    return [f"{loss.stream}/{loss.why}{LOST}" for loss in lost]
 
 
 def _notes_of(log: Path, strangers: list[Path]) -> list[str]:
@@ -127,7 +151,7 @@ def unread_bytes(db: Connection, log: Path) -> int:
     """How far the read model is behind the log."""
     known = checkpoints.load_all(db)
     return sum(
-        max(0, segment.status().st_size - known.get(_key(segment), NOTHING_READ).offset)
+        max(0, segment.status().st_size - known.get(segment.key, NOTHING_READ).offset)
         for segment in segments_of(log)[0]
     )
 
@@ -137,8 +161,8 @@ def unread_lines(db: Connection, log: Path) -> int:
     known = checkpoints.load_all(db)
     count = 0
     for segment in segments_of(log)[0]:
-        with opened(log, segment.stream, segment.name.filename) as fd:
-            offset = known.get(_key(segment), NOTHING_READ).offset
+        with reading(segment) as fd:
+            offset = known.get(segment.key, NOTHING_READ).offset
             count += sum(block.count(b"\n") for block in blocks(fd, offset))
     return count
 
@@ -149,106 +173,89 @@ def rewritten_streams(db: Connection, log: Path) -> list[str]:
     found = [
         segment.stream
         for segment in segments_of(log)[0]
-        if not _still_holds(segment, known.pop(_key(segment), NOTHING_READ))
+        if not _still_holds(segment, known.pop(segment.key, NOTHING_READ))
     ]
     return sorted({*found, *(stream for stream, _ in known)})
 
 
 def _still_holds(segment: Segment, checkpoint: Checkpoint) -> bool:
     try:
-        with opened(segment.log, segment.stream, segment.name.filename) as fd:
+        with reading(segment) as fd:
             return checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))
     except FileNotFoundError:
         return False
 
 
-def _teller(
-    progress: Progress | None, report: CatchUp, db: Connection, log: Path, bounds: Bounds | None
-) -> Callable[[], None]:
-    """What tells `progress` how much has been read of what was there at the beginning."""
-    if progress is None:
-        return lambda: None
-    total = unread_bytes(db, log) if bounds is None else sum(bounds.values())
-    # A stream that is replayed is read twice.
-    return lambda: progress(_READING, min(report.bytes, total), total)
+class _Reader(msgspec.Struct):
+    """A catch-up under way: its arguments, its report, and the time when it has to end.
 
+    total: bytes that were unread at the beginning.
+    """
 
-def _read_on(
-    db: Connection,
-    stretch: Stretch,
-    sizes: ChunkSizes,
-    turn: Turn,
-    report: CatchUp,
-    tell: Callable[[], None],
-    pace: "_Pace",
-    watermarks: "Watermarks | None",
-) -> bool:
-    """Read a stretch; whether there is time for more."""
-    # Imported here, as below: most reads find nothing new in the log.
-    from memlog.projector.fold import fold_segment
-    from memlog.projector.raise_watermarks import remember_read
+    db: Connection
+    log: Path
+    sizes: ChunkSizes
+    turn: Turn
+    bounds: Bounds | None
+    progress: Progress | None
+    total: int
+    watermarks: "Watermarks | None"
+    report: CatchUp
+    end: float | None
 
-    # An error closes the segment at once, not when the generator is collected.
-    with closing(fold_segment(db, stretch, sizes, share=pace.share)) as batches:
-        while not pace.is_over():
-            with turn():
-                before = checkpoints.load(db, stretch.segment).fingerprint if watermarks else None
-                tally = next(batches, None)
-                if watermarks and before and tally and tally.bytes:
-                    report.notes += remember_read(db, watermarks, stretch.segment, before)
-            if tally is None:
-                return True
-            report.add(tally)
-            tell()
-    report.is_whole = False
-    return False
+    def read_on(self, stretch: Stretch) -> bool:
+        """Read a stretch; whether there was time for all of it."""
+        # Imported here, as below: most reads find nothing new in the log.
+        from memlog.projector.fold import fold_segment
 
+        share = 1 if self.end is None else _SMALL_SHARE
+        # An error closes the segment at once, not when the generator is collected.
+        with closing(fold_segment(self.db, stretch, self.sizes, share=share)) as batches:
+            while self.end is None or time.monotonic() < self.end:
+                with self.turn():
+                    before = checkpoints.load(self.db, stretch.segment).fingerprint
+                    tally = next(batches, None)
+                    if self.watermarks and tally and tally.bytes:
+                        notes = remember(self.db, self.watermarks, [stretch.segment], before)
+                        self.report.notes += notes
+                if tally is None:
+                    return True
+                self._count(tally)
+        return False
 
-class _Pace:
-    """How long a catch-up may take; for ever where `seconds` is None."""
+    def replay(self, stream: str) -> None:
+        """Replay a stream."""
+        from memlog.projector.replay import replay_stream
 
-    def __init__(self, seconds: float | None) -> None:
-        self._end = None if seconds is None else time.monotonic() + seconds
-        self.share = 1 if seconds is None else _SMALL_SHARE
+        for _ in range(_ATTEMPTS):
+            try:
+                with self.turn():
+                    stretches = [
+                        _whole(segment, self.bounds) for segment in segments_of(self.log, [stream])[0]
+                    ]
+                    tally = replay_stream(self.db, stream, stretches, self.sizes)
+                    if self.watermarks is not None:
+                        segments = [stretch.segment for stretch in stretches]
+                        notes = remember(self.db, self.watermarks, segments)
+                        notes += _notes_on(self.watermarks.losses(stream=stream))
+                        self.report.notes += dict.fromkeys(notes)
+                return self._count(tally)
+            except (HistoryChanged, FileNotFoundError):
+                continue
+        raise Busy(f"{stream} is being rewritten", hint="try again when it no longer changes")
 
-    def is_over(self) -> bool:
-        return self._end is not None and time.monotonic() >= self._end
-
-
-def _replayed(
-    db: Connection,
-    log: Path,
-    stream: str,
-    sizes: ChunkSizes,
-    turn: Turn,
-    bounds: Bounds | None,
-    watermarks: "Watermarks | None",
-    notes: list[str],
-) -> Tally:
-    """notes: receives the losses that the watermarks show."""
-    from memlog.projector.raise_watermarks import remember_stream
-    from memlog.projector.replay import replay_stream
-
-    for _ in range(_ATTEMPTS):
-        try:
-            with turn():
-                stretches = [_whole(segment, bounds) for segment in segments_of(log, [stream])[0]]
-                tally = replay_stream(db, stream, stretches, sizes)
-                if watermarks is not None:
-                    notes += remember_stream(
-                        db, watermarks, stream, [stretch.segment for stretch in stretches]
-                    )
-                return tally
-        except (HistoryChanged, FileNotFoundError):
-            continue
-    raise Busy(f"{stream} is being rewritten", hint="try again when it no longer changes")
+    def _count(self, tally: Tally) -> None:
+        self.report.add(tally)
+        if self.progress is not None:
+            # A stream that is replayed is read twice.
+            self.progress(_READING, min(self.report.bytes, self.total), self.total)
 
 
 def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
     """All that is to be read of a segment."""
     if bounds is not None:
         # A tail of the newest is never projected: one that stands at the bound is what is left of a cut line.
-        return Stretch(segment, bounds.get(_key(segment), 0), not segment.is_newest)
+        return Stretch(segment, bounds.get(segment.key, 0), not segment.is_newest)
     return as_it_stands(segment, segment.status().st_size)
 
 
@@ -258,7 +265,7 @@ def _unread(
     """What is new, or gone, by stream. known: the checkpoints of the streams of `segments`."""
     work: defaultdict[str, list[Stretch]] = defaultdict(list)
     for segment in segments:
-        stretch = _new_in(segment, known.pop(_key(segment), NOTHING_READ), bounds)
+        stretch = _new_in(segment, known.pop(segment.key, NOTHING_READ), bounds)
         if stretch is not None:
             work[segment.stream].append(stretch)
     for stream, filename in known:
@@ -285,5 +292,25 @@ def _gone(segment: Segment) -> Stretch:
     return Stretch(segment, None, True)
 
 
-def _key(segment: Segment) -> tuple[str, str]:
-    return segment.stream, segment.name.filename
+def build(
+    db: Connection,
+    log: Path,
+    sizes: ChunkSizes,
+    *,
+    bounds: Bounds | None = None,
+    progress: Progress | None = None,
+) -> CatchUp:
+    """Build the read model of `log` in the empty file of `db`, up to `bounds` if they are given.
+
+    Raises:
+        DatabaseError: a foreign key has no target.
+    """
+    with transaction(db):
+        schema.create_tables(db)
+        projection_id.store_projection_id(db, sizes)
+        report = catch_up(db, log, sizes, bounds=bounds, progress=progress)
+        schema.create_indexes(db)
+    dangling = db.execute("PRAGMA foreign_key_check").fetchone()
+    if dangling:
+        raise DatabaseError(f"a row of {dangling[0]} refers to a row of {dangling[2]} that does not exist")
+    return report

@@ -1,11 +1,12 @@
-"""How far the read model has come in each segment, and whether what it read still stands there."""
+"""How far the read model has come in each segment, and whether the bytes that it read are unchanged."""
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from memlog.eventlog import disk
 from memlog.eventlog.segment import UNREAD, Fingerprint, fingerprint
@@ -30,7 +31,7 @@ class FileHints(Struct, frozen=True):
         return cls(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
 
     def up_to(self, end: int | None) -> "FileHints":
-        """Those of a file of which nothing behind `end` was looked at: the rest is seen as growth."""
+        """The hints of a file that was read up to `end`: the rest is growth."""
         return self if end is None or end >= self.size else replace(self, size=end)
 
 
@@ -48,7 +49,7 @@ class Checkpoint(Struct, frozen=True):
 
     @property
     def offset(self) -> int:
-        """What stands before it was projected."""
+        """The bytes before it were projected."""
         return self.fingerprint.offset
 
     def has_nothing_new(self, segment: Segment, hints: FileHints) -> bool:
@@ -57,7 +58,7 @@ class Checkpoint(Struct, frozen=True):
         return hints == self.hints and not has_final_tail and not self._is_reopened(segment)
 
     def _ends_a_line(self, fd: int) -> bool:
-        """Whether what stands behind the offset begins a line, or ends the last one that was read."""
+        """Whether the bytes behind the offset begin a line, or end the last one that was read."""
         return self.offset == 0 or b"\n" in disk.read(fd, 2, self.offset - 1)
 
     def _is_reopened(self, segment: Segment) -> bool:
@@ -65,10 +66,10 @@ class Checkpoint(Struct, frozen=True):
         return self.is_open and segment.is_newest
 
     def still_holds(self, segment: Segment, fd: int, hints: FileHints) -> bool:
-        """Whether what was read still stands before the offset of the open file.
+        """Whether the bytes before the offset of the open file are those that were read.
 
-        Where size, inode or times changed otherwise than by growth, the whole prefix is hashed; the same
-        bytes under another inode are no change. What growth hides, `memlog verify` finds.
+        If size, inode or times changed otherwise than by growth, the whole prefix is hashed; the same bytes
+        under another inode are no change. `memlog verify` finds what growth hides.
         """
         if hints.size < self.offset or self._is_reopened(segment):
             return False
@@ -82,45 +83,43 @@ class Checkpoint(Struct, frozen=True):
 
 
 NOTHING_READ = Checkpoint()
-"""Of a segment that the read model does not know."""
+"""The checkpoint of a segment that the read model does not know."""
 
-_COLUMNS = "offset, lines, is_open, tail, chain, rest, size, inode, mtime_ns, ctime_ns"
+_COLUMNS = "lines, is_open, offset, tail, chain, rest, size, inode, mtime_ns, ctime_ns"
 
 
 def load_all(db: Connection, streams: Collection[str] | None = None) -> dict[tuple[str, str], Checkpoint]:
     """The checkpoints of `streams`, or of all, by (stream, segment)."""
-    where, values = "", []
-    if streams is not None:
-        where, values = "WHERE stream IN (SELECT value FROM json_each(?))", [as_list(streams)]
+    where = "" if streams is None else "WHERE stream IN (SELECT value FROM json_each(?))"
+    values = () if streams is None else (as_list(streams),)
     rows = db.execute(f"SELECT stream, segment, {_COLUMNS} FROM checkpoints {where}", values)
-    return {(stream, segment): _from_row(*columns) for stream, segment, *columns in rows}
+    return {(stream, segment): _from_row(columns) for stream, segment, *columns in rows}
 
 
 def load(db: Connection, segment: Segment) -> Checkpoint:
     """The checkpoint of one segment."""
     row = db.execute(
         f"SELECT {_COLUMNS} FROM checkpoints WHERE stream = ? AND segment = ?",
-        (segment.stream, segment.name.filename),
+        segment.key,
     ).fetchone()
-    return _from_row(*row) if row else NOTHING_READ
+    return _from_row(row) if row else NOTHING_READ
 
 
 def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
-    """Write it in the transaction that writes the rows."""
-    mark, hints = checkpoint.fingerprint, checkpoint.hints
+    """Write a checkpoint, in the transaction that writes the rows."""
     db.execute(
         f"INSERT OR REPLACE INTO checkpoints (stream, segment, {_COLUMNS})"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (segment.stream, segment.name.filename, mark.offset, checkpoint.lines, checkpoint.is_open)
-        + (mark.tail, mark.chain, mark.rest, hints.size, hints.inode, hints.mtime_ns, hints.ctime_ns),
+        (*segment.key, checkpoint.lines, checkpoint.is_open)
+        + (*astuple(checkpoint.fingerprint), *astuple(checkpoint.hints)),
     )
 
 
 @contextmanager
 def following(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
-    """Meanwhile bytes of the open segment are overwritten that no row is made of: its checkpoint follows.
+    """A context that overwrites bytes of the open segment of which no row is made: its checkpoint follows.
 
-    One that did not hold before does not hold afterwards. Within the caller's transaction.
+    A checkpoint that did not hold before does not hold afterwards. Within the caller's transaction.
     """
     before = load(db, segment)
     held = before.still_holds(segment, fd, FileHints.of(disk.status(fd))) and before.fingerprint.matches(fd)
@@ -130,17 +129,6 @@ def following(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
         save(db, segment, replace(before, fingerprint=fingerprint(fd, before.offset), hints=hints))
 
 
-def _from_row(
-    offset: int,
-    lines: int,
-    is_open: int,
-    tail: bytes,
-    chain: bytes,
-    rest: bytes,
-    size: int,
-    inode: int,
-    mtime_ns: int,
-    ctime_ns: int,
-) -> Checkpoint:
-    mark = Fingerprint(offset, tail, chain, rest)
-    return Checkpoint(mark, lines, bool(is_open), FileHints(size, inode, mtime_ns, ctime_ns))
+def _from_row(row: Sequence[Any]) -> Checkpoint:
+    lines, is_open, offset, tail, chain, rest, *hints = row
+    return Checkpoint(Fingerprint(offset, tail, chain, rest), lines, bool(is_open), FileHints(*hints))

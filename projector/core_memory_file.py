@@ -1,7 +1,7 @@
 """The core memory as a file, model/core_memory.json, for people and programs to read.
 
-It is a view: the log decides. What memlog wrote there last is kept beside it, so that a change by hand is
-known, reported, and left in place until it is imported or deleted.
+It is a view of the log. A copy of what memlog wrote there last is kept beside it, so that a change by hand is
+noticed, reported, and left in place until it is imported or deleted.
 """
 
 from contextlib import AbstractContextManager, suppress
@@ -11,6 +11,7 @@ from shlex import quote
 import msgspec
 
 from memlog.eventlog import disk
+from memlog.eventlog.file_io import status_at
 from memlog.eventlog.layout import CORE_VIEW, CORE_VIEW_PENDING, CORE_VIEW_WRITTEN, PROJECTOR_LOCK
 from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import shown
@@ -22,20 +23,16 @@ Sections = dict[str, dict[str, str]]
 
 
 def core_memory(db: Connection) -> Sections:
-    """The core memory as the log leaves it, keys in order."""
+    """The core memory, its keys in order."""
     sections: Sections = {"user": {}, "agent": {}}
-    for section, key, value in db.execute(
-        "SELECT section, key, value FROM core_memory ORDER BY section, key"
-    ):
+    rows = db.execute("SELECT section, key, value FROM core_memory ORDER BY section, key")
+    for section, key, value in rows:
         sections[section][key] = value
     return sections
 
 
 class Shown(msgspec.Struct):
-    """What the view says, and what memlog wrote there before it was changed by hand, in bytes.
-
-    base: None where that is not known.
-    """
+    """The bytes of the view, and those that memlog wrote there before a change by hand, if known."""
 
     view: bytes
     base: bytes | None
@@ -44,8 +41,8 @@ class Shown(msgspec.Struct):
 class CoreView:
     """The view of the store at `store`.
 
-    Three files, written in this order, so that a kill between two of them is never taken for a change by
-    hand: `pending`, what the view is about to say; `path`, the view; `written`, what it says by then.
+    It has three files, written in this order, so that a kill between two of them is never taken for a change
+    by hand: `pending`, the next text of the view; `path`, the view; `written`, a copy of it.
 
     Every write is under the projector lock, which is waited for `lock_timeout` seconds.
     """
@@ -59,7 +56,7 @@ class CoreView:
         self._told: bytes | None = None
 
     def is_up_to(self, db: Connection) -> bool:
-        """Whether it says what `db` does, and is known to: a look without the lock."""
+        """Whether the view and its copy are equal to `db`: a look without the lock."""
         due = _rendered(core_memory(db))
         return atomic_file.read(self.path) == atomic_file.read(self._written) == due
 
@@ -68,10 +65,10 @@ class CoreView:
         return [_state(path) for path in (self.path, self._written)]
 
     def bring_up(self, db: Connection) -> str | None:
-        """Write what `db` says. Under the projector lock.
+        """Write the core memory of `db`. Under the projector lock.
 
-        Returns what to tell of a change by hand, which is left in place: once for each, as long as this view
-        is in use; else None.
+        Returns a note on a change by hand, which is left in place: once for each, as long as this object
+        lives; else None.
 
         Raises:
             OSError: it cannot be read, or written.
@@ -87,7 +84,7 @@ class CoreView:
         return None
 
     def read(self) -> Shown | None:
-        """The view and what it was before a change by hand, which is then no news; None where none stands.
+        """The view and its text before a change by hand, which is not noted again; None without a view.
 
         Raises:
             Busy: a projector held the lock for too long.
@@ -100,9 +97,7 @@ class CoreView:
             return Shown(view, view if view == atomic_file.read(self._pending) else written)
 
     def take_over(self, view: bytes) -> None:
-        """What the view says has been appended: it is as if memlog had written it.
-
-        Nothing changes where it says something else by now.
+        """Take the view as written by memlog, after its changes were appended, unless it changed again.
 
         Raises:
             Busy: a projector held the lock for too long.
@@ -112,9 +107,9 @@ class CoreView:
                 atomic_file.replace(self._written, view)
 
     def leave_no_older(self, db: Connection) -> None:
-        """Remove what a kill left beside the view, which may say what was set before.
+        """Remove what a kill left beside the view, which may hold older values.
 
-        A view that was changed by hand stays, as does what memlog wrote there last.
+        A view that was changed by hand stays, as does the copy of what memlog wrote there last.
 
         Raises:
             Busy: a projector held the lock for too long.
@@ -146,8 +141,5 @@ def _rendered(sections: Sections) -> bytes:
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = disk.look(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    status = status_at(path)
+    return None if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)

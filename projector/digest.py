@@ -32,7 +32,7 @@ messages and passages because SQLite gives their keys. A table with such a key t
 ordered by all its columns."""
 
 _ABOUT_BYTES = {"nul_runs"}
-"""Tables of what stands in the files and says nothing."""
+"""Tables of bytes that say nothing."""
 
 _WHERE_AND_WHEN_APPENDED = {
     *("day", "number", "writer", "segment", "offset", "length", "line", "position"),
@@ -60,7 +60,7 @@ def dump(db: Connection, *, content: bool = False) -> Iterator[str]:
 def digest(db: Connection, *, content: bool = False) -> str:
     """sha256 over the dump, in hex.
 
-    content: of what the events say alone, so that two stores compare whose logs say the same elsewhere.
+    content: of the content of events alone, so that it is equal for two stores with the same events.
     """
     result = sha256()
     for line in dump(db, content=content):
@@ -75,19 +75,15 @@ _ENTRIES = {
     "doc_chunks_fts": "SELECT chunk_no AS no, stream, chunk_index AS part, document_id AS owner"
     " FROM doc_chunks",
 }
-"""What each entry of a full-text table stands for."""
-
-
-_HASHES = 2**256
-"""How many values sha256 has."""
+"""The owner and the part of it that each entry of a full-text table is made from."""
 
 
 def fulltext_digest(db: Connection) -> str:
-    """A hash over the full text, in hex: every word with where it stands in which message or memory, the
-    length of each entry, and the totals that ranking divides by (which alone show some wrong deletes).
+    """A hash over the full text, in hex.
 
-    The sum of the hashes of all rows, so that nobody has to sort them: of 80,000 messages these are 3.6
-    million words, whose sort took 400 MB.
+    It covers every word with its place in which message or memory, the length of each entry, and the totals
+    that ranking divides by (which alone show some wrong deletes). It is the sum of the hashes of all rows, so
+    that nobody has to sort them: 80,000 messages have 3.6 million words, whose sort took 400 MB.
 
     https://www.sqlite.org/fts5.html#fts5_data_structures
     """
@@ -107,7 +103,7 @@ def fulltext_digest(db: Connection) -> str:
             for row in db.execute(sql):
                 encoded = msgspec.json.encode([table, *map(_readable, row)])
                 total += int.from_bytes(sha256(encoded).digest(), "big")
-    return f"{total % _HASHES:064x}"
+    return f"{total % 2**256:064x}"
 
 
 def _readable(value: Any) -> Any:  # noqa: ANN401 - whatever SQLite holds

@@ -1,18 +1,16 @@
 """Folds the lines of segments into a read model: each becomes an event, or a row that says why not."""
 
-from collections.abc import Container, Generator, Iterable, Iterator
+from collections.abc import Collection, Container, Generator, Iterable, Iterator
 from hashlib import sha256
 from typing import Literal
-
-import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.events import Event, Redacted, tag_of
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.reader import LogEntry, entry_of
-from memlog.eventlog.segment import Line, read_lines
+from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import Segment
-from memlog.eventlog.upcast import Place, place_of
+from memlog.eventlog.upcast import place_of
 from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import Checkpoint, FileHints
 from memlog.projector.handlers.accepted import Placed
@@ -53,16 +51,9 @@ def fold_segment(
             checkpoint = checkpoints.load(db, segment)
             hints = FileHints.of(disk.status(fd))
             if not checkpoint.still_holds(segment, fd, hints):
-                raise HistoryChanged(segment.stream, _why_changed(segment, checkpoint, fd, hints))
+                raise HistoryChanged(_why_changed(segment, checkpoint, fd, hints))
             end = stretch.end_behind(checkpoint.offset)
-            lines = read_lines(
-                fd,
-                checkpoint.offset,
-                end=end,
-                number=checkpoint.lines + 1,
-                tail_is_a_line=stretch.tail_is_a_line,
-            )
-            batch = _batch(lines, share)
+            batch = _batch(stretch.unread(fd, checkpoint), share)
             tally = _fold(db, segment, batch, sizes, leave_out)
             read = _advanced(checkpoint, batch, fd, hints.up_to(end), stretch)
             checkpoints.save(db, segment, read)
@@ -78,42 +69,28 @@ def _why_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileH
     return f"{segment.name.filename} was rewritten"
 
 
-class _Outcome(msgspec.Struct):
-    accepted: list[Placed] = []
-    duplicates: list[Placed] = []
-    conflicts: list[Placed] = []
-    quarantined: list[tuple[Line, BadLine]] = []
-
-
 def _fold(
     db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes, leave_out: Container[int]
 ) -> Tally:
-    outcome = _Outcome()
-    decoded = _decoded(segment, (line for line in lines if line.offset not in leave_out), outcome.quarantined)
+    decoded, bad = _decoded(segment, (line for line in lines if line.offset not in leave_out))
     redactions = _unrecorded(db, decoded)
-    bad_ids = [Place(segment.stream, segment.name, line.offset).id for line, _ in outcome.quarantined]
-    redacted: set[str] = set()
     if redactions or _holds_any(db, "redactions", segment.stream):
-        redacted = _redacted(db, segment, decoded, bad_ids, redactions)
-    if redacted:
+        ids = {placed.id for placed in decoded} | {entry.id for entry in bad}
+        redacted = _redacted(db, segment, ids, redactions)
         # A redaction itself is never left out.
         decoded = [
             placed for placed in decoded if placed.id not in redacted or isinstance(placed.event, Redacted)
         ]
-        outcome.quarantined = [
-            bad_line
-            for bad_line, bad_id in zip(outcome.quarantined, bad_ids, strict=True)
-            if bad_id not in redacted
-        ]
-    _sort_out(db, segment, decoded, outcome)
-    _record(db, segment, outcome)
+        bad = [entry for entry in bad if entry.id not in redacted]
+    accepted, duplicates, conflicts = _sorted_out(db, segment, decoded)
+    _record(db, segment, accepted, duplicates, conflicts, bad)
     record_redactions(db, redactions)
-    handlers.handle(db, outcome.accepted, sizes)
+    handlers.handle(db, accepted, sizes)
     return Tally(
-        events=len(outcome.accepted),
-        duplicates=len(outcome.duplicates),
-        conflicts=len(outcome.conflicts),
-        quarantined=len(outcome.quarantined),
+        events=len(accepted),
+        duplicates=len(duplicates),
+        conflicts=len(conflicts),
+        quarantined=len(bad),
         nul_runs=_record_nuls(db, segment, lines),
         bytes=_length(lines),
     )
@@ -124,18 +101,15 @@ def _length(lines: list[Line]) -> int:
     return lines[-1].end - lines[0].offset + lines[0].nuls_before if lines else 0
 
 
-def _decoded(segment: Segment, lines: Iterable[Line], bad_lines: list[tuple[Line, BadLine]]) -> list[Placed]:
-    """The events of lines; those that hold none, and are not blank, become `bad_lines`."""
-    decoded = []
-    for line in lines:
-        entry = entry_of(segment, line)
-        if entry is None:
-            continue
+def _decoded(segment: Segment, lines: Iterable[Line]) -> tuple[list[Placed], list[LogEntry]]:
+    """The events of lines, and the lines that hold none and are not blank."""
+    decoded, bad = [], []
+    for entry in filter(None, (entry_of(segment, line) for line in lines)):
         if isinstance(entry.event, BadLine):
-            bad_lines.append((line, entry.event))
+            bad.append(entry)
         else:
             decoded.append(placed_event(entry, entry.event))
-    return decoded
+    return decoded, bad
 
 
 def placed_event(entry: LogEntry, event: Event) -> Placed:
@@ -167,13 +141,9 @@ def _is_recorded(db: Connection, placed: Placed, redaction: Redacted) -> bool:
 
 
 def _redacted(
-    db: Connection,
-    segment: Segment,
-    decoded: list[Placed],
-    bad_ids: Iterable[str],
-    redactions: list[Redaction],
+    db: Connection, segment: Segment, ids: Collection[str], redactions: list[Redaction]
 ) -> set[str]:
-    """Of the events and bad lines of a batch, the ids of those that are to be left out.
+    """Which of `ids`, those of a batch, are to be left out.
 
     redactions: those of the batch that have no rows yet.
 
@@ -183,8 +153,7 @@ def _redacted(
     targets = {target for _, redaction in redactions for target in redaction.targets}
     projected = _first_projected(db, segment.stream, sorted(targets))
     if projected is not None:
-        raise HistoryChanged(segment.stream, f"{projected} was redacted")
-    ids = {placed.id for placed in decoded}.union(bad_ids)
+        raise HistoryChanged(f"{projected} was redacted")
     known = db.execute(
         "SELECT target_id FROM redactions WHERE stream = ? AND target_id IN (SELECT value FROM json_each(?))",
         (segment.stream, as_list(ids)),
@@ -228,75 +197,72 @@ def _standing(db: Connection, stream: str, decoded: list[Placed]) -> dict[str, t
     return {event_id: (tuple(place), content) for event_id, content, *place in rows}
 
 
-def _sort_out(db: Connection, segment: Segment, decoded: list[Placed], outcome: _Outcome) -> None:
-    """Of the lines of one id the earliest position is the event; others repeat it or contradict it."""
+def _sorted_out(
+    db: Connection, segment: Segment, decoded: list[Placed]
+) -> tuple[list[Placed], list[Placed], list[Placed]]:
+    """Accepted events, duplicates, conflicts: of the lines with one id the earliest position is the event."""
+    accepted: list[Placed] = []
+    duplicates: list[Placed] = []
+    conflicts: list[Placed] = []
     known = _standing(db, segment.stream, decoded) if _holds_any(db, "events", segment.stream) else {}
     for placed in decoded:
         place, content = known.setdefault(placed.id, (placed.place, placed.content_sha256))
         if place == placed.place:
-            outcome.accepted.append(placed)
+            accepted.append(placed)
         elif place > placed.place:
-            raise HistoryChanged(segment.stream, f"a late line repeats the id {placed.id}")
-        elif content == placed.content_sha256:
-            outcome.duplicates.append(placed)
+            raise HistoryChanged(f"a late line repeats the id {placed.id}")
         else:
-            outcome.conflicts.append(placed)
+            (duplicates if content == placed.content_sha256 else conflicts).append(placed)
+    return accepted, duplicates, conflicts
 
 
-def _record(db: Connection, segment: Segment, outcome: _Outcome) -> None:
-    stream, filename = segment.stream, segment.name.filename
-    insert(
-        db,
-        "events",
-        ("stream", "id", "type", "ts", "day", "number", "writer", "offset", "at", "length", "line")
-        + ("content_sha256",),
-        (
-            (stream, placed.id, tag_of(placed.event), placed.ts, *placed.place, placed.event.at or "")
-            + (placed.line.length, placed.line.number, bytearray(placed.content_sha256))
-            for placed in outcome.accepted
-        ),
-        empty_is_null=("at",),
+def _record(
+    db: Connection,
+    segment: Segment,
+    accepted: list[Placed],
+    duplicates: list[Placed],
+    conflicts: list[Placed],
+    bad: list[LogEntry],
+) -> None:
+    events = (
+        (placed.stream, placed.id, tag_of(placed.event), placed.ts, *placed.place, placed.event.at or "")
+        + (placed.line.length, placed.line.number, bytearray(placed.content_sha256))
+        for placed in accepted
     )
-    insert(
-        db,
-        "conflicts",
-        ("stream", "id", "segment", "offset", "length", "line", "content_sha256"),
-        (
-            (stream, placed.id, filename, placed.line.offset, placed.line.length, placed.line.number)
-            + (placed.content_sha256,)
-            for placed in outcome.conflicts
-        ),
+    columns = "stream, id, type, ts, day, number, writer, offset, at, length, line, content_sha256"
+    insert(db, "events", columns, events, empty_is_null=("at",))
+    repeats = ((*segment.key, placed.line.offset, placed.id) for placed in duplicates)
+    insert(db, "duplicates", "stream, segment, offset, id", repeats)
+    contradictions = (
+        (*segment.key, *_extent(placed.line), placed.id, placed.content_sha256) for placed in conflicts
     )
-    insert(
-        db,
-        "duplicates",
-        ("stream", "id", "segment", "offset"),
-        ((stream, placed.id, filename, placed.line.offset) for placed in outcome.duplicates),
+    insert(db, "conflicts", f"{_LINE}, id, content_sha256", contradictions)
+    quarantined = (
+        (*segment.key, *_extent(entry.line), entry.event.reason, _hash(entry.line))
+        for entry in bad
+        if isinstance(entry.event, BadLine)
     )
-    insert(
-        db,
-        "quarantine",
-        ("stream", "segment", "offset", "length", "line", "reason", "sha256"),
-        (
-            (stream, filename, line.offset, line.length, line.number, bad.reason)
-            + (None if line.data is None else sha256(line.data).digest(),)
-            for line, bad in outcome.quarantined
-        ),
-    )
+    insert(db, "quarantine", f"{_LINE}, reason, sha256", quarantined)
+
+
+_LINE = "stream, segment, offset, length, line"
+
+
+def _extent(line: Line) -> tuple[int, int, int]:
+    return line.offset, line.length, line.number
+
+
+def _hash(line: Line) -> bytes | None:
+    return None if line.data is None else sha256(line.data).digest()
 
 
 def _record_nuls(db: Connection, segment: Segment, lines: list[Line]) -> int:
     """Note the NUL bytes around lines; return how many runs of them there are."""
-    runs = [
-        (line.offset - line.nuls_before, line.nuls_before, line.number) for line in lines if line.nuls_before
-    ]
-    runs += [(line.offset + line.length, line.nuls_behind, line.number) for line in lines if line.nuls_behind]
-    insert(
-        db,
-        "nul_runs",
-        ("stream", "segment", "offset", "length", "line"),
-        ((segment.stream, segment.name.filename, *run) for run in runs),
-    )
+    with_nuls = [line for line in lines if line.nuls_before or line.nuls_behind]
+    before = [(line.offset - line.nuls_before, line.nuls_before, line.number) for line in with_nuls]
+    behind = [(line.offset + line.length, line.nuls_behind, line.number) for line in with_nuls]
+    runs = [run for run in before + behind if run[1]]
+    insert(db, "nul_runs", _LINE, ((*segment.key, *run) for run in runs))
     return len(runs)
 
 

@@ -1,22 +1,18 @@
 """Generations: one SQLite file each, and CURRENT, which names the live one and is replaced atomically."""
 
-import errno
 import os
 import stat
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import DatabaseError
+from memlog.eventlog.file_io import status_at
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import CURRENT, MODEL
 from memlog.projector import atomic_file
 from memlog.projector.sqlite import Connection, connect, remove_database
-
-_NO_FILE = (errno.ELOOP, errno.ENXIO)
-"""What opening a link, and a socket, gives."""
 
 
 class Generations:
@@ -27,7 +23,7 @@ class Generations:
         self._current = store / CURRENT
 
     def current(self) -> Path | None:
-        """The live generation; None where there is none."""
+        """The live generation, if any."""
         named = self._named()
         while named is not None and not _stands(named):
             # Two others may have taken its place since its name was read.
@@ -37,28 +33,21 @@ class Generations:
         return named
 
     def _named(self) -> Path | None:
-        """The file that CURRENT names, standing or not; None where it names no generation, or is a link."""
+        """The file that CURRENT names, which may be missing; None if it names no generation, or is a link."""
         try:
             name = (atomic_file.read(self._current) or b"").decode().strip()
         except (NotADirectoryError, FileExistsError, UnicodeDecodeError):
             return None
-        except OSError as error:
-            if error.errno in _NO_FILE:
-                return None
-            raise
         path = self.folder / name
         return path if path.parent == self.folder and path.suffix == ".db" else None
 
     def why_none(self) -> str:
         """Why there is no live generation."""
-        try:
-            disk.look(self._current)
-        except (FileNotFoundError, NotADirectoryError):
-            return "there was no read model"
-        return "model/CURRENT named no read model that stood"
+        is_missing = status_at(self._current) is None
+        return "there was no read model" if is_missing else "model/CURRENT named no read model that stood"
 
     def make_folder(self) -> None:
-        """Make the folder where it does not stand."""
+        """Make the folder if it is missing."""
         make_path(self.folder)
 
     def new_file(self) -> Path:
@@ -71,17 +60,12 @@ class Generations:
         disk.close(permissions.open_file(path, disk.WRITE | disk.NEW))
         return path
 
-    @contextmanager
-    def scratch(self) -> Iterator[Connection]:
-        """An empty database that only this process sees; however the process ends, nothing of it is left.
+    def scratch(self) -> AbstractContextManager[Connection]:
+        """A context with an empty database that only this process sees; nothing of it is left.
 
         Its file loses its name before anything is written to it. A kill just before that leaves an empty
         file, which the next build removes.
         """
-        with closing(self._nameless()) as db:
-            yield db
-
-    def _nameless(self) -> Connection:
         while True:
             path = self.new_file()
             try:
@@ -92,7 +76,7 @@ class Generations:
                     raise
                 continue
             remove_database(path)
-            return db
+            return closing(db)
 
     def publish(self, path: Path) -> None:
         """Make `path`, which is closed, the live generation; it and one predecessor stay.
@@ -119,7 +103,5 @@ class Generations:
 
 
 def _stands(path: Path) -> bool:
-    try:
-        return stat.S_ISREG(disk.look(path).st_mode)
-    except FileNotFoundError:
-        return False
+    status = status_at(path)
+    return status is not None and stat.S_ISREG(status.st_mode)

@@ -13,13 +13,12 @@ import msgspec
 from memlog.eventlog.errors import Busy, DatabaseError
 from memlog.eventlog.layout import BUILD_LOCK, LOG, PROJECTOR_LOCK
 from memlog.eventlog.locks import locked
-from memlog.eventlog.streams import shown
+from memlog.eventlog.streams import segments_of, shown
 from memlog.projector import catchup, projection_id
-from memlog.projector.build import build
 from memlog.projector.catchup import CatchUp, Progress
 from memlog.projector.core_memory_file import CoreView
 from memlog.projector.embedding import EMBED_BATCH
-from memlog.projector.embedding.fill import Embedded, PendingVectors, take_cached_vectors
+from memlog.projector.embedding.fill import Embedded, fill, take_cached_vectors
 from memlog.projector.embedding.models import Embedder, Model
 from memlog.projector.generations import Generations
 from memlog.projector.passages.chunking import ChunkSizes
@@ -42,10 +41,10 @@ _BUILD_TIMEOUT = 600.0
 
 
 class Projection(msgspec.Struct):
-    """What a projection did.
+    """The result of a projection.
 
-    rebuilt: why a generation was built from scratch; None where none was.
-    vectors_cached: how many vectors it was given from the cache.
+    rebuilt: why a generation was built from scratch, if one was.
+    vectors_cached: vectors that it took from the cache.
     """
 
     read: CatchUp
@@ -61,8 +60,7 @@ class Projector:
     """Brings the read model of the store at `store` up to its log.
 
     lock_timeout: seconds to wait for another projector.
-    model: says which model a new generation has vector tables for, and is given its cached vectors of;
-        called when one is built.
+    model: gives the model of a new generation's vectors; called when one is built.
     frozen: why the live generation is open only for reading though its folder can be written; else None.
     """
 
@@ -109,11 +107,9 @@ class Projector:
             if self.frozen is not None:
                 raise self.frozen
             if unusable is not None:
-                return self.rebuild(unusable, progress=progress, only_if_unusable=True)
+                return self.rebuild(unusable, progress=progress, is_due=self._is_unusable)
             try:
-                return self._with_core_view(
-                    Projection(self._read_on(timeout, progress, seconds, streams)), timeout
-                )
+                return self._read_on(timeout, progress, seconds, streams)
             except _GenerationChanged:
                 streams = None  # nothing is known of how far the new generation has come
                 continue
@@ -128,15 +124,13 @@ class Projector:
         why: str,
         *,
         progress: Progress | None = None,
-        only_if_unusable: bool = False,
-        only_if_live: Path | None = None,
+        is_due: Callable[[], bool] = lambda: True,
     ) -> Projection:
         """Build a generation from the whole log beside the live one, and put it in its place.
 
         Readers go on with the live one meanwhile. It is given the vectors that the cache has.
 
-        only_if_unusable: leave it where another process has meanwhile built one.
-        only_if_live: the same, where the live one is known by more than that it cannot be read on.
+        is_due: asked when no other process builds one; if False, the live one is caught up.
 
         Raises:
             Busy: another process is building one for very long, or is stopped while it does.
@@ -144,11 +138,8 @@ class Projector:
         """
         self.generations.make_folder()
         with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT, if_stopped=self._lock_timeout):
-            is_replaced = only_if_live is not None and self.generations.current() != only_if_live
-            if (only_if_unusable or is_replaced) and self.why_unusable() is None:
-                return self._with_core_view(
-                    Projection(self._read_on(self._lock_timeout, progress)), self._lock_timeout
-                )
+            if not is_due():
+                return self._read_on(self._lock_timeout, progress)
             path = self.generations.new_file()
             try:
                 read, cached = self._build(path, progress)
@@ -159,14 +150,14 @@ class Projector:
         return self._with_core_view(Projection(read, rebuilt=why, vectors_cached=cached), self._lock_timeout)
 
     def replace_damaged(self, error: DatabaseError, *, progress: Progress | None = None) -> Projection:
-        """Replace the live generation, which raised `error`, by one built from the log.
-
-        Raises as `rebuild`.
-        """
+        """Replace the live generation, which raised `error`, by one built from the log; see `rebuild`."""
         damaged = self._live[0] if self._live is not None else None
         self.close()
-        why = f"the read model was damaged ({error.message})"
-        return self.rebuild(why, progress=progress, only_if_live=damaged)
+        return self.rebuild(
+            f"the read model was damaged ({error.message})",
+            progress=progress,
+            is_due=lambda: damaged in (None, self.generations.current()) or self._is_unusable(),
+        )
 
     def embed(
         self,
@@ -179,8 +170,8 @@ class Projector:
     ) -> Embedded:
         """Store the missing vectors of passages: from the cache, or computed, at most `limit` of the latter.
 
-        Vectors are computed outside the lock and written in short transactions of `batch` passages, in the
-        order in which the passages came. A text that was forgotten meanwhile gets none, in the cache neither.
+        Vectors are computed outside the lock and written in short transactions of `batch` passages, the
+        oldest first. A text that is forgotten meanwhile gets none, nor one in the cache.
 
         Raises:
             EmbeddingError: the model failed; what was written before stays.
@@ -193,8 +184,16 @@ class Projector:
         for _ in range(_ATTEMPTS):
             try:
                 with wrapped("the read model"):
-                    pending = PendingVectors(self.live(), lambda: self._turn(timeout))
-                    pending.fill(self.store, embedder, counts, limit=limit, batch=batch, progress=progress)
+                    fill(
+                        self.live(),
+                        self.store,
+                        embedder,
+                        counts,
+                        turn=lambda: self._turn(timeout),
+                        limit=limit,
+                        batch=batch,
+                        progress=progress,
+                    )
                 break
             except _GenerationChanged:
                 continue
@@ -267,6 +266,9 @@ class Projector:
             return "the read model was made with other chunk sizes, or by another memlog"
         return None
 
+    def _is_unusable(self) -> bool:
+        return self.why_unusable() is not None
+
     def close(self) -> None:
         """Close the connection to the live generation."""
         if self._live is not None:
@@ -280,9 +282,9 @@ class Projector:
         progress: Progress | None,
         seconds: float | None = None,
         streams: Collection[str] | None = None,
-    ) -> CatchUp:
+    ) -> Projection:
         with wrapped("the read model"):
-            return catchup.catch_up(
+            read = catchup.catch_up(
                 self.live(),
                 self.log,
                 self.sizes,
@@ -292,9 +294,10 @@ class Projector:
                 remembers=True,
                 streams=streams,
             )
+        return self._with_core_view(Projection(read), lock_timeout)
 
     def _with_core_view(self, done: Projection, lock_timeout: float) -> Projection:
-        """Bring the core view up to the read model; a change by hand becomes a note of `done`."""
+        """Bring the core view up to the read model; note a change by hand in `done`."""
         try:
             with wrapped("the read model"):
                 if self.core_view.is_up_to(self.live()):
@@ -303,7 +306,7 @@ class Projector:
                     note = self.core_view.bring_up(self.live())
                 done.read.notes += [] if note is None else [note]
         except (Busy, _GenerationChanged):
-            # Whoever is at it shows what it has projected, which is no less than this.
+            # The other process shows what it has projected, which is no less than this.
             return done
         except OSError as error:
             done.read.notes.append(f"{shown(self.core_view.path)} stays as it is: {error.strerror}")
@@ -319,18 +322,18 @@ class Projector:
                 yield
 
     def _build(self, path: Path, progress: Progress | None) -> tuple[CatchUp, int]:
-        from memlog.projector.raise_watermarks import remember_all
-
         db = connect(path, "bulk")
         try:
             with wrapped(path):
-                report = build(db, self.log, self.sizes, progress=progress)
+                report = catchup.build(db, self.log, self.sizes, progress=progress)
                 cached = take_cached_vectors(db, self.store, self._model)
                 with locked(self._lock, "the read model", self._lock_timeout):
                     with transaction(db):
                         newer = catchup.catch_up(db, self.log, self.sizes)
                     report.add(newer)
-                    report.notes = list(dict.fromkeys([*report.notes, *remember_all(db, self.log)]))
+                    watermarks = catchup.watermarks_of(self.log)
+                    lost = catchup.remember(db, watermarks, segments_of(self.log)[0])
+                    report.notes = list(dict.fromkeys([*report.notes, *lost]))
                     db.execute("PRAGMA locking_mode = NORMAL")
                     db.execute("PRAGMA journal_mode = WAL")
                     db.close()

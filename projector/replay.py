@@ -5,7 +5,6 @@ from contextlib import closing
 from memlog.eventlog import disk
 from memlog.eventlog.events import Redacted, tag_of
 from memlog.eventlog.reader import redactions_in
-from memlog.eventlog.segment import read_lines
 from memlog.eventlog.streams import Segment
 from memlog.projector import checkpoints, handlers
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
@@ -52,14 +51,8 @@ def _find_redactions(db: Connection, stretch: Stretch, read: Checkpoint) -> None
     """Record all redactions before any line is projected, since a redaction comes after its target."""
     segment = stretch.segment
     with opened_segment(segment) as fd:
-        lines = read_lines(
-            fd,
-            read.offset,
-            end=stretch.end_behind(read.offset),
-            number=read.lines + 1,
-            tail_is_a_line=stretch.tail_is_a_line,
-        )
-        found = [(placed_event(entry, event), event) for entry, event in redactions_in(segment, lines)]
+        entries = redactions_in(segment, stretch.unread(fd, read))
+        found = [(placed_event(entry, event), event) for entry, event in entries]
     record_redactions(db, found)
 
 

@@ -2,10 +2,10 @@
 
 from contextlib import closing
 from functools import cache
+from pathlib import Path
 
 import msgspec
 
-from memlog.projector.package_data import shipped
 from memlog.projector.sqlite import Connection, connect
 
 
@@ -23,7 +23,7 @@ class TableSchema(msgspec.Struct, frozen=True):
 @cache
 def schema() -> str:
     """The SQL text of schema.sql, with its comments."""
-    return shipped("schema.sql")
+    return Path(__file__).with_name("schema.sql").read_bytes().decode()
 
 
 def statements() -> tuple[str, ...]:

@@ -1,16 +1,15 @@
--- The read model. Made from the log by `memlog project --from-scratch`, and by nothing else: there are no
--- migrations, since another schema has another projection id and so another file.
+-- The read model, made from the log. There are no migrations: another schema has another projection id, and so
+-- another file.
 --
--- Every table carries the stream that its rows come from: a stream is what is replayed when its history
--- was rewritten.
+-- Every table has the stream of its rows: if the history of a stream is rewritten, the stream is replayed.
 --
--- Windows and lists are in the order of (ts, day, number, writer, offset): when an event happened, then its
+-- Windows and lists are in the order of (ts, day, number, writer, offset): the time of the event, then its
 -- position, which is the day, number and writer of its segment, and its offset. Of two changes of one thing
--- the one with the greater `precedence` holds, whatever the order in which they arrive: a text that is made of
--- its time of precedence (docs/storage/jsonl-format.md, "The order of changes") and its position. `versions`,
--- `tombstones` and `decays` are what the rows of other tables are made from when an event arrives late.
+-- the one with the greater `precedence` holds, in whatever order they arrive: a text made of its time of
+-- precedence (docs/storage/jsonl-format.md, "The order of changes") and its position. When an event arrives
+-- late, rows of other tables are made anew from `versions`, `tombstones` and `decays`.
 
--- A row per accepted event. Two lines of one stream with one id are one event.
+-- A row per accepted event. Two lines of a stream with the same id are one event.
 CREATE TABLE events (
     stream          TEXT NOT NULL,     -- conversations/telegram_7
     id              TEXT NOT NULL,
@@ -32,7 +31,7 @@ CREATE TABLE events (
     PRIMARY KEY (stream, id)
 ) WITHOUT ROWID;
 
--- A row per line whose id stands at an earlier position of its stream with other content.
+-- A row per line that repeats the id of an earlier line of its stream with other content.
 CREATE TABLE conflicts (
     stream          TEXT NOT NULL,
     id              TEXT NOT NULL,
@@ -44,7 +43,7 @@ CREATE TABLE conflicts (
     PRIMARY KEY (stream, segment, offset)
 ) WITHOUT ROWID;
 
--- A row per line whose id stands at an earlier position of its stream with the same content: a retry.
+-- A row per line that repeats the id of an earlier line of its stream with the same content: a retry.
 CREATE TABLE duplicates (
     stream   TEXT NOT NULL,
     id       TEXT NOT NULL,
@@ -53,11 +52,11 @@ CREATE TABLE duplicates (
     PRIMARY KEY (stream, segment, offset)
 ) WITHOUT ROWID;
 
--- A row per line that asks for an event to be gone. No line of that id is projected in its stream.
+-- A row per line that redacts an event. No line with the id of that event is projected in its stream.
 CREATE TABLE redactions (
     stream     TEXT NOT NULL,
     target_id  TEXT NOT NULL,
-    id         TEXT NOT NULL,     -- of the event that asks for it
+    id         TEXT NOT NULL,     -- of the redaction
     reason     TEXT,
     ts         TEXT NOT NULL,
     segment    TEXT NOT NULL,
@@ -77,8 +76,8 @@ CREATE TABLE quarantine (
     PRIMARY KEY (stream, segment, offset)
 ) WITHOUT ROWID;
 
--- A row per run of NUL bytes before or behind a line, which is read without them: what a file system leaves
--- where a power cut found data that was not written yet.
+-- A row per run of NUL bytes before or behind a line, which is read without them. A file system leaves them in
+-- place of data that a power cut kept from being written.
 CREATE TABLE nul_runs (
     stream   TEXT NOT NULL,
     segment  TEXT NOT NULL,
@@ -88,9 +87,8 @@ CREATE TABLE nul_runs (
     PRIMARY KEY (stream, segment, offset)
 ) WITHOUT ROWID;
 
--- A row per event whose text was indexed plainly, since to look at its form would take too long: by its words,
--- in windows that ignore its form, or as one passage; or whose list was too long to be stored whole
--- (memlog.projector.limits).
+-- A row per event whose text was too long to look at its form, and is indexed by its words, in windows or as
+-- one passage; or whose list was too long to be stored whole (memlog.projector.limits).
 CREATE TABLE plain_texts (
     stream  TEXT NOT NULL,
     id      TEXT NOT NULL,     -- of the event
@@ -102,7 +100,7 @@ CREATE TABLE plain_texts (
 CREATE TABLE checkpoints (
     stream    TEXT NOT NULL,
     segment   TEXT NOT NULL,
-    offset    INTEGER NOT NULL,  -- what stands before it was projected
+    offset    INTEGER NOT NULL,  -- the bytes before it were projected
     lines     INTEGER NOT NULL,  -- that end before the offset
     is_open   INTEGER NOT NULL,  -- 1 where the last of them had no newline, in a segment that gets no more
     tail      BLOB NOT NULL,     -- memlog.eventlog.segment.Fingerprint
@@ -121,8 +119,8 @@ CREATE TABLE meta (
     value  TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- A row per message and per session break. The rowid serves the full text alone. (Checks with OR: with IN
--- each takes 1.3 microseconds a row, a tenth of the load.)
+-- A row per message and per session break. Only the full text uses the rowid. (Checks with OR: with IN each
+-- takes 1.3 microseconds a row, a tenth of the load.)
 CREATE TABLE messages (
     message_no  INTEGER PRIMARY KEY,
     stream      TEXT NOT NULL,
@@ -199,7 +197,7 @@ CREATE TABLE summaries (
 );
 CREATE INDEX summaries_by_chat ON summaries (channel, chat_id, created_at DESC);
 
--- A row per time that a conversation was distilled: messages behind the latest are the buffer.
+-- A row per extraction: the messages of a conversation behind the latest one are its buffer.
 CREATE TABLE extractions (
     stream              TEXT NOT NULL,
     id                  TEXT NOT NULL,
@@ -214,8 +212,8 @@ CREATE TABLE extractions (
     PRIMARY KEY (stream, id)
 ) WITHOUT ROWID;
 
--- A row per field of a memory that was ever set, with the greatest event that set it. The field `saved` is
--- all that a memory_saved says at once.
+-- A row per field of a memory that was ever set, with the newest event that set it. The field `saved` holds all
+-- fields of a memory_saved.
 CREATE TABLE versions (
     stream      TEXT NOT NULL,
     memory_id   TEXT NOT NULL,
@@ -227,7 +225,7 @@ CREATE TABLE versions (
     PRIMARY KEY (stream, memory_id, field)
 ) WITHOUT ROWID;
 
--- A row per thing that was ever deleted, with the greatest event that did it: nothing older stands.
+-- A row per thing that was ever deleted, with the newest event that did it: nothing older is kept.
 -- thing: in `memory` a memory_id; in `core` and `facts` the key as a JSON list, with null for "all of them";
 -- in `documents` a source_id, or source_id/file.
 CREATE TABLE tombstones (
@@ -255,11 +253,11 @@ CREATE TABLE memory_events (
     PRIMARY KEY (memory_id, stream, event_id)
 ) WITHOUT ROWID;
 
--- A row per memory that stands: what its latest memory_saved says, and what newer events changed.
+-- A row per memory: its latest memory_saved, and what newer events changed.
 CREATE TABLE memories (
     memory_id            TEXT PRIMARY KEY,
     stream               TEXT NOT NULL,
-    event_id             TEXT NOT NULL,     -- of the event whose content stands here
+    event_id             TEXT NOT NULL,     -- of the event that set the content
     title                TEXT NOT NULL,
     content              TEXT NOT NULL,
     category             TEXT NOT NULL,
@@ -296,7 +294,7 @@ CREATE TABLE daily_events (
 );
 CREATE INDEX daily_events_by_date ON daily_events (event_date);
 
--- A row per daily event and event that says that it was distilled.
+-- A row per daily event and event that marks it as distilled.
 CREATE TABLE daily_compressions (
     stream          TEXT NOT NULL,
     daily_event_id  TEXT NOT NULL,
@@ -305,12 +303,12 @@ CREATE TABLE daily_compressions (
     PRIMARY KEY (stream, daily_event_id, event_id)
 ) WITHOUT ROWID;
 
--- A row per event that says that daily events were distilled. Apart from the above: one event may name many of
--- both, and all pairs of them would be the square of its length.
+-- A row per event that marks daily events as distilled. Apart from the above: one event may name many of both,
+-- and all pairs of them would be the square of its length.
 CREATE TABLE daily_distillates (
     stream      TEXT NOT NULL,
     event_id    TEXT NOT NULL,
-    memory_ids  TEXT NOT NULL,     -- a JSON list: the memories that they are in
+    memory_ids  TEXT NOT NULL,     -- a JSON list: the memories that hold them
     PRIMARY KEY (stream, event_id)
 ) WITHOUT ROWID;
 
@@ -326,7 +324,7 @@ CREATE TABLE core_memory (
     PRIMARY KEY (section, key)
 ) WITHOUT ROWID;
 
--- A row per fact that stands; its passages say its content.
+-- A row per fact; its passages say its content.
 CREATE TABLE facts (
     chat_id            TEXT NOT NULL,     -- channel:chat_id; '' for the store's own scope: a key has no null
     topic_key          TEXT NOT NULL,
@@ -350,7 +348,7 @@ CREATE TABLE facts (
     PRIMARY KEY (chat_id, topic_key, kind, rank)
 ) WITHOUT ROWID;
 
--- A row per fact_stored that names the message that said so, whether or not a fact of it stands.
+-- A row per fact_stored that names a message as its source, also if newer facts replaced all of its own.
 CREATE TABLE fact_sources (
     stream             TEXT NOT NULL,
     event_id           TEXT NOT NULL,
@@ -370,11 +368,11 @@ CREATE TABLE sources (
     include     TEXT NOT NULL,     -- a JSON list of glob patterns
     exclude     TEXT NOT NULL,
     writer      TEXT NOT NULL,     -- who registered it, and alone refreshes it; '' of a plain segment name
-    created_at  TEXT NOT NULL,     -- ts of the source_registered that stands here
+    created_at  TEXT NOT NULL,     -- ts of the newest source_registered
     precedence  TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- A row per document that stands.
+-- A row per document.
 CREATE TABLE documents (
     document_id  TEXT PRIMARY KEY,  -- source_id/file
     stream       TEXT NOT NULL,
@@ -394,8 +392,7 @@ CREATE INDEX documents_by_source ON documents (source_id, file);
 
 -- A row per passage that is embedded and searched as a memory or message: of a message (source
 -- `conversation`), a memory, a summary (source `summary`), a fact (source `fact`), a daily event (source
--- `daily_event`), or a document of a source of kind `memory`.
--- A number is never used twice (memlog.projector.passages.index).
+-- `daily_event`), or a document of a source of kind `memory`. A number is never used twice.
 CREATE TABLE memory_chunks (
     chunk_no        INTEGER PRIMARY KEY,
     stream          TEXT NOT NULL,
@@ -459,10 +456,9 @@ CREATE TABLE doc_chunks_queue (
     chunk_no  INTEGER PRIMARY KEY REFERENCES doc_chunks (chunk_no) ON DELETE CASCADE
 );
 
--- Full text: one table for whole messages, one for memory_chunks but those of messages, one for doc_chunks.
--- Contentless: the text stands above. Fed with analysed text (memlog.projector.text.analyzer); an entry is removed
--- by FTS5's 'delete' command with the values it was made from, so that ranking statistics stay those of a
--- fresh index. https://www.sqlite.org/fts5.html#contentless_tables
+-- Full text of whole messages, of memory_chunks without those of messages, and of doc_chunks, as
+-- memlog.projector.text.analyzer gives it. Contentless, since the tables above have the text
+-- (memlog.projector.passages.fulltext). https://www.sqlite.org/fts5.html#contentless_tables
 CREATE VIRTUAL TABLE messages_fts USING fts5 (
     content, content = '', tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );
@@ -473,6 +469,5 @@ CREATE VIRTUAL TABLE doc_chunks_fts USING fts5 (
     content, content = '', tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );
 
--- The vectors of both kinds of passages stand in `vec_memory` and `vec_docs`, vec0 tables that
--- memlog.projector.passages.vectors makes when an embedder is there, since their dimension is the model's:
--- rowid = chunk_no, embedding float[dimension].
+-- memlog.projector.passages.vectors makes the vec0 tables `vec_memory` and `vec_docs` when it knows a model:
+-- rowid = chunk_no, embedding float[dimension of the model].

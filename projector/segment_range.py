@@ -1,4 +1,4 @@
-"""What a projector reads of a segment, what becomes of it, and how it finds that it must read it anew."""
+"""What a projector reads of a segment, what becomes of it, and why it must read it anew."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,14 +7,16 @@ from typing import NamedTuple
 import msgspec
 
 from memlog.eventlog.reader import reading
+from memlog.eventlog.segment import Line, read_lines
 from memlog.eventlog.streams import Segment
+from memlog.projector.checkpoints import Checkpoint
 
 
 class Stretch(NamedTuple):
     """What is to be read of a segment.
 
-    end: in bytes, and no further; None for all that stands there.
-    tail_is_a_line: whether bytes behind the last newline are one; elsewhere a writer may still be at them.
+    end: the byte to stop at; None for the end of the file.
+    tail_is_a_line: whether bytes behind the last newline are a line, which a writer does not still write.
     """
 
     segment: Segment
@@ -24,6 +26,12 @@ class Stretch(NamedTuple):
     def end_behind(self, offset: int) -> int | None:
         """Where to stop reading that begins at `offset`: another projector may have passed `end` since."""
         return None if self.end is None else max(self.end, offset)
+
+    def unread(self, fd: int, checkpoint: Checkpoint) -> Iterator[Line]:
+        """The lines behind a checkpoint, of the open segment."""
+        offset, number = checkpoint.offset, checkpoint.lines + 1
+        end, tail_is_a_line = self.end_behind(offset), self.tail_is_a_line
+        return read_lines(fd, offset, end=end, number=number, tail_is_a_line=tail_is_a_line)
 
 
 class Tally(msgspec.Struct):
@@ -38,12 +46,8 @@ class Tally(msgspec.Struct):
 
     def add(self, other: "Tally") -> None:
         """Count what `other` counted."""
-        self.events += other.events
-        self.duplicates += other.duplicates
-        self.conflicts += other.conflicts
-        self.quarantined += other.quarantined
-        self.nul_runs += other.nul_runs
-        self.bytes += other.bytes
+        for count in Tally.__struct_fields__:
+            setattr(self, count, getattr(self, count) + getattr(other, count))
 
 
 def as_it_stands(segment: Segment, size: int) -> Stretch:
@@ -58,11 +62,6 @@ def as_it_stands(segment: Segment, size: int) -> Stretch:
 class HistoryChanged(Exception):
     """What was projected of a stream is no longer what a replay would give: it must be replayed."""
 
-    def __init__(self, stream: str, why: str) -> None:
-        super().__init__(why)
-        self.stream = stream
-        self.why = why
-
 
 @contextmanager
 def opened_segment(segment: Segment) -> Iterator[int]:
@@ -75,4 +74,4 @@ def opened_segment(segment: Segment) -> Iterator[int]:
         with reading(segment) as fd:
             yield fd
     except FileNotFoundError as error:
-        raise HistoryChanged(segment.stream, f"{segment.name.filename} is gone") from error
+        raise HistoryChanged(f"{segment.name.filename} is gone") from error

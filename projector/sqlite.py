@@ -1,7 +1,7 @@
-"""SQLite, from whichever package here can load extensions. Knows nothing of memories.
+"""SQLite, from a package that can load extensions. Knows nothing of memories.
 
-Many Pythons are built without extension loading, so the first of pysqlite3, sqlean and sqlite3 that has it
-is taken. Where none has, everything but vectors works.
+Many Pythons are built without extension loading, so the first of pysqlite3, sqlean and sqlite3 that has it is
+used. Without one, everything but vectors works.
 """
 
 import errno
@@ -18,26 +18,27 @@ from typing import Any, Final, Literal
 
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import DatabaseError
+from memlog.eventlog.file_io import status_at
 
 Connection = sqlite3.Connection
 """A connection; pysqlite3's and sqlean's have the same methods as the standard library's."""
 
 Mode = Literal["bulk", "write", "immutable", "alone", "look"]
 """`bulk`: a new file that nobody else sees yet. `immutable`: a file in a folder that cannot be written.
-`alone`: a file whose commits stand beside it, where there is no room for an index of them: SQLite keeps it in
-memory, and no other process can open the file. `look`: a few rows are read, and no vectors."""
+`alone`: a file with commits beside it, without room for an index of them: SQLite keeps that in memory, and no
+other process can open the file. `look`: a few rows are read, and no vectors."""
 
 _MINIMUM = (3, 40)
 _FULL = 13  # SQLITE_FULL
 _OF_THE_DISK = (10, _FULL)  # with SQLITE_IOERR, which a file size limit gives
 _NOT_OF_THE_FILE = (3, 4, 5, 6, 9, 10, 13, 14, 15, 22, 23)
-"""SQLITE_PERM, ABORT, BUSY, LOCKED, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, NOLFS, AUTH: what they say is
-no fault of what stands in the file. https://www.sqlite.org/rescode.html"""
+"""SQLITE_PERM, ABORT, BUSY, LOCKED, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, NOLFS, AUTH: not caused by
+the bytes of the file. https://www.sqlite.org/rescode.html"""
 DAMAGED: Final = "damaged"
 """The code of an error after which another read model is to be built."""
 NO_ROOM: Final = "no_room"
-"""The code of an error where a sound database cannot be written, since SQLite keeps files beside it and the
-file system is out of room, or of inodes."""
+"""The code of an error if a sound database cannot be written, since SQLite keeps files beside it and the file
+system is out of room, or of inodes."""
 _OUT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _SIDE_FILE_BYTES = 32 * 1024
 """SQLite makes -shm in steps of 32 KiB, and cannot read a database in WAL mode without the first one.
@@ -100,7 +101,7 @@ def described() -> str:
 
 
 def why_no_vectors() -> str | None:
-    """Why vector search cannot work with this SQLite; None where it can."""
+    """Why vector search cannot work with this SQLite; None if it can."""
     if not _loads_extensions(binding()):
         return f"{described()} cannot load extensions; pysqlite3 and sqlean.py can"
     path = _vec0_path()
@@ -108,7 +109,7 @@ def why_no_vectors() -> str | None:
 
 
 def vec_version(db: Connection) -> str | None:
-    """The version of sqlite-vec; None where vector search cannot work."""
+    """The version of sqlite-vec; None if vector search cannot work."""
     if why_no_vectors() is not None:
         return None
     (version,) = db.execute("SELECT vec_version()").fetchone()
@@ -134,7 +135,7 @@ def connect(path: Path | None, mode: Mode) -> Connection:
 
 
 def connect_without_room(path: Path) -> Connection:
-    """Open a database for reading where there is no room for the files that SQLite keeps beside it.
+    """Open a database for reading, without room for the files that SQLite keeps beside it.
 
     Raises:
         DatabaseError: it cannot be opened.
@@ -157,13 +158,15 @@ def _connected(path: Path | None, mode: Mode) -> Connection:
 
 
 def _why_no_side_file(path: Path) -> str | None:
-    """Why the file system has no room for one more file beside the database; None where it has."""
+    """Why the file system has no room for one more file beside the database; None if it has."""
+    from memlog.projector.atomic_file import write_all
+
     # Zeros, which SQLite takes for no journal whatever the name: a kill may leave them.
     probe = path.with_name(f"{path.name}-journal")
     try:
         fd = permissions.open_file(probe, disk.WRITE | disk.NEW)
         try:
-            _fill(fd, bytes(_SIDE_FILE_BYTES))
+            write_all(fd, bytes(_SIDE_FILE_BYTES))
         finally:
             disk.close(fd)
             disk.unlink(probe)
@@ -172,19 +175,13 @@ def _why_no_side_file(path: Path) -> str | None:
     return None
 
 
-def _fill(fd: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[disk.write(fd, rest) :]
-
-
 def _access(path: Path, mode: Mode) -> str:
     if mode == "look":
         return "mode=ro"
     if mode != "immutable":
         return "mode=rw"
-    # A writer that is at it, or was killed, has commits beside the file, where immutable does not look.
-    # SQLite needs both side files for that, and cannot make or extend one here.
+    # A writer, running or killed, has commits beside the file, where immutable does not look.
+    # SQLite needs both side files for them, and cannot make or extend one here.
     return "mode=ro" if _has_index(path) and path.with_name(f"{path.name}-wal").exists() else "immutable=1"
 
 
@@ -194,10 +191,8 @@ def _has_index(path: Path) -> bool:
 
 
 def _size(path: Path) -> int:
-    try:
-        return disk.look(path).st_size
-    except FileNotFoundError:
-        return 0
+    status = status_at(path)
+    return 0 if status is None else status.st_size
 
 
 @contextmanager
@@ -215,7 +210,7 @@ def wrapped(path: Path | str) -> Iterator[None]:
 
 
 def _result_code(error: Exception) -> int | None:
-    """SQLite's, which the binding gives from Python 3.11 on; None where the binding raised the error."""
+    """SQLite's result code; None if the binding raised the error."""
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
 
@@ -226,14 +221,14 @@ def is_busy(error: Exception) -> bool:
 
 
 def is_of_the_statement(error: Exception) -> bool:
-    """Whether SQLite found a fault in what it was asked (SQLITE_ERROR, and what the binding says)."""
+    """Whether the statement is wrong (SQLITE_ERROR, and errors of the binding)."""
     return _result_code(error) in (None, 1)
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether the file does not hold what memlog wrote, as far as SQLite or its binding sees.
+    """Whether the file is unlike what memlog wrote, as far as SQLite or its binding sees.
 
-    A schema that lacks a table, and a row that breaks a constraint, are no faults of memlog's statements.
+    A missing table and a row that breaks a constraint are damage: memlog's statements are right.
     """
     code = _result_code(error)
     if code is None:
@@ -297,7 +292,7 @@ def _loads_extensions(module: ModuleType) -> bool:
 
 @cache
 def _why_not_loaded(path: Path) -> str | None:
-    """What SQLite says where sqlite-vec is made for another machine, or damaged."""
+    """SQLite's error if sqlite-vec is made for another machine, or damaged."""
     db = binding().connect(":memory:")
     try:
         _load_vec0(db)
@@ -313,7 +308,7 @@ def _load_vec0(db: Connection) -> None:
     try:
         db.load_extension(str(_vec0_path()))
     finally:
-        # Nothing that a log holds may ever load more.
+        # No text of a log may ever load more.
         db.enable_load_extension(False)
 
 

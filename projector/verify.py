@@ -1,6 +1,6 @@
 """Compares a read model with a replay of its log, and with a count of its lines."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
@@ -10,8 +10,7 @@ from memlog.eventlog.quarantine import DAMAGE
 from memlog.eventlog.streams import shown
 from memlog.eventlog.verify import Lines, count_lines
 from memlog.projector import checkpoints
-from memlog.projector.build import build
-from memlog.projector.catchup import Bounds, Progress, rewritten_streams
+from memlog.projector.catchup import Progress, build, rewritten_streams
 from memlog.projector.digest import digest, fulltext_digest
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.chunking import ChunkSizes
@@ -28,14 +27,14 @@ from memlog.projector.sqlite import (
 )
 
 Scratch = Callable[[], AbstractContextManager[Connection]]
-"""Makes an empty database for a replay, which is gone at the end of the context."""
+"""Makes an empty database for a replay, which is removed at the end of the context."""
 
 _MOST_STREAMS = 5
 _REMEDY = ": memlog project --from-scratch builds another"
 
 
 class NulRun(msgspec.Struct):
-    """NUL bytes around a line, left by a power cut: where the first stands, and how many there are."""
+    """NUL bytes around a line, left by a power cut: the place of the first, and their number."""
 
     stream: str
     segment: str
@@ -44,37 +43,38 @@ class NulRun(msgspec.Struct):
 
 
 class Verification(msgspec.Struct, kw_only=True):
-    """What was found. `problems` and `tampered` are empty where all is well; what `quarantined`,
-    `duplicates`, `conflicts`, `nul_runs` and `torn_seals` tell may stand in a healthy log, and nothing may
-    ever remove it.
+    """The result of a verification.
 
-    digest, replayed: of the read model and of a replay of its log; None where there is none to compare.
+    `problems` and `tampered` are empty if all is well. A healthy log may have `quarantined` lines,
+    `duplicates`, `conflicts`, `nul_runs` and `torn_seals`, and nothing may ever remove them.
+
+    digest, replayed: of the read model and of a replay of its log; None without one to compare.
     damaged: quarantined lines whose bytes are not those that memlog wrote.
-    vectors: how many stand; missing_vectors: how many passages still wait for one.
-    cached_vectors: how many the cache has. unused_vectors: of how many texts that no passage has, such as
+    missing_vectors: passages that wait for a vector.
+    cached_vectors: vectors in the cache. unused_vectors: those of texts that no passage has, such as
         what a document said before; a scrub leaves none.
-    seals: how many segments have one. torn_seals: fragments of seals that killed writers left.
+    seals: sealed segments. torn_seals: fragments of seals that killed writers left.
     accepted_losses: how often a person has accepted a loss.
     tampered: what is wrong with seals, or with the segments that they speak of.
     notes: what was not compared, and why.
     """
 
-    digest: str | None
-    replayed: str | None
-    events: int
-    duplicates: int
-    conflicts: int
-    quarantined: dict[str, int]
-    nul_runs: list[NulRun]
-    damaged: int
-    vectors: int
-    missing_vectors: int
+    digest: str | None = None
+    replayed: str | None = None
+    events: int = 0
+    duplicates: int = 0
+    conflicts: int = 0
+    quarantined: dict[str, int] = {}
+    nul_runs: list[NulRun] = []
+    damaged: int = 0
+    vectors: int = 0
+    missing_vectors: int = 0
     cached_vectors: int = 0
     unused_vectors: int = 0
     seals: int = 0
     torn_seals: int = 0
     accepted_losses: int = 0
-    problems: list[str]
+    problems: list[str] = []
     tampered: list[str] = []
     notes: list[str] = []
 
@@ -90,22 +90,6 @@ class Verification(msgspec.Struct, kw_only=True):
         return self.ok and not odd
 
 
-NOT_COMPARED = Verification(
-    digest=None,
-    replayed=None,
-    events=0,
-    duplicates=0,
-    conflicts=0,
-    quarantined={},
-    nul_runs=[],
-    damaged=0,
-    vectors=0,
-    missing_vectors=0,
-    problems=[],
-)
-"""Where there is no read model to compare."""
-
-
 def verify(
     db: Connection,
     log: Path,
@@ -115,12 +99,13 @@ def verify(
     scratch: Scratch = lambda: closing(connect(None, "bulk")),
     progress: Progress | None = None,
 ) -> Verification:
-    """Replay `log` as far as the read model in `db` has come, and compare. Not where the log was rewritten
-    since: what was read of it stands nowhere, and the next read replays what stands there now.
+    """Replay `log` as far as the read model in `db` has come, and compare.
+
+    A log that was rewritten since is not compared: what was read of it is gone, and the next read replays it.
 
     read_only: leave out FTS5's own check, which writes nothing but is put as an INSERT; the comparison of all
         words with a replay's finds more.
-    scratch: makes the database of the replay; in memory unless given.
+    scratch: makes the database of the replay; in memory by default.
 
     Raises:
         DatabaseError: the read model cannot be read.
@@ -128,7 +113,7 @@ def verify(
     with wrapped("the read model"), transaction(db, "DEFERRED"):
         rewritten = rewritten_streams(db, log)
         if rewritten:
-            found = msgspec.structs.replace(NOT_COMPARED, problems=[], notes=[_rewritten(rewritten)])
+            found = Verification(notes=[_rewritten(rewritten)])
         else:
             found = _compared(db, log, sizes, scratch, progress)
         found.problems += _vector_problems(db)
@@ -149,11 +134,13 @@ def _rewritten(streams: list[str]) -> str:
 def _compared(
     db: Connection, log: Path, sizes: ChunkSizes, scratch: Scratch, progress: Progress | None
 ) -> Verification:
-    """What the read model is beside a replay of the log, as far as it has come."""
+    """Describe the read model and compare it with a replay of the log, as far as it has come."""
     found = _described(db)
     fulltext = fulltext_digest(db)
     bounds = {place: checkpoint.offset for place, checkpoint in checkpoints.load_all(db).items()}
-    found.replayed, replayed_fulltext = _replayed(scratch, log, sizes, bounds, progress)
+    with scratch() as replay, wrapped("the replay"):
+        build(replay, log, sizes, bounds=bounds, progress=progress)
+        found.replayed, replayed_fulltext = digest(replay), fulltext_digest(replay)
     if found.digest != found.replayed:
         found.problems.append(f"the read model is unlike a replay of its log{_REMEDY}")
     if fulltext != replayed_fulltext:
@@ -163,7 +150,7 @@ def _compared(
 
 
 def _count_problems(found: Verification, lines: Lines) -> list[str]:
-    """Where the read model has other numbers than the log, counted without it."""
+    """Compare the numbers of the read model with a count of the log."""
     pairs = {
         "events": (found.events, lines.events),
         "duplicates": (found.duplicates, lines.duplicates),
@@ -178,7 +165,7 @@ def _count_problems(found: Verification, lines: Lines) -> list[str]:
 
 
 def _file_problems(db: Connection) -> list[str]:
-    """What SQLite's own check finds in its pages and indexes."""
+    """Run SQLite's own check of its pages and indexes."""
     found = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)")]
     return [] if found == ["ok"] else [f"the read model's file: {'; '.join(found)}"]
 
@@ -190,57 +177,37 @@ def _described(db: Connection) -> Verification:
     quarantined = dict(db.execute("SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY reason"))
     return Verification(
         digest=digest(db),
-        replayed="",
         events=count_rows(db, "events"),
         duplicates=count_rows(db, "duplicates"),
         conflicts=count_rows(db, "conflicts"),
         quarantined=quarantined,
         nul_runs=[NulRun(*row) for row in db.execute(_NUL_RUNS)],
         damaged=sum(quarantined.get(reason, 0) for reason in DAMAGE),
-        vectors=_count_vectors(db),
+        vectors=sum(count_rows(db, shelf.vectors) for shelf in _shelves_with_vectors(db)),
         missing_vectors=index.count_pending(db),
-        problems=[],
     )
 
 
-def _replayed(
-    scratch: Scratch, log: Path, sizes: ChunkSizes, bounds: Bounds, progress: Progress | None
-) -> tuple[str, str]:
-    """The digests of rows and full text of a fresh replay."""
-    with scratch() as db, wrapped("the replay"):
-        build(db, log, sizes, bounds=bounds, progress=progress)
-        return digest(db), fulltext_digest(db)
-
-
-def _count_vectors(db: Connection) -> int:
-    if vectors.model_of(db) is None or why_no_vectors() is not None:
-        return 0
-    return sum(count_rows(db, shelf.vectors) for shelf in index.SHELVES)
+def _shelves_with_vectors(db: Connection) -> Sequence[index.Shelf]:
+    return () if vectors.model_of(db) is None or why_no_vectors() is not None else index.SHELVES
 
 
 def _vector_problems(db: Connection) -> list[str]:
-    if vectors.model_of(db) is None or why_no_vectors() is not None:
-        return []
     problems = []
-    for shelf in index.SHELVES:
+    for shelf in _shelves_with_vectors(db):
         counted = count_rows(db, shelf.vectors) + count_rows(db, shelf.queue)
         if counted != count_rows(db, shelf.chunks):
             problems.append(f"{shelf.chunks}: passages and vectors do not match in number")
-        probe = db.execute(f"SELECT rowid, embedding FROM {shelf.vectors} LIMIT 1").fetchone()
-        if probe and not _finds(db, shelf.vectors, probe[1]):
+        probe = db.execute(f"SELECT embedding FROM {shelf.vectors} LIMIT 1").fetchone()
+        nearest = f"SELECT distance FROM {shelf.vectors} WHERE embedding MATCH ? AND k = 1"
+        found = probe and db.execute(nearest, probe).fetchone()
+        if probe and (found is None or abs(found[0]) > 1e-3):
             problems.append(f"{shelf.vectors}: a vector does not find itself")
     return problems
 
 
-def _finds(db: Connection, table: str, vector: bytes) -> bool:
-    nearest = db.execute(
-        f"SELECT distance FROM {table} WHERE embedding MATCH ? AND k = 1", (vector,)
-    ).fetchone()
-    return nearest is not None and abs(nearest[0]) <= 1e-3
-
-
 def _check_fulltext(db: Connection, found: Verification) -> None:
-    """Add what FTS5's own check finds."""
+    """Run FTS5's own check."""
     for table in TABLES:
         try:
             db.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")

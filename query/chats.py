@@ -1,4 +1,4 @@
-"""Chats: which the store knows."""
+"""The chats of a store."""
 
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import NotFound
@@ -6,10 +6,10 @@ from memlog.projector.sqlite import Connection
 
 
 def check_known(db: Connection, chat: Chat) -> None:
-    """An empty store knows every chat, with nothing in it: reading one that is to come is no mistake.
+    """Check that a chat has a message or a summary. An empty store knows every chat: its first may be it.
 
     Raises:
-        NotFound: the store has events, and of this chat neither a message nor a summary.
+        NotFound: the store has events, and none of this chat.
     """
     known, events = db.execute(
         "SELECT EXISTS (SELECT 1 FROM messages WHERE channel = ?1 AND chat_id = ?2)"
@@ -22,7 +22,7 @@ def check_known(db: Connection, chat: Chat) -> None:
 
 
 def within(db: Connection, chat: Chat | None) -> tuple[str, Chat | tuple[()]]:
-    """The condition on a row to be of `chat`, and its values; without a chat every row is.
+    """The condition that a row is of `chat`, and its values; without a chat, any row.
 
     Raises:
         NotFound: as `check_known`.

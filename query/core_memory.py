@@ -4,11 +4,10 @@ import msgspec
 
 from memlog.projector import core_memory_file
 from memlog.projector.sqlite import Connection
-from memlog.query.event_index import LinePosition
 
 
 class CoreMemory(msgspec.Struct):
-    """Its values by key, of the user and of the agent."""
+    """The values of the user and of the agent, by key."""
 
     user: dict[str, str]
     agent: dict[str, str]
@@ -17,26 +16,3 @@ class CoreMemory(msgspec.Struct):
 def core_memory(db: Connection) -> CoreMemory:
     """The core memory as the log leaves it."""
     return CoreMemory(**core_memory_file.core_memory(db))
-
-
-class Value(msgspec.Struct, frozen=True):
-    """One value of the core memory, and the event that set it."""
-
-    section: str
-    key: str
-    value: str
-    event_id: str
-    position: LinePosition
-
-
-def core_values(db: Connection) -> list[Value]:
-    """Every value with its event: the user's, then the agent's, keys in order."""
-    rows = db.execute(
-        "SELECT c.section, c.key, c.value, c.event_id, e.stream, e.segment, e.offset, e.line"
-        " FROM core_memory c JOIN events e ON e.stream = c.stream AND e.id = c.event_id"
-        " ORDER BY c.section DESC, c.key"
-    )
-    return [
-        Value(section, key, value, event_id, LinePosition(*place))
-        for section, key, value, event_id, *place in rows
-    ]

@@ -1,22 +1,18 @@
 """Daily events: what happened on a day, and which memories it was distilled into."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import msgspec
 
 from memlog.projector.sqlite import Connection
-from memlog.query import ids as known_ids
 from memlog.query.event_index import LinePosition
+from memlog.query.rows import POSITION, all_of, record
 
 
 class DailyEvent(msgspec.Struct, kw_only=True):
     """Something that happened on a day.
 
-    event_date: the day, as 2026-02-24.
-    raw_tokens: how long what the summary sums up was; None where it was not said.
-    compressed_at: when it was first said to be distilled; None where it was not.
-    memory_ids: the memories that it was distilled into, sorted.
+    event_date: such as 2026-02-24.
+    raw_tokens: the length of what the summary sums up; None if unknown.
+    compressed_at: when it was first distilled; None if it was not. memory_ids: into which memories, sorted.
     """
 
     id: str
@@ -41,7 +37,7 @@ _MEMORY_IDS = (
 )
 _DAILY_EVENTS = (
     "SELECT id, event_date, channel, sender_id, summary, raw_tokens, created_at,"
-    f" ({_COMPRESSED_AT}) AS compressed_at, ({_MEMORY_IDS}), e.stream, e.segment, e.offset, e.line"
+    f" ({_COMPRESSED_AT}) AS compressed_at, ({_MEMORY_IDS}), {POSITION}"
     " FROM daily_events d JOIN events e USING (stream, id)"
 )
 
@@ -55,36 +51,23 @@ def daily_events(
     channel: str | None = None,
     uncompressed: bool = False,
 ) -> list[DailyEvent]:
-    """Daily events by day, those of one day in the one order of events.
+    """Daily events by day; within a day, in the order of events.
 
-    date: of this day. since, until: since <= day < until.
-    uncompressed: those alone that were not distilled yet.
+    date: of this day. since, until: since <= day < until. uncompressed: only those not yet distilled.
     """
-    conditions: list[tuple[str, Any]] = [
+    condition, values = all_of(
         ("event_date = ?", date),
         ("event_date >= ?", since),
         ("event_date < ?", until),
         ("channel = ?", channel),
         ("(compressed_at IS NULL) = ?", True if uncompressed else None),
-    ]
-    asked = [(condition, value) for condition, value in conditions if value is not None]
+    )
     rows = db.execute(
-        f"{_DAILY_EVENTS} WHERE {' AND '.join(['1', *(condition for condition, _ in asked)])}"
+        f"{_DAILY_EVENTS} WHERE {condition}"
         " ORDER BY event_date, created_at, e.day, e.number, e.writer, e.offset, e.stream",
-        [value for _, value in asked],
+        values,
     )
-    return [_daily_event(row) for row in rows]
-
-
-def unknown(db: Connection, ids: Sequence[str]) -> list[str]:
-    """Those of `ids` that no daily event has, once each, in their order."""
-    return known_ids.unknown(db, ids, "SELECT id FROM daily_events")
-
-
-def _daily_event(row: tuple[Any, ...]) -> DailyEvent:
-    *values, memory_ids, stream, segment, offset, line = row
-    return DailyEvent(
-        **dict(zip(DailyEvent.__struct_fields__, values, strict=False)),
-        memory_ids=sorted(msgspec.json.decode(memory_ids, type=list[str])),
-        position=LinePosition(stream, segment, offset, line),
-    )
+    events = [record(DailyEvent, row) for row in rows]
+    for event in events:
+        event.memory_ids.sort()
+    return events

@@ -1,4 +1,4 @@
-"""Decays of salience, as the log has them."""
+"""Decays of salience."""
 
 import msgspec
 
@@ -6,15 +6,13 @@ from memlog.eventlog.categories import rate_of
 from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection
 from memlog.query.event_index import LinePosition
+from memlog.query.rows import POSITION, record
 
 _STREAM = "memory"
 
 
 class Decay(msgspec.Struct, frozen=True):
-    """A `salience_decayed` event that counts.
-
-    rates: factors from 0 to 1 by category.
-    """
+    """A `salience_decayed` event; rates: factors from 0 to 1 by category."""
 
     event_id: str
     ts: str
@@ -23,41 +21,36 @@ class Decay(msgspec.Struct, frozen=True):
 
 
 def decay_of(db: Connection, event_id: str) -> Decay | None:
-    """The decay of this id; None where none stands.
+    """The decay with this id; None if no event has the id.
 
     Raises:
-        BadInput: no line of this id can be one: it was forgotten, or is another event's.
+        BadInput: the id was forgotten, or is another event's.
     """
     row = db.execute(
-        "SELECT e.ts, d.rates, e.segment, e.offset, e.line FROM decays d"
+        f"SELECT d.id, e.ts, d.rates, {POSITION} FROM decays d"
         " JOIN events e ON e.stream = d.stream AND e.id = d.id WHERE d.stream = ? AND d.id = ?",
         (_STREAM, event_id),
     ).fetchone()
-    if row is None:
-        _check_is_free(db, event_id)
-        return None
-    ts, rates, *place = row
-    return Decay(event_id, ts, msgspec.json.decode(rates), LinePosition(_STREAM, *place))
+    if row is not None:
+        return record(Decay, row)
+    other = db.execute(
+        "SELECT 1 FROM events WHERE stream = ?1 AND id = ?2"
+        " UNION ALL SELECT 1 FROM redactions WHERE stream = ?1 AND target_id = ?2",
+        (_STREAM, event_id),
+    ).fetchone()
+    if other is not None:
+        raise BadInput(
+            f"{event_id} cannot decay anything: it was forgotten, or another event has this id",
+            hint="a decay of another day has another id",
+        )
+    return None
 
 
 def memories_changed(db: Connection, decay: Decay) -> int:
-    """The number of memories, archived ones included, whose salience this decay has lowered."""
+    """The number of memories, including archived ones, whose salience this decay lowered."""
     counts = db.execute(
         "SELECT m.category, count(*) FROM memories m JOIN decays d ON d.stream = ? AND d.id = ?"
         " WHERE m.salience_set > 0 AND m.salience_precedence < d.precedence GROUP BY m.category",
         (_STREAM, decay.event_id),
     )
     return sum(count for category, count in counts if rate_of(decay.rates, category) < 1)
-
-
-def _check_is_free(db: Connection, event_id: str) -> None:
-    known = db.execute(
-        "SELECT 1 FROM events WHERE stream = ?1 AND id = ?2"
-        " UNION ALL SELECT 1 FROM redactions WHERE stream = ?1 AND target_id = ?2",
-        (_STREAM, event_id),
-    ).fetchone()
-    if known is not None:
-        raise BadInput(
-            f"{event_id} cannot decay anything: it was forgotten, or another event has this id",
-            hint="a decay of another day has another id",
-        )

@@ -1,20 +1,21 @@
-"""Sources, and the documents that stand in each."""
+"""Sources of documents, and their documents, as lists and as trees of folders."""
 
-import json
+from collections.abc import Iterable
 
 import msgspec
 
 from memlog.eventlog.events import SourceKind
 from memlog.projector.sqlite import Connection
+from memlog.query.rows import record
 
 
 class Source(msgspec.Struct, kw_only=True):
     """A folder of documents.
 
-    kind: `memory` where its files are searched as memories, else `docs`.
-    root: absolute; None where nobody has registered the source, and it has documents all the same.
+    kind: `memory` if its files are searched as memories, else `docs`.
+    root: absolute; None if documents name the source and nobody has registered it.
     include, exclude: glob patterns below the root.
-    bytes: of its documents. indexed_at: of the newest; None where it has none.
+    bytes: of its documents. indexed_at: of the newest; None without documents.
     """
 
     source_id: str
@@ -29,9 +30,9 @@ class Source(msgspec.Struct, kw_only=True):
 
 
 class Registered(msgspec.Struct, kw_only=True):
-    """A source as it is registered; see `Source`.
+    """A registered source; see `Source`.
 
-    writer: of the copy of the store that registered it; "" where an older memlog did.
+    writer: of the copy of the store that registered it; "" for an older memlog.
     """
 
     source_id: str
@@ -43,7 +44,7 @@ class Registered(msgspec.Struct, kw_only=True):
 
 
 class Document(msgspec.Struct, kw_only=True):
-    """A document that stands.
+    """An indexed document.
 
     id: `source_id/file`; file: its path below the source's root.
     size: in bytes. version: sha256 of its bytes, in hex.
@@ -66,6 +67,29 @@ class DocumentText(Document, kw_only=True):
     content: str
 
 
+class DocumentFolder(msgspec.Struct, kw_only=True):
+    """A folder of documents. The top folder of a source has the source's name.
+
+    documents, passages, bytes: of everything below it. folders, files: directly in it, by name.
+    """
+
+    name: str
+    documents: int = 0
+    passages: int = 0
+    bytes: int = 0
+    folders: list["DocumentFolder"] = []
+    files: list["DocumentFile"] = []
+
+
+class DocumentFile(msgspec.Struct, kw_only=True):
+    """A document in its folder; bytes: None if unknown."""
+
+    name: str
+    filetype: str | None
+    passages: int
+    bytes: int | None
+
+
 _PASSAGES = (
     "(SELECT count(*) FROM doc_chunks c WHERE c.document_id = d.document_id)"
     " + (SELECT count(*) FROM memory_chunks c WHERE c.document_id = d.document_id)"
@@ -75,77 +99,80 @@ _COLUMNS = f"document_id, source_id, file, filetype, size, {_PASSAGES}, version,
 
 
 def sources(db: Connection, source_id: str | None = None) -> list[Source]:
-    """All sources, or the one of this name, by name: those that are registered, and those that only documents
-    name."""
+    """All sources, or the one with this name, by name. A source is registered, or only named by documents."""
     where = "" if source_id is None else "WHERE source_id = :source_id"
     rows = db.execute(
-        "SELECT n.source_id, coalesce(s.kind, 'docs'), s.root, s.include, s.exclude,"
+        "SELECT n.source_id, coalesce(s.kind, 'docs'), s.root,"
+        " coalesce(s.include, '[]'), coalesce(s.exclude, '[]'),"
         f" count(d.document_id), coalesce(sum({_PASSAGES}), 0), coalesce(sum(d.size), 0), max(d.indexed_at)"
         f" FROM (SELECT source_id FROM sources {where} UNION SELECT source_id FROM documents {where}) n"
         " LEFT JOIN sources s USING (source_id) LEFT JOIN documents d USING (source_id)"
         " GROUP BY n.source_id ORDER BY n.source_id",
-        {} if source_id is None else {"source_id": source_id},
+        {"source_id": source_id},
     )
-    return [_source(row) for row in rows.fetchall()]
+    return [record(Source, row) for row in rows]
 
 
 def registered(db: Connection, source_id: str | None = None) -> list[Registered]:
-    """The sources that are registered with a folder, or the one of this name, by name."""
+    """The sources registered with a folder, or the one of this name, by name."""
     columns = ", ".join(Registered.__struct_fields__)
     where = "" if source_id is None else "AND source_id = :source_id"
     rows = db.execute(
         f"SELECT {columns} FROM sources WHERE root IS NOT NULL {where} ORDER BY source_id",
-        {} if source_id is None else {"source_id": source_id},
+        {"source_id": source_id},
     )
-    return [
-        Registered(
-            source_id=source_id,
-            kind=kind,
-            root=root,
-            include=json.loads(include),
-            exclude=json.loads(exclude),
-            writer=writer,
-        )
-        for source_id, kind, root, include, exclude, writer in rows.fetchall()
-    ]
+    return [record(Registered, row) for row in rows]
 
 
 def source(db: Connection, source_id: str) -> Source | None:
-    """The source of this name; None where there is none."""
+    """The source with this name, or None."""
     return next(iter(sources(db, source_id)), None)
 
 
 def documents(db: Connection, source_id: str) -> list[Document]:
     """The documents of a source, by file."""
-    rows = db.execute(
-        f"SELECT {_COLUMNS} FROM documents d WHERE source_id = ? ORDER BY file",
-        (source_id,),
-    )
-    return [_document(row) for row in rows.fetchall()]
+    rows = db.execute(f"SELECT {_COLUMNS} FROM documents d WHERE source_id = ? ORDER BY file", (source_id,))
+    return [record(Document, row) for row in rows]
 
 
 def text(db: Connection, document_id: str) -> DocumentText | None:
-    """The document `source_id/file`; None where none of this name stands."""
+    """The document `source_id/file`, or None."""
     row = db.execute(
-        f"SELECT {_COLUMNS}, content FROM documents d WHERE document_id = ?",
-        (document_id,),
+        f"SELECT {_COLUMNS}, content FROM documents d WHERE document_id = ?", (document_id,)
     ).fetchone()
-    names = DocumentText.__struct_fields__
-    return None if row is None else msgspec.convert(dict(zip(names, row, strict=True)), DocumentText)
+    return None if row is None else record(DocumentText, row)
 
 
 def versions(db: Connection, source_id: str) -> dict[str, str]:
-    """Of each document of a source, by file, the sha256 of its bytes."""
+    """The sha256 of each document of a source, by file."""
     return dict(
         db.execute("SELECT file, version FROM documents WHERE source_id = ?", (source_id,)).fetchall()
     )
 
 
-def _source(row: tuple[object, ...]) -> Source:
-    named = dict(zip(Source.__struct_fields__, row, strict=True))
-    patterns = {name: json.loads(str(named[name] or "[]")) for name in ("include", "exclude")}
-    return msgspec.convert(named | patterns, Source)
+def tree(source_id: str, documents: Iterable[Document]) -> DocumentFolder:
+    """The folders of a source's documents."""
+    top = DocumentFolder(name=source_id)
+    folders: dict[tuple[str, ...], DocumentFolder] = {(): top}
+    for document in sorted(documents, key=lambda each: each.file.split("/")):
+        *path, name = document.file.removeprefix("/").split("/")
+        folder = top
+        for depth in range(len(path) + 1):
+            folder = _folder_at(tuple(path[:depth]), folders)
+            folder.documents += 1
+            folder.passages += document.passages
+            folder.bytes += document.size or 0
+        folder.files.append(
+            DocumentFile(
+                name=name, filetype=document.filetype, passages=document.passages, bytes=document.size
+            )
+        )
+    return top
 
 
-def _document(row: tuple[object, ...]) -> Document:
-    return msgspec.convert(dict(zip(Document.__struct_fields__, row, strict=True)), Document)
+def _folder_at(path: tuple[str, ...], folders: dict[tuple[str, ...], DocumentFolder]) -> DocumentFolder:
+    """The folder at a path whose parent is known; made if it is new."""
+    if path not in folders:
+        folders[path] = DocumentFolder(name=path[-1])
+        folders[path[:-1]].folders.append(folders[path])
+    return folders[path]

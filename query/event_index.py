@@ -1,4 +1,4 @@
-"""Where an event, or what says something of a memory, stands in the log, as far as the read model knows."""
+"""Positions of events in the log, and the events of memories."""
 
 from collections.abc import Iterable, Iterator
 
@@ -13,7 +13,7 @@ Key = tuple[str, str]
 
 
 class LinePosition(msgspec.Struct, frozen=True):
-    """Where an event's line is: `line` counts from 1, `offset` is its first byte."""
+    """The position of an event's line: `line` counts from 1, `offset` is its first byte."""
 
     stream: str
     segment: str
@@ -26,7 +26,7 @@ class LinePosition(msgspec.Struct, frozen=True):
 
 
 def streams_of(db: Connection, name: str) -> list[str]:
-    """The streams that have lines of the id `name`, or a bad line at that position, or had one: in order."""
+    """The streams, sorted, with an event or a redaction of the id `name`, or a bad line at that position."""
     segment, offset = place_of(name) or (None, None)
     rows = db.execute(
         "WITH streams AS (SELECT DISTINCT stream FROM checkpoints) SELECT stream FROM streams AS s"
@@ -41,12 +41,12 @@ def streams_of(db: Connection, name: str) -> list[str]:
 
 
 def streams_with_bad_lines(db: Connection) -> list[str]:
-    """The streams that have lines which could not be projected."""
+    """The streams with lines that could not be projected."""
     return [stream for (stream,) in db.execute("SELECT DISTINCT stream FROM quarantine ORDER BY stream")]
 
 
 def messages_in(db: Connection, stream: str) -> Iterator[tuple[str, str, int, int, str, str]]:
-    """The messages of a stream that say something: id, segment, offset, line, type of the event, content."""
+    """The messages of a stream with content: id, segment, offset, line, type of the event, content."""
     rows: Iterator[tuple[str, str, int, int, str, str]] = db.execute(
         "SELECT id, e.segment, e.offset, e.line, e.type, m.content"
         " FROM messages AS m JOIN events AS e USING (stream, id)"

@@ -1,27 +1,27 @@
-"""What the read model knows of ids, and of events that it does not show or show whole."""
+"""Known, unknown and forgotten ids, and events that are not shown, or not whole."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 
+_COLUMNS = {"memories": "memory_id", "daily_events": "id"}
 
-def unknown(db: Connection, ids: Sequence[str], known: str) -> list[str]:
-    """Those of `ids` that do not stand, once each, in their order.
 
-    known: a query for the ids that do.
-    """
+def unknown(db: Connection, ids: Sequence[str], table: Literal["memories", "daily_events"]) -> list[str]:
+    """The `ids` that a table lacks, without repetition, in their order."""
+    known = f"SELECT {_COLUMNS[table]} FROM {table}"
     rows = db.execute(
-        f"SELECT value FROM json_each(?) WHERE value NOT IN ({known}) ORDER BY key",
-        (as_list(ids),),
+        f"SELECT value FROM json_each(?) WHERE value NOT IN ({known}) ORDER BY key", (as_list(ids),)
     )
-    return list(dict.fromkeys(each for (each,) in rows))
+    return list(dict.fromkeys(name for (name,) in rows))
 
 
 def id_holders(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tuple[str, int, int]]:
-    """Segment, offset and length of the line of each event of `stream` whose id is one of `ids`."""
+    """The segment, offset and length of the line of each event of `stream` in `ids`."""
     rows = db.execute(
         "SELECT id, segment, offset, length FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
@@ -31,7 +31,7 @@ def id_holders(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tup
 
 
 def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
-    """Those of `ids` that were forgotten in `stream`."""
+    """The `ids` that were forgotten in `stream`."""
     rows = db.execute(
         "SELECT target_id FROM redactions WHERE stream = ? AND target_id IN (SELECT value FROM json_each(?))",
         (stream, as_list(ids)),
@@ -40,7 +40,7 @@ def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """A line whose id names an earlier event of its stream, which says something else; and that event."""
+    """A line with the id of an earlier event of its stream and another content; the holder is that event."""
 
     stream: str
     id: str
@@ -51,7 +51,7 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 def conflicts(db: Connection, limit: int) -> list[Conflict]:
-    """At most `limit` of the lines whose id names an earlier event, which no read shows; the newest first."""
+    """At most `limit` conflicting lines, which no read shows, the newest first."""
     rows = db.execute(
         "SELECT c.stream, c.id, c.segment, c.offset, e.segment, e.offset FROM conflicts c"
         " JOIN events e ON e.stream = c.stream AND e.id = c.id"
@@ -62,7 +62,7 @@ def conflicts(db: Connection, limit: int) -> list[Conflict]:
 
 
 class PlainTexts(msgspec.Struct, frozen=True):
-    """Events that are indexed without a look at their form, and why.
+    """Events whose form was ignored when they were indexed, by reason.
 
     reason: see `memlog.projector.limits`. place: of one of them, `conversations/c_1/2026-02-24.jsonl:1042`.
     """
@@ -73,7 +73,7 @@ class PlainTexts(msgspec.Struct, frozen=True):
 
 
 def plain_texts(db: Connection) -> list[PlainTexts]:
-    """How many events there are of each reason."""
+    """The number of events for each reason."""
     rows = db.execute(
         "SELECT reason, count(*), min(stream || '/' || segment || ':' || offset)"
         " FROM plain_texts JOIN events USING (stream, id) GROUP BY reason ORDER BY reason"

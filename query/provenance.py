@@ -1,4 +1,4 @@
-"""From what was found back to the log: the line behind an id, and the lines that were not projected."""
+"""Finds the lines of the log behind ids, and the lines that were not projected."""
 
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from memlog.query.surroundings import Surroundings, around_event
 
 
 class StoredEvent(msgspec.Struct, omit_defaults=True):
-    """An event as it stands in the log; `raw` is its line, without the newline.
+    """An event as the log has it; `raw` is its line, without the newline.
 
-    around: the messages beside a message; None where it was not asked for, and for other events.
+    around: the messages beside a message; None unless requested, and for other events.
     """
 
     id: str
@@ -44,13 +44,13 @@ class QuarantinedLine(msgspec.Struct):
 def stored(
     db: Connection, log: Path, name: str, stream: str | None = None, *, neighbours: int = 0
 ) -> StoredEvent | None:
-    """The event of the id `name`; else the one that says what the memory, the fact (`topic_key/rank`) or the
-    document (`source/file`) `name` says; None where there is none.
+    """The event with the id `name`, else the event with the content of the memory, fact (`topic_key/rank`) or
+    document (`source/file`) `name`, or None.
 
-    neighbours: give a message with so many others on either side; 0 for none.
+    neighbours: messages to give on either side of a message.
 
     Raises:
-        BadInput: several streams have an event of this id, and `stream` names none of them.
+        BadInput: several streams have such an event, and `stream` names none of them.
     """
     rows = db.execute(
         f"SELECT {EVENT_COLUMNS} FROM events e"
@@ -61,22 +61,22 @@ def stored(
         " ORDER BY e.id <> ?1, e.stream",
         (name,),
     ).fetchall()
-    found = {row[0]: row for row in reversed(rows) if stream is None or row[0] == stream}
-    if len(found) > 1:
-        streams = ", ".join(sorted(found))
+    by_stream = {row[0]: row for row in reversed(rows) if stream is None or row[0] == stream}
+    if len(by_stream) > 1:
+        streams = ", ".join(sorted(by_stream))
         raise BadInput(f"{name} stands in several streams: {streams}", hint="name one: --stream STREAM")
-    event = next((event_at(log, row) for row in found.values()), None)
+    event = next((event_at(log, row) for row in by_stream.values()), None)
     if event is not None and neighbours:
         event.around = around_event(db, (event.position.stream, event.id), neighbours)
     return event
 
 
 EVENT_COLUMNS = "e.stream, e.id, e.type, e.ts, e.at, e.segment, e.offset, e.line, e.length"
-"""The columns of `events e` that `event_at` takes."""
+"""The columns of `events e` for `event_at`."""
 
 
 def event_at(log: Path, row: tuple[Any, ...]) -> StoredEvent:
-    """The event of a row of `EVENT_COLUMNS`, its line read from the log."""
+    """The event of a row of `EVENT_COLUMNS`, with its line from the log."""
     stream, event_id, kind, ts, at, segment, offset, line, length = row
     raw = line_at(log, stream, segment, offset, length)
     return StoredEvent(
@@ -85,19 +85,16 @@ def event_at(log: Path, row: tuple[Any, ...]) -> StoredEvent:
 
 
 def stream_with(db: Connection, event_id: str) -> str:
-    """The one stream that has an event of this id.
+    """The stream with an event of this id, forgotten or not.
 
     Raises:
-        NotFound: none has. BadInput: several have.
+        NotFound: no stream has one. BadInput: several have.
     """
-    streams = [
-        stream
-        for (stream,) in db.execute(
-            "SELECT stream FROM events WHERE id = ?1"
-            " UNION SELECT stream FROM redactions WHERE target_id = ?1",
-            (event_id,),
-        )
-    ]
+    rows = db.execute(
+        "SELECT stream FROM events WHERE id = ?1 UNION SELECT stream FROM redactions WHERE target_id = ?1",
+        (event_id,),
+    )
+    streams = [stream for (stream,) in rows]
     if not streams:
         raise NotFound(f"no event has the id {event_id}", hint="name the stream that it will stand in")
     if len(streams) > 1:
@@ -106,7 +103,7 @@ def stream_with(db: Connection, event_id: str) -> str:
 
 
 def quarantine(db: Connection) -> list[QuarantinedLine]:
-    """Every line that could not be projected, by position."""
+    """The lines that could not be projected, by position."""
     rows = db.execute(
         "SELECT stream, segment, offset, reason, length FROM quarantine ORDER BY stream, segment, offset"
     )
@@ -114,7 +111,7 @@ def quarantine(db: Connection) -> list[QuarantinedLine]:
 
 
 def explanation(log: Path, line: QuarantinedLine) -> str:
-    """Why a line is quarantined, and what can be done, for people: more than its reason says."""
+    """Why a line is quarantined and what to do about it, for people, in more detail than its reason."""
     name = SegmentName.parse(line.segment)
     reason: LineFault = line.reason  # type: ignore[assignment] # the table holds nothing else
     detail = ""

@@ -1,7 +1,6 @@
-"""How relevant a memory is on a day: what events left of it, times what age leaves.
+"""The relevance of a memory on a day, for lists, pruning and ranking.
 
-Listing, pruning and ranking all ask here. Nothing of it is stored: an event changes importance and salience,
-age changes with the day alone.
+It is not stored: events change importance and salience, but age changes every day.
 """
 
 import math
@@ -11,8 +10,7 @@ from memlog.eventlog.categories import CATEGORIES, behaves_as
 
 
 def freshness(category: str, age_days: int) -> float:
-    """What age leaves of a memory, from 0 to 1: half after each half-life of its category, and never less
-    than its floor.
+    """What age leaves of a memory, from 0 to 1: half after each half-life of its category, down to its floor.
 
     age_days: whole days, from 0 on.
     """
@@ -21,17 +19,13 @@ def freshness(category: str, age_days: int) -> float:
 
 
 def relevance(importance: float, salience: float, category: str, age_days: int) -> float:
-    """How relevant a memory is, from 0 to 1: importance × salience × freshness.
-
-    importance, salience: from 0 to 1, as events leave them.
-    """
+    """The relevance of a memory, from 0 to 1: importance × salience × freshness, each from 0 to 1."""
     return importance * salience * freshness(category, age_days)
 
 
 def age_in_days(since: str, today: str) -> int:
-    """How many days `today` is after the day of `since`; 0 where it is not after it.
+    """The days from `since` to `today`, at least 0; days, not seconds, so that a day has one answer.
 
-    since: a time as the log writes it. today: a UTC date, 2026-02-24. Days and not seconds, so that a day has
-    one answer.
+    since: a time as the log writes it. today: a UTC date, 2026-02-24.
     """
     return max(0, (date.fromisoformat(today) - date.fromisoformat(since[:10])).days)

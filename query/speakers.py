@@ -1,15 +1,15 @@
-"""Who says a message, in every text that people or language models read."""
+"""The speaker of a message, in every text for people or language models."""
 
 
 def speaker(role: str | None, name: str | None) -> str:
-    """`user/Anna`; the role alone where there is no name, or the name says the same.
+    """`user/Anna`; only the role without a name, or if the name is the same.
 
-    The role comes first, always: a name is whatever its writer chose, such as `system`. A colon in a name has
-    a backslash before it: the one that ends a speaker is the first without. A slash, since brackets cost each
-    line a token more: contexts of 500 and 1,000 tokens then held the answers to .821 and .880 of LoCoMo's
-    questions, in the place of .823 and .883 (`tests/eval/context.py`).
+    The role always comes first: a writer chooses the name, which may be `system`. A backslash escapes a colon
+    in a name: the first one without ends the speaker. A slash, since brackets cost each line another token:
+    contexts of 500 and 1,000 tokens then held the answers to .821 and .880 of LoCoMo's questions, instead of
+    .823 and .883 (`tests/eval/context.py`).
     """
-    told = " ".join((name or "").split()).replace(":", "\\:")
-    if not role or not told:
-        return role or told
-    return role if told.casefold() == role else f"{role}/{told}"
+    name = " ".join((name or "").split()).replace(":", "\\:")
+    if not role or not name:
+        return role or name
+    return role if name.casefold() == role else f"{role}/{name}"

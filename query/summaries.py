@@ -8,10 +8,11 @@ from memlog.eventlog.chat import Chat
 from memlog.projector.sqlite import Connection
 from memlog.query.chats import within
 from memlog.query.event_index import LinePosition
+from memlog.query.rows import POSITION, record
 
 
 class Summary(msgspec.Struct, kw_only=True):
-    """What an agent wrote of a stretch of a conversation, from one message to another, by their ids."""
+    """A summary of a stretch of a conversation, from one message id to another."""
 
     id: str
     chat: str
@@ -23,7 +24,7 @@ class Summary(msgspec.Struct, kw_only=True):
 
 
 def summaries(db: Connection, chat: Chat | None = None) -> list[Summary]:
-    """Every summary, or those of one chat, in the order in which they were written.
+    """All summaries, or those of one chat, in the order of writing.
 
     Raises:
         NotFound: the store has events, and none of this chat.
@@ -33,27 +34,16 @@ def summaries(db: Connection, chat: Chat | None = None) -> list[Summary]:
 
 
 def summary(db: Connection, stream: str, event_id: str) -> Summary | None:
-    """The summary of this event; None where there is none."""
+    """The summary of this event, or None."""
     return next(iter(_summaries(db, "stream = ? AND id = ?", (stream, event_id))), None)
 
 
 def _summaries(db: Connection, condition: str, values: Sequence[str]) -> list[Summary]:
     rows = db.execute(
         "SELECT id, channel || ':' || chat_id, from_message_id, to_message_id, content, created_at,"
-        " stream, segment, e.offset, line"
+        f" {POSITION}"
         f" FROM summaries JOIN events e USING (stream, id) WHERE {condition}"
         " ORDER BY created_at, e.day, e.number, e.writer, e.offset, stream",
         values,
     )
-    return [
-        Summary(
-            id=event_id,
-            chat=of_chat,
-            from_message_id=first,
-            to_message_id=last,
-            content=content,
-            created_at=ts,
-            position=LinePosition(*position),
-        )
-        for event_id, of_chat, first, last, content, ts, *position in rows
-    ]
+    return [record(Summary, row) for row in rows]

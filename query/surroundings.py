@@ -2,16 +2,15 @@
 
 import msgspec
 
-from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection
 from memlog.query.window import WindowMessage, window_around
 
 
 class Surroundings(msgspec.Struct, kw_only=True):
-    """What stands around a message, or around a passage of a document; what was found is part of it.
+    """A message or a passage of a document with its neighbours.
 
-    messages: of a message: with its neighbours of the same session, oldest first; else empty.
-    content: of a passage: the document's text from its first neighbour to the last; else None.
+    messages: a message among its neighbours of the same session, oldest first; else empty.
+    content: the document's text from the first neighbour of a passage to the last; else None.
     start_line, end_line: of this text in the file, from 1; else None.
     """
 
@@ -22,24 +21,11 @@ class Surroundings(msgspec.Struct, kw_only=True):
 
 
 MAX_NEIGHBOURS = 100
-"""On either side; who wants more wants the conversation, or the file."""
-
-
-def check_neighbours(neighbours: int) -> None:
-    """See that so many neighbours can be given.
-
-    Raises:
-        BadInput: they are less than 0, or more than `MAX_NEIGHBOURS`.
-    """
-    if not 0 <= neighbours <= MAX_NEIGHBOURS:
-        raise BadInput(
-            f"{neighbours} neighbours are not from 0 to {MAX_NEIGHBOURS}",
-            hint="store.window gives more messages",
-        )
+"""On either side. More is the conversation, or the file."""
 
 
 def around_event(db: Connection, key: tuple[str, str], neighbours: int) -> Surroundings | None:
-    """What stands around the event (stream, id); None where it is no message."""
+    """The surroundings of the event (stream, id); None if it is no message."""
     messages = window_around(db, key, neighbours)
     return Surroundings(messages=messages) if messages else None
 

@@ -1,7 +1,6 @@
 """Windows: the newest messages of a chat's current session, and those around one message."""
 
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 from operator import attrgetter
 from typing import Any
@@ -12,14 +11,15 @@ from memlog.eventlog.chat import Chat
 from memlog.projector.sqlite import Connection
 from memlog.projector.text.tokens import count_tokens
 from memlog.query.chats import check_known
+from memlog.query.rows import record
 from memlog.query.speakers import speaker
 
 DEFAULT_LAST = 50
-"""How many messages a window has where neither a number nor a budget is given."""
+"""Messages of a window without a given number or budget."""
 
 
 class WindowMessage(msgspec.Struct, kw_only=True):
-    """One message of a window; `meta` is the event's."""
+    """A message of a window; `meta` is the event's."""
 
     id: str
     role: str
@@ -36,7 +36,7 @@ class WindowMessage(msgspec.Struct, kw_only=True):
 
 
 class Window(msgspec.Struct):
-    """The newest messages of a session, oldest first; session_start is the id of the session's first."""
+    """The newest messages of a session, oldest first; session_start: the id of its first message."""
 
     chat: str
     session_start: str | None
@@ -44,10 +44,10 @@ class Window(msgspec.Struct):
 
 
 ORDER = ("created_at", "day", "number", "writer", "offset", "stream")
-"""The columns of the one order of a chat's messages."""
+"""The columns by which a chat's messages are ordered."""
 
 _OLDEST_FIRST = "ORDER BY " + ", ".join(ORDER)
-_NEWEST_FIRST = "ORDER BY " + ", ".join(f"{column} DESC" for column in ORDER)
+NEWEST_FIRST = "ORDER BY " + ", ".join(f"{column} DESC" for column in ORDER)
 _A_PLACE = f"({', '.join('?' * len(ORDER))})"
 _COLUMNS = "id, role, name, content, created_at, type, metadata"
 
@@ -60,11 +60,10 @@ def window(
     tokens: int | None = None,
     across_sessions: bool = False,
 ) -> Window:
-    """The newest messages of the chat (channel, chat_id) since its last session break.
+    """The newest messages of a chat since its last session break; the last 50 without `last` and `tokens`.
 
-    last: at most so many messages. tokens: only whole messages that together fit, counted in their contents
-    with the shipped vocabulary. With neither, the last 50. across_sessions: those of earlier sessions, too;
-    session_start says where the current one begins.
+    last: messages at most. tokens: only whole messages whose contents fit, counted with the shipped
+    vocabulary. across_sessions: those of earlier sessions, too.
 
     Raises:
         NotFound: the store has events, and none of this chat.
@@ -82,11 +81,11 @@ def newest(
     last: int | None,
     tokens: int | None,
     across_sessions: bool,
-    said: Callable[[WindowMessage], str] = attrgetter("content"),
+    text: Callable[[WindowMessage], str] = attrgetter("content"),
 ) -> list[WindowMessage]:
-    """The messages of a window, oldest first; without `last` and `tokens` all that there are.
+    """The messages of a window, oldest first; all without `last` and `tokens`.
 
-    said: the text of a message that `tokens` counts.
+    text: the text of a message that `tokens` limits.
 
     Raises:
         NotFound: as `window`.
@@ -94,25 +93,32 @@ def newest(
     check_known(db, chat)
     within, values = _within(chat, None if across_sessions else _last_break(db, chat))
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM messages WHERE {within} {_NEWEST_FIRST} LIMIT ?",
+        f"SELECT {_COLUMNS} FROM messages WHERE {within} {NEWEST_FIRST} LIMIT ?",
         [*values, -1 if last is None else last],
     )
-    return _fitting((_message(*row) for row in rows), tokens, said)[::-1]
+    messages: list[WindowMessage] = []
+    left = tokens
+    for row in rows:
+        message = record(WindowMessage, row)
+        if left is not None:
+            left -= count_tokens(text(message))
+            if left < 0:
+                break
+        messages.append(message)
+    return messages[::-1]
 
 
 def session_start(db: Connection, chat: Chat) -> str | None:
-    """The id of the first message of the chat's current session; None while there is none."""
+    """The id of the first message of the chat's current session; None before the first."""
     within, values = _within(chat, _last_break(db, chat))
     start = db.execute(f"SELECT id FROM messages WHERE {within} {_OLDEST_FIRST} LIMIT 1", values).fetchone()
     return start[0] if start else None
 
 
 def window_around(db: Connection, key: tuple[str, str], neighbours: int) -> list[WindowMessage]:
-    """A message (stream, id) with its neighbours of the same session, oldest first.
+    """A message (stream, id) with up to `neighbours` on either side in its session, oldest first.
 
-    neighbours: at most so many on either side.
-
-    Empty where no message has this key: a session break has no window.
+    Empty without a message of this key: a session break has no window.
     """
     own = db.execute(
         f"SELECT channel, chat_id, {', '.join(ORDER)}, {_COLUMNS} FROM messages"
@@ -121,48 +127,27 @@ def window_around(db: Connection, key: tuple[str, str], neighbours: int) -> list
     ).fetchone()
     if own is None:
         return []
-    place, message = own[: 2 + len(ORDER)], _message(*own[2 + len(ORDER) :])
-    before = _beside(db, place, f"< {_A_PLACE} {_NEWEST_FIRST}", neighbours)
+    place, message = own[: 2 + len(ORDER)], record(WindowMessage, own[2 + len(ORDER) :])
+    before = _beside(db, place, f"< {_A_PLACE} {NEWEST_FIRST}", neighbours)
     behind = _beside(db, place, f"> {_A_PLACE} {_OLDEST_FIRST}", neighbours)
     return [*before[::-1], message, *behind]
 
 
 def _beside(db: Connection, place: Sequence[Any], side: str, limit: int) -> list[WindowMessage]:
-    """The messages from a place (channel, chat_id, order) on, up to `limit` or a session break."""
+    """Up to `limit` messages on one side of a place (channel, chat_id, order), until a session break."""
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM messages WHERE channel = ? AND chat_id = ?"
         f" AND ({', '.join(ORDER)}) {side} LIMIT ?",
         [*place, limit],
     ).fetchall()
-    messages = (_message(*row) for row in rows)
+    messages = (record(WindowMessage, row) for row in rows)
     return list(takewhile(lambda message: message.type != "session_break", messages))
-
-
-def _fitting(
-    newest_first: Iterable[WindowMessage], tokens: int | None, said: Callable[[WindowMessage], str]
-) -> list[WindowMessage]:
-    if tokens is None:
-        return list(newest_first)
-    messages, left = [], tokens
-    for message in newest_first:
-        left -= count_tokens(said(message))
-        if left < 0:
-            break
-        messages.append(message)
-    return messages
-
-
-def _message(
-    event_id: str, role: str, name: str | None, content: str, ts: str, kind: str, metadata: str | None
-) -> WindowMessage:
-    meta = json.loads(metadata) if metadata is not None else None
-    return WindowMessage(id=event_id, role=role, name=name, content=content, ts=ts, type=kind, meta=meta)
 
 
 def _last_break(db: Connection, chat: Chat) -> tuple[Any, ...] | None:
     row: tuple[Any, ...] | None = db.execute(
         f"SELECT {', '.join(ORDER)} FROM messages"
-        f" WHERE channel = ? AND chat_id = ? AND type = 'session_break' {_NEWEST_FIRST} LIMIT 1",
+        f" WHERE channel = ? AND chat_id = ? AND type = 'session_break' {NEWEST_FIRST} LIMIT 1",
         chat,
     ).fetchone()
     return row

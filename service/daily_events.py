@@ -6,8 +6,9 @@ from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import DailyEventRecorded, DailyEventsCompressed
 from memlog.eventlog.writer import Position
 from memlog.projector.sqlite import Connection
-from memlog.query import daily_events, memories
+from memlog.query import daily_events
 from memlog.query.daily_events import DailyEvent
+from memlog.query.ids import unknown
 from memlog.service.engine import OperationGroup
 from memlog.service.memories.facade import unknown_memory
 from memlog.service.operations import operation
@@ -41,11 +42,11 @@ class DailyEvents(OperationGroup):
 
 
 def _check_known(db: Connection, ids: Sequence[str], memory_ids: Sequence[str]) -> None:
-    if missing := daily_events.unknown(db, ids):
+    if missing := unknown(db, ids, "daily_events"):
         raise NotFound(
             f"no daily event {', '.join(map(repr, missing))}",
             hint="memlog daily list",
             code="daily_event_not_found",
         )
-    if missing := memories.unknown(db, memory_ids):
+    if missing := unknown(db, memory_ids, "memories"):
         raise unknown_memory(*missing)

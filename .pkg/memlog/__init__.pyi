@@ -45,8 +45,13 @@ from memlog.query.context.compose import Context as Context, OmittedEntry as Omi
 from memlog.query.context.entries import ContextEntry as ContextEntry
 from memlog.query.core_memory import CoreMemory as CoreMemory
 from memlog.query.daily_events import DailyEvent as DailyEvent
-from memlog.query.document_tree import DocumentFile as DocumentFile, DocumentFolder as DocumentFolder
-from memlog.query.documents import Document as Document, DocumentText as DocumentText, Source as Source
+from memlog.query.documents import (
+    Document as Document,
+    DocumentFile as DocumentFile,
+    DocumentFolder as DocumentFolder,
+    DocumentText as DocumentText,
+    Source as Source,
+)
 from memlog.query.event_index import LinePosition as LinePosition
 from memlog.query.facts.answers import FactAnswer as FactAnswer, Route as Route
 from memlog.query.facts.current import Fact as Fact

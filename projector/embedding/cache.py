@@ -1,5 +1,6 @@
 """The vector cache: (model id, sha256 of the text) → vector. Disposable; survives every rebuild."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from hashlib import sha256
@@ -7,6 +8,7 @@ from pathlib import Path
 
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import DatabaseError
+from memlog.eventlog.file_io import status_at
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import EMBEDDINGS
 from memlog.projector.sqlite import (
@@ -35,31 +37,20 @@ class VectorCache:
     """The vectors of one model in `cache/embeddings.db` of the store at `store`."""
 
     def __init__(self, store: Path, model_id: str) -> None:
-        path = store / EMBEDDINGS
-        self._path = path
-        try:
-            self._db = _opened(path)
-        except DatabaseError as error:
-            if error.code == NO_ROOM:
-                raise
-            # It holds nothing that cannot be computed again.
-            remove_database(path)
-            self._db = _opened(path)
-        with wrapped(path), transaction(self._db):
+        self._path = store / EMBEDDINGS
+        self._db = _opened(self._path)
+        with wrapped(self._path), transaction(self._db):
             self._db.execute("INSERT OR IGNORE INTO models (id) VALUES (?)", (model_id,))
-        (self._model_no,) = self._db.execute(
-            "SELECT model_no FROM models WHERE id = ?", (model_id,)
-        ).fetchone()
+        number = self._db.execute("SELECT model_no FROM models WHERE id = ?", (model_id,))
+        (self._model_no,) = number.fetchone()
 
     def find(self, texts: Sequence[str]) -> dict[str, bytes]:
         """The vectors of those of `texts` that have one."""
-        keys = {_key(text): text for text in texts}
         found = {}
+        sql = "SELECT vector FROM vectors WHERE model_no = ? AND text_sha256 = ?"
         with wrapped(self._path):
-            for key, text in keys.items():
-                row = self._db.execute(
-                    "SELECT vector FROM vectors WHERE model_no = ? AND text_sha256 = ?", (self._model_no, key)
-                ).fetchone()
+            for text in dict.fromkeys(texts):
+                row = self._db.execute(sql, (self._model_no, _key(text))).fetchone()
                 if row:
                     found[text] = row[0]
         return found
@@ -78,71 +69,56 @@ class VectorCache:
 
 
 def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int:
-    """Remove the vectors, of every model, of all texts but these, and return how many.
+    """Remove the vectors of all texts but these, of every model; return how many.
 
-    Their bytes are overwritten, and none stays in SQLite's side files. vacuum: make the file anew, so that it
-    has no free pages either.
+    Their bytes are overwritten, and none stays in SQLite's side files.
+
+    vacuum: make the file anew, so that it has no free pages either.
 
     Raises:
         DatabaseError: another process has the file in use for too long.
     """
     path = store / EMBEDDINGS
-    try:
-        disk.look(path)
-        db = _opened(path)
-    except FileNotFoundError:
+    if status_at(path) is None:
         return 0
-    except DatabaseError as error:
-        if error.code == NO_ROOM:
-            raise
-        # As above: it holds nothing that cannot be computed again.
-        remove_database(path)
-        return 0
-    with wrapped(path), closing(db):
+    with closing(_opened(path)) as db, wrapped(path):
         db.execute("PRAGMA secure_delete = ON")
-        removed = _keep(db, texts)
+        db.execute("CREATE TEMP TABLE kept (text_sha256 BLOB PRIMARY KEY) WITHOUT ROWID")
+        with transaction(db):
+            db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((_key(text),) for text in texts))
+            removed = db.execute(
+                "DELETE FROM vectors WHERE text_sha256 NOT IN (SELECT text_sha256 FROM kept)"
+            )
         if vacuum:
             db.execute("VACUUM")
         (is_busy, *_) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if is_busy:
         raise DatabaseError(f"{path} is in use: what was removed may stand beside it", hint="try again")
-    return removed
-
-
-def _keep(db: Connection, texts: Iterable[str]) -> int:
-    db.execute("CREATE TEMP TABLE kept (text_sha256 BLOB PRIMARY KEY) WITHOUT ROWID")
-    with transaction(db):
-        db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((_key(text),) for text in texts))
-        return db.execute(
-            "DELETE FROM vectors WHERE text_sha256 NOT IN (SELECT text_sha256 FROM kept)"
-        ).rowcount
+    return removed.rowcount
 
 
 def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]]:
-    """How many vectors the cache of the store at `store` has, and what is wrong with it. Changes nothing."""
+    """The number of vectors in the cache, and what is wrong with it. Changes nothing."""
     path = store / EMBEDDINGS
+    if status_at(path) is None:
+        return 0, []
     try:
-        disk.look(path)
         with closing(connect(path, "immutable" if read_only else "write")) as db, wrapped(path):
             problems = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)") if row[0] != "ok"]
             return count_rows(db, "vectors"), [f"the cache: {text}" for text in problems + _unfit(db)]
-    except (FileNotFoundError, NotADirectoryError):
-        return 0, []
     except DatabaseError as error:
         return 0, [f"the cache could not be read ({error.message})"]
 
 
 def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) -> int:
-    """How many texts that have a vector in the cache are none of `texts`. Changes nothing.
+    """How many texts have a vector in the cache and are none of `texts`. Changes nothing.
 
     Raises:
         DatabaseError: the cache cannot be read.
     """
     path = store / EMBEDDINGS
     kept = {_key(text) for text in texts}
-    try:
-        disk.look(path)
-    except (FileNotFoundError, NotADirectoryError):
+    if status_at(path) is None:
         return 0
     with closing(connect(path, "immutable" if read_only else "write")) as db, wrapped(path):
         keys = db.execute("SELECT DISTINCT text_sha256 FROM vectors")
@@ -150,31 +126,34 @@ def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) 
 
 
 def _unfit(db: Connection) -> list[str]:
-    """The models that have vectors of several lengths, or with numbers that are none."""
-    # Imported here: who appends or reads needs it no more than who projects without a model.
+    """What is wrong with vectors: several lengths, numbers that are none."""
+    # Imported here: appending, reading and projecting without a model do without it.
     import numpy
 
-    lengths: dict[str, set[int]] = {}
-    is_finite: dict[str, bool] = {}
-    rows = db.execute("SELECT models.id, vector FROM vectors JOIN models USING (model_no)")
-    for model, vector in rows:
-        lengths.setdefault(model, set()).add(len(vector))
-        whole = vector[: len(vector) // 4 * 4]
-        is_finite[model] = is_finite.get(model, True) and bool(
-            numpy.isfinite(numpy.frombuffer(whole, "<f4")).all()
-        )
-    return [
-        *(f"vectors of {model} differ in length" for model, found in lengths.items() if len(found) > 1),
-        *(f"a vector of {model} is no row of numbers" for model, found in lengths.items() if _odd(found)),
-        *(f"a vector of {model} is not finite" for model, fine in is_finite.items() if not fine),
-    ]
-
-
-def _odd(lengths: set[int]) -> bool:
-    return any(length % 4 or not length for length in lengths)
+    lengths = defaultdict[str, set[int]](set)
+    problems: dict[str, None] = {}
+    for model, vector in db.execute("SELECT models.id, vector FROM vectors JOIN models USING (model_no)"):
+        lengths[model].add(len(vector))
+        if not vector or len(vector) % 4:
+            problems[f"a vector of {model} is no row of numbers"] = None
+        elif not numpy.isfinite(numpy.frombuffer(vector, "<f4")).all():
+            problems[f"a vector of {model} is not finite"] = None
+    differing = [f"vectors of {model} differ in length" for model, found in lengths.items() if len(found) > 1]
+    return [*differing, *problems]
 
 
 def _opened(path: Path) -> Connection:
+    """The cache; a new one in the place of a damaged one, which holds nothing that is not computed again."""
+    try:
+        return _made(path)
+    except DatabaseError as error:
+        if error.code == NO_ROOM:
+            raise
+        remove_database(path)
+        return _made(path)
+
+
+def _made(path: Path) -> Connection:
     make_path(path.parent)
     # SQLite would make it readable for everyone that the umask lets.
     disk.close(permissions.open_file(path, disk.WRITE | disk.CREATE))

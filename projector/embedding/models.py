@@ -1,4 +1,4 @@
-"""Embedding models: text → vectors. No network; nothing is fetched."""
+"""Embedding models: text → vectors. Nothing is fetched from the network."""
 
 import os
 from collections import defaultdict
@@ -7,7 +7,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from memlog.eventlog.errors import EmbeddingError
 from memlog.projector.text.stemming import is_mostly_latin
@@ -26,7 +26,7 @@ _TOKEN_LIMIT = 512
 
 
 class Model(Protocol):
-    """What is known of an embedding model before it is loaded.
+    """An embedding model that may not be loaded yet.
 
     id: name, dtype, the beginning of the model's sha256, pooling and token limit. Vectors of two ids are
         never compared.
@@ -36,16 +36,14 @@ class Model(Protocol):
     @property
     def id(self) -> str:
         """See the class."""
-        ...
 
     @property
     def dimension(self) -> int:
         """See the class."""
-        ...
 
 
 class Embedder(Model, Protocol):
-    """What the projector and the search ask of an embedding model."""
+    """A loaded embedding model."""
 
     def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """A vector for each of `texts`, as rows of a float32 array [len(texts), dimension], of length 1.
@@ -53,7 +51,6 @@ class Embedder(Model, Protocol):
         Raises:
             EmbeddingError: the model failed, or a vector is not finite.
         """
-        ...
 
 
 class _Known(NamedTuple):
@@ -62,13 +59,16 @@ class _Known(NamedTuple):
 
 
 def bundled_model() -> Model | None:
-    """The model that memlog ships with, without loading it (0.2 s); None where it is not installed."""
+    """The bundled model, without loading it (0.2 s); None if it is not installed."""
     return _Known(_id(_NAME, _MODEL_SHA256), _DIMENSION) if find_spec(_PACKAGE) is not None else None
 
 
 def can_read(model: Model, text: str) -> bool:
-    """Whether the vector of `text` says what it means: the model that memlog ships with reads English, and
-    makes much the same of all that is not in Latin letters. Of other models nothing is known."""
+    """Whether a model reads the language of `text`.
+
+    The bundled model reads English, and makes much the same of all other scripts than Latin. Of other models
+    nothing is known.
+    """
     return model.id != _id(_NAME, _MODEL_SHA256) or is_mostly_latin(text)
 
 
@@ -97,25 +97,16 @@ class OnnxEmbedder:
         tokenizer.enable_truncation(_TOKEN_LIMIT, stride=0)
         self._tokenizer = tokenizer
         self._inputs = {node.name for node in self._session.get_inputs()}
-        self._dimension = int(self._session.get_outputs()[0].shape[-1])
-        self._id = _id(name, sha256(model).hexdigest())
-
-    @property
-    def id(self) -> str:
-        """`all-MiniLM-L6-v2/int8/8199be6f699a/mean/512`."""
-        return self._id
-
-    @property
-    def dimension(self) -> int:
-        """Of each vector."""
-        return self._dimension
+        self.dimension = int(self._session.get_outputs()[0].shape[-1])
+        # all-MiniLM-L6-v2/int8/8199be6f699a/mean/512
+        self.id = _id(name, sha256(model).hexdigest())
 
     def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """See `Embedder.embed`."""
         import numpy as np
 
         owners, windows = self._windows(texts)
-        sums = np.zeros((len(texts), self._dimension), dtype=np.float32)
+        sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for numbers in _batches_of_one_length(windows):
             ids = np.array([windows[number] for number in numbers], dtype=np.int64)
             pooled = self._run(ids).mean(axis=1, dtype=np.float32) * ids.shape[1]
@@ -124,7 +115,7 @@ class OnnxEmbedder:
         return _normalised(sums)
 
     def _windows(self, texts: Sequence[str]) -> tuple[list[int], list[list[int]]]:
-        """The token ids of each part of each text, and which text each part is of."""
+        """The number of the text of each part, and its token ids."""
         owners: list[int] = []
         windows: list[list[int]] = []
         for number, encoding in enumerate(self._tokenizer.encode_batch(list(texts))):
@@ -137,19 +128,13 @@ class OnnxEmbedder:
         """The last hidden state [batch, sequence, dimension] of token ids [batch, sequence]."""
         import numpy as np
 
-        feeds = {
-            "input_ids": ids,
-            "attention_mask": np.ones_like(ids),
-            "token_type_ids": np.zeros_like(ids),
-        }
+        known = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        feeds = {name: feed for name, feed in known.items() if name in self._inputs}
         try:
-            hidden: Any = self._session.run(
-                None, {name: feed for name, feed in feeds.items() if name in self._inputs}
-            )[0]
+            hidden: NDArray[np.float32] = self._session.run(None, feeds)[0]
         except Exception as error:
-            raise EmbeddingError(f"{self._id}: the model failed: {error}") from error
-        result: NDArray[np.float32] = hidden
-        return result
+            raise EmbeddingError(f"{self.id}: the model failed: {error}") from error
+        return hidden
 
 
 def _onnxruntime() -> ModuleType:
@@ -170,10 +155,10 @@ def _onnxruntime() -> ModuleType:
 
 
 def load_embedder(folder: Path | None = None) -> OnnxEmbedder:
-    """The model that memlog ships with, or that of a folder with `model.onnx` and `tokenizer.json`.
+    """The bundled model, or that of a folder with `model.onnx` and `tokenizer.json`.
 
     Raises:
-        EmbeddingError: it is not there, is not the file that memlog was tried with, or cannot be loaded.
+        EmbeddingError: it is missing, is not the file that memlog was tried with, or cannot be loaded.
     """
     return _from_folder(folder) if folder is not None else _bundled()
 

@@ -1,47 +1,18 @@
 """What each event does to the read model.
 
-A handler is order-free: whatever the order in which events arrive, it leaves the same rows. Where two
-changes set the same thing the one with the greater precedence holds. It looks at no other stream's rows and
-tolerates references to what does not exist. So events may be projected in batches of any size.
+A handler is order-free: it leaves the same rows in whatever order events arrive. Of two changes of one thing
+the one with the greater precedence holds. It reads no rows of other streams and tolerates references to what
+does not exist. So events may be projected in batches of any size.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Sequence
 
-from memlog.eventlog.events import (
-    CoreMemoryDeleted,
-    CoreMemoryUpdated,
-    DailyEventRecorded,
-    DailyEventsCompressed,
-    DocumentIndexed,
-    DocumentRemoved,
-    Event,
-    ExtractionCompleted,
-    FactRemoved,
-    FactStored,
-    MemoryAccessed,
-    MemoryArchived,
-    MemoryDeleted,
-    MemorySaved,
-    MemoryUpdated,
-    Message,
-    Redacted,
-    SalienceDecayed,
-    SessionBreak,
-    SourceRegistered,
-    SourceRemoved,
-    SummaryWritten,
-)
+from memlog.eventlog import events as ev
+from memlog.eventlog.events import Event
 from memlog.eventlog.layout import CONVERSATIONS
 from memlog.projector import limits, schema
-from memlog.projector.handlers import (
-    conversations,
-    core_memory,
-    daily_events,
-    documents,
-    facts,
-    memories,
-)
+from memlog.projector.handlers import conversations, core_memory, daily_events, documents, facts, memories
 from memlog.projector.handlers.accepted import Placed
 from memlog.projector.passages import fulltext, index
 from memlog.projector.passages.chunking import ChunkSizes
@@ -54,26 +25,25 @@ VERSION = 8
 Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]
 
 _HANDLERS: dict[Handler, tuple[type[Event], ...]] = {
-    conversations.add_messages: (Message,),
-    conversations.add_session_breaks: (SessionBreak,),
-    conversations.add_summaries: (SummaryWritten,),
-    conversations.add_extractions: (ExtractionCompleted,),
+    conversations.add_messages: (ev.Message, ev.SessionBreak),
+    conversations.add_summaries: (ev.SummaryWritten,),
+    conversations.add_extractions: (ev.ExtractionCompleted,),
     memories.fold: (
-        MemorySaved,
-        MemoryUpdated,
-        MemoryArchived,
-        MemoryDeleted,
-        MemoryAccessed,
-        SalienceDecayed,
+        ev.MemorySaved,
+        ev.MemoryUpdated,
+        ev.MemoryArchived,
+        ev.MemoryDeleted,
+        ev.MemoryAccessed,
+        ev.SalienceDecayed,
     ),
-    daily_events.fold: (DailyEventRecorded, DailyEventsCompressed),
-    core_memory.fold: (CoreMemoryUpdated, CoreMemoryDeleted),
-    facts.fold: (FactStored, FactRemoved),
-    documents.fold: (SourceRegistered, SourceRemoved, DocumentIndexed, DocumentRemoved),
+    daily_events.fold: (ev.DailyEventRecorded, ev.DailyEventsCompressed),
+    core_memory.fold: (ev.CoreMemoryUpdated, ev.CoreMemoryDeleted),
+    facts.fold: (ev.FactStored, ev.FactRemoved),
+    documents.fold: (ev.SourceRegistered, ev.SourceRemoved, ev.DocumentIndexed, ev.DocumentRemoved),
 }
 _HANDLER_OF: dict[type[Event], Handler | None] = {
     kind: handler for handler, kinds in _HANDLERS.items() for kind in kinds
-} | {Redacted: None}
+} | {ev.Redacted: None}
 
 
 def handle(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
@@ -94,14 +64,11 @@ def _record_plain(db: Connection, events: Sequence[Placed]) -> None:
     """Note which events have texts that are indexed plainly, and why."""
     long = (placed for placed in events if placed.line.length > limits.LONGEST_NAMES)
     found = ((placed.stream, placed.id, limits.why_plain(placed.event)) for placed in long)
-    insert(db, "plain_texts", ("stream", "id", "reason"), [row for row in found if row[2]])
+    insert(db, "plain_texts", "stream, id, reason", [row for row in found if row[2]])
 
 
 def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> None:
-    """Remove every row that came from `stream`, so that it can be replayed.
-
-    keep: tables whose rows stay.
-    """
+    """Remove every row of `stream`, so that it can be replayed, but for the tables `keep`."""
     kind = CONVERSATIONS if stream.startswith(f"{CONVERSATIONS}/") else stream
     if kind == CONVERSATIONS:
         fulltext.remove_messages(db, stream)
@@ -134,5 +101,5 @@ _ONLY_STREAM_OF = {
     "sources": "documents",
     "documents": "documents",
 }
-"""Tables without an index by stream, and the only stream that each has rows of. To look through all memories
-for each of many conversations would be quadratic."""
+"""Tables without an index by stream, and the only stream that each has rows of. To read all memories for each
+of many conversations would be quadratic."""

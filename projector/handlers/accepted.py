@@ -8,7 +8,7 @@ from memlog.eventlog.events import Event
 from memlog.eventlog.precedence import precedence
 from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import SegmentName
-from memlog.projector.rows import upsert
+from memlog.projector.rows import Row, upsert
 from memlog.projector.sqlite import Connection
 
 _json = msgspec.json.Encoder(order="deterministic")
@@ -37,6 +37,11 @@ class Placed(msgspec.Struct, frozen=True, gc=False):
         # A number of a segment has at most 18 digits, and no file has an offset of more.
         return f"{time} {day} {number:018} {writer:6} {offset:018}"
 
+    def row(self, *fields: str, **values: Any) -> Row:  # noqa: ANN401 - whatever a column holds
+        """A row of what the event sets: some of its fields, `values`, and which event set them."""
+        said = {field: getattr(self.event, field) for field in fields}
+        return {"stream": self.stream, "event_id": self.id, "precedence": self.precedence, **said, **values}
+
 
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
     """`value` as JSON, the same for equal values."""
@@ -44,13 +49,13 @@ def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
 
 
 def bury(db: Connection, thing: str, placed: Placed) -> None:
-    """Leave a tombstone: no event older than `placed` makes `thing` stand any more."""
+    """Leave a tombstone: no event older than `placed` sets anything of `thing` any more."""
     row = {"stream": placed.stream, "thing": thing, "precedence": placed.precedence}
     upsert(db, "tombstones", ("stream", "thing"), row, newer_by="precedence")
 
 
 def buried(db: Connection, stream: str, *things: str) -> str:
-    """The greatest precedence of a tombstone of any of `things`; "", below all others, where none stands."""
+    """The greatest precedence of a tombstone of any of `things`; "", below all others, without one."""
     marks = ", ".join("?" * len(things))
     (newest,) = db.execute(
         f"SELECT coalesce(max(precedence), '') FROM tombstones WHERE stream = ? AND thing IN ({marks})",

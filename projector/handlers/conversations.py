@@ -1,7 +1,7 @@
 """Messages, session breaks, summaries, and how far a conversation was distilled."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 from memlog.eventlog.events import ExtractionCompleted, Message, SessionBreak, SummaryWritten
 from memlog.projector.handlers.accepted import Placed, as_json
@@ -11,58 +11,45 @@ from memlog.projector.passages.index import Whole
 from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection
 
+_EVENT = "stream, id, channel, chat_id"
+_PLACE = "created_at, day, number, writer, offset"
+
 
 def add_messages(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
-    """Add messages, and their passages."""
-    rows, entries, wholes = [], [], []
-    for number, placed in enumerate(events, start=_next_number(db)):
-        said = cast(Message, placed.event)
-        ts = placed.ts
+    """Add messages with their passages, and the session breaks among them."""
+    rows: list[tuple[object, ...]] = []
+    texts, wholes = [], []
+    (last,) = db.execute("SELECT coalesce(max(message_no), 0) FROM messages").fetchone()
+    for number, placed in enumerate(events, start=last + 1):
+        said = cast("Message | SessionBreak", placed.event)
+        event = (number, placed.stream, said.id, said.channel, said.chat_id)
+        if isinstance(said, SessionBreak):
+            meta = as_json({"model": said.model}) if said.model is not None else ""
+            rows.append((*event, None, "session_break", "", "", meta, placed.ts, *placed.place))
+            continue
         meta = as_json(said.meta) if said.meta is not None else ""
-        rows.append(
-            (number, placed.stream, said.id, said.channel, said.chat_id, said.role, said.kind or "message")
-            + (said.name or "", said.content, meta, placed.ts, *placed.place)
-        )
+        message = (said.role, said.kind or "message", said.name or "", said.content, meta)
+        rows.append((*event, *message, placed.ts, *placed.place))
         if said.content.strip():
-            entries.append(fulltext.entry(number, said.name, said.content))
-        whole = Whole(placed.stream, said.id, "conversation", _chat(said), said.name, ts, ts, said.content)
-        wholes.append(whole)
-    _insert_messages(db, rows)
-    fulltext.add(db, fulltext.MESSAGES, entries)
+            texts.append((number, said.name, said.content))
+        wholes.append(_whole(placed, said, "conversation", said.name))
+    columns = f"message_no, {_EVENT}, role, type, name, content, metadata, {_PLACE}"
+    insert(db, "messages", columns, rows, empty_is_null=("name", "metadata"))
+    fulltext.add(db, fulltext.MESSAGES, texts)
     index.add(db, "message_id", wholes, sizes)
 
 
-def add_session_breaks(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Add session breaks, which stand among the messages."""
-    rows = []
-    for number, placed in enumerate(events, start=_next_number(db)):
-        said = cast(SessionBreak, placed.event)
-        meta = as_json({"model": said.model}) if said.model is not None else ""
-        rows.append(
-            (number, placed.stream, said.id, said.channel, said.chat_id, None, "session_break")
-            + ("", "", meta, placed.ts, *placed.place)
-        )
-    _insert_messages(db, rows)
-
-
 def add_summaries(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
-    """Add summaries, and their passages."""
+    """Add summaries with their passages."""
     rows, wholes = [], []
     for placed in events:
         said = cast(SummaryWritten, placed.event)
-        ts = placed.ts
-        rows.append(
-            (placed.stream, said.id, said.channel, said.chat_id, said.from_message_id, said.to_message_id)
-            + (said.content, f"{placed.segment.filename}:{placed.line.offset}", placed.ts, *placed.place)
-        )
-        wholes.append(Whole(placed.stream, said.id, "summary", _chat(said), None, ts, ts, said.content))
-    insert(
-        db,
-        "summaries",
-        ("stream", "id", "channel", "chat_id", "from_message_id", "to_message_id", "content", "position")
-        + ("created_at", "day", "number", "writer", "offset"),
-        rows,
-    )
+        position = f"{placed.segment.filename}:{placed.line.offset}"
+        row = (placed.stream, said.id, said.channel, said.chat_id, said.from_message_id, said.to_message_id)
+        rows.append((*row, said.content, position, placed.ts, *placed.place))
+        wholes.append(_whole(placed, said, "summary"))
+    columns = f"{_EVENT}, from_message_id, to_message_id, content, position, {_PLACE}"
+    insert(db, "summaries", columns, rows)
     index.add(db, "summary_id", wholes, sizes)
 
 
@@ -71,34 +58,11 @@ def add_extractions(db: Connection, events: Sequence[Placed], sizes: ChunkSizes)
     rows = []
     for placed in events:
         said = cast(ExtractionCompleted, placed.event)
-        rows.append(
-            (placed.stream, said.id, said.channel, said.chat_id, said.through_message_id)
-            + (placed.ts, *placed.place)
-        )
-    insert(
-        db,
-        "extractions",
-        ("stream", "id", "channel", "chat_id", "through_message_id")
-        + ("created_at", "day", "number", "writer", "offset"),
-        rows,
-    )
+        row = (placed.stream, said.id, said.channel, said.chat_id, said.through_message_id)
+        rows.append((*row, placed.ts, *placed.place))
+    insert(db, "extractions", f"{_EVENT}, through_message_id, {_PLACE}", rows)
 
 
-def _next_number(db: Connection) -> int:
-    (last,) = db.execute("SELECT coalesce(max(message_no), 0) FROM messages").fetchone()
-    return int(last) + 1
-
-
-def _insert_messages(db: Connection, rows: list[tuple[Any, ...]]) -> None:
-    insert(
-        db,
-        "messages",
-        ("message_no", "stream", "id", "channel", "chat_id", "role", "type", "name", "content", "metadata")
-        + ("created_at", "day", "number", "writer", "offset"),
-        rows,
-        empty_is_null=("name", "metadata"),
-    )
-
-
-def _chat(said: Message | SummaryWritten) -> str:
-    return f"{said.channel}:{said.chat_id}"
+def _whole(placed: Placed, said: Message | SummaryWritten, source: str, label: str | None = None) -> Whole:
+    chat = f"{said.channel}:{said.chat_id}"
+    return Whole(placed.stream, placed.id, source, said.content, placed.ts, placed.ts, chat, label)

@@ -1,4 +1,4 @@
-"""The core memory: the greatest event that set or deleted a key decides."""
+"""The core memory: the newest event that set or deleted a key decides."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -20,13 +20,5 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  
             older = (said.section, said.key, placed.precedence)
             delete(db, "core_memory", "section = ? AND key = ? AND precedence < ?", older)
         elif placed.precedence > buried(db, placed.stream, thing):
-            row = {
-                "section": said.section,
-                "key": said.key,
-                "stream": placed.stream,
-                "event_id": said.id,
-                "value": said.value,
-                "updated_at": placed.ts,
-                "precedence": placed.precedence,
-            }
+            row = placed.row("section", "key", "value", updated_at=placed.ts)
             upsert(db, "core_memory", ("section", "key"), row, newer_by="precedence")

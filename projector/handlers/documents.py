@@ -1,5 +1,7 @@
-"""Sources and documents: of each the greatest event that added or removed it decides; the removal of a source
-removes the documents that were indexed before it."""
+"""Sources and documents: the newest event that added or removed one decides.
+
+The removal of a source removes the documents that were indexed before it.
+"""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -9,12 +11,12 @@ from memlog.projector.handlers.accepted import Placed, as_json, buried, bury
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import Whole
-from memlog.projector.rows import Row, delete, update, upsert
-from memlog.projector.sqlite import Connection
+from memlog.projector.rows import delete, update, upsert
+from memlog.projector.sqlite import Connection, required_row
 
 
 def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
-    """Register, index and remove."""
+    """Register, index and remove sources and documents."""
     for placed in events:
         match placed.event:
             case SourceRegistered():
@@ -30,25 +32,16 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
 
 
 def document_id(source_id: str, file: str) -> str:
-    """What a document is known by; a source_id has no `/`."""
+    """The key of a document; a source_id has no `/`."""
     return f"{source_id}/{file}"
 
 
 def _register(db: Connection, placed: Placed, said: SourceRegistered, sizes: ChunkSizes) -> None:
     if placed.precedence < buried(db, placed.stream, said.source_id):
         return
-    row = {
-        "source_id": said.source_id,
-        "stream": placed.stream,
-        "event_id": said.id,
-        "kind": said.kind,
-        "root": said.root,
-        "include": as_json(said.include),
-        "exclude": as_json(said.exclude),
-        "created_at": placed.ts,
-        "writer": placed.segment.writer,
-        "precedence": placed.precedence,
-    }
+    patterns = {"include": as_json(said.include), "exclude": as_json(said.exclude)}
+    of_event = ("source_id", "kind", "root")
+    row = placed.row(*of_event, **patterns, created_at=placed.ts, writer=placed.segment.writer)
     upsert(db, "sources", ("source_id",), row, newer_by="precedence")
     _put_on_shelf(db, said.source_id, sizes)
 
@@ -57,49 +50,40 @@ def _remove_source(db: Connection, placed: Placed, said: SourceRemoved, sizes: C
     bury(db, said.source_id, placed)
     delete(db, "sources", "source_id = ? AND precedence < ?", (said.source_id, placed.precedence))
     _remove_documents(db, placed, "source_id = ?", said.source_id)
-    # What was indexed after a late removal stays, of a source that is not registered.
+    # Documents that were indexed after a late removal stay, though their source is not registered.
     _put_on_shelf(db, said.source_id, sizes)
 
 
 def _index(db: Connection, placed: Placed, said: DocumentIndexed, sizes: ChunkSizes) -> None:
     thing = document_id(said.source_id, said.file)
-    standing = db.execute("SELECT precedence FROM documents WHERE document_id = ?", (thing,)).fetchone()
-    if placed.precedence < max(buried(db, placed.stream, said.source_id, thing), *(standing or ("",))):
+    before = db.execute("SELECT precedence FROM documents WHERE document_id = ?", (thing,)).fetchone()
+    if placed.precedence < max(buried(db, placed.stream, said.source_id, thing), *(before or ("",))):
         return
-    if standing:
-        _remove_passages(db, "document_id = ?", thing)
-    row = {
-        "document_id": thing,
-        "stream": placed.stream,
-        "event_id": said.id,
-        "source_id": said.source_id,
-        "file": said.file,
-        "kind": _kind(db, said.source_id),
-        "filetype": said.filetype,
-        "mtime": None if said.mtime is None else str(said.mtime),
-        "size": said.size,
-        "version": said.version or sha256(said.content.encode()).hexdigest(),
-        "content": said.content,
-        "indexed_at": placed.ts,
-        "precedence": placed.precedence,
-    }
+    if before:
+        _remove_passages(db, thing)
+    row = placed.row(
+        *("source_id", "file", "filetype", "size", "content"),
+        document_id=thing,
+        kind=_kind(db, said.source_id),
+        mtime=None if said.mtime is None else str(said.mtime),
+        version=said.version or sha256(said.content.encode()).hexdigest(),
+        indexed_at=placed.ts,
+    )
     upsert(db, "documents", ("document_id",), row)
-    _add_passages(db, row, sizes)
+    _add_passages(db, thing, sizes)
 
 
 def _put_on_shelf(db: Connection, source_id: str, sizes: ChunkSizes) -> None:
-    """Move the passages of a source's documents to where its kind has them."""
+    """Move the passages of a source's documents to the shelf of its kind."""
     kind = _kind(db, source_id)
-    columns = ("document_id", "stream", "file", "filetype", "version", "content", "indexed_at")
     moved = db.execute(
-        f"SELECT {', '.join(columns)} FROM documents WHERE source_id = ? AND kind <> ? ORDER BY document_id",
+        "SELECT document_id FROM documents WHERE source_id = ? AND kind <> ? ORDER BY document_id",
         (source_id, kind),
     ).fetchall()
-    for values in moved:
-        row = dict(zip(columns, values, strict=True)) | {"kind": kind}
-        _remove_passages(db, "document_id = ?", row["document_id"])
-        update(db, "documents", "kind", "document_id = ?", [(kind, row["document_id"])])
-        _add_passages(db, row, sizes)
+    for (thing,) in moved:
+        _remove_passages(db, thing)
+        update(db, "documents", "kind", "document_id = ?", [(kind, thing)])
+        _add_passages(db, thing, sizes)
 
 
 def _kind(db: Connection, source_id: str) -> str:
@@ -108,35 +92,26 @@ def _kind(db: Connection, source_id: str) -> str:
 
 
 def _remove_documents(db: Connection, placed: Placed, where: str, value: str) -> None:
-    """Those of them that are older than `placed`."""
+    """Remove the documents that meet the condition `where` and are older than `placed`."""
     older = f"{where} AND precedence < ?"
-    gone = db.execute(
-        f"SELECT document_id FROM documents WHERE {older}", (value, placed.precedence)
-    ).fetchall()
-    for (thing,) in gone:
-        _remove_passages(db, "document_id = ?", thing)
+    gone = db.execute(f"SELECT document_id FROM documents WHERE {older}", (value, placed.precedence))
+    for (thing,) in gone.fetchall():
+        _remove_passages(db, thing)
         delete(db, "documents", "document_id = ?", (thing,))
 
 
-def _remove_passages(db: Connection, where: str, value: str) -> None:
+def _remove_passages(db: Connection, thing: str) -> None:
     for shelf in index.SHELVES:
-        index.remove(db, shelf, where, (value,))
+        index.remove(db, shelf, "document_id = ?", (thing,))
 
 
-def _add_passages(db: Connection, row: Row, sizes: ChunkSizes) -> None:
-    """Of a source of kind `memory` a file is searched as a memory; its name is then its source."""
-    is_memory = row["kind"] == "memory"
-    whole = Whole(
-        stream=row["stream"],
-        id=row["document_id"],
-        source=row["file"],
-        chat_id=None,
-        label=None if is_memory else row["file"],
-        created_at=row["indexed_at"],
-        updated_at=row["indexed_at"],
-        content=row["content"],
-    )
-    if is_memory:
+def _add_passages(db: Connection, thing: str, sizes: ChunkSizes) -> None:
+    """Cut a document into passages. Those of a source of kind `memory` are searched as memories."""
+    columns = "stream, file, content, indexed_at, version, filetype, kind"
+    row = db.execute(f"SELECT {columns} FROM documents WHERE document_id = ?", (thing,))
+    stream, file, content, ts, version, filetype, kind = required_row(row)
+    whole = Whole(stream, thing, file, content, ts, ts, label=None if kind == "memory" else file)
+    if kind == "memory":
         index.add(db, "document_id", [whole], sizes)
     else:
-        index.add_document(db, whole, row["file"], row["version"], row["filetype"], sizes)
+        index.add_document(db, whole, file, version, filetype, sizes)

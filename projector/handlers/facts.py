@@ -17,7 +17,7 @@ _KEY = ("chat_id", "topic_key", "kind", "rank")
 
 
 def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
-    """Store and remove facts, and what is searched of them, and keep which messages said them."""
+    """Store and remove facts with their passages, and keep which messages said them."""
     for placed in events:
         if isinstance(placed.event, FactRemoved):
             _clear(db, placed, placed.event)
@@ -29,7 +29,7 @@ def _store(db: Connection, placed: Placed, said: FactStored, sizes: ChunkSizes) 
     chat = said.chat_id or ""
     if said.source_message_id:
         source = (placed.stream, placed.id, chat, said.source_message_id)
-        insert(db, "fact_sources", ("stream", "event_id", "chat_id", "source_message_id"), [source])
+        insert(db, "fact_sources", "stream, event_id, chat_id, source_message_id", [source])
     if said.rest is not None:
         _clear(db, placed, FactRemoved(topic_key=said.topic_key, kind="ranked", chat_id=said.chat_id))
     values = entries(said)
@@ -39,38 +39,28 @@ def _store(db: Connection, placed: Placed, said: FactStored, sizes: ChunkSizes) 
         removals = product([chat], [said.topic_key], [said.kind, None], [rank, None])
         if precedence < buried(db, placed.stream, *(as_json(key) for key in removals)):
             continue
-        row = {
-            "chat_id": chat,
-            "topic_key": said.topic_key,
-            "kind": said.kind,
-            "rank": rank,
-            "stream": placed.stream,
-            "event_id": said.id,
-            "value": value,
-            "source_message_id": said.source_message_id,
-            "updated_at": placed.ts,
-            "precedence": precedence,
-        }
+        of_event = ("topic_key", "kind", "source_message_id")
+        row = placed.row(*of_event, chat_id=chat, rank=rank, value=value, updated_at=placed.ts)
         _put(db, row, sizes, is_plain=is_plain)
 
 
 def _put(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None:
-    """Put a fact in the place of an older one of its key, with its passages; none where that is newer."""
+    """Put a fact and its passages in the place of an older one with its key; leave a newer one."""
     of_key = f"FROM facts WHERE {' AND '.join(f'{name} = :{name}' for name in _KEY)}"
-    standing = db.execute(f"SELECT precedence, fact_id {of_key}", row).fetchone()
-    if standing is not None:
-        if standing[0] > row["precedence"]:
+    before = db.execute(f"SELECT precedence, fact_id {of_key}", row).fetchone()
+    if before is not None:
+        if before[0] > row["precedence"]:
             return
-        index.remove(db, index.MEMORY, "fact_id = ?", (standing[1],))
+        index.remove(db, index.MEMORY, "fact_id = ?", (before[1],))
     upsert(db, "facts", _KEY, row)
     fact_id, content = required_row(db.execute(f"SELECT fact_id, content {of_key}", row))
     ts, chat = row["updated_at"], row["chat_id"]
-    whole = Whole(row["stream"], fact_id, "fact", chat, None, ts, ts, content, is_plain)
+    whole = Whole(row["stream"], fact_id, "fact", content, ts, ts, chat, is_plain=is_plain)
     index.add(db, "fact_id", [whole], sizes)
 
 
 def _clear(db: Connection, placed: Placed, said: FactRemoved) -> None:
-    """Leave nothing that is older than `placed` of what `said` names."""
+    """Remove the facts that `said` names and that are older than `placed`."""
     chat = said.chat_id or ""
     bury(db, as_json([chat, said.topic_key, said.kind, said.rank]), placed)
     older = (

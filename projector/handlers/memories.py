@@ -1,4 +1,4 @@
-"""Memories: what they say, which of them stand, how often they were used, how far they have faded.
+"""Memories: what they say, which of them exist, how often they were used, how far they have faded.
 
 A memory's row is made anew from `versions`, `tombstones`, `decays` and `memory_events` whenever one of them
 changes, so that it does not matter in which order events arrive.
@@ -12,16 +12,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from memlog.eventlog import events as ev
 from memlog.eventlog.categories import rate_of, rates_by_category, read_as
 from memlog.eventlog.content_ids import derived_memory_id
-from memlog.eventlog.events import (
-    MemoryAccessed,
-    MemoryArchived,
-    MemoryDeleted,
-    MemorySaved,
-    MemoryUpdated,
-    SalienceDecayed,
-)
 from memlog.projector.handlers.accepted import Placed, as_json, buried, bury
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
@@ -34,6 +27,11 @@ STREAM = "memory"
 _TITLE_LENGTH = 80
 _FIELDS = ("content", "title", "category", "kind", "importance", "source", "topic", "chat_id", "tags")
 
+_TOUCHES = (
+    "FROM memory_events t JOIN events e ON e.stream = t.stream AND e.id = t.event_id"
+    " WHERE t.memory_id = ? AND t.precedence > ? AND e.type = ?"
+)
+
 
 def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
     """Save, change, archive, delete, count and fade memories."""
@@ -41,73 +39,57 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
     decays = _Decays(db)
     for memory_id in touched:
         _refresh(db, memory_id, decays, sizes)
-    if any(isinstance(placed.event, SalienceDecayed) for placed in events):
+    if any(isinstance(placed.event, ev.SalienceDecayed) for placed in events):
         _fade_all(db, decays)
 
 
 def _record(db: Connection, placed: Placed) -> Iterable[str]:
-    """Keep what `placed` says, and return the memories that it touches."""
+    """Keep what an event says of memories; return the ids of those that it touches."""
     event = placed.event
     match event:
-        case MemorySaved():
+        case ev.MemorySaved():
             memory_ids = [event.memory_id or derived_memory_id(event.chat_id, event.content)]
             _set(db, memory_ids[0], placed, saved=_said(event))
-        case MemoryUpdated():
+        case ev.MemoryUpdated():
             memory_ids = [event.memory_id]
             given = _said(event) | {"salience": event.salience}
             _set(db, event.memory_id, placed, **{k: v for k, v in given.items() if v is not None})
-        case MemoryArchived():
+        case ev.MemoryArchived():
             memory_ids = [event.memory_id]
             _set(db, event.memory_id, placed, archived=True)
-        case MemoryDeleted():
+        case ev.MemoryDeleted():
             memory_ids = [event.memory_id]
-            _delete(db, event.memory_id, placed)
-        case MemoryAccessed():
+            bury(db, event.memory_id, placed)
+            older = (placed.stream, event.memory_id, placed.precedence)
+            delete(db, "versions", "stream = ? AND memory_id = ? AND precedence < ?", older)
+        case ev.MemoryAccessed():
             memory_ids = list(dict.fromkeys(event.memory_ids))
-        case SalienceDecayed():
+        case ev.SalienceDecayed():
             memory_ids = []
             row = (placed.stream, placed.id, as_json(rates_by_category(event.rates)), placed.precedence)
-            insert(db, "decays", ("stream", "id", "rates", "precedence"), [row])
-    insert(
-        db,
-        "memory_events",
-        ("memory_id", "stream", "event_id", "precedence"),
-        [(memory_id, placed.stream, placed.id, placed.precedence) for memory_id in memory_ids],
-    )
+            insert(db, "decays", "stream, id, rates, precedence", [row])
+    touches = [(memory_id, placed.stream, placed.id, placed.precedence) for memory_id in memory_ids]
+    insert(db, "memory_events", "memory_id, stream, event_id, precedence", touches)
     return memory_ids
 
 
-def _said(event: MemorySaved | MemoryUpdated) -> dict[str, Any]:
-    """What the event says of a memory, under the category that it means."""
+def _said(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
+    """The fields that an event sets; None for one that it leaves."""
     said = {name: getattr(event, name) for name in _FIELDS}
     return said | {"category": event.category and read_as(event.category)}
 
 
 def _set(db: Connection, memory_id: str, placed: Placed, **fields: Any) -> None:  # noqa: ANN401
-    """Keep what `placed` sets, where nothing newer does, and the memory was not deleted since."""
+    """Keep the fields that an event sets, unless a newer one set them or deleted the memory."""
     if placed.precedence < buried(db, placed.stream, memory_id):
         return
     for field, value in fields.items():
-        row = {
-            "stream": placed.stream,
-            "memory_id": memory_id,
-            "field": field,
-            "value": as_json(value),
-            "event_id": placed.id,
-            "ts": placed.ts,
-            "precedence": placed.precedence,
-        }
+        row = placed.row(memory_id=memory_id, field=field, value=as_json(value), ts=placed.ts)
         upsert(db, "versions", ("stream", "memory_id", "field"), row, newer_by="precedence")
 
 
-def _delete(db: Connection, memory_id: str, placed: Placed) -> None:
-    bury(db, memory_id, placed)
-    older = (placed.stream, memory_id, placed.precedence)
-    delete(db, "versions", "stream = ? AND memory_id = ? AND precedence < ?", older)
-
-
 class _Version(NamedTuple):
-    """precedence, ts: of the event that set the value; what is compared, and what is shown."""
+    """A value and the event that set it, whose precedence is compared and whose ts is shown."""
 
     precedence: str
     ts: str
@@ -116,7 +98,7 @@ class _Version(NamedTuple):
 
 
 class _Decays:
-    """All decays, in their order, as what they make of a salience."""
+    """All decays in their order."""
 
     def __init__(self, db: Connection) -> None:
         rows = db.execute("SELECT precedence, rates FROM decays ORDER BY precedence, stream, id").fetchall()
@@ -125,7 +107,7 @@ class _Decays:
         self._known: dict[tuple[float, str, int], float] = {}
 
     def applied(self, salience: float, since: str, category: str) -> float:
-        """What a salience that was set with the precedence `since` has become by all that is newer."""
+        """A salience that was set with the precedence `since`, after all newer decays."""
         start = bisect_right(self._precedences, since)
         known = (salience, category, start)
         if known not in self._known:
@@ -135,7 +117,7 @@ class _Decays:
 
 
 def _refresh(db: Connection, memory_id: str, decays: _Decays, sizes: ChunkSizes) -> None:
-    """Make the row of a memory, and its passages, what its versions say."""
+    """Bring the row of a memory and its passages up to its versions."""
     before = _cut_from(db, memory_id)
     versions = _versions(db, memory_id)
     row = _row(db, memory_id, versions, decays) if "saved" in versions else None
@@ -152,7 +134,7 @@ def _refresh(db: Connection, memory_id: str, decays: _Decays, sizes: ChunkSizes)
 
 
 def _cut_from(db: Connection, memory_id: str) -> tuple[Any, ...] | None:
-    """What the passages of a memory are made from; None where it does not stand."""
+    """The columns that the passages of a memory are made from; None without such a memory."""
     row: tuple[Any, ...] | None = db.execute(
         "SELECT content, title, source, chat_id, created_at, updated_at, archived_at IS NULL FROM memories"
         " WHERE memory_id = ?",
@@ -173,14 +155,19 @@ def _versions(db: Connection, memory_id: str) -> dict[str, _Version]:
 
 
 def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: _Decays) -> Row:
-    """The row of a memory that was saved: what is newer than the save changes a field of it."""
+    """The row of a memory that was saved, with the fields that newer events changed."""
     saved = versions["saved"]
     newer = {name: version for name, version in versions.items() if version.precedence > saved.precedence}
     changes = {name: newer[name] for name in _FIELDS if name in newer}
     said: Row = saved.value | {name: version.value for name, version in changes.items()}
     since = buried(db, STREAM, memory_id)
-    created_at, first = _first_saved(db, memory_id, since)
-    access_count, last_accessed = _accessed(db, memory_id, since)
+    saves = db.execute(
+        f"SELECT e.ts, t.precedence {_TOUCHES} ORDER BY t.precedence LIMIT 1",
+        (memory_id, since, "memory_saved"),
+    )
+    created_at, first = required_row(saves)
+    accesses = db.execute(f"SELECT count(*), max(e.ts) {_TOUCHES}", (memory_id, since, "memory_accessed"))
+    access_count, last_accessed = required_row(accesses)
     set_salience = versions.get("salience", _Version(first, "", "", 1.0))
     return said | {
         "memory_id": memory_id,
@@ -201,50 +188,13 @@ def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: 
     }
 
 
-_TOUCHES = (
-    " FROM memory_events t JOIN events e ON e.stream = t.stream AND e.id = t.event_id"
-    " WHERE t.memory_id = ? AND t.precedence > ? AND e.type = ?"
-)
-
-
-def _first_saved(db: Connection, memory_id: str, since: str) -> tuple[str, str]:
-    """When a memory was first saved after `since`, and the precedence of that event."""
-    saved = db.execute(
-        f"SELECT e.ts, t.precedence {_TOUCHES} ORDER BY t.precedence LIMIT 1",
-        (memory_id, since, "memory_saved"),
-    )
-    ts, precedence = required_row(saved)
-    return ts, precedence
-
-
-def _accessed(db: Connection, memory_id: str, since: str) -> tuple[int, str | None]:
-    """How often a memory was accessed after `since`, and when last."""
-    count, last = db.execute(
-        f"SELECT count(*), max(e.ts) {_TOUCHES}", (memory_id, since, "memory_accessed")
-    ).fetchone()
-    return count, last
-
-
 def _whole(row: Row) -> Whole:
     label = memory_label(row["title"], row["content"])
-    return Whole(
-        stream=STREAM,
-        id=row["memory_id"],
-        source=row["source"],
-        chat_id=row["chat_id"],
-        label=label,
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        content=row["content"],
-    )
+    columns = ("source", "content", "created_at", "updated_at", "chat_id")
+    return Whole(STREAM, row["memory_id"], **{name: row[name] for name in columns}, label=label)
 
 
 def _fade_all(db: Connection, decays: _Decays) -> None:
-    rows = db.execute(
-        "SELECT memory_id, category, salience_set, salience_precedence FROM memories"
-    ).fetchall()
-    faded = (
-        (decays.applied(salience, precedence, category), memory_id)
-        for memory_id, category, salience, precedence in rows
-    )
+    rows = db.execute("SELECT salience_set, salience_precedence, category, memory_id FROM memories")
+    faded = ((decays.applied(*salience), memory_id) for *salience, memory_id in rows.fetchall())
     update(db, "memories", "salience", "memory_id = ?", faded)

@@ -64,8 +64,8 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     """A passage.
 
     section: its headings, joined by ` > `.
-    start, end: where it stands in its text, in code points.
-    content: what stands there, with what is repeated of an earlier chunk around it.
+    start, end: its place in the text, in code points.
+    content: the text there, with what is repeated of an earlier chunk around it.
     """
 
     section: str | None
@@ -75,7 +75,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Repeated(NamedTuple):
-    """What a chunk has beside the text that it is cut from, and its tokens."""
+    """A text that a chunk repeats, and its tokens."""
 
     text: str = ""
     tokens: int = 0
@@ -87,7 +87,7 @@ _NOTHING = _Repeated()
 class _Unit(NamedTuple):
     """What is not broken: an element, a heading, a sentence, or a part of one that was too long.
 
-    before: what a chunk that begins with it has in front. after: what one that ends with it has behind.
+    before, after: what a chunk that begins or ends with it repeats around it.
     is_part: whether it is of an element that was too long.
     """
 
@@ -100,7 +100,7 @@ class _Unit(NamedTuple):
 
     @property
     def is_sentence(self) -> bool:
-        """Whether it is one, or a part of one: only over these do windows overlap."""
+        """Whether it is a sentence or a part of one: windows overlap only there."""
         return self.block.kind == "paragraph"
 
 
@@ -113,7 +113,7 @@ def chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
     ruler = Ruler(text)
     if ruler.count(0, len(text)) <= sizes.window:
         return single_chunk(text, form)
-    return list(_packed(text, ruler, sizes, form))
+    return list(_Cutter(text, ruler, sizes).chunks(form))
 
 
 def single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
@@ -122,7 +122,7 @@ def single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
 
 
 def plain_chunks(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
-    """Windows of a text, broken at spaces: neither its form nor its tokens are looked at."""
+    """Windows of a text, broken at spaces, whatever its form and tokens."""
     size = sizes.window * _PLAIN_BYTES_PER_TOKEN
     start = 0
     while start < len(text):
@@ -143,54 +143,8 @@ class _Opening(NamedTuple):
     before: _Repeated
 
 
-def _packed(text: str, ruler: Ruler, sizes: ChunkSizes, form: Form) -> Iterator[Chunk]:
-    """As many units in each chunk as its window holds."""
-    units = _Cutter(text, ruler, sizes).units(form)
-    held = [next(units)]
-    opening = _Opening(held[0].block.section, held[0].start, held[0].before)
-    for unit in units:
-        if opening.before.tokens + ruler.count(opening.start, unit.end) + unit.after.tokens <= sizes.window:
-            held.append(unit)
-            continue
-        kept = _without_headings(held, unit, ruler, sizes)
-        yield _chunk(text, opening, kept[-1])
-        opening = _next_opening(kept, held[len(kept) :], unit, ruler, sizes)
-        held = [unit]
-    yield _chunk(text, opening, held[-1])
-
-
-def _chunk(text: str, opening: _Opening, last: _Unit) -> Chunk:
-    content = opening.before.text + text[opening.start : last.end] + last.after.text
-    return Chunk(opening.section, opening.start, last.end, content)
-
-
-def _without_headings(held: list[_Unit], unit: _Unit, ruler: Ruler, sizes: ChunkSizes) -> list[_Unit]:
-    """`held` without the headings at its end, which stand with `unit` where one chunk can take both."""
-    last = max((number for number, each in enumerate(held) if each.block.kind != "heading"), default=None)
-    if last is None or last == len(held) - 1:
-        return held
-    room = sizes.window if unit.is_sentence or unit.is_part else ELEMENT_TOKENS
-    fits = ruler.count(held[last + 1].start, unit.end) + unit.after.tokens <= room
-    return held[: last + 1] if fits else held
-
-
-def _next_opening(
-    kept: list[_Unit], headings: list[_Unit], unit: _Unit, ruler: Ruler, sizes: ChunkSizes
-) -> _Opening:
-    """How the chunk that adds `unit` begins: with its headings, or with the overlap of a paragraph."""
-    if headings:
-        return _Opening(unit.block.section, headings[0].start, _NOTHING)
-    if not (kept[-1].is_sentence and unit.is_sentence):
-        return _Opening(unit.block.section, unit.start, unit.before)
-    room = min(sizes.overlap, sizes.window - unit.before.tokens - ruler.count(unit.start, unit.end))
-    earliest = ruler.back(unit.start, room) if room > 0 else unit.start
-    earliest = max(earliest, unit.block.heading.end if unit.block.heading else 0)
-    sentences = (each.start for each in kept if each.is_sentence and each.start >= earliest)
-    return _Opening(unit.block.section, next(sentences, earliest), unit.before)
-
-
 class _Cutter:
-    """Cuts the blocks of one text into units."""
+    """Cuts one text into chunks."""
 
     def __init__(self, text: str, ruler: Ruler, sizes: ChunkSizes) -> None:
         self._text = text
@@ -198,8 +152,49 @@ class _Cutter:
         self._sizes = sizes
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
-    def units(self, form: Form) -> Iterator[_Unit]:
-        """The units of the text, in order."""
+    def chunks(self, form: Form) -> Iterator[Chunk]:
+        """As many units in each chunk as its window holds."""
+        units = self._units(form)
+        held = [next(units)]
+        opening = _Opening(held[0].block.section, held[0].start, held[0].before)
+        for unit in units:
+            tokens = opening.before.tokens + self._ruler.count(opening.start, unit.end) + unit.after.tokens
+            if tokens <= self._sizes.window:
+                held.append(unit)
+                continue
+            kept = self._without_headings(held, unit)
+            yield self._chunk(opening, kept[-1])
+            opening = self._next_opening(kept, held[len(kept) :], unit)
+            held = [unit]
+        yield self._chunk(opening, held[-1])
+
+    def _chunk(self, opening: _Opening, last: _Unit) -> Chunk:
+        content = opening.before.text + self._text[opening.start : last.end] + last.after.text
+        return Chunk(opening.section, opening.start, last.end, content)
+
+    def _without_headings(self, held: list[_Unit], unit: _Unit) -> list[_Unit]:
+        """`held` without the headings at its end, if one chunk can take them with `unit`."""
+        last = max((number for number, each in enumerate(held) if each.block.kind != "heading"), default=None)
+        if last is None or last == len(held) - 1:
+            return held
+        room = self._sizes.window if unit.is_sentence or unit.is_part else ELEMENT_TOKENS
+        fits = self._ruler.count(held[last + 1].start, unit.end) + unit.after.tokens <= room
+        return held[: last + 1] if fits else held
+
+    def _next_opening(self, kept: list[_Unit], headings: list[_Unit], unit: _Unit) -> _Opening:
+        """How the chunk that adds `unit` begins: with its headings, or with the overlap of a paragraph."""
+        block, ruler, sizes = unit.block, self._ruler, self._sizes
+        if headings:
+            return _Opening(block.section, headings[0].start, _NOTHING)
+        if not (kept[-1].is_sentence and unit.is_sentence):
+            return _Opening(block.section, unit.start, unit.before)
+        room = min(sizes.overlap, sizes.window - unit.before.tokens - ruler.count(unit.start, unit.end))
+        earliest = ruler.back(unit.start, room) if room > 0 else unit.start
+        earliest = max(earliest, block.heading.end if block.heading else 0)
+        sentences = (each.start for each in kept if each.is_sentence and each.start >= earliest)
+        return _Opening(block.section, next(sentences, earliest), unit.before)
+
+    def _units(self, form: Form) -> Iterator[_Unit]:
         for block in form.blocks(self._text):
             heading = _NOTHING if block.heading is None else self._repeated(block.heading)
             tokens = self._ruler.count(block.start, block.end)
@@ -247,7 +242,7 @@ class _Cutter:
         return limit if limit == end or line_end <= start else line_end
 
     def _around(self, block: Block, frame: Frame) -> tuple[_Repeated, _Repeated]:
-        """What stands in front of and behind each part; nothing where it would leave it too little room."""
+        """What each part has in front and behind; nothing if it would leave too little room."""
         marks = self._repeated(frame.marks)
         written = self._ruler.count(frame.body_end, block.end)
         closing = marks._replace(tokens=max(marks.tokens, written)) if marks.text else _NOTHING
@@ -257,7 +252,7 @@ class _Cutter:
         return (_NOTHING, _NOTHING) if fitting is None else (fitting, closing)
 
     def _repeated(self, span: Span) -> _Repeated:
-        """Whole lines of the text, to be said again; nothing where they would fill half a window."""
+        """Whole lines of the text, to be repeated; nothing if they would fill half a window."""
         tokens = self._ruler.count(*span)
         length = span.end - span.start
         if not 0 < length <= _LONGEST_REPEATED or tokens > self._sizes.window // 2:

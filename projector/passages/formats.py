@@ -1,7 +1,6 @@
 """How a text of which type is cut: as Markdown, as reStructuredText, or as source code."""
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import NamedTuple
 
 from memlog.projector.passages import markdown
@@ -12,7 +11,7 @@ class Form(NamedTuple):
     """How a text is cut.
 
     blocks: those of a text, in order; at least one where it is not blank.
-    title: what a text begins with, where that says what it is about.
+    title: the title that a text begins with, if any.
     line_end: what ends a line, by which an editor counts; of a PDF a page.
     """
 
@@ -22,9 +21,7 @@ class Form(NamedTuple):
 
 
 MARKDOWN = Form(markdown.blocks, markdown.first_title)
-"""Of messages, memories and all that is no document, and of documents of other types than below."""
-
-_PAGES = MARKDOWN._replace(line_end="\f")
+"""For all texts but documents of the types below."""
 
 CODE_TYPES = (
     "c cpp csharp css dart elixir erlang go haskell java javascript julia kotlin lua ocaml perl php python r"
@@ -33,31 +30,16 @@ CODE_TYPES = (
 """The types that are cut as source code."""
 
 
-# Imported when a document is cut: most processes cut none, and each compiles its expressions.
-
-
-@cache
-def _restructured() -> Form:
-    from memlog.projector.passages import restructured_text
-
-    return Form(restructured_text.blocks, restructured_text.first_title)
-
-
-@cache
-def _code() -> Form:
-    from memlog.projector.passages import source_code
-
-    return Form(source_code.blocks, source_code.no_title)
-
-
-_FORMS: dict[str, Callable[[], Form]] = {
-    "rst": _restructured,
-    "pdf": lambda: _PAGES,
-    **dict.fromkeys(CODE_TYPES, _code),
-}
-
-
 def form_of(filetype: str | None) -> Form:
     """The form of a document, by its `filetype`."""
-    make = _FORMS.get(filetype or "")
-    return MARKDOWN if make is None else make()
+    # Imported here: most processes cut no documents, and each module compiles its expressions.
+    if filetype == "rst":
+        from memlog.projector.passages import restructured_text
+
+        return Form(restructured_text.blocks, restructured_text.first_title)
+    if filetype in CODE_TYPES:
+        from memlog.projector.passages import source_code
+
+        # What code begins with is not what all of it is about.
+        return Form(source_code.blocks, lambda _: None)
+    return MARKDOWN._replace(line_end="\f") if filetype == "pdf" else MARKDOWN

@@ -1,5 +1,4 @@
-"""The passages that are embedded and searched, and all that is kept in step with them: full text, vectors,
-and the queue of those that wait for a vector."""
+"""The passages that are embedded and searched, with their full text, vectors, and queue for a vector."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
@@ -59,22 +58,24 @@ DOCS = Shelf(
 
 SHELVES = (MEMORY, DOCS)
 
+_PASSAGE = "stream, label, created_at, updated_at, chunk_index, section, content, start_char, end_char"
+
 
 class Whole(msgspec.Struct, frozen=True, gc=False):
     """What passages are cut from.
 
-    id: what its owner is known by in its table.
+    id: of its owner, in the owner's table.
     is_plain: whether it is cut plainly, though it alone is short enough.
     """
 
     stream: str
-    id: str | None
+    id: str
     source: str
-    chat_id: str | None
-    label: str | None
+    content: str
     created_at: str
     updated_at: str
-    content: str
+    chat_id: str | None = None
+    label: str | None = None
     is_plain: bool = False
 
 
@@ -84,23 +85,19 @@ def add(
     wholes: Iterable[Whole],
     sizes: ChunkSizes,
 ) -> None:
-    """Cut `wholes` into passages of `memory_chunks`. They wait for a vector from now on."""
-    columns = ("stream", owner, "source", "chat_id", "label", "created_at", "updated_at", "chunk_index")
+    """Cut `wholes` into passages of `memory_chunks`, which wait for a vector then."""
     rows = [
-        (whole.stream, whole.id, whole.source, whole.chat_id or "", whole.label or "", whole.created_at)
-        + (whole.updated_at, index, chunk.section or "", chunk.content, chunk.start, chunk.end)
+        (*_row(whole, index, chunk), whole.source, whole.chat_id or "")
         for whole in wholes
         for index, chunk in enumerate(_cut(whole, sizes))
     ]
-    _add(db, MEMORY, (*columns, "section", "content", "start_char", "end_char"), rows)
+    _add(db, MEMORY, f"{owner}, {_PASSAGE}, source, chat_id", rows)
 
 
 def add_document(
     db: Connection, document: Whole, file: str, version: str, filetype: str | None, sizes: ChunkSizes
 ) -> None:
-    """Cut a document into passages of `doc_chunks`, each with its lines, or pages of a PDF, from 1 on."""
-    columns = ("stream", "document_id", "file", "version", "label", "created_at", "updated_at", "chunk_index")
-    places = ("section", "content", "start_char", "end_char", "start_line", "end_line")
+    """Cut a document into passages of `doc_chunks`, each with its lines (of a PDF its pages), from 1 on."""
     rows = []
     content = document.content
     form = form_of(filetype)
@@ -110,12 +107,14 @@ def add_document(
         line += content.count(form.line_end, counted, chunk.start)
         counted = chunk.start
         last = line + content.count(form.line_end, chunk.start, max(chunk.start, chunk.end - 1))
-        rows.append(
-            (document.stream, document.id, file, version, document.label or "", document.created_at)
-            + (document.updated_at, index, chunk.section or "", chunk.content)
-            + (chunk.start, chunk.end, line, last)
-        )
-    _add(db, DOCS, columns + places, rows)
+        rows.append((*_row(document, index, chunk), file, version, line, last))
+    _add(db, DOCS, f"document_id, {_PASSAGE}, file, version, start_line, end_line", rows)
+
+
+def _row(whole: Whole, index: int, chunk: Chunk) -> tuple[Any, ...]:
+    """The owner, and the columns `_PASSAGE`."""
+    owner = (whole.id, whole.stream, whole.label or "", whole.created_at, whole.updated_at)
+    return (*owner, index, chunk.section or "", chunk.content, chunk.start, chunk.end)
 
 
 def _cut(whole: Whole, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence[str] = ()) -> list[Chunk]:
@@ -130,21 +129,24 @@ def _cut(whole: Whole, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence
     return chunks(content, sizes, form)
 
 
-def _add(db: Connection, shelf: Shelf, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+def _add(db: Connection, shelf: Shelf, columns: str, rows: list[tuple[Any, ...]]) -> None:
     if not rows:
         return
     first = _take_numbers(db, shelf, len(rows))
     numbers = range(first, first + len(rows))
     numbered = ((number, *row) for number, row in zip(numbers, rows, strict=True))
-    insert(db, shelf.chunks, ("chunk_no", *columns), numbered, empty_is_null=("chat_id", "label", "section"))
-    insert(db, shelf.queue, ("chunk_no",), ((number,) for number in numbers))
+    insert(db, shelf.chunks, f"chunk_no, {columns}", numbered, empty_is_null=("chat_id", "label", "section"))
+    insert(db, shelf.queue, "chunk_no", ((number,) for number in numbers))
     if "message_id" not in columns:  # see `Shelf.has_fulltext`: most passages need no look
-        fulltext.add(db, shelf.fulltext, _entries(db, shelf, "chunk_no >= ?", (first,)))
+        fulltext.add(db, shelf.fulltext, _texts(db, shelf, "chunk_no >= ?", (first,)))
 
 
 def _take_numbers(db: Connection, shelf: Shelf, count: int) -> int:
-    """The first of `count` numbers that no passage ever had: a vector that is computed while rows change must
-    not land on another passage. (AUTOINCREMENT would do, at a third of an insert's cost.)"""
+    """The first of `count` numbers that no passage ever had.
+
+    A vector that is computed while rows change must not land on another passage. (AUTOINCREMENT would do, at
+    a third of an insert's cost.)
+    """
     name = f"last_of_{shelf.chunks}"
     row = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
     last = int(row[0]) if row else 0
@@ -153,11 +155,11 @@ def _take_numbers(db: Connection, shelf: Shelf, count: int) -> int:
 
 
 def remove(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) -> None:
-    """Remove the passages that `where` names, before their owners' rows go or change.
+    """Remove the passages that meet `where`, before their owners' rows go or change.
 
     Their vectors go too, which no cascade reaches.
     """
-    fulltext.remove(db, shelf.fulltext, _entries(db, shelf, where, values))
+    fulltext.remove(db, shelf.fulltext, _texts(db, shelf, where, values))
     chunk_numbers = f"SELECT chunk_no FROM {shelf.chunks} WHERE {where}"
     if not vectors.remove(db, shelf.vectors, chunk_numbers, values):
         queue_all(db)
@@ -174,10 +176,14 @@ def queue_all(db: Connection) -> None:
 def waiting(db: Connection, size: int) -> Iterator[tuple[Shelf, list[Pending]]]:
     """The passages without a vector, in the order of their numbers, up to `size` at a time."""
     for shelf in SHELVES:
+        sql = (
+            f"SELECT chunk_no, label, content FROM {shelf.queue} JOIN {shelf.chunks} USING (chunk_no)"
+            " WHERE chunk_no > ? ORDER BY chunk_no LIMIT ?"
+        )
         after = 0
-        while batch := _pending(db, shelf, after, size):
-            yield shelf, batch
-            after = batch[-1].chunk_no
+        while rows := db.execute(sql, (after, size)).fetchall():
+            yield shelf, [Pending(number, _embedded_text(shelf, *text)) for number, *text in rows]
+            after = rows[-1][0]
 
 
 def texts(db: Connection) -> Iterator[str]:
@@ -201,18 +207,7 @@ def count_pending(db: Connection) -> int:
     return sum(count_rows(db, shelf.queue) for shelf in SHELVES)
 
 
-def _entries(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) -> Iterable[fulltext.Entry]:
-    rows = db.execute(
-        f"SELECT chunk_no, label, content FROM {shelf.chunks} WHERE ({where}) AND {shelf.has_fulltext}",
-        values,
-    )
-    return [fulltext.entry(chunk_no, label, content) for chunk_no, label, content in rows]
-
-
-def _pending(db: Connection, shelf: Shelf, after: int, limit: int) -> list[Pending]:
-    rows = db.execute(
-        f"SELECT chunk_no, label, content FROM {shelf.queue} JOIN {shelf.chunks} USING (chunk_no)"
-        " WHERE chunk_no > ? ORDER BY chunk_no LIMIT ?",
-        (after, limit),
-    )
-    return [Pending(chunk_no, _embedded_text(shelf, label, content)) for chunk_no, label, content in rows]
+def _texts(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) -> list[fulltext.Text]:
+    condition = f"({where}) AND {shelf.has_fulltext}"
+    texts = db.execute(f"SELECT chunk_no, label, content FROM {shelf.chunks} WHERE {condition}", values)
+    return texts.fetchall()

@@ -5,7 +5,7 @@ a line says.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -89,28 +89,51 @@ class TextLine(NamedTuple):
     text: str
 
 
-def blocks(text: str) -> Iterator[Block]:
-    """The blocks of `text`, in order. Blank lines are in none."""
-    titles: list[tuple[int, str]] = []
+class Part(NamedTuple):
+    """A block as its format sees it.
+
+    behind: the index of the line behind it.
+    level: of a heading, by which it ends those of its level and deeper ones; of source code its indent.
+    title: of a heading.
+    """
+
+    kind: Kind
+    behind: int
+    level: int | None = None
+    title: str = ""
+    frame: Frame | None = None
+
+
+def nested(text: str, part_at: Callable[[Sequence[TextLine], int], Part]) -> Iterator[Block]:
+    """The blocks of `text`, in order, each with the headings above it.
+
+    part_at: finds the block that begins at a line, which is not blank. Behind the last line is an empty one.
+    """
+    above: list[tuple[int, str, Span]] = []
     section: str | None = None
-    heading: Span | None = None
-    lines = lines_of(text)
+    lines = _lines_of(text)
     index = 0
     while index < len(lines):
-        start, line = lines[index]
-        if not line.strip():
+        if not lines[index].text.strip():
             index += 1
             continue
-        kind, index_behind = _extent(lines, index)
-        end = lines[index_behind].start if index_behind < len(lines) else len(text)
+        kind, behind, level, title, frame = part_at(lines, index)
+        span = Span(lines[index].start, lines[behind].start)
+        depth = len(above)
+        while level is not None and above and above[-1][0] >= level:
+            above.pop()
+        heading = above[-1][2] if above and kind != "heading" else None
         if kind == "heading":
-            titles, heading = _under(titles, line), None
-            section = section_of(title for _, title in titles)
-        frame = _frame(kind, lines, index, index_behind, end)
-        yield Block(kind, section, start, end, heading, frame)
-        if kind == "heading":
-            heading = Span(start, end)
-        index = index_behind
+            above.append((level or 0, title, span))
+        if kind == "heading" or len(above) < depth:
+            section = " > ".join(title for _, title, _ in above)[:_SECTION_LENGTH] or None
+        yield Block(kind, section, *span, heading, frame)
+        index = behind
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The blocks of `text`, in order. Blank lines are in none, but for those of a fence."""
+    return nested(text, _part_at)
 
 
 def first_title(text: str) -> str | None:
@@ -122,31 +145,18 @@ def first_title(text: str) -> str | None:
     return _title(line, heading) if heading else None
 
 
-def section_of(titles: Iterable[str]) -> str | None:
-    """The titles of nested headings, the outermost first, as one text; None without any."""
-    return " > ".join(titles)[:_SECTION_LENGTH] or None
-
-
 def clipped_title(title: str) -> str:
     """`title`, or its beginning where it is too long to be stored with each passage below it."""
     return title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1]}…"
 
 
-def lines_of(text: str) -> list[TextLine]:
-    """The lines of `text`; the last is empty where it ends with a newline."""
+def _lines_of(text: str) -> list[TextLine]:
+    """The lines of `text`, and an empty one at its end."""
     lines, start = [], 0
     for line in text.split("\n"):
         lines.append(TextLine(start, line.removesuffix("\r")))
         start += len(line) + 1
-    return lines
-
-
-def _under(titles: list[tuple[int, str]], line: str) -> list[tuple[int, str]]:
-    """The headings that stand above what follows the heading `line`."""
-    heading = _heading().match(line)
-    assert heading is not None
-    level = len(heading["marks"])
-    return [*(above for above in titles if above[0] < level), (level, _title(line, heading))]
+    return [*lines, TextLine(len(text), "")]
 
 
 def _title(line: str, heading: re.Match[str]) -> str:
@@ -154,19 +164,19 @@ def _title(line: str, heading: re.Match[str]) -> str:
     return clipped_title(line[heading.end() :].rstrip(" \t").rstrip("#").rstrip(" \t"))
 
 
-def _extent(lines: list[TextLine], index: int) -> tuple[Kind, int]:
-    """The kind of the block that begins at line `index`, and the index of the line behind it."""
+def _part_at(lines: Sequence[TextLine], index: int) -> Part:
     line = lines[index].text
     following = range(index + 1, len(lines))
-    if _heading().match(line):
-        return "heading", index + 1
+    if heading := _heading().match(line):
+        return Part("heading", index + 1, len(heading["marks"]), _title(line, heading))
     if fence := _fence().match(line):
-        return "fence", _behind_fence(lines, index, fence)
+        behind = _behind_fence(lines, index, fence)
+        return Part("fence", behind, frame=_frame_of_fence(lines, index, behind, fence))
     if line.lstrip().startswith("|"):
-        others = (at for at in following if not lines[at].text.lstrip().startswith("|"))
-        return "table", next(others, len(lines))
-    others = (at for at in following if _begins_block(lines[at].text))
-    return ("item" if _list_item().match(line) else "paragraph"), next(others, len(lines))
+        behind = next(at for at in following if not lines[at].text.lstrip().startswith("|"))
+        return Part("table", behind, frame=_frame_of_table(lines, index, behind))
+    behind = next(at for at in following if _begins_block(lines[at].text))
+    return Part("item" if _list_item().match(line) else "paragraph", behind)
 
 
 def _begins_block(line: str) -> bool:
@@ -174,7 +184,7 @@ def _begins_block(line: str) -> bool:
     return not line.strip() or starts is not None or line.lstrip().startswith("|")
 
 
-def _behind_fence(lines: list[TextLine], index: int, fence: re.Match[str]) -> int:
+def _behind_fence(lines: Sequence[TextLine], index: int, fence: re.Match[str]) -> int:
     """The index of the line behind a fence: behind what closes it, or where the list ends that holds it."""
     is_in_list = fence.start("indent") > 0 or len(fence["indent"].expandtabs(_CODE_INDENT)) >= _CODE_INDENT
     marks = fence["marks"]
@@ -184,7 +194,7 @@ def _behind_fence(lines: list[TextLine], index: int, fence: re.Match[str]) -> in
             return at + 1
         if is_in_list and line.strip() and not line[0].isspace():
             return at
-    return len(lines)
+    return len(lines) - 1
 
 
 def _closes(line: str, marks: str) -> bool:
@@ -193,13 +203,15 @@ def _closes(line: str, marks: str) -> bool:
     return len(shut) >= len(marks) and shut == marks[0] * len(shut)
 
 
-def _frame(kind: Kind, lines: list[TextLine], index: int, behind: int, end: int) -> Frame | None:
-    start, line = lines[index]
-    if kind == "table" and behind > index + 2 and _delimiter_row().match(lines[index + 1].text):
-        return Frame((Span(start, lines[index + 2].start),), Span(start, start), end)
-    fence = _fence().match(line) if kind == "fence" else None
-    if fence is None:
+def _frame_of_table(lines: Sequence[TextLine], index: int, behind: int) -> Frame | None:
+    if behind <= index + 2 or not _delimiter_row().match(lines[index + 1].text):
         return None
+    start = lines[index].start
+    return Frame((Span(start, lines[index + 2].start),), Span(start, start), lines[behind].start)
+
+
+def _frame_of_fence(lines: Sequence[TextLine], index: int, behind: int, fence: re.Match[str]) -> Frame:
+    start, line = lines[index]
     # A list item's mark is not repeated: the parts are one item.
     begin = start + fence.start("indent")
     ends = (len(line), fence.end("language"), fence.end("marks"))
@@ -207,5 +219,5 @@ def _frame(kind: Kind, lines: list[TextLine], index: int, behind: int, end: int)
     return Frame(
         heads=tuple(Span(begin, start + stop) for stop in ends),
         marks=Span(start + fence.start("marks"), start + fence.end("marks")),
-        body_end=lines[behind - 1].start if is_closed else end,
+        body_end=lines[behind - 1 if is_closed else behind].start,
     )

@@ -6,17 +6,9 @@ below it, at least as long, or the same above it too; which marks are of which l
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from functools import partial
 
-from memlog.projector.passages.markdown import (
-    Block,
-    Kind,
-    Span,
-    TextLine,
-    clipped_title,
-    lines_of,
-    section_of,
-)
+from memlog.projector.passages.markdown import Block, Kind, Part, TextLine, clipped_title, nested
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|(?:\d{1,9}|#|[a-zA-Z])[.)]|\(\w{1,3}\))[ \t]+\S")
@@ -24,81 +16,63 @@ _TABLE = re.compile(r"[ \t]*(?:\+[-=]+\+|=+[ \t]+=[= \t]*$)")
 _CODE = re.compile(r"[ \t]*\.\. (?:code|code-block|sourcecode|parsed-literal|prompt)::")
 
 
-class _Title(NamedTuple):
-    """A title, its mark and whether that stands above it too, and the index of the line behind it."""
-
-    text: str
-    style: tuple[str, bool]
-    behind: int
+_Style = tuple[str, bool]
+"""The mark of a title, and whether it is above the title, too."""
 
 
 def blocks(text: str) -> Iterator[Block]:
     """The blocks of `text`, in order. Blank lines are in none, but for those within a literal block."""
-    styles: list[tuple[str, bool]] = []
-    titles: list[tuple[int, str]] = []
-    section: str | None = None
-    heading: Span | None = None
-    lines = lines_of(text)
-    index, is_literal = 0, False
-    while index < len(lines):
-        if not lines[index].text.strip():
-            index += 1
-            continue
-        title = _title_at(lines, index)
-        kind, behind = _extent(lines, index, is_literal=is_literal) if title is None else _heading(title)
-        start, end = lines[index].start, lines[behind].start if behind < len(lines) else len(text)
-        if title is not None:
-            if title.style not in styles:
-                styles.append(title.style)
-            level = styles.index(title.style)
-            titles = [*(above for above in titles if above[0] < level), (level, title.text)]
-            section, heading = section_of(each for _, each in titles), None
-        yield Block(kind, section, start, end, heading)
-        if title is not None:
-            heading = Span(start, end)
-        is_literal = _opens_literal(lines[behind - 1].text)
-        index = behind
+    return nested(text, partial(_part_at, []))
 
 
 def first_title(text: str) -> str | None:
     """The title that `text` begins with; None where it begins with something else."""
-    lines = lines_of(text)
-    first = next((index for index, line in enumerate(lines) if line.text.strip()), None)
-    title = None if first is None else _title_at(lines, first)
-    return None if title is None else title.text
+    first = next(blocks(text), None)
+    return first.section if first is not None and first.kind == "heading" else None
 
 
-def _title_at(lines: Sequence[TextLine], index: int) -> _Title | None:
+def _part_at(styles: list[_Style], lines: Sequence[TextLine], index: int) -> Part:
+    """styles: of the titles so far, the highest level first; a new one is added."""
+    title = _title_at(lines, index)
+    if title is None:
+        return Part(*_extent(lines, index))
+    text, style, length = title
+    if style not in styles:
+        styles.append(style)
+    return Part("heading", index + length, styles.index(style), text)
+
+
+def _title_at(lines: Sequence[TextLine], index: int) -> tuple[str, _Style, int] | None:
+    """The title that begins at a line: its text, its style, and how many lines it has."""
     first, second, third = (
         lines[at].text.rstrip() if at < len(lines) else "" for at in range(index, index + 3)
     )
     if _ADORNMENT.match(first):
         if second.strip() and third == first and len(first) >= len(second.strip()):
-            return _Title(clipped_title(second.strip()), (first[0], True), index + 3)
+            return clipped_title(second.strip()), (first[0], True), 3
         return None
     if _ADORNMENT.match(second) and len(second) >= len(first) and not first[0].isspace():
-        return _Title(clipped_title(first), (second[0], False), index + 2)
+        return clipped_title(first), (second[0], False), 2
     return None
 
 
-def _heading(title: _Title) -> tuple[Kind, int]:
-    return "heading", title.behind
+def _is_literal(lines: Sequence[TextLine], index: int) -> bool:
+    """Whether a line is indented behind one that announces a literal block."""
+    before = next((lines[at].text for at in range(index - 1, -1, -1) if lines[at].text.strip()), "")
+    announces = before.rstrip().endswith("::") or _CODE.match(before) is not None
+    return announces and lines[index].text[0].isspace()
 
 
-def _opens_literal(line: str) -> bool:
-    return line.rstrip().endswith("::") or _CODE.match(line) is not None
-
-
-def _extent(lines: Sequence[TextLine], index: int, *, is_literal: bool) -> tuple[Kind, int]:
+def _extent(lines: Sequence[TextLine], index: int) -> tuple[Kind, int]:
     """The kind of the block that begins at line `index`, and the index of the line behind it."""
     line = lines[index].text
     following = range(index + 1, len(lines))
-    if is_literal and line[0].isspace():
+    if _is_literal(lines, index):
         return "fence", _behind_literal(lines, index)
     if _TABLE.match(line):
-        return "table", next((at for at in following if not lines[at].text.strip()), len(lines))
+        return "table", next(at for at in following if not lines[at].text.strip())
     others = (at for at in following if not lines[at].text.strip() or _ITEM.match(lines[at].text))
-    return ("item" if _ITEM.match(line) else "paragraph"), next(others, len(lines))
+    return ("item" if _ITEM.match(line) else "paragraph"), next(others)
 
 
 def _behind_literal(lines: Sequence[TextLine], index: int) -> int:

@@ -1,14 +1,12 @@
 """The blocks of source code. Definitions are its headings; it is cut at line ends alone, best at blank lines.
 
-What a definition is, is read off its line by the words of many languages; what stands below it, and further
-in, is its own.
+A line is a definition by the words of many languages; what is below it, and indented further, belongs to it.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
-from memlog.projector.passages.markdown import Block, Span, TextLine, clipped_title, lines_of, section_of
+from memlog.projector.passages.markdown import Block, Part, TextLine, clipped_title, nested
 
 _BEFORE = (
     "abstract async const data declare default export extern final inline internal local open override"
@@ -32,52 +30,20 @@ _CLOSING = ")]}"
 _TAB = 4
 
 
-class _Definition(NamedTuple):
-    indent: int
-    name: str
-    line: Span
-
-
 def blocks(text: str) -> Iterator[Block]:
     """The blocks of `text`, in order: lines that define something, and others, as far as none is blank."""
-    above: list[_Definition] = []
-    section: str | None = None
-    lines = lines_of(text)
-    index = 0
-    while index < len(lines):
-        line = lines[index].text
-        if not line.strip():
-            index += 1
-            continue
-        definition = _DEFINITION.match(line)
-        behind = index + 1 if definition else _behind(lines, index)
-        span = Span(lines[index].start, lines[behind].start if behind < len(lines) else len(text))
-        indent, depth = _indent(line), len(above)
-        if definition or line.lstrip()[0] not in _CLOSING:
-            while above and above[-1].indent >= indent:
-                above.pop()
-        if definition:
-            above.append(_Definition(indent, clipped_title(definition["name"].rstrip(":")), span))
-        if definition or len(above) < depth:
-            section = section_of(each.name for each in above)
-        if definition:
-            yield Block("heading", section, *span)
-        else:
-            yield Block("item", section, *span, above[-1].line if above else None)
-        index = behind
+    return nested(text, _part_at)
 
 
-def no_title(_: str) -> None:
-    """Nothing: what code begins with is not what all of it is about."""
-
-
-def _behind(lines: Sequence[TextLine], index: int) -> int:
-    """The index of the next line that is blank or defines something."""
-    following = range(index + 1, len(lines))
-    ends = (at for at in following if not lines[at].text.strip() or _DEFINITION.match(lines[at].text))
-    return next(ends, len(lines))
-
-
-def _indent(line: str) -> int:
+def _part_at(lines: Sequence[TextLine], index: int) -> Part:
+    line = lines[index].text
     wide = line.expandtabs(_TAB)
-    return len(wide) - len(wide.lstrip())
+    indent = len(wide) - len(wide.lstrip())
+    if definition := _DEFINITION.match(line):
+        return Part("heading", index + 1, indent, clipped_title(definition["name"].rstrip(":")))
+    behind = next(at for at in range(index + 1, len(lines)) if _ends_item(lines[at].text))
+    return Part("item", behind, None if line.lstrip()[0] in _CLOSING else indent)
+
+
+def _ends_item(line: str) -> bool:
+    return not line.strip() or _DEFINITION.match(line) is not None

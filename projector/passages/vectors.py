@@ -4,7 +4,7 @@ They hold vectors of one model at a time; `meta.vector_model` is that model's id
 model does not look into them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from memlog.projector.embedding.models import Model
@@ -31,8 +31,10 @@ def model_of(db: Connection) -> str | None:
 
 
 def use_model(db: Connection, model: Model) -> bool:
-    """Make the vector tables for `model`, and say whether there were none for it: vectors of another
-    model are gone then, and all passages have to wait anew."""
+    """Make the vector tables for `model`; False if they are there.
+
+    If True, vectors of another model are gone, and all passages have to wait anew.
+    """
     if model_of(db) == model.id:
         return False
     for table in TABLES:
@@ -46,32 +48,34 @@ def use_model(db: Connection, model: Model) -> bool:
 
 
 def why_unlike(db: Connection, model: Model) -> str | None:
-    """Why the vectors in `db` cannot be compared with `model`'s; None where they can, or none stand."""
-    standing = model_of(db)
-    if standing in (None, model.id):
+    """Why the vectors in `db` cannot be compared with `model`'s; None if they can, or there are none."""
+    stored = model_of(db)
+    if stored in (None, model.id):
         return None
-    return f"the vectors are of {standing}, the model is {model.id}: memlog project"
+    return f"the vectors are of {stored}, the model is {model.id}: memlog project"
 
 
-def store(db: Connection, table: str, queue: str, vectors: Sequence[tuple[int, bytes]]) -> set[int]:
-    """Store float32 vectors by chunk number, and return the numbers of those that were stored.
+def store(
+    db: Connection, table: str, queue: str, passages: Iterable[Pending], known: Mapping[str, bytes]
+) -> list[Pending]:
+    """Store the float32 vectors that are known by text; return the passages that have theirs now.
 
     A passage that no longer waits in `queue` (it was replaced or forgotten, or another process was faster) is
     left out.
     """
-    stored = set()
-    for chunk_no, vector in vectors:
-        if db.execute(f"DELETE FROM {queue} WHERE chunk_no = ?", (chunk_no,)).rowcount:
-            db.execute(f"INSERT INTO {table} (rowid, embedding) VALUES (?, ?)", (chunk_no, vector))
-            stored.add(chunk_no)
+    stored = []
+    for chunk_no, text in passages:
+        if text in known and db.execute(f"DELETE FROM {queue} WHERE chunk_no = ?", (chunk_no,)).rowcount:
+            db.execute(f"INSERT INTO {table} (rowid, embedding) VALUES (?, ?)", (chunk_no, known[text]))
+            stored.append(Pending(chunk_no, text))
     return stored
 
 
 def remove(db: Connection, table: str, chunk_numbers: str, values: tuple[Any, ...]) -> bool:
-    """Remove the vectors of the chunks that the query `chunk_numbers` gives, and say whether others stay.
+    """Remove the vectors of the chunks that the query `chunk_numbers` gives; return whether others stay.
 
-    Where this SQLite cannot reach them all are given up, lest some stay behind without a chunk: all passages
-    have to wait anew then. A SQLite that can makes the tables anew, from the cache.
+    A SQLite that cannot load sqlite-vec gives all vectors up, lest some stay without a chunk: all passages
+    have to wait anew. One that can makes the tables anew, from the cache.
     """
     if model_of(db) is None:
         return True

@@ -1,22 +1,21 @@
-"""The analyzer: what the full text is made of, for the index and for questions alike.
+"""The analyzer: the words of the full text, for the index and for questions alike.
 
-FTS5's own tokenizer splits words, and stems English (porter). All else is done to the text before:
+FTS5's own tokenizer splits words, and stems English (porter). The analyzer prepares the text:
 
-- Unicode's compatible forms are one (NFKC), as are upper and lower case; letters lose what stands above or
+- Unicode's compatible forms are one (NFKC), as are upper and lower case; letters lose the marks above and
   below them. Cyrillic й is a letter of its own, ё is е.
 - Chinese, Japanese and Korean become overlapping pairs of characters.
-- Behind the text stand, apart from it, the stems of its words where it is in another language than English
-  (`languages`), and the parts of names such as getUserName, E1234, v1.2.3, C++.
+- Behind the text, apart from it, come the stems of its words in other languages than English, and the parts
+  of names such as getUserName, E1234, v1.2.3, C++.
 
-The words of the text stay as they are written, next to each other. So a phrase and a prefix are of written
-words, and a language that was taken for another one loses no word. A stem begins with a mark that no word
-has: a question in Finnish that asks for the stem "car" finds no English car.
+The words of the text stay as they are, next to each other. So phrases and prefixes match written words, and a
+language that was mistaken for another loses no word. A stem begins with a mark that no word has: a question
+in Finnish that asks for the stem "car" finds no English car.
 
-A question in one language asks for its words and their stems. One that shows no language, as a single word
-does, asks for the stems of each language of its script: in Latin letters that are a few different ones a
-word, and only texts in those languages have them.
+A question in one language asks for its words and their stems. One without signs of a language, such as a
+single word, asks for the stems in each language of its script.
 
-Everything here is a pure function of the text: an entry is taken out of the index by analysing it again.
+All functions are pure functions of the text: an entry is removed from the index by analysing it again.
 """
 
 import math
@@ -50,7 +49,7 @@ _SIGNED = re.compile(r"(?<![^\W_])([A-Za-z])(\+\+|#)(?![\w#+])")
 _SIGNS = {"++": "plusplus", "#": "sharp"}
 _LONGEST_NAME = 64  # characters; what is longer is data, such as base64
 
-# A copy of a text in these shows where such a name may be, at a tenth of the price of an expression.
+# A copy of a text in these shows whether it may have a name, at a tenth of the price of an expression.
 _SHAPES = bytes.maketrans(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+#",
     b"A" * 26 + b"a" * 26 + b"0" * 10 + b"00",
@@ -64,8 +63,7 @@ _FEW_WORDS = 8
 """Words of a question that shows no language by a stop word are asked in every one where they are so few."""
 
 
-# Expressions that take `re` milliseconds to compile are compiled when they are first needed: a command that
-# lists memories analyses no text.
+# Expressions that take `re` milliseconds are compiled at first use: a command that lists memories needs none.
 
 
 @cache
@@ -115,8 +113,7 @@ def _words(text: str) -> list[str]:
 
 @cache
 def _sign() -> re.Pattern[str]:
-    # The tokenizer takes signs that are younger than it for letters: an emoji would be a part of the word
-    # before.
+    # To the tokenizer, newer signs are letters: an emoji would be a part of the word before.
     return re.compile(rf"[^\w\s{_marks()}]+")
 
 
@@ -133,9 +130,9 @@ class Word(NamedTuple):
     """A word of a question.
 
     written: folded, as the index has it.
-    stem: what its forms begin with, where its language is known.
-    stems: marked, those that the index may have of its forms beside them.
-    is_stop: whether it carries grammar, not the subject.
+    stem: the beginning of its forms, if its language is known.
+    stems: the marked stems that the index may have of its forms.
+    is_stop: whether it is a function word.
     """
 
     written: str
@@ -161,7 +158,7 @@ def analysed(text: str) -> str:
 
 
 def _analysed(text: str) -> tuple[str, list[str]]:
-    """The words of `text` as they are indexed, and those that stand behind them."""
+    """The words of `text` as they are indexed, and those that are put behind them."""
     if text.isascii():
         # NUL would end the text inside SQLite's tokenizer.
         text = text.replace("\0", " ")
@@ -175,7 +172,7 @@ def _analysed(text: str) -> tuple[str, list[str]]:
 
 
 def _plainly_analysed(text: str) -> tuple[str, list[str]]:
-    """The same, without what stands behind the words: their stems, and the parts of names."""
+    """As `_analysed`, without stems and parts of names."""
     return text.replace("\0", " ") if text.isascii() else _words_as_indexed(compatible(text).casefold()), []
 
 
@@ -201,7 +198,8 @@ def question_words(text: str) -> list[Word]:
     text = compatible(text)
     names = _names(text)
     text = _without_single_parts(text)
-    between = _words_between_cjk(text.casefold())
+    lower = text.casefold()
+    between = _words(lower if lower.isascii() else _cjk().sub(" ", lower))
     spoken = stemming.languages(filter(stemming.is_latin, between), by_letters=False)
     stop_words = stemming.stop_words_in(spoken or (ENGLISH,))
     asked = _asked(between, spoken)
@@ -234,7 +232,7 @@ def memory_label(title: str, content: str) -> str | None:
 
 
 def _stems(text: str) -> list[str]:
-    """The stems that the index has of a text, marked; of other scripts those that do not begin the word."""
+    """The marked stems that the index has of a text; of other scripts those that do not begin the word."""
     is_english = stemming.is_plain_english(text)
     if is_english and text.isascii():
         return []
@@ -273,7 +271,7 @@ def _least_stem(word: str, spoken: Sequence[str]) -> float:
 
 
 def _names(text: str) -> list[list[str]]:
-    """What stands in names beside their words: getUserName has get user name, v1.2.3 has 1 2 3."""
+    """The parts of each name: getUserName has get user name, v1.2.3 has 1 2 3."""
     if not _may_have_names(text):
         return []
     found = [parts for word in _words(text) if (parts := _inner_parts(word))]
@@ -287,7 +285,7 @@ def _parts_of_names(text: str) -> list[str]:
 
 
 def _telling_parts(names: list[list[str]]) -> list[str]:
-    """Those that are asked for alone: of w00059n00007 neither number, which other names have too."""
+    """The parts to ask for alone: of w00059n00007 neither number, which other names have too."""
     return [part for name in names for part in name if len(part) > 1 and (len(name) == 1 or part.isalpha())]
 
 
@@ -315,7 +313,3 @@ def _longer_parts(joined: str) -> str:
 
 def _pairs(run: str) -> Iterator[str]:
     return (run[index : index + 2] for index in range(len(run) - 1))
-
-
-def _words_between_cjk(lower: str) -> list[str]:
-    return _words(lower if lower.isascii() else _cjk().sub(" ", lower))

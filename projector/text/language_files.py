@@ -14,8 +14,7 @@ import msgspec
 class TextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Words and letters by which texts of a language are recognised and indexed; `TEXT_SHA256` covers them.
 
-    stemmer: a Snowball algorithm, by default the one with the language's name. The index has the stems of all
-        languages but English, which FTS5 stems.
+    stemmer: a Snowball algorithm, by default that of the language's name. FTS5 stems English.
     dropped_endings: letters to drop at the end of a stem, where Snowball leaves forms of a word apart.
     characters: ranges of code points that only this language uses. A language without any uses Latin letters.
     foreign_letters: letters in those ranges that only other languages use.
@@ -47,11 +46,9 @@ class GateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     end.
 
     greetings, acknowledgements: need no answer from the memory, alone or in a row.
-    openings: the same, together with what follows: `thanks for the help`.
-    fillers: add nothing to those.
-    memory: refer to what was said, or ask to keep something. The words for "my" and "favourite" in `facts`
-        count as such, too.
-    asks: begin a question. asks_anywhere: make a question of a sentence wherever they stand.
+    openings: the same, together with the words behind them: `thanks for the help`. fillers: add nothing.
+    memory: refer to earlier talk, or ask to keep something, as do "my" and "favourite" in `facts`.
+    asks: begin a question. asks_anywhere: make a question of a sentence.
     """
 
     greetings: str = ""
@@ -67,12 +64,11 @@ class QuestionWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Phrases around the topic in a question about facts, folded. None may change the question's meaning.
 
     leads: begin a question, in any number. listing: leads that ask for a whole list. tails: end a question.
-    owners: say that the topic is the asker's, before it, as `FactWords.own` does. owners_behind: behind it.
+    owners, owners_behind: mean "my", before the topic as `FactWords.own`, and behind it.
     fillers: add nothing, before the topic. every: ask for the whole list.
     joints: join two ordinals. first: mean the first place, before the favourite: `most favourite`.
-    top: stand before a number of places from the first on.
-    plural: words before the topic that occur only in the plural.
-    idioms: by the names of a topic, the likeliest first, whole questions that ask for it.
+    top: mean the first places, before their number. plural: occur only before a plural topic.
+    idioms: whole questions, by the names of their topic, the likeliest first.
     """
 
     leads: str = ""
@@ -108,7 +104,7 @@ class NumberWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ListWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a text introduces a ranked list of its author's favourites.
 
-    favorite: words for "favourite" before the topic.
+    favorite: words for "favourite" before the topic. inflected: those after which no name follows.
     statement: a regular expression for the sentence before the list, without its line breaks. `%(begins)s` is
         the beginning of a sentence, `%(topic)s` the topic, `%(lists)s` the sign before a list; `%(favorite)s`
         and `%(number)s` are words.
@@ -118,7 +114,6 @@ class ListWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     open: phrases that leave a value open. In both, `*phrase` matches the end of a word.
     joints: join a value to the next one. no_topic: words that no topic's name has.
     name: of the topic, to make its key of; `%(topic)s` are the words in the text.
-    inflected: words for "favourite" after which the words in the text are no name.
     """
 
     favorite: str
@@ -165,8 +160,7 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     turning: change the meaning of a sentence: numbers, days, negations, limits. `word*` matches the beginning
         of a word. A word too many prevents a merge, one too few may lose a memory.
     turning_endings: the same, as endings; `ending*` may have up to 20 letters behind it.
-    filling: do not change the meaning of a sentence.
-    joints: join two parts that may change places.
+    filling: do not change the meaning of a sentence. joints: join two parts that may change places.
     irregular_verbs: forms of one verb with `/` between them.
     tense_endings: a regular expression for endings of verbs whose tenses Snowball leaves apart.
     """
@@ -206,8 +200,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 Table = Literal["text", "gate", "facts", "memories", "english"]
 
 TEXT_SHA256 = "ff7df41b3fe7c5bd225b363d87a52392657e9de9d3f9613421464a59eb6a55f3"
-"""The hash of all `TextWords`; part of the projection id. A constant, so that no command reads the files for
-the id alone; a test compares it with the files."""
+"""The hash of all `TextWords`, which a test compares with the files; part of the projection id."""
 
 
 def phrases(table: str) -> list[str]:
@@ -228,7 +221,7 @@ def languages(table: Table) -> Mapping[str, Language]:
         ValueError: see `parsed`.
         OSError: the installation lacks the files.
     """
-    return {name: _language(name) for name, source in _sources().items() if f"[{table}]" in source}
+    return {name: parsed(name, source) for name, source in _sources().items() if f"[{table}]" in source}
 
 
 @cache
@@ -238,14 +231,8 @@ def _sources() -> Mapping[str, str]:
 
 
 @cache
-def _language(name: str) -> Language:
-    return parsed(name, _sources()[name])
-
-
 def parsed(name: str, source: str) -> Language:
-    """The language that the source of its file describes.
-
-    name: of the language, which is that of its file.
+    """The language `name` from the source of its file.
 
     Raises:
         ValueError: a line cannot be read, a key is unknown, or a value has the wrong type.

@@ -13,7 +13,7 @@ _SHORTEST_STEM = 3
 
 
 class Marks(NamedTuple):
-    """What shows in a text why a question found it: pairs of characters, and what words begin with."""
+    """What a question looks for in a text: pairs of characters, and beginnings of words."""
 
     pairs: tuple[str, ...] = ()
     beginnings: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ def marks_of(words: Sequence[str]) -> Marks:
 
 
 def first_place(text: str, marks: Marks) -> int:
-    """Where in `text` the first word stands that a question with `marks` may have found; 0 without any."""
+    """The place in `text` of the first word that a question with `marks` may have found; 0 without any."""
     pairs = [text.find(pair) for pair in marks.pairs]
     word, _ = next(_marked_words(text, marks), (-1, -1))
     return min((place for place in (*pairs, word) if place >= 0), default=0)

@@ -27,7 +27,7 @@ def plain(folded: str) -> str:
 
 
 @cache
-def _plain_letters() -> dict[int, str | None]:
+def _plain_letters() -> dict[int, int | str | None]:
     """What is left of letters that unicode61 leaves as they are, and of what must not reach it."""
     points = (*range(0x0591, 0x05C8), 0x0640, *range(0x064B, 0x0653), 0x0670)  # Hebrew, Arabic
     combining = (*range(0x0300, 0x0370), *range(0xFE00, 0xFE10))
@@ -37,11 +37,6 @@ def _plain_letters() -> dict[int, str | None]:
         **dict.fromkeys((*points, *combining)),
         **dict.fromkeys(private, " "),
         **{code: unicodedata.normalize("NFD", chr(code))[0] for code in greek},
-        **{ord(letter): plain for letter, plain in _PLAIN_LETTERS.items()},
+        **str.maketrans("ёѐѝđħıłøŧð", "ееиdhilotd"),
+        **{ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th"},
     }
-
-
-_PLAIN_LETTERS = {
-    **dict(zip("ёѐѝđħıłøŧð", "ееиdhilotd", strict=True)),
-    **{"æ": "ae", "œ": "oe", "þ": "th"},
-}

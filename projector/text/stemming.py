@@ -1,17 +1,15 @@
 """Recognises the language of a text, as far as search needs it, and stems its words.
 
 A language with a script of its own (Russian, Greek, Arabic, Hindi, Tamil, Armenian) is recognised by its
-letters, word by word. In Latin letters a text is in the languages of which it has most stop words and special
-letters; several may be equal. A text without any is in no language.
-
-FTS5 stems English (porter).
+letters, word by word. A text in Latin letters is in the languages of which it has most stop words and special
+letters; several may be equal. A text without any is in no language. FTS5 stems English (porter).
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache, lru_cache
 from operator import itemgetter
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from memlog.projector.text import language_files
 from memlog.projector.text.language_files import TextWords
@@ -56,16 +54,11 @@ def latin() -> tuple[str, ...]:
     return tuple(name for name in _told_apart() if name != ENGLISH)
 
 
-@cache
-def with_own_letters() -> frozenset[str]:
-    """The languages with a script of their own."""
-    return frozenset(name for _, _, name, _ in _scripts())
-
-
 @lru_cache(maxsize=64)
 def stop_words_in(names: tuple[str, ...]) -> frozenset[str]:
     """The stop words of these languages, and of all that have a script of their own."""
-    return frozenset().union(*(stop_words()[name] for name in {*names, *with_own_letters()}))
+    with_own_script = {name for _, _, name, _ in _scripts()}
+    return frozenset().union(*(stop_words()[name] for name in {*names, *with_own_script}))
 
 
 def is_plain_english(text: str) -> bool:
@@ -73,19 +66,21 @@ def is_plain_english(text: str) -> bool:
 
     If False, the text may still be English.
     """
-    for sign in _english_signs():
+    # Searching for them takes a tenth of the time for all words.
+    for sign in language_files.languages("text")[ENGLISH].text.signs:
         if sign in text:
             return True
     if not text.isascii():
         return False
+    signs = _signs()
     words = text.lower().replace(".", " ").replace(",", " ").split()
-    foreign = sum(map(_foreign_words().__contains__, words))
-    if sum(map(_english_words().__contains__, words)) > foreign:
+    foreign = sum(map(signs.foreign.__contains__, words))
+    if sum(map(signs.english.__contains__, words)) > foreign:
         return True
     return not (
         foreign
-        or any(pair in text for pair in _languages_of_pairs())
-        or not _foreign_endings().isdisjoint([word[-3:] for word in words])
+        or any(pair in text for pair in signs.pairs)
+        or not signs.foreign_endings.isdisjoint([word[-3:] for word in words])
     )
 
 
@@ -95,20 +90,21 @@ def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ..
     words: in Latin letters and lower case.
     by_letters: whether letters count as a sign, or stop words alone.
     """
+    signs = _signs()
     words = tuple(words)
     scores = Counter[str]()
     for word in words:
-        for name in _languages_of_stop_words().get(word, ()):
+        for name in signs.words.get(word, ()):
             scores[name] += _OF_A_STOP_WORD
-        for name in _languages_of_endings().get(word[-3:], ()):
+        for name in signs.endings.get(word[-3:], ()):
             scores[name] += _OF_AN_ENDING
     text = " ".join(words)
-    for pair, names in _languages_of_pairs().items():
+    for pair, names in signs.pairs.items():
         if pair in text:
             for name in names:
                 scores[name] += _OF_AN_ENDING
     for letter in set() if text.isascii() else set(text):
-        for name, worth in _languages_of_letters().get(letter, ()):
+        for name, worth in signs.letters.get(letter, ()):
             scores[name] += worth
     best = max(scores.values(), default=0)
     if best < (1 if by_letters else _OF_A_STOP_WORD):
@@ -157,13 +153,9 @@ def is_mostly_latin(text: str) -> bool:
 def _stems_in(language: str, words: list[str]) -> list[str]:
     text = language_files.languages("text")[language].text
     stems = _stemmer(text.stemmer).stemWords(words)
+    # Snowball leaves liina and liino of liinaa and liinoja, koira and koir of koiraa and koiria.
     dropped = text.dropped_endings
-    return [_without_ending(stem, dropped) for stem in stems] if dropped else stems
-
-
-def _without_ending(stem: str, dropped: str) -> str:
-    """Snowball leaves liina and liino of liinaa and liinoja, koira and koir of koiraa and koiria."""
-    return stem[:-1] if len(stem) > _SHORTEST and stem[-1] in dropped else stem
+    return [stem[:-1] if len(stem) > _SHORTEST and stem[-1] in dropped else stem for stem in stems]
 
 
 def _languages_of(word: str, latin: Collection[str]) -> Collection[str]:
@@ -197,12 +189,6 @@ def _scripts() -> tuple[tuple[int, int, str, frozenset[str]], ...]:
 
 
 @cache
-def _english_signs() -> tuple[str, ...]:
-    # Searching for them takes a tenth of the time for all words.
-    return language_files.languages("text")[ENGLISH].text.signs
-
-
-@cache
 def _stemmer(language: str) -> _Stemmer:
     import Stemmer
 
@@ -211,45 +197,40 @@ def _stemmer(language: str) -> _Stemmer:
     return stemmer
 
 
-@cache
-def _languages_of_stop_words() -> dict[str, list[str]]:
-    return _turned({name: stop_words()[name] for name in _told_apart()})
+class _Signs(NamedTuple):
+    """Languages by what they are told by: stop words, endings, pairs of letters, special letters.
+
+    letters: with the weight for each language; negative for languages without the letter.
+    english: stop words of no other language. foreign, foreign_endings: those that English has not.
+    """
+
+    words: dict[str, list[str]]
+    endings: dict[str, list[str]]
+    pairs: dict[str, list[str]]
+    letters: dict[str, list[tuple[str, int]]]
+    english: frozenset[str]
+    foreign: frozenset[str]
+    foreign_endings: frozenset[str]
 
 
 @cache
-def _languages_of_endings() -> dict[str, list[str]]:
-    return _turned({name: text.endings.split() for name, text in _told_apart().items()})
-
-
-@cache
-def _languages_of_pairs() -> dict[str, list[str]]:
-    return _turned({name: text.pairs.split() for name, text in _told_apart().items()})
-
-
-@cache
-def _languages_of_letters() -> dict[str, list[tuple[str, int]]]:
-    """Weights of languages by special letter; negative for languages without it."""
-    having = _turned({name: text.letters for name, text in _told_apart().items()})
-    return {
-        letter: [(name, _OF_A_LETTER if name in names else -_OF_A_LETTER) for name in latin()]
-        for letter, names in having.items()
-    }
-
-
-@cache
-def _foreign_words() -> frozenset[str]:
-    return frozenset(_languages_of_stop_words()) - stop_words()[ENGLISH]
-
-
-@cache
-def _english_words() -> frozenset[str]:
-    """Stop words of no other language."""
-    return frozenset(word for word, names in _languages_of_stop_words().items() if names == [ENGLISH])
-
-
-@cache
-def _foreign_endings() -> frozenset[str]:
-    return frozenset(_languages_of_endings()) - frozenset(_told_apart()[ENGLISH].endings.split())
+def _signs() -> _Signs:
+    texts = _told_apart()
+    words = _turned({name: stop_words()[name] for name in texts})
+    endings = _turned({name: text.endings.split() for name, text in texts.items()})
+    having = _turned({name: text.letters for name, text in texts.items()})
+    return _Signs(
+        words=words,
+        endings=endings,
+        pairs=_turned({name: text.pairs.split() for name, text in texts.items()}),
+        letters={
+            letter: [(name, _OF_A_LETTER if name in names else -_OF_A_LETTER) for name in latin()]
+            for letter, names in having.items()
+        },
+        english=frozenset(word for word, names in words.items() if names == [ENGLISH]),
+        foreign=frozenset(words) - stop_words()[ENGLISH],
+        foreign_endings=frozenset(endings) - frozenset(texts[ENGLISH].endings.split()),
+    )
 
 
 def _turned(signs: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:

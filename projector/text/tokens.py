@@ -3,10 +3,10 @@ whichever embedding model is installed."""
 
 from bisect import bisect_left, bisect_right
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memlog.eventlog.text import pieces
-from memlog.projector.package_data import shipped
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -21,7 +21,7 @@ _PIECE = 4096
 
 def vocabulary() -> list[str]:
     """The lines of vocab.txt: a word, or a part of one, at its number."""
-    return shipped("vocab.txt").split("\n")
+    return (Path(__file__).parents[1] / "vocab.txt").read_bytes().decode().split("\n")
 
 
 def new_tokenizer() -> "Tokenizer":

@@ -1,19 +1,17 @@
-"""What a context may hold: every entry with its place in the log, read from all that stands.
+"""The entries of a context, each with its position in the log."""
 
-Each function gives the candidates of one part, in the order in which they are to be taken.
-"""
-
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import msgspec
 
 from memlog.eventlog.chat import Chat
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
-from memlog.query import core_memory, memories
 from memlog.query.event_index import LinePosition
 from memlog.query.facts.current import Topic
+from memlog.query.memories import Memory
+from memlog.query.rows import POSITION
 from memlog.query.search.hits import Hit
 from memlog.query.summaries import Summary
 from memlog.query.window import WindowMessage
@@ -21,21 +19,21 @@ from memlog.query.window import WindowMessage
 Part = Literal["core", "fact", "memory", "passage", "summary", "window"]
 
 PARTS: tuple[Part, ...] = ("core", "fact", "memory", "passage", "summary", "window")
-"""In the order of right, which is also the order in which they are printed."""
+"""In the order of priority and of printing."""
 
 
 class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One thing that a context says.
+    """An entry of a context.
 
-    citation: `M1`, `M2`, … in the order in which they are printed; "" for what is left out.
-    id: what `memlog show` reads: of the message's, summary's, daily event's or core value's event, a
-        memory_id, a fact's or a document's name.
-    label: what sort of thing it is, as the text has it: `PREFERENCE`.
-    content: what it says; of a long message or a file of memories the passage that was found.
-    relevance_score: of what was found: how well it answers, from 0 to 1.
+    citation: `M1`, `M2`, … in the order of printing; "" for what is left out.
+    id: as `memlog show` takes it: of the event of a message, summary, daily event or core value, a memory_id,
+        the name of a fact or document.
+    label: the sort of entry, as the text prints it: `PREFERENCE`.
+    content: of a long message or a file of memories the passage that was found.
+    relevance_score: the score of a hit, from 0 to 1.
     title: of a memory; of a core value its section and key; of a file its name.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    tokens: what it takes in the context, with its citation; one fewer or more by the number of that.
+    tokens: of the entry in the context, with its citation; ±1 for the number of the citation.
     """
 
     citation: str = ""
@@ -56,27 +54,32 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def is_memory(self) -> bool:
-        """Whether it is a memory, and no daily event or file: it has a memory_id."""
+        """Whether it has a memory_id, unlike a daily event or a file."""
         return self.importance is not None
 
 
 def core_entries(db: Connection) -> list[ContextEntry]:
-    """All of the core memory: the user's values, then the agent's."""
+    """The core memory: the user's values, then the agent's."""
+    rows = db.execute(
+        f"SELECT c.event_id, c.section || '.' || c.key, c.value, {POSITION}"
+        " FROM core_memory c JOIN events e ON e.stream = c.stream AND e.id = c.event_id"
+        " ORDER BY c.section DESC, c.key"
+    )
     return [
         ContextEntry(
             part="core",
-            id=value.event_id,
+            id=event_id,
             label="CORE",
-            title=f"{value.section}.{value.key}",
-            content=value.value,
-            position=value.position,
+            title=title,
+            content=value,
+            position=LinePosition(*position),
         )
-        for value in core_memory.core_values(db)
+        for event_id, title, value, *position in rows
     ]
 
 
 def fact_entries(topic: Topic, score: float | None) -> list[ContextEntry]:
-    """All that stands of a topic, by rank."""
+    """The facts of a topic, by rank."""
     return [
         ContextEntry(
             part="fact",
@@ -92,58 +95,36 @@ def fact_entries(topic: Topic, score: float | None) -> list[ContextEntry]:
     ]
 
 
-def fact_entry(hit: Hit) -> ContextEntry:
-    """A fact that was found."""
-    return _of_hit(hit, part="fact", label="FACT", content=hit.content)
+def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:  # noqa: ANN401
+    """The entry of a hit; `members` add to what the hit has, or replace it."""
+    of_hit = {
+        "id": hit.id,
+        "category": hit.category,
+        "content": hit.content,
+        "relevance_score": hit.score,
+        "chat": hit.chat,
+        "ts": hit.ts,
+        "position": hit.position,
+    }
+    return ContextEntry(part=part, label=label, **(of_hit | members))
 
 
-def type_of(db: Connection, hit: Hit) -> str:
-    """The type of the event that says what was found."""
-    row = db.execute(
-        "SELECT type FROM events WHERE stream = ? AND id = ?", (hit.position.stream, hit.event_id)
-    ).fetchone()
-    return row[0] if row else ""
-
-
-def memory_entry(db: Connection, hit: Hit) -> ContextEntry | None:
-    """A memory that was found, as it stands; None where it stands no more."""
-    memory = memories.memory(db, hit.id)
+def memory_entry(memory: Memory | None, hit: Hit) -> ContextEntry | None:
+    """The entry of a memory; None if it is gone or archived."""
     if memory is None or memory.archived_at is not None:
         return None
-    return _of_hit(
+    return hit_entry(
         hit,
-        part="memory",
-        label=memory.kind.upper(),
+        "memory",
+        memory.kind.upper(),
         title=memory.title,
         content=memory.content,
         importance=memory.importance,
     )
 
 
-def event_entry(hit: Hit) -> ContextEntry:
-    """A daily event that was found."""
-    return _of_hit(hit, part="memory", label="EVENT", content=hit.content)
-
-
-def file_entry(db: Connection, hit: Hit) -> ContextEntry:
-    """What was found of a file of memories."""
-    return _of_hit(hit, part="memory", label="FILE", title=hit.source, content=passage(db, hit))
-
-
-def passage_entry(db: Connection, hit: Hit) -> ContextEntry:
-    """What was found of a message."""
-    return _of_hit(
-        hit,
-        part="passage",
-        label="CONVERSATION",
-        content=passage(db, hit),
-        role=hit.role,
-        name=hit.name,
-    )
-
-
 def summary_entry(summary: Summary, score: float | None) -> ContextEntry:
-    """A summary."""
+    """The entry of a summary."""
     return ContextEntry(
         part="summary",
         id=summary.id,
@@ -156,26 +137,27 @@ def summary_entry(summary: Summary, score: float | None) -> ContextEntry:
     )
 
 
-def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]) -> Iterator[ContextEntry]:
-    """Messages of a chat's window, the newest first."""
-    places = _places(db, chat, messages)
-    for message in reversed(messages):
-        yield ContextEntry(
+def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]) -> list[ContextEntry]:
+    """The messages of a chat's window, the newest first."""
+    positions = _positions(db, chat, messages)
+    return [
+        ContextEntry(
             part="window",
             id=message.id,
             label="RECENT",
             content=message.content,
-            chat=":".join(chat),
+            chat=str(chat),
             role=message.role,
             name=message.name,
             ts=message.ts,
-            position=places[message.id, message.ts, message.content],
+            position=positions[message.id, message.ts, message.content],
         )
+        for message in reversed(messages)
+    ]
 
 
 def passage(db: Connection, hit: Hit) -> str:
-    """What a message or a file of memories says, where it is one passage; else the passage that its snippet
-    is from."""
+    """The passage of a message or a file of memories that the hit's snippet is from."""
     column = "message_id" if hit.kind == "message" else "document_id"
     chunks = db.execute(
         f"SELECT start_char, end_char FROM memory_chunks WHERE stream = ? AND {column} = ?"
@@ -191,12 +173,12 @@ def passage(db: Connection, hit: Hit) -> str:
     return ("…" if start > 0 else "") + cut + ("…" if end < len(hit.content) else "")
 
 
-def _places(
+def _positions(
     db: Connection, chat: Chat, messages: Sequence[WindowMessage]
 ) -> dict[tuple[str, str, str], LinePosition]:
-    # By what they say, too: two folders of one chat may each have a message of one id.
+    # By content, too: two folders of one chat may each have a message of one id.
     rows = db.execute(
-        "SELECT m.id, m.created_at, m.content, e.stream, e.segment, e.offset, e.line FROM messages m"
+        f"SELECT m.id, m.created_at, m.content, {POSITION} FROM messages m"
         " JOIN events e ON e.stream = m.stream AND e.id = m.id WHERE m.channel = ? AND m.chat_id = ?"
         " AND m.created_at >= ? AND m.id IN (SELECT value FROM json_each(?))",
         (
@@ -205,32 +187,4 @@ def _places(
             as_list([message.id for message in messages]),
         ),
     )
-    return {(name, ts, content): LinePosition(*place) for name, ts, content, *place in rows}
-
-
-def _of_hit(
-    hit: Hit,
-    *,
-    part: Part,
-    label: str,
-    content: str,
-    title: str | None = None,
-    importance: float | None = None,
-    role: str | None = None,
-    name: str | None = None,
-) -> ContextEntry:
-    return ContextEntry(
-        part=part,
-        id=hit.id,
-        label=label,
-        title=title,
-        category=hit.category,
-        content=content,
-        relevance_score=hit.score,
-        importance=importance,
-        chat=hit.chat,
-        role=role,
-        name=name,
-        ts=hit.ts,
-        position=hit.position,
-    )
+    return {(name, ts, content): LinePosition(*position) for name, ts, content, *position in rows}

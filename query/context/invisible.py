@@ -1,4 +1,4 @@
-"""Characters that nobody sees, which may hide text or change how the text around them looks."""
+"""Invisible characters, which may hide text or change how the text around them looks."""
 
 import re
 import unicodedata
@@ -14,8 +14,8 @@ _IGNORABLE = (
 """Default_Ignorable_Code_Point, as DerivedCoreProperties.txt of the Unicode Character Database has it.
 Python's `unicodedata` lacks the property (UAX #44)."""
 
-_BLANK = ((0x2800, 0x2800),)
-"""The empty pattern of Braille is a symbol by its category, and looks like a space."""
+_BLANK = (0x2800, 0x2800)
+"""The empty Braille pattern: a symbol by its category that looks like a space."""
 
 _CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Controls, format characters, halves of surrogate pairs, separators of lines and paragraphs."""
@@ -45,7 +45,7 @@ _KEPT_OR_ODD = re.compile(rf"({_EMOJI}|{_IN_ARABIC}|{_RUN})|[^{_PLAIN}]")
 
 
 def shown(text: str, escape: Callable[[str], str], *, kept: str = "") -> str:
-    """`text` with what nobody sees as escapes, but in the spelling of words and emoji.
+    """`text` with invisible characters as escapes, except in the spelling of words and emoji.
 
     kept: characters that stay as they are.
     """
@@ -61,10 +61,8 @@ def shown(text: str, escape: Callable[[str], str], *, kept: str = "") -> str:
 def is_unseen(character: str) -> bool:
     """Whether a character has no shape of its own."""
     code = ord(character)
-    return (
-        unicodedata.category(character) in _CATEGORIES
-        or any(first <= code <= last for first, last in _IGNORABLE)
-        or any(first <= code <= last for first, last in _BLANK)
+    return unicodedata.category(character) in _CATEGORIES or any(
+        first <= code <= last for first, last in (*_IGNORABLE, _BLANK)
     )
 
 

@@ -1,9 +1,10 @@
-"""What is found for a context: a search among memories, and one among messages."""
+"""Searches for a context: one among memories, one among messages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
 from memlog.projector.embedding.models import Embedder
@@ -14,95 +15,90 @@ from memlog.query.filters import Filters
 from memlog.query.search.hits import Hit
 from memlog.query.search.hybrid import search
 from memlog.query.search.request import Search
-from memlog.query.window import ORDER
+from memlog.query.window import NEWEST_FIRST
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 CANDIDATES = 2
-"""So many candidates are looked at for each memory and passage that is asked for."""
+"""Candidates for each requested memory and passage."""
 
-_FOUND = 50
-"""Of memories, facts, summaries, daily events and files together so many are found: the search ranks no
-fewer."""
+_HITS = 50
+"""Memories, facts, summaries, daily events and files together: the search ranks no fewer."""
 
 _LOOKED_AT = 1000
-"""Of a chat's newest messages so many are looked at for the one that asks."""
+"""The newest messages of a chat among which the current one is looked for."""
 
 
-@dataclass(frozen=True)
-class ContextHits:
-    """What the searches found, best first; nothing where they failed.
+class ContextHits(msgspec.Struct, frozen=True):
+    """The hits of the searches, best first; none if they failed.
 
-    memories: and what is found as one: facts, summaries, daily events, files of memories.
-    faded: memories that have faded, where they were asked for.
+    memories: including facts, summaries, daily events and files of memories.
+    faded: memories below the least salience, if the context is to be explained.
     silent: what did not take part, and why.
     """
 
     memories: Sequence[Hit] = ()
     messages: Sequence[Hit] = ()
     faded: Sequence[Hit] = ()
-    silent: dict[str, str] = field(default_factory=dict)
+    silent: dict[str, str] = {}
 
 
-def find(db: Connection, asked: BuildContext, embedder: Embedder | None) -> ContextHits:
-    """Search for what `asked.text` is about.
+def find(db: Connection, request: BuildContext, embedder: Embedder | None) -> ContextHits:
+    """Search for `request.text`.
 
     Raises:
-        NotFound: the store has events, and none of the chat that is asked for.
+        NotFound: the store has events, and none of the chat.
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    if asked.conversation is not None:
-        check_known(db, asked.conversation)
+    if request.conversation is not None:
+        check_known(db, request.conversation)
     once = None if embedder is None else _EmbedsOnce(embedder)
-    filters = Filters(chat=asked.chat, own_scope=True, min_salience=asked.min_salience, exclude=asked.exclude)
+    filters = Filters(
+        chat=request.chat, own_scope=True, min_salience=request.min_salience, exclude=request.exclude
+    )
     of_memories = replace(filters, kinds=frozenset(["memory"]))
     of_messages = replace(filters, kinds=frozenset(["message"]))
-    memories = search(db, Search(asked.text, k=_of_memories(asked), filters=of_memories), once)
+    memories = search(db, Search(request.text, k=_of_memories(request), filters=of_memories), once)
     messages = search(
-        db, Search(asked.text, k=max(1, CANDIDATES * asked.passages), filters=of_messages), once
+        db, Search(request.text, k=max(1, CANDIDATES * request.passages), filters=of_messages), once
     )
     faded: list[Hit] = []
-    if asked.explain and asked.min_salience > 0:
-        every = Search(asked.text, k=_of_memories(asked), filters=replace(of_memories, min_salience=0.0))
+    if request.explain and request.min_salience > 0:
+        every = Search(request.text, k=_of_memories(request), filters=replace(of_memories, min_salience=0.0))
         known = {hit.id for hit in memories.hits}
         faded = [hit for hit in search(db, every, once).hits if hit.id not in known]
     return ContextHits(memories.hits, messages.hits, faded, memories.silent | messages.silent)
 
 
-def without_the_question(db: Connection, asked: BuildContext) -> BuildContext:
-    """`asked`, leaving out the newest message of the chat that says its text: it asks, and answers nothing.
+def without_the_question(db: Connection, request: BuildContext) -> BuildContext:
+    """`request` without the newest message of the chat with its text: a question does not answer itself.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    if asked.chat is None:
-        return asked
-    newest = ", ".join(f"{column} DESC" for column in ORDER)
+    if request.chat is None:
+        return request
     row = db.execute(
         "SELECT id FROM (SELECT id, content, type FROM messages WHERE channel = ? AND chat_id = ?"
-        f" ORDER BY {newest} LIMIT {_LOOKED_AT}) WHERE content = ? AND type <> 'session_break' LIMIT 1",
-        (*asked.chat, asked.text),
+        f" {NEWEST_FIRST} LIMIT {_LOOKED_AT}) WHERE content = ? AND type <> 'session_break' LIMIT 1",
+        (*request.chat, request.text),
     ).fetchone()
-    return replace(asked, exclude=asked.excluded.union(row or ()))
+    return replace(request, exclude=request.excluded.union(row or ()))
 
 
-def _of_memories(asked: BuildContext) -> int:
-    return max(_FOUND, CANDIDATES * asked.limit)
+def _of_memories(request: BuildContext) -> int:
+    return max(_HITS, CANDIDATES * request.limit)
 
 
 class _EmbedsOnce:
-    """An embedder that keeps the one question that several searches ask."""
+    """An embedder that embeds the question of several searches once."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
         self.id, self.dimension = embedder.id, embedder.dimension
-        self._known: dict[tuple[str, ...], NDArray[np.float32]] = {}
+        self._embed = cache(embedder.embed)
 
     def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """See `Embedder.embed`."""
-        asked = tuple(texts)
-        if asked not in self._known:
-            self._known[asked] = self._embedder.embed(texts)
-        return self._known[asked]
+        return self._embed(tuple(texts))

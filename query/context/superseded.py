@@ -1,7 +1,6 @@
-"""Messages that said what is no longer so: a fact names one as its source, and does not stand any more.
+"""Superseded messages: every fact that names one as its source was replaced or removed.
 
-What a message says is known by such links alone. A message that also said something that stands is not
-superseded.
+Only such links tell what a message says. A message with a current fact is not superseded.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,12 +9,10 @@ from typing import NamedTuple
 from memlog.eventlog.reader import is_about
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
+from memlog.query.event_index import Key
 from memlog.query.facts.current import topics
 from memlog.query.summaries import Summary
 from memlog.query.window import ORDER
-
-Key = tuple[str, str]
-"""(stream, id) of a message."""
 
 
 class ChatMessage(NamedTuple):
@@ -35,23 +32,28 @@ class _FactSource(NamedTuple):
 
 
 def superseded(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
-    """Those of `messages` of which all that facts took from them stands no more."""
-    asked = list(messages)
-    sources = _sources(db, [message.id for message in asked])
-    standing = _standing(db, {source.chat for source in sources})
-    found = set()
-    for message in asked:
-        said = [each for each in sources if each.message_id == message.id and _means(db, each, message)]
-        if said and not any(source.event_id in standing for source in said):
-            found.add((message.stream, message.id))
-    return found
+    """The keys of the superseded `messages`."""
+    messages = list(messages)
+    rows = db.execute(
+        "SELECT source_message_id, chat_id, event_id FROM fact_sources"
+        " WHERE source_message_id IN (SELECT value FROM json_each(?))",
+        (as_list([message.id for message in messages]),),
+    )
+    sources = [_FactSource(*row) for row in rows]
+    known = [topic for chat in {source.chat for source in sources} for topic in topics(db, chat or None)]
+    current = {fact.event_id for topic in known for fact in topic.facts}
+    keys = set()
+    for message in messages:
+        own = [each for each in sources if each.message_id == message.id and _means(db, each, message)]
+        if own and not any(source.event_id in current for source in own):
+            keys.add((message.stream, message.id))
+    return keys
 
 
 def sums_up_superseded(db: Connection, summary: Summary) -> bool:
-    """Whether a summary is of a stretch in which a superseded message stands.
+    """Whether the stretch of a summary contains a superseded message.
 
-    Where it does not name its first or last message, or no such one stands, the stretch begins with the chat,
-    or ends where the summary was written.
+    If its first or last message is unknown, the stretch begins with the chat, or ends with the summary.
     """
     streams = _streams(db, summary.chat)
     first = _place(db, streams, summary.from_message_id) or ("",)
@@ -67,7 +69,7 @@ def sums_up_superseded(db: Connection, summary: Summary) -> bool:
 
 
 def _compared(sign: str, place: Sequence[object]) -> str:
-    """The condition on a message to stand on one side of a place, which may be a time alone."""
+    """The condition that a message is on one side of a place, which may be only a time."""
     return f"({', '.join(ORDER[: len(place)])}) {sign} ({', '.join('?' * len(place))})"
 
 
@@ -79,7 +81,7 @@ def _streams(db: Connection, chat: str) -> str:
 
 
 def _place(db: Connection, streams: str, message_id: str | None) -> tuple[object, ...]:
-    """Where a message of some streams stands in the order of its chat; empty where it does not."""
+    """The place of a message in the order of its chat; empty for an unknown message."""
     row: tuple[object, ...] | None = db.execute(
         f"SELECT {', '.join(ORDER)} FROM messages"
         " WHERE stream IN (SELECT value FROM json_each(?)) AND id = ?",
@@ -88,22 +90,8 @@ def _place(db: Connection, streams: str, message_id: str | None) -> tuple[object
     return row or ()
 
 
-def _sources(db: Connection, message_ids: Sequence[str]) -> list[_FactSource]:
-    rows = db.execute(
-        "SELECT source_message_id, chat_id, event_id FROM fact_sources"
-        " WHERE source_message_id IN (SELECT value FROM json_each(?))",
-        (as_list(message_ids),),
-    )
-    return [_FactSource(*row) for row in rows]
-
-
-def _standing(db: Connection, chats: Iterable[str]) -> set[str]:
-    """The events of the facts of these chats that stand."""
-    return {fact.event_id for chat in chats for topic in topics(db, chat or None) for fact in topic.facts}
-
-
 def _means(db: Connection, source: _FactSource, message: ChatMessage) -> bool:
-    """Whether a fact means this message by its id: one of its own chat, where that has such a message."""
+    """Whether a fact's source id means this message: not if the fact's own chat has such a message."""
     if source.chat in ("", message.chat):
         return True
     return not _place(db, _streams(db, source.chat), source.message_id)

@@ -1,45 +1,43 @@
-"""How large a text is in tokens, by one of three counters.
+"""Counts the tokens of a text, by one of three counters.
 
 model: tokens of the vocabulary that memlog ships. chars4: characters // 4. heuristic: Chinese characters
 × 1.5 and words × 0.75, rounded up; a word is a run of letters and digits, or of signs that stand alone.
 
-A text is put together from pieces that begin and end where words do. So each piece has a weight by itself,
-and the size of the whole is no more than that of the sum of the weights. A piece weighs at least a token for
-every 16 characters: to the vocabulary a word of a million letters is one token, that of no word.
+A text is joined from pieces that begin and end at words. So each piece has its own weight, and the size of
+the text is at most that of the sum of the weights. A piece weighs at least a token per 16 characters: in the
+vocabulary a word of a million letters is one token, the one for unknown words.
 """
 
 import math
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Literal, get_args
+from typing import Literal
 
 from memlog.eventlog.text import pieces
 from memlog.projector.text.tokens import count_tokens
 
 Counter = Literal["model", "chars4", "heuristic"]
 
-COUNTERS: tuple[Counter, ...] = get_args(Counter)
-
 _CHARACTERS = 16
-"""Of a token at most, in what is weighed."""
+"""Of a token, at most."""
 
 _CHINESE = r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]"
 _WORD = r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)++(?!\S)"
 
 
 def weight(text: str, counter: Counter) -> float:
-    """What a piece of text adds to the size of the whole at most, before that is rounded."""
+    """The most that a piece adds to the size of a text, before rounding."""
     return max(_WEIGHTS[counter](text), least_weight(text))
 
 
 def least_weight(text: str) -> float:
-    """What a text weighs at least, told without counting."""
+    """The least weight of a text, without counting tokens."""
     return len(text) / _CHARACTERS
 
 
 def size(weight: float, counter: Counter) -> int:
-    """The tokens of a text whose pieces weigh so much together."""
+    """The tokens of a text whose pieces have this weight together."""
     return math.floor(weight) if counter == "chars4" else math.ceil(weight)
 
 
@@ -60,7 +58,7 @@ def _heuristic_of_piece(text: str) -> float:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    # Compiled when they are first needed: few ask for the heuristic.
+    # Compiled on first use: the heuristic is rare.
     return re.compile(_CHINESE), re.compile(_WORD)
 
 

@@ -18,7 +18,6 @@ key: by the topic's key. rank: by a place in the list. list: by a question for t
 single: the topic has one value. first: by a question in the singular, which means the first of the list.
 """
 
-
 Choice = Callable[[Sequence[Topic]], Topic | None]
 """Picks one of the topics of one chat, which come newest first."""
 
@@ -67,7 +66,7 @@ def not_stored(why: str) -> FactAnswer:
 
 def answered(facts: Sequence[Fact], route: Route) -> FactAnswer:
     """The answer from these facts."""
-    return FactAnswer(found=True, answer=_told(facts), facts=list(facts), route=route, why=None)
+    return FactAnswer(found=True, answer=_lines(facts), facts=list(facts), route=route, why=None)
 
 
 def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_chat: bool) -> FactAnswer:
@@ -91,11 +90,12 @@ def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_
 
 def topic_of(db: Connection, key: str, *, chat: str | None, any_chat: bool) -> Topic | None:
     """The topic `key` of a chat; if it has none and with `any_chat`, the newest of the other chats."""
-
-    def of_key(those: Sequence[Topic]) -> Topic | None:
-        return next((topic for topic in those if topic.key == key), None)
-
-    return find(db, of_key, chat=chat, any_chat=any_chat)
+    return find(
+        db,
+        lambda topics: next((topic for topic in topics if topic.key == key), None),
+        chat=chat,
+        any_chat=any_chat,
+    )
 
 
 def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) -> Topic | None:
@@ -107,7 +107,7 @@ def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) ->
     for topic in all_topics(db):
         if topic.chat != chat:
             others.setdefault(topic.chat, []).append(topic)
-    chosen = (choose(those) for those in others.values())
+    chosen = map(choose, others.values())
     return max(filter(None, chosen), key=lambda topic: topic.precedence, default=None)
 
 
@@ -125,8 +125,8 @@ def no_rank(topic: Topic, rank: int) -> str:
     return f"{topic.key} has no rank {rank}, but {', '.join(str(fact.rank) for fact in topic.facts)}"
 
 
-def _told(facts: Sequence[Fact]) -> str:
+def _lines(facts: Sequence[Fact]) -> str:
     if len(facts) == 1:
         return facts[0].value
-    # What others wrote may have lines, and none of them may pass for another rank.
+    # A value of several lines may not pass for several ranks.
     return "\n".join(f"{fact.rank}. {' '.join(fact.value.split())}" for fact in facts)

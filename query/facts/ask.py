@@ -1,4 +1,4 @@
-"""Answers questions about facts. A question that is not certain gets no answer, rather than a wrong one."""
+"""Answers questions about facts. An uncertain question gets no answer, rather than a wrong one."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from memlog.query.facts.topic_keys import built_in, fact_words, favorite_part, i
 def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactAnswer:
     """Answers a question from the facts of a chat.
 
-    any_chat: where the chat has no such topic, ask the chat that set it last.
+    any_chat: if the chat has no such topic, use the chat that set it last.
     """
     questions = list(parse(text))
     if not questions:
@@ -45,8 +45,8 @@ def _named(question: Question, topics: Sequence[Topic]) -> Topic | None:
         return next((topic for topic in topics if topic.key in keys), None)
     names = [(topic, name) for topic in topics if (name := _name(topic, question)) is not None]
     same = [topic for topic, name in names if [*name] == [*question.words]]
-    found = same or [topic for topic, name in names if _has_same_stems(name, question)]
-    return found[0] if len(found) == 1 else None
+    alike = same or [topic for topic, name in names if _has_same_stems(name, question)]
+    return alike[0] if len(alike) == 1 else None
 
 
 def _keys(question: Question) -> Sequence[str] | None:
@@ -75,8 +75,8 @@ def _has_same_stems(name: Sequence[str], question: Question) -> bool:
     # lempivärisi (your favourite colour) is not mine.
     others = tuple(fact_words()[language].other_suffixes.split())
     return len(name) == len(question.words) and all(
-        _stem(word, language) == _stem(asked, language) and not asked.endswith(others)
-        for word, asked in zip(name, question.words, strict=True)
+        _stem(own, language) == _stem(word, language) and not word.endswith(others)
+        for own, word in zip(name, question.words, strict=True)
     )
 
 

@@ -13,6 +13,7 @@ from memlog.eventlog.events import FactKind
 from memlog.projector.sqlite import Connection
 from memlog.query.event_index import LinePosition
 from memlog.query.facts.topic_keys import same_key
+from memlog.query.rows import POSITION, record
 
 
 class Fact(msgspec.Struct, kw_only=True):
@@ -71,11 +72,11 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 _Row = tuple[str, Fact]
+"""A fact behind its precedence."""
 
 _FACTS = (
     "SELECT f.precedence, f.topic_key, f.kind, f.rank, f.value,"
-    " nullif(f.chat_id, ''), f.source_message_id, f.updated_at, f.event_id,"
-    " e.stream, e.segment, e.offset, e.line"
+    f" nullif(f.chat_id, ''), f.source_message_id, f.updated_at, f.event_id, {POSITION}"
     " FROM facts f JOIN events e ON e.stream = f.stream AND e.id = f.event_id"
 )
 
@@ -91,25 +92,18 @@ def all_topics(db: Connection) -> list[Topic]:
 
 
 def _topics(rows: Sequence[tuple[Any, ...]]) -> list[Topic]:
-    read = sorted(map(_read, rows), key=_scope)
-    found = [_standing(key, list(group)) for (_, key), group in groupby(read, key=_scope)]
-    return sorted(found, key=lambda topic: topic.precedence, reverse=True)
+    facts = sorted(((row[0], record(Fact, row[1:])) for row in rows), key=_scope)
+    topics = [_topic(key, list(group)) for (_, key), group in groupby(facts, key=_scope)]
+    return sorted(topics, key=lambda topic: topic.precedence, reverse=True)
 
 
 def _scope(row: _Row) -> tuple[str, str]:
     return row[1].chat or "", same_key(row[1].topic_key)
 
 
-def _standing(key: str, rows: Sequence[_Row]) -> Topic:
-    """The topic in the spelling and kind that was set last."""
+def _topic(key: str, rows: Sequence[_Row]) -> Topic:
+    """The topic in the spelling and kind that were set last."""
     precedence, newest = max(rows, key=lambda row: row[0])
     facts = [fact for _, fact in rows if (fact.topic_key, fact.kind) == (newest.topic_key, newest.kind)]
     keys = sorted({fact.topic_key for _, fact in rows})
     return Topic(key, keys, sorted(facts, key=lambda fact: fact.rank), precedence)
-
-
-def _read(row: tuple[Any, ...]) -> _Row:
-    precedence, *values, stream, segment, place, line = row
-    position = LinePosition(stream, segment, place, line)
-    members = dict(zip(Fact.__struct_fields__, values, strict=False))
-    return precedence, Fact(**members, position=position)

@@ -23,11 +23,11 @@ def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, in
     if (number := _in_digits(word, language)) is not None:
         return number, 1
     for mark in phrases(fact_words()[language].numbers.marks):
-        said = mark.split()
-        end = place + len(said)
-        if [*words[place:end]] == said and end < len(words):
+        parts = mark.split()
+        end = place + len(parts)
+        if [*words[place:end]] == parts and end < len(words):
             number = number_of(words[end], language)
-            return None if number is None else (number, len(said) + 1)
+            return None if number is None else (number, len(parts) + 1)
     return None
 
 
@@ -52,9 +52,9 @@ def _in_digits(word: str, language: str) -> int | None:
 
 @cache
 def _ordinals(language: str) -> Mapping[str, int]:
-    said = fact_words()[language].numbers
-    endings = said.ordinal_endings.split()
-    return {word: number for form, number in _numbered(said.ordinals) for word in _ended(form, endings)}
+    table = fact_words()[language].numbers
+    endings = table.ordinal_endings.split()
+    return {word: number for form, number in _numbered(table.ordinals) for word in _ended(form, endings)}
 
 
 @cache

@@ -4,7 +4,6 @@ It accepts a question only if it knows the role of each word. docs/memory/facts.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
 
@@ -13,7 +12,7 @@ import msgspec
 from memlog.projector.text import language_files
 from memlog.projector.text.stemming import ENGLISH
 from memlog.query.facts.ordinals import number_of, ordinal_at
-from memlog.query.facts.topic_keys import fact_words, favorite_part, is_plural, without_owner
+from memlog.query.facts.topic_keys import fact_words, favorite_part, is_plural, visible, without_owner
 
 LONGEST = 1000
 """Characters; longer questions are not parsed."""
@@ -104,12 +103,12 @@ class _Parser:
             pass
         self._take_from_topic()
         if self._is_most and (self._is_list or self._is_plural()):
-            # `my most favourite colours` are all of them.
+            # `my most favourite colours`: all of them.
             self._ranks, self._is_list = [], True
         return self._checked()
 
     def _checked(self) -> Question | None:
-        # Without a topic one sign is too little: `show me the second` may be of anything.
+        # Without a topic one sign is not enough: `show me the second` may mean anything.
         is_of_last = self._has_lead and sum((self._is_own, self._is_favorite, bool(self._ranks))) > 1
         has_owner = self._language == ENGLISH and any(word.endswith(("'s", "s'")) for word in self._words)
         if not ((self._words or is_of_last) and (self._is_own or self._is_favorite or has_owner)):
@@ -137,7 +136,7 @@ class _Parser:
 
     def _take_lead(self) -> bool:
         phrase = self._beginning(f"{self._table.listing},{self._table.leads}")
-        if phrase is None:
+        if not phrase:
             return False
         self._has_lead = True
         self._is_list |= phrase in _phrases(self._table.listing)
@@ -145,7 +144,7 @@ class _Parser:
         return True
 
     def _take_end(self) -> None:
-        """Take what stands behind the topic: `of mine`, `number 3`."""
+        """Take the words behind the topic: `of mine`, `number 3`."""
         self._is_own |= self._drop_end(self._table.owners_behind)
         end = len(self._words)
         for place in range(max(end - 3, 1), end):
@@ -173,7 +172,7 @@ class _Parser:
         """Take `top 3`, `first three`, or a number before the favourite."""
         if self._top is not None or self._ranks or self._is_favorite:
             return False
-        for phrase in (self._beginning(self._table.top) or (), ()):
+        for phrase in (self._beginning(self._table.top), ()):
             place = len(phrase)
             number = number_of(self._words[place], self._language) if place < len(self._words) else None
             if number is not None:
@@ -187,14 +186,14 @@ class _Parser:
         if self._is_favorite:
             return False
         place = 1 if self._ranks and (self._words[0],) in _phrases(self._table.joints) else 0
-        found = ordinal_at(self._words, place, self._language) if place < len(self._words) else None
-        if found is None and not self._ranks and (self._words[0],) in _phrases(self._table.first):
-            found = 1, 1
+        ordinal = ordinal_at(self._words, place, self._language) if place < len(self._words) else None
+        if ordinal is None and not self._ranks and (self._words[0],) in _phrases(self._table.first):
+            ordinal = 1, 1
             self._is_most = True
-        if found is None or (self._ranks and not place):
+        if ordinal is None or (self._ranks and not place):
             return False
-        self._ranks.append(found[0])
-        self._drop(place + found[1])
+        self._ranks.append(ordinal[0])
+        self._drop(place + ordinal[1])
         return True
 
     def _take_favorite(self) -> bool:
@@ -217,9 +216,9 @@ class _Parser:
         if part is not None and not self._is_favorite:
             self._is_favorite, self._words = True, part
 
-    def _beginning(self, table: str) -> tuple[str, ...] | None:
-        """The longest phrase of a table with which the words begin."""
-        return next((p for p in _phrases(table) if tuple(self._words[: len(p)]) == p), None)
+    def _beginning(self, table: str) -> tuple[str, ...]:
+        """The longest phrase of a table with which the words begin; empty without one."""
+        return next((p for p in _phrases(table) if tuple(self._words[: len(p)]) == p), ())
 
     def _drop(self, number: int) -> None:
         self._is_list |= any(word in self._table.plural.split() for word in self._words[:number])
@@ -236,15 +235,14 @@ class _Parser:
 @cache
 def _phrases(table: str) -> tuple[tuple[str, ...], ...]:
     """The phrases of a table as words, the longest first."""
-    found = (tuple(phrase.split()) for phrase in language_files.phrases(table))
-    return tuple(sorted(found, key=len, reverse=True))
+    phrases = (tuple(phrase.split()) for phrase in language_files.phrases(table))
+    return tuple(sorted(phrases, key=len, reverse=True))
 
 
 def _words(text: str) -> list[str]:
-    """The words of a question, folded, without the signs around them; but `2.` within, `#2` and `'s` stay."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    visible = "".join(letter for letter in folded.replace("’", "'") if unicodedata.category(letter) != "Cf")
-    parts = re.split(_SPACES, re.sub(_MINUS, "minus", re.sub(_APART, "", visible)))
+    """The folded words of a question without the signs around them, except in `#2`, `'s`, and `2.` within."""
+    folded = visible(text).replace("’", "'")
+    parts = re.split(_SPACES, re.sub(_MINUS, "minus", re.sub(_APART, "", folded)))
     words = [word for word in parts if word.strip(_AROUND)]
     return [_bare(word, is_last=place == len(words)) for place, word in enumerate(words, 1)]
 

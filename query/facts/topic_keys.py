@@ -35,8 +35,8 @@ _AROUND = " \t.,:;!?\"'`«»“”„‘’()[]{}*"
 @cache
 def fact_words() -> Mapping[str, FactWords]:
     """The words of all languages that have `[facts]`, English first."""
-    found = {name: language.facts for name, language in language_files.languages("facts").items()}
-    return dict(sorted(found.items(), key=lambda named: named[0] != ENGLISH))
+    words = {name: language.facts for name, language in language_files.languages("facts").items()}
+    return dict(sorted(words.items(), key=lambda named: named[0] != ENGLISH))
 
 
 def key_of(name: str) -> str:
@@ -63,10 +63,14 @@ def same_key(stored: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """The words of a name, folded, without punctuation around them and invisible characters."""
-    folded = nfkc(nfkc(text).casefold())
-    seen = "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
-    words = (word.strip(_AROUND) for word in re.split(_APART, re.sub(_POSSESSIVE, "", seen)))
+    words = (word.strip(_AROUND) for word in re.split(_APART, re.sub(_POSSESSIVE, "", visible(text))))
     return [word for word in words if word]
+
+
+def visible(text: str) -> str:
+    """`text`, folded, without invisible characters."""
+    folded = nfkc(nfkc(text).casefold())
+    return "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
 
 
 def built_in(words: Sequence[str], language: str) -> str | None:
@@ -79,16 +83,16 @@ def built_in(words: Sequence[str], language: str) -> str | None:
 
 def favorite_part(words: Sequence[str], language: str) -> list[str] | None:
     """The words without the one for "favourite"; None if they have none."""
-    said = fact_words()[language]
+    table = fact_words()[language]
     if not words:
         return None
-    if words[0] in _forms(said.favorite):
+    if words[0] in _forms(table.favorite):
         return list(words[1:])
-    if words[-1] in _forms(said.favorite_behind):
+    if words[-1] in _forms(table.favorite_behind):
         return list(words[:-1])
     if words[0] in _favorites():
         return None
-    for prefix in said.favorite_prefixes.split():
+    for prefix in table.favorite_prefixes.split():
         if words[0] == prefix:
             return list(words[1:])
         if words[0].startswith(prefix):
@@ -104,9 +108,14 @@ def without_owner(word: str, language: str) -> str:
 
 def singular(word: str) -> str:
     """The singular of an English word, by its ending and a short list."""
-    if word in _irregular():
-        return _irregular()[word]
-    if word in _invariable() or len(word) < _SHORTEST_PLURAL or not (word.isascii() and word.isalpha()):
+    irregular = _pairs(_english().plurals)
+    if word in irregular:
+        return irregular[word]
+    if (
+        word in _forms(_english().invariable)
+        or len(word) < _SHORTEST_PLURAL
+        or not (word.isascii() and word.isalpha())
+    ):
         return word
     for ending, instead in _PLURALS:
         if re.search(ending, word):
@@ -129,7 +138,7 @@ def _check(name: str) -> None:
 
 
 def _key(words: Sequence[str]) -> str:
-    while len(words) > 1 and any(words[0] in _forms(said.own) for said in fact_words().values()):
+    while len(words) > 1 and any(words[0] in _forms(table.own) for table in fact_words().values()):
         words = words[1:]
     for language in fact_words():
         part = favorite_part(words, language)
@@ -148,15 +157,16 @@ def _favorite_key(words: Sequence[str], part: Sequence[str], language: str) -> s
 
 def _american(words: Sequence[str], number: Callable[[str], str]) -> list[str]:
     """English words in American spelling, the last one in a `number`."""
-    spelled = [_short().get(word) or american(word) for word in words]
+    spelled = [_pairs(_english().short).get(word) or american(word) for word in words]
     return [*spelled[:-1], *(number(word) for word in spelled[-1:])]
 
 
 def _plural(word: str) -> str:
     one = singular(word)
-    if one in _invariable() or not (one.isascii() and one.isalpha()):
+    if one in _forms(_english().invariable) or not (one.isascii() and one.isalpha()):
         return one
-    return next((many for many, single in _irregular().items() if single == one), _regular_plural(one))
+    irregular = _pairs(_english().plurals).items()
+    return next((many for many, single in irregular if single == one), _regular_plural(one))
 
 
 def _regular_plural(word: str) -> str:
@@ -169,24 +179,13 @@ def _english() -> EnglishWords:
     return language_files.languages("english")[ENGLISH].english
 
 
-@cache
-def _short() -> dict[str, str]:
-    return language_files.pairs(_english().short)
-
-
-@cache
-def _irregular() -> dict[str, str]:
-    return language_files.pairs(_english().plurals)
-
-
-def _invariable() -> frozenset[str]:
-    return _forms(_english().invariable)
+_pairs = cache(language_files.pairs)
 
 
 @cache
 def _favorites() -> frozenset[str]:
     """The words for "favourite" of all languages: Swedish `favorit` begins English ones."""
-    return frozenset(word for said in fact_words().values() for word in said.favorite.split())
+    return frozenset(word for table in fact_words().values() for word in table.favorite.split())
 
 
 @cache
@@ -198,6 +197,6 @@ def _forms(words: str) -> frozenset[str]:
 def _built_in() -> dict[str, dict[str, str]]:
     """Keys by language and word."""
     return {
-        language: {word: key for key, words in said.topics.items() for word in words.split()}
-        for language, said in fact_words().items()
+        language: {word: key for key, words in table.topics.items() for word in words.split()}
+        for language, table in fact_words().items()
     }

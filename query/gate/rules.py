@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from memlog.eventlog.errors import BadInput, shown_value
 from memlog.projector.text import language_files
 from memlog.projector.text.language_files import FactWords
 from memlog.query.gate.strip_code import ends_of, without_code
@@ -71,11 +72,16 @@ def should_retrieve(text: str) -> Gate:
     Questions, words such as `remember`, and longer texts do; greetings, acknowledgements, pure code and short
     texts do not. It knows each language whose file has a `[gate]`. The same text has the same answer, in less
     than a millisecond and without a store.
+
+    Raises:
+        BadInput: it is no text.
     """
-    said = without_code(ends_of(text, LONGEST), LOOKED_AT)
-    if not said:
+    if not isinstance(text, str):
+        raise BadInput(f"text is {shown_value(text)}", hint="a text")
+    prose = without_code(ends_of(text, LONGEST), LOOKED_AT)
+    if not prose:
         return Gate(retrieve=False, reason="short" if text.isspace() or not text else "code")
-    folded = unicodedata.normalize("NFKC", ends_of(said, _READ)).casefold().translate(_FOLDED)
+    folded = unicodedata.normalize("NFKC", ends_of(prose, _READ)).casefold().translate(_FOLDED)
     clauses = [_Clause(part) for part in _CLAUSE.split(folded)]
     left = [clause for clause in clauses if not clause.is_social]
     weight = sum(clause.weight for clause in left)
@@ -95,8 +101,8 @@ class _Phrases:
     def __init__(self, name: str) -> None:
         self._by_beginning: dict[str, list[list[str]]] = {}
         self._endings: list[list[str]] = []
-        for said in _said_in_all(name):
-            parts = said.split()
+        for phrase in _of_all_languages(name):
+            parts = phrase.split()
             if parts[0].startswith("*"):
                 self._endings.append(parts)
             else:
@@ -106,12 +112,12 @@ class _Phrases:
         """The number of words of the longest phrase at `place`; 0 if there is none."""
         likely = self._by_beginning.get(words[place][:_KEY], ())
         return max(
-            (len(parts) for parts in chain(likely, self._endings) if _stands_at(parts, words, place)),
+            (len(parts) for parts in chain(likely, self._endings) if _is_at(parts, words, place)),
             default=0,
         )
 
 
-def _said_in_all(name: str) -> Iterator[str]:
+def _of_all_languages(name: str) -> Iterator[str]:
     for language in language_files.languages("gate").values():
         yield from language_files.phrases(_spaced(getattr(language.gate, name)))
     for language in language_files.languages("facts").values() if name == "memory" else ():
@@ -125,7 +131,7 @@ def _topic_words(facts: FactWords) -> Iterator[str]:
         yield f"{prefix}*"
 
 
-def _stands_at(parts: Sequence[str], words: Sequence[str], place: int) -> bool:
+def _is_at(parts: Sequence[str], words: Sequence[str], place: int) -> bool:
     here = words[place : place + len(parts)]
     return len(here) == len(parts) and all(map(_is, parts, here))
 
@@ -136,9 +142,7 @@ def _is(part: str, word: str) -> bool:
     return word.endswith(part[1:]) if part.startswith("*") else word == part
 
 
-@cache
-def _phrases(name: str) -> _Phrases:
-    return _Phrases(name)
+_phrases = cache(_Phrases)
 
 
 class _Clause:
@@ -197,12 +201,9 @@ def _found(
     for place in places:
         length = _phrases(name).length_at(words, place)
         if length and (shorter_than is None or length < shorter_than):
-            return _said(words[place : place + length])
+            phrase = words[place : place + length]
+            return ("" if _is_chinese(phrase[0][0]) else " ").join(phrase)
     return None
-
-
-def _said(words: Sequence[str]) -> str:
-    return ("" if _is_chinese(words[0][0]) else " ").join(words)
 
 
 def _spaced(text: str) -> str:

@@ -61,9 +61,9 @@ def without_code(text: str, longest: int) -> str:
     longest: characters of the beginning and of the end that are read, fenced blocks aside.
     """
     lines = ends_of(_FENCED.sub("\n", text), longest).splitlines()
-    told = [line for line in (_LINK.sub(" ", line) for line in lines) if line.strip()]
-    words = [line for line in told if not _is_code(line.strip())]
-    if len(words) < len(told):
+    text_lines = [line for line in (_LINK.sub(" ", line) for line in lines) if line.strip()]
+    words = [line for line in text_lines if not _is_code(line.strip())]
+    if len(words) < len(text_lines):
         words = [line for line in words if not _BESIDE.search(line)]
     return "\n".join(words)
 

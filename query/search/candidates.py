@@ -1,31 +1,31 @@
-"""What one side of a search found, and its cut."""
+"""Candidates: what one side of a search found, and its cut."""
 
-from collections.abc import Callable, Iterable
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NamedTuple
 
 from memlog.query.filters import Kind
 
 Owner = Literal["message", "memory", "summary", "fact", "daily_event", "document"]
-"""What a passage is of. All but messages, and documents of sources of kind `docs`, are found as memories."""
+"""What has a passage. All but messages, and documents of sources of kind `docs`, are found as memories."""
 
 SCORE_DIGITS = 6
-"""Scores are rounded to these, so that noise in the last digits decides nothing."""
+"""Digits of a score: noise in the last ones decides nothing."""
 
 Ref = int | tuple[Owner, tuple[str, str]]
-"""What is the same for all candidates of one thing: a message's number, the owner and key of all else."""
+"""Identifies what was found: the number of a message, the owner and key of anything else."""
 
 Scores = dict[Ref, float]
-"""A list of one side before it is ranked: what was found, each with what its neighbours add."""
+"""A list of one side before it is ranked, with what neighbours add."""
 
 
 class Candidate(NamedTuple):
     """A message, memory or document that one side found.
 
-    key: (stream, id): the id of an event, of a memory, or of a document.
-    score: as its side has it, higher is better; None for a message that only its neighbours brought.
+    key: (stream, id of an event, a memory, or a document).
+    score: of its side, higher is better; None for a message that only its neighbours brought.
     message_no: of a message.
     chunk_no: its best passage; None for a message that was found as a whole.
-    start, end: of the passage, in code points of what it is of; the whole where `end` is None.
+    start, end: of the passage in its owner, in code points; the whole if `end` is None.
     """
 
     kind: Kind
@@ -40,12 +40,16 @@ class Candidate(NamedTuple):
 
     @property
     def ref(self) -> Ref:
-        """What is the same for all candidates of one thing."""
+        """See `Ref`."""
         return (self.owner, self.key) if self.message_no is None else self.message_no
 
 
+Lists = list[list[Candidate]]
+"""The candidates of one side: the full text has a list for each kind of hit."""
+
+
 class Fetched(NamedTuple):
-    """Candidates by falling score, perhaps several of one thing; whether there are no more."""
+    """Candidates by falling score, perhaps several with one `ref`; whether there are no more."""
 
     candidates: list[Candidate]
     is_all: bool
@@ -61,9 +65,9 @@ def best(fetch: Callable[[int], Fetched], depth: int) -> list[Candidate]:
     while True:
         candidates, is_all = fetch(limit)
         first: dict[Ref, Candidate] = {}
-        for found in candidates:
-            first.setdefault(found.ref, found)
-        scores = [_score(found) for found in first.values()]
+        for candidate in candidates:
+            first.setdefault(candidate.ref, candidate)
+        scores = [_score(candidate) for candidate in first.values()]
         if is_all or (len(scores) > depth and _score(candidates[-1]) < scores[depth - 1]):
             break
         limit *= 4
@@ -71,41 +75,28 @@ def best(fetch: Callable[[int], Fetched], depth: int) -> list[Candidate]:
 
 
 def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """As those of equal scores stand: by time (newer first), kind, stream and id."""
-    ordered = sorted(candidates, key=lambda found: (found.kind, found.owner, found.key))
-    ordered.sort(key=lambda found: found.ts, reverse=True)
+    """Candidates of equal scores in their order: newer first, then by kind, stream and id."""
+    ordered = sorted(candidates, key=lambda candidate: (candidate.kind, candidate.owner, candidate.key))
+    ordered.sort(key=lambda candidate: candidate.ts, reverse=True)
     return ordered
 
 
-def _score(found: Candidate) -> float:
-    return 0.0 if found.score is None else found.score
+def _score(candidate: Candidate) -> float:
+    return 0.0 if candidate.score is None else candidate.score
 
 
-def as_passage(
-    owner: Owner,
-    stream: str,
-    name: str,
-    ts: str,
-    message_no: int | None,
-    chunk_no: int,
-    start: int,
-    end: int,
-    score: float,
-) -> Candidate:
-    """The candidate of a passage of `memory_chunks`."""
-    kind: Kind = "message" if owner == "message" else "memory"
-    return Candidate(kind, owner, (stream, name), score, ts, message_no, chunk_no, start, end)
+def candidate_of(row: Sequence[Any], score: float) -> Candidate:
+    """The candidate of a row of the columns below."""
+    kind, owner, stream, name, ts, *place = row
+    return Candidate(kind, owner, (stream, name), score, ts, *place)
 
 
-def as_document(
-    stream: str, document_id: str, ts: str, chunk_no: int, start: int, end: int, score: float
-) -> Candidate:
-    """The candidate of a passage of `doc_chunks`."""
-    return Candidate("document", "document", (stream, document_id), score, ts, None, chunk_no, start, end)
-
+MESSAGE = "'message', 'message', m.stream, m.id, m.created_at, m.message_no"
+"""The columns of `messages m` that make a candidate."""
 
 MEMORY_PASSAGE = (
-    "CASE WHEN c.message_id IS NOT NULL THEN 'message' WHEN c.memory_id IS NOT NULL THEN 'memory'"
+    "iif(c.message_id IS NULL, 'memory', 'message'),"
+    " CASE WHEN c.message_id IS NOT NULL THEN 'message' WHEN c.memory_id IS NOT NULL THEN 'memory'"
     " WHEN c.summary_id IS NOT NULL THEN 'summary' WHEN c.fact_id IS NOT NULL THEN 'fact'"
     " WHEN c.daily_event_id IS NOT NULL THEN 'daily_event' ELSE 'document' END, c.stream,"
     " coalesce(c.message_id, c.memory_id, c.summary_id, c.fact_id, c.daily_event_id, c.document_id),"
@@ -115,5 +106,8 @@ MEMORY_PASSAGE = (
 )
 """The columns of `memory_chunks c` that make a candidate."""
 
-DOC_PASSAGE = "c.stream, c.document_id, c.updated_at, c.chunk_no, c.start_char, c.end_char"
+DOC_PASSAGE = (
+    "'document', 'document', c.stream, c.document_id, c.updated_at, NULL,"
+    " c.chunk_no, c.start_char, c.end_char"
+)
 """The columns of `doc_chunks c` that make a candidate."""

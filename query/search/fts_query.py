@@ -1,4 +1,4 @@
-"""What a person typed, as a full-text expression. Input is never FTS5 syntax: every word is quoted."""
+"""Makes full-text expressions of questions. Input is never FTS5 syntax: every word is quoted."""
 
 import re
 from collections.abc import Sequence
@@ -7,36 +7,30 @@ from functools import cached_property
 import msgspec
 
 from memlog.eventlog.text import break_before
-from memlog.projector.text.analyzer import (
-    Word,
-    is_cjk,
-    question_names,
-    question_words,
-    written_words,
-)
+from memlog.projector.text.analyzer import Word, is_cjk, question_names, question_words, written_words
 from memlog.projector.text.marks import Marks, marks_of
 from memlog.projector.text.spelling import other_spelling
 
 MAX_WORDS = 64
-"""More different words than this make a search slow and no better; the search says when it left some out."""
+"""Different words that are searched for: more make a search slow and no better."""
 
 LONGEST_QUESTION = 100_000
-"""Characters of a question that are looked at: to analyse as many takes 0.2 s of CPU time."""
+"""Characters of a question that are read: analysing so many takes 0.2 s of CPU time."""
 
 _PHRASE = re.compile(r'"([^"]+)"')
 _PREFIX_LENGTH = 3
 
 
 class FtsQuery(msgspec.Struct, frozen=True, dict=True):
-    """A question as the full text is asked it.
+    """A question for the full text.
 
-    phrases: what stood in double quotes.
-    words: the rest, without stop words where anything remains.
-    forms: the same, each as an expression for all its forms.
-    names: the words of each path, address, version or code among the rest, to be found next to each other.
-    left_out: how many different words were too many.
-    is_cut: whether it was longer than what is looked at.
-    fts5: an expression in FTS5's own syntax, as it was given.
+    phrases: the texts in double quotes.
+    words: the rest, without stop words if other words remain.
+    names: the words of each path, address, version or code in the rest, which must be adjacent.
+    forms: for each word an expression for all its forms.
+    left_out: the number of different words beyond `MAX_WORDS`.
+    is_cut: whether it was longer than `LONGEST_QUESTION`.
+    fts5: a given expression in FTS5's own syntax.
     """
 
     phrases: tuple[str, ...]
@@ -54,7 +48,7 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def marks(self) -> Marks:
-        """What shows in a text why it was found."""
+        """The marks of the words in a text that was found."""
         return marks_of([*self.words, *(word for phrase in self.phrases for word in phrase.split())])
 
     @property
@@ -66,12 +60,12 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def expression(self) -> str | None:
-        """All terms in one, in FTS5's syntax; None where there is no word to look for."""
+        """All terms in one, in FTS5's syntax; None without words."""
         return " OR ".join(self.terms) or None
 
 
 def parse(text: str) -> FtsQuery:
-    """The words and phrases of the beginning of `text`, analysed as the index is."""
+    """The words and phrases of the beginning of `text`, analysed like the index."""
     is_cut = len(text) > LONGEST_QUESTION
     text = text[: break_before(text, 0, LONGEST_QUESTION)] if is_cut else text
     phrases = [written_words(phrase) for phrase in _PHRASE.findall(text)]
@@ -91,20 +85,18 @@ def parse(text: str) -> FtsQuery:
 
 
 def _joined(words: Sequence[str]) -> str:
-    """Words that are asked for next to each other. FTS5 looks up each word of a phrase."""
+    """Words that must be adjacent. FTS5 looks up each word of a phrase."""
     return " ".join(words[:MAX_WORDS])
 
 
 def raw(text: str) -> FtsQuery:
-    """`text` as FTS5's own syntax; its words serve to find the place of a snippet."""
+    """`text` as FTS5's own syntax; its words only place the snippet."""
     return FtsQuery(phrases=(), words=parse(text).words, fts5=text)
 
 
 def _terms(word: Word) -> list[str]:
-    """What finds a word: itself and what begins with it, or with its stem where its language is known; in
-    English also its other spelling.
-
-    Of Chinese, Japanese and Korean a pair, or one character's pairs.
+    """The terms that find a word: itself, and words with its beginning, or with its stem in a known language;
+    in English also its other spelling. In Chinese, Japanese and Korean a pair, or the pairs of a character.
     """
     stems = [f'"{stem}"' for stem in word.stems]
     if (other := other_spelling(word.written)) is not None:
@@ -112,12 +104,12 @@ def _terms(word: Word) -> list[str]:
     if is_cjk(word.written):
         return [f'"{word.written}"' if len(word.written) > 1 else f'"{word.written}"*']
     if word.stem:
-        # All that begins with the word begins with its stem. To ask for both was measured worse.
+        # Words with this beginning have this stem, too. Searching for both was measured worse.
         return [f'"{word.stem}"*', *stems]
     prefix = [f'"{word.written}"*'] if len(word.written) >= _PREFIX_LENGTH else []
     return [f'"{word.written}"', *prefix, *stems]
 
 
 def _prefix(name: str) -> str:
-    """A name, and those that go on where it ends: but 1.2 is not the beginning of 1.20."""
+    """A name and its continuations; 1.20 is no continuation of 1.2."""
     return f'"{name}"' if name[-1].isdigit() else f'"{name}"*'

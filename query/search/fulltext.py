@@ -1,6 +1,6 @@
 """The full-text side of a search: what matches an expression best, by bm25.
 
-Messages, memories and documents are ranked apart, since bm25 of different tables cannot be compared.
+Messages, memories and documents are ranked separately: bm25 of different tables cannot be compared.
 """
 
 from collections.abc import Callable, Sequence
@@ -8,53 +8,35 @@ from typing import NamedTuple
 
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
-from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
+from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
+from memlog.query.rows import Sql
 from memlog.query.search.candidates import (
     DOC_PASSAGE,
     MEMORY_PASSAGE,
+    MESSAGE,
     Candidate,
     Fetched,
     Scores,
-    as_document,
-    as_passage,
     best,
+    candidate_of,
 )
 from memlog.query.search.neighbours import Neighbourhood
 
 
 class _Index(NamedTuple):
-    """A full-text table, the rows that its entries stand for, and what makes a candidate of one."""
+    """A full-text table, the rows behind its entries, and the columns that make a candidate of one."""
 
     table: str
     rows: str
     rowid: str
     columns: str
-    candidate: Callable[..., Candidate]
     condition: Callable[[Filters], Sql | None]
 
 
-def _as_message(stream: str, event_id: str, ts: str, message_no: int, score: float) -> Candidate:
-    return Candidate("message", "message", (stream, event_id), score, ts, message_no)
-
-
 _INDEXES = (
-    _Index(
-        "messages_fts",
-        "messages m",
-        "m.message_no",
-        "m.stream, m.id, m.created_at, m.message_no",
-        _as_message,
-        Filters.of_messages,
-    ),
-    _Index(
-        "memory_chunks_fts",
-        MEMORY_CHUNKS,
-        "c.chunk_no",
-        MEMORY_PASSAGE,
-        as_passage,
-        Filters.of_memories,
-    ),
-    _Index("doc_chunks_fts", DOC_CHUNKS, "c.chunk_no", DOC_PASSAGE, as_document, Filters.of_documents),
+    _Index("messages_fts", "messages m", "m.message_no", MESSAGE, Filters.of_messages),
+    _Index("memory_chunks_fts", MEMORY_CHUNKS, "c.chunk_no", MEMORY_PASSAGE, Filters.of_memories),
+    _Index("doc_chunks_fts", DOC_CHUNKS, "c.chunk_no", DOC_PASSAGE, Filters.of_documents),
 )
 
 
@@ -86,21 +68,21 @@ def with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood)
 
 
 _WEIGHTS = (0.6, 0.4)
-"""What a neighbour counts, one and two turns away."""
+"""Of a neighbour one and two turns away."""
 
 _WORD_LIMIT = 0.8
-"""A word counts at most so much of what it counts where it matches best: a neighbour that repeats the word
-says little more, one that has another word does. Without the limit nDCG@10 is .02 lower."""
+"""The limit of a word's score, as a share of its best match: a neighbour that repeats the word adds little,
+one with another word does. Without the limit nDCG@10 is .02 lower."""
 
 _OWN = 0.1
-"""What having a word itself counts beyond that: of two at the limit the one that says it comes first."""
+"""The share of its own score that a message has beyond the limit: it comes before its neighbours."""
 
 _DIGITS = 9
-"""bm25 of a word that most texts have is about a millionth, and there the sixth digit is the last."""
+"""bm25 of a word that most texts have is about a millionth: its sixth digit is the last."""
 
 
 def _scores(db: Connection, term: str, numbers: str) -> list[tuple[int, float]]:
-    """Those of the messages of these numbers, a JSON list, that match one term, and how well."""
+    """The numbers and scores of the messages among `numbers`, a JSON list, that match one term."""
     rows: list[tuple[int, float]] = db.execute(
         "SELECT rowid, -bm25(messages_fts) FROM messages_fts WHERE messages_fts MATCH ?"
         # The plus: each number on its own would count the term's matches anew.
@@ -124,7 +106,7 @@ def _matches(db: Connection, index: _Index, expression: str, filters: Filters, d
             f" AND {index.table} MATCH ? AND {condition[0]} ORDER BY bm25({index.table}) LIMIT ?",
             [expression, *condition[1], limit],
         ).fetchall()
-        candidates = [index.candidate(*row[:-1], round(row[-1], _DIGITS)) for row in rows]
+        candidates = [candidate_of(row, round(score, _DIGITS)) for *row, score in rows]
         return Fetched(candidates, is_all=len(rows) < limit)
 
     return best(fetch, depth)

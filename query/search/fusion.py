@@ -8,17 +8,17 @@ from memlog.query.search.candidates import SCORE_DIGITS, Ref
 from memlog.query.search.ranking import Ranking
 
 _HIGHEST = 1.5
-"""What a scaled score with the highest prior comes to."""
+"""The highest sum of a scaled score and a prior."""
 
 InOrder = Callable[[Iterable[Ref]], list[Ref]]
-"""Puts what has equal scores in its order."""
+"""Orders entries of equal scores."""
 
 
 class Ranked(NamedTuple):
-    """What stands in a place of a list.
+    """An entry of a list.
 
-    found: its score with what its neighbours add. prior: how likely it is, whatever was asked.
-    scaled: `found` between the lowest and the highest of the list, from 0 to 1, and the prior.
+    found: its score with the addition of its neighbours. prior: its likelihood for any question.
+    scaled: `found` between the lowest and the highest of the list, from 0 to 1, plus the prior.
     """
 
     ref: Ref
@@ -28,7 +28,7 @@ class Ranked(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """A list, best first, and how much it counts."""
+    """A list, best first, and its weight."""
 
     weight: float
     ranked: list[Ranked]
@@ -37,7 +37,7 @@ class Ranks(NamedTuple):
 def ranked(
     scores: Mapping[Ref, float], priors: Mapping[Ref, float], cut: int, in_order: InOrder
 ) -> list[Ranked]:
-    """The best `cut` of a list, once its scores are scaled and each has its prior."""
+    """The best `cut` of a list, by scaled scores plus priors."""
     if not scores:
         return []
     low = min(scores.values())
@@ -54,11 +54,11 @@ def ranked(
 def fused(
     lists: Iterable[Ranks], ranking: Ranking, factors: Mapping[Ref, float], cut: int, in_order: InOrder
 ) -> list[tuple[Ref, float]]:
-    """The best `cut` of all that `lists` have, best first, each once with its score.
+    """The best `cut` of all lists, best first, each with its fused score.
 
     rrf: Σ weight / (k + rank) (Cormack, Clarke & Büttcher, SIGIR 2009). convex: Σ weight · scaled score
     (Bruch, Gai & Ingber, ACM TOIS 2023, https://arxiv.org/abs/2210.11934).
-    factors: what a score is multiplied by; 1 where none is named.
+    factors: of scores; 1 by default.
     """
     scores: dict[Ref, float] = {}
     for weight, rows in lists:
@@ -71,7 +71,7 @@ def fused(
 
 
 def _best(scores: Mapping[Ref, float], cut: int, in_order: InOrder) -> list[tuple[Ref, float]]:
-    """The best `cut`, by falling score; only what may be among them is put in order."""
+    """The best `cut`, by falling score; only possible ones are ordered."""
     if not scores:
         return []
     least = sorted(scores.values(), reverse=True)[:cut][-1]
@@ -80,7 +80,7 @@ def _best(scores: Mapping[Ref, float], cut: int, in_order: InOrder) -> list[tupl
 
 
 def best_possible(weights: Iterable[float], ranking: Ranking) -> float:
-    """The score of what is first on a list of each of these weights, and has nothing but favour."""
+    """The score of an entry that is first on a list of each weight, with the highest prior."""
     first = 1 / (ranking.rank_constant + 1)
     return sum(weights) * (first if ranking.fusion == "rrf" else _HIGHEST if ranking.priors else 1.0)
 

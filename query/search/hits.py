@@ -1,28 +1,36 @@
-"""A hit: what was found, what it says, where it stands in the log, and why it was found."""
+"""Hits: what a search found, its content and place in the log, and why it was found."""
+
+from collections.abc import Mapping
 
 import msgspec
 
 from memlog.projector.sqlite import Connection, required_row
+from memlog.projector.text.marks import Marks, first_place
 from memlog.query.event_index import LinePosition
 from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
-from memlog.query.search.candidates import Candidate, Owner
+from memlog.query.rows import POSITION, record
+from memlog.query.search.candidates import SCORE_DIGITS, Candidate, Lists, Owner, Ref
 from memlog.query.search.fts_query import FtsQuery
-from memlog.query.search.snippet import snippet
+from memlog.query.search.fusion import Ranks
 from memlog.query.speakers import speaker
 from memlog.query.surroundings import Surroundings
+
+SNIPPET_LENGTH = 200
+"""At most, in characters, including the `…` at a cut."""
+
+_LEAD = 60
 
 
 class Evidence(msgspec.Struct, frozen=True):
     """Why one side of a search found a hit.
 
-    rank: from 1, among the hits of that side; the full text ranks each kind apart.
-    score: as that side has it, higher is better: bm25 with its sign turned, or the cosine similarity; None
-        for a message that only its neighbours brought.
-    found: the score with what its neighbours add; of the vector side, by how much it is nearer than the
+    rank: from 1, among the hits of that side; the full text ranks each kind separately.
+    score: of that side, higher is better: -bm25 or the cosine similarity; None for a message that only its
+        neighbours brought.
+    found: the score with what its neighbours add; on the vector side, how much nearer it is than the
         farthest candidate.
-    prior: what was added for its length, its speaker or topic, and not being a question, where scores go from
-        0 to 1.
-    weight: how much the side counts.
+    prior: the addition for its length, speaker, topic, and not being a question, on a scale from 0 to 1.
+    weight: of the side.
     """
 
     rank: int
@@ -35,19 +43,19 @@ class Evidence(msgspec.Struct, frozen=True):
 class Hit(msgspec.Struct, kw_only=True):
     """A message, memory or document that was found. Summaries, facts and daily events are found as memories.
 
-    id: of the message's, summary's or daily event's event, the memory_id, `source_id/file` of a document, or
-        `topic_key/rank` of a fact, with `/channel:chat_id` behind it where it is a chat's.
-    event_id: of the event whose content this is.
+    id: of the event of a message, summary or daily event; the memory_id; `source_id/file` of a document;
+        `topic_key/rank` of a fact, followed by `/channel:chat_id` if it is a chat's.
+    event_id: of the event with this content.
     score: 0 to 1: the fused score over the best possible of the sides that took part.
-    similarity: cosine similarity of its best passage, 0 to 1; None where only the full text found it.
-    only_context: whether it was found for what was said around it alone.
-    content: all that it says; of a document the passage.
+    similarity: cosine similarity of its best passage, 0 to 1; None if only the full text found it.
+    only_context: whether only its neighbours were found.
+    content: the whole text; of a document the passage.
     source: `conversation`, `manual`, `summary`, `fact`, `daily_event` …; of a document its source.
     ts: of a daily event the beginning of its day.
     file, section, start_line, end_line: of a document's passage; lines count from 1.
-    explain: by side (`text`, `vector`); None where it was not asked for.
-    around: the messages beside a message, the text beside a document's passage; None where it was not asked
-        for, and for memories.
+    explain: by side (`text`, `vector`); None unless requested.
+    around: the messages beside a message, the text beside a document's passage; None unless requested, and
+        for memories.
     """
 
     kind: Kind
@@ -79,65 +87,94 @@ class Hit(msgspec.Struct, kw_only=True):
         return speaker(self.role, self.name)
 
 
-_EVENT = "e.id, e.stream, e.segment, e.offset, e.line"
-_OF_EVENT = "JOIN events e ON e.stream = o.stream AND e.id ="
-_ROWS: dict[Owner, str] = {
-    "message": f"SELECT {_EVENT}, o.content, o.channel || ':' || o.chat_id, o.created_at, o.role, o.name,"
-    f" NULL, NULL, 'conversation' FROM messages o {_OF_EVENT} o.id WHERE o.stream = ? AND o.id = ?",
-    "memory": f"SELECT {_EVENT}, o.content, o.chat_id, o.updated_at, NULL, NULL,"
-    " o.title, o.category, o.source"
-    f" FROM memories o {_OF_EVENT} o.event_id WHERE o.stream = ? AND o.memory_id = ?",
-    "summary": f"SELECT {_EVENT}, o.content, o.channel || ':' || o.chat_id, o.created_at, NULL, NULL,"
-    f" NULL, '{SUMMARIES}', 'summary' FROM summaries o {_OF_EVENT} o.id WHERE o.stream = ? AND o.id = ?",
-    "fact": f"SELECT {_EVENT}, o.content, nullif(o.chat_id, ''), o.updated_at, NULL, NULL,"
-    f" NULL, '{FACTS}', 'fact' FROM facts o {_OF_EVENT} o.event_id WHERE o.stream = ? AND o.fact_id = ?",
-    "daily_event": f"SELECT {_EVENT}, o.summary, NULL, o.event_date || 'T00:00:00.000Z', NULL, NULL,"
-    f" NULL, '{DAILY_EVENTS}', 'daily_event' FROM daily_events o {_OF_EVENT} o.id"
-    " WHERE o.stream = ? AND o.id = ?",
-    "document": f"SELECT {_EVENT}, o.content, NULL, o.indexed_at, NULL, NULL, o.file, NULL, o.source_id"
-    f" FROM documents o {_OF_EVENT} o.event_id WHERE o.stream = ? AND o.document_id = ?",
+_CHAT = "o.channel || ':' || o.chat_id"
+_DAY = "o.event_date || 'T00:00:00.000Z'"
+_OWNERS: dict[Owner, tuple[str, str]] = {
+    "message": ("messages", f"o.content, {_CHAT}, o.role, o.name, NULL, NULL, 'conversation', o.created_at"),
+    "memory": ("memories", "o.content, o.chat_id, NULL, NULL, o.title, o.category, o.source, o.updated_at"),
+    "summary": ("summaries", f"o.content, {_CHAT}, NULL, NULL, NULL, '{SUMMARIES}', 'summary', o.created_at"),
+    "fact": ("facts", f"o.content, nullif(o.chat_id, ''), NULL, NULL, NULL, '{FACTS}', 'fact', o.updated_at"),
+    "daily_event": (
+        "daily_events",
+        f"o.summary, NULL, NULL, NULL, NULL, '{DAILY_EVENTS}', 'daily_event', {_DAY}",
+    ),
+    "document": ("documents", "o.content, NULL, NULL, NULL, o.file, NULL, o.source_id, o.indexed_at"),
 }
-"""Of each owner, by (stream, id): its event, and what it says."""
+"""The table `o` of each owner, and the columns of a `Hit` from `content` to `ts`."""
+
+_EVENTS: tuple[Owner, ...] = ("message", "summary", "daily_event")
+"""Owners with the id of their event."""
 
 
-def hit_of(db: Connection, found: Candidate, score: float, question: FtsQuery) -> Hit:
-    """The hit of a candidate, with a snippet for a question; it does not say yet who found it.
+def hit_of(db: Connection, candidate: Candidate, score: float, question: FtsQuery) -> Hit:
+    """The hit of a candidate, with a snippet for a question; `add_evidence` completes it.
 
     score: from 0 to 1.
     """
-    row = required_row(db.execute(_ROWS[found.owner], found.key))
-    event_id, stream, segment, offset, line, content, chat, ts, role, name, title, category, source = row
-    hit = Hit(
-        kind=found.kind,
-        id=found.key[1],
-        event_id=event_id,
-        score=round(score, 6),
+    table, columns = _OWNERS[candidate.owner]
+    key, event = ("id", "id") if candidate.owner in _EVENTS else (f"{candidate.owner}_id", "event_id")
+    rows = db.execute(
+        f"SELECT e.id, {columns}, {POSITION} FROM {table} o"
+        f" JOIN events e ON e.stream = o.stream AND e.id = o.{event} WHERE o.stream = ? AND o.{key} = ?",
+        candidate.key,
+    )
+    hit = record(
+        Hit,
+        required_row(rows),
+        kind=candidate.kind,
+        id=candidate.key[1],
+        score=round(score, SCORE_DIGITS),
         similarity=None,
         only_context=False,
-        snippet=snippet(content, question.marks, found.start, found.end),
-        content=content,
-        chat=chat,
-        role=role,
-        name=name,
-        title=title,
-        category=category,
-        source=source,
-        ts=ts,
-        position=LinePosition(stream, segment, offset, line),
+        snippet="",
     )
-    if found.owner == "document":
-        _say_passage(db, found, hit)
+    hit.snippet = snippet(hit.content, question.marks, candidate.start, candidate.end)
+    if candidate.owner == "document":
+        _set_passage(db, candidate, hit)
     return hit
 
 
-def _say_passage(db: Connection, found: Candidate, hit: Hit) -> None:
-    """Of a document the passage alone, and where it is in the file."""
+def _set_passage(db: Connection, candidate: Candidate, hit: Hit) -> None:
+    """Reduce the hit of a document to its passage, and set its place in the file."""
     hit.file, hit.title = hit.title, None
-    if found.kind == "memory":
+    if candidate.kind == "memory":
         # A file of memories is found as one: its name is its source.
         hit.source = hit.file or hit.source
         return
     passage = db.execute(
-        "SELECT content, section, start_line, end_line FROM doc_chunks WHERE chunk_no = ?", (found.chunk_no,)
+        "SELECT content, section, start_line, end_line FROM doc_chunks WHERE chunk_no = ?",
+        (candidate.chunk_no,),
     )
     hit.content, hit.section, hit.start_line, hit.end_line = required_row(passage)
+
+
+def snippet(text: str, marks: Marks, start: int = 0, end: int | None = None) -> str:
+    """At most 200 characters of `text` between `start` and `end`, around the first of `marks` there."""
+    if len(text) <= SNIPPET_LENGTH:
+        return text
+    passage = text[start:end]
+    match = first_place(passage, marks)
+    begin = start if match <= SNIPPET_LENGTH - _LEAD else start + match - _LEAD
+    stop = min(begin + SNIPPET_LENGTH - 2, start + len(passage))
+    return ("…" if begin > 0 else "") + text[begin:stop] + ("…" if stop < len(text) else "")
+
+
+def add_evidence(
+    hits: Mapping[Ref, Hit], sides: Mapping[str, Lists], ranks: Mapping[str, list[Ranks]], *, explain: bool
+) -> None:
+    """Set the similarity of each hit, and with `explain` the rank and score that each side gave it."""
+    found: dict[Ref, dict[str, Evidence]] = {ref: {} for ref in hits}
+    for side, lists in ranks.items():
+        scores = {candidate.ref: candidate.score for rows in sides[side] for candidate in rows}
+        for weight, rows in lists:
+            for rank, row in enumerate(rows, start=1):
+                if row.ref in hits:
+                    prior = round(row.prior, SCORE_DIGITS)
+                    found[row.ref][side] = Evidence(rank, scores.get(row.ref), row.found, prior, weight)
+    for ref, hit in hits.items():
+        evidence = found[ref]
+        if "vector" in evidence and (similarity := evidence["vector"].score) is not None:
+            hit.similarity = max(0.0, similarity)
+        hit.only_context = all(side.score is None for side in evidence.values())
+        if explain:
+            hit.explain = evidence

@@ -1,7 +1,7 @@
 """Hybrid search over messages, memories and documents: full text and vectors, ranked and fused."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
 import msgspec
@@ -9,16 +9,14 @@ import msgspec
 from memlog.eventlog.errors import BadInput
 from memlog.projector.embedding.models import Embedder, can_read
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction
+from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
-from memlog.query.search.candidates import Candidate, Scores
-from memlog.query.search.embed_query import embed_query
-from memlog.query.search.evidence import add_evidence
+from memlog.query.search.candidates import Candidate, Lists, Ref, Scores, in_order
 from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS
 from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
-from memlog.query.search.hits import Hit, hit_of
-from memlog.query.search.neighbours import Neighbourhood
-from memlog.query.search.pool import Lists, Pool
-from memlog.query.search.priors import priors
+from memlog.query.search.hits import Hit, add_evidence, hit_of
+from memlog.query.search.neighbours import Neighbourhood, neighbourhood_of
+from memlog.query.search.priors import passages_of, priors
 from memlog.query.search.ranking import Ranking
 from memlog.query.search.request import Mode, Search
 from memlog.query.search.vector_cache import HeldVectors
@@ -28,7 +26,7 @@ from memlog.query.surroundings import Surroundings, around_event, around_passage
 class SearchResult(msgspec.Struct, kw_only=True):
     """The hits, best first.
 
-    synced: whether the read model had come up to the log.
+    synced: whether the read model had caught up with the log.
     silent: what did not take part, and why: `vector`, `text`, `pending`.
     took_ms: milliseconds.
     """
@@ -41,12 +39,12 @@ class SearchResult(msgspec.Struct, kw_only=True):
 
 
 def search(
-    db: Connection, asked: Search, embedder: Embedder | None, held: HeldVectors | None = None
+    db: Connection, request: Search, embedder: Embedder | None, held: HeldVectors | None = None
 ) -> SearchResult:
-    """The `k` distinct messages, memories and documents that answer a text best.
+    """The `k` best messages, memories and documents for a text.
 
-    embedder: for the vector side; None where there is none, or none is wanted.
-    held: the vectors that the asking process holds in memory; None where it asks once.
+    embedder: for the vector side; None leaves it out.
+    held: the vectors that the process holds in memory; None for a process with one question.
 
     Raises:
         BadInput: `is_raw`, and FTS5 does not understand it.
@@ -56,77 +54,102 @@ def search(
     silent: dict[str, str] = {}
     with transaction(db, "DEFERRED"):
         sides: dict[str, Lists] = {}
-        if asked.mode != "vector" and (texts := _text_side(db, asked, silent)) is not None:
+        if request.mode != "vector" and (texts := _text_side(db, request, silent)) is not None:
             sides["text"] = texts
-        if asked.mode != "text" and (near := _vector_side(db, asked, embedder, silent, held)) is not None:
+        if request.mode != "text" and (near := _vector_side(db, request, embedder, silent, held)) is not None:
             sides["vector"] = [near]
-        hits = _ranked(db, asked, sides)
+        hits = _ranked(db, request, sides)
     return SearchResult(
         hits=hits,
-        mode=asked.mode,
+        mode=request.mode,
         synced=True,
         silent=silent,
         took_ms=round((time.perf_counter() - started) * 1000, 3),
     )
 
 
-def _ranked(db: Connection, asked: Search, sides: Mapping[str, Lists]) -> list[Hit]:
-    """The hits of what the sides found that took part."""
-    ranking = asked.ranked_by
-    pool = Pool(db, sides, asked.where, with_context=ranking.context)
-    likely = priors(pool.likelihoods, asked.text[:LONGEST_QUESTION]) if ranking.priors else {}
-    factors = {ref: each.factor for ref, each in pool.passages.items()} if ranking.salience else {}
+class _Pool:
+    """Everything that may become a hit. Of several candidates with one `ref` the last is kept.
+
+    near: the messages, with their neighbours if `with_context`. passages: all other candidates.
+    """
+
+    def __init__(
+        self, db: Connection, sides: Mapping[str, Lists], filters: Filters, *, with_context: bool
+    ) -> None:
+        self._by_ref = {each.ref: each for lists in sides.values() for rows in lists for each in rows}
+        numbers = [ref for ref in self._by_ref if isinstance(ref, int)]
+        self.near = neighbourhood_of(db, numbers, filters, alone=not with_context)
+        self.passages = passages_of(db, self._by_ref.values())
+
+    def candidate(self, ref: Ref) -> Candidate:
+        """The candidate of `ref`; a message that only its neighbours brought has no score."""
+        if isinstance(ref, int) and ref not in self._by_ref:
+            message = self.near.messages[ref]
+            return Candidate("message", "message", message.key, None, message.ts, ref)
+        return self._by_ref[ref]
+
+    def in_order(self, refs: Iterable[Ref]) -> list[Ref]:
+        """Members of equal scores in their order."""
+        return [each.ref for each in in_order(map(self.candidate, refs))]
+
+
+def _ranked(db: Connection, request: Search, sides: Mapping[str, Lists]) -> list[Hit]:
+    """The hits of the sides that took part."""
+    ranking = request.ranked_by
+    pool = _Pool(db, sides, request.where, with_context=ranking.context)
+    text = request.text[:LONGEST_QUESTION]
+    likely = priors(pool.near.messages, pool.passages, text) if ranking.priors else {}
+    factors = {ref: passage.factor for ref, passage in pool.passages.items()} if ranking.salience else {}
     weights = _weights(ranking, sides)
     ranks = {
         side: [
-            Ranks(weights[side], ranked(each, likely, ranking.cut(asked.k), pool.in_order)) for each in lists
+            Ranks(weights[side], ranked(each, likely, ranking.cut(request.k), pool.in_order))
+            for each in lists
         ]
-        for side, lists in _scores(db, asked, sides, pool.near).items()
+        for side, lists in _scores(db, request, sides, pool.near).items()
     }
     best = best_possible(weights.values(), ranking)
-    found = fused(
-        [each for lists in ranks.values() for each in lists], ranking, factors, asked.k, pool.in_order
-    )
+    all_ranks = [each for lists in ranks.values() for each in lists]
     hits = {
-        ref: hit_of(db, pool.candidate(ref), min(1.0, max(0.0, score / best)), asked.question)
-        for ref, score in found
+        ref: hit_of(db, pool.candidate(ref), min(1.0, max(0.0, score / best)), request.question)
+        for ref, score in fused(all_ranks, ranking, factors, request.k, pool.in_order)
     }
-    add_evidence(hits, sides, ranks, explain=asked.explain)
+    add_evidence(hits, sides, ranks, explain=request.explain)
     for ref, hit in hits.items():
-        hit.around = _around(db, pool.candidate(ref), asked.expand) if asked.expand else None
+        hit.around = _around(db, pool.candidate(ref), request.expand) if request.expand else None
     return [*hits.values()]
 
 
 def _scores(
-    db: Connection, asked: Search, sides: Mapping[str, Lists], near: Neighbourhood
+    db: Connection, request: Search, sides: Mapping[str, Lists], near: Neighbourhood
 ) -> dict[str, list[Scores]]:
-    """The lists of each side, with what was said around their messages."""
+    """The lists of each side, with the scores of neighbours."""
     scores = {side: list(map(_own_scores, lists)) for side, lists in sides.items()}
-    if not asked.ranked_by.context:
+    if not request.ranked_by.context:
         return scores
-    # Who writes FTS5's syntax asks for what it says, and for nothing beside it.
-    if "text" in scores and not asked.is_raw:
-        scores["text"][0] = fulltext.with_neighbours(db, asked.question.terms, near)
+    # A question in FTS5's syntax asks for exact matches.
+    if "text" in scores and not request.is_raw:
+        scores["text"][0] = fulltext.with_neighbours(db, request.question.terms, near)
     if "vector" in scores:
-        add = asked.min_similarity is None
+        add = request.min_similarity is None
         scores["vector"] = [nearest.with_neighbours(scores["vector"][0], near, add=add)]
     return scores
 
 
-def _own_scores(found: Iterable[Candidate]) -> Scores:
-    return {each.ref: each.score for each in found if each.score is not None}
+def _own_scores(candidates: Iterable[Candidate]) -> Scores:
+    return {each.ref: each.score for each in candidates if each.score is not None}
 
 
-def _weights(ranking: Ranking, sides: Iterable[str]) -> dict[str, float]:
-    """How much each side counts that takes part: one alone counts whatever its weight is."""
+def _weights(ranking: Ranking, sides: Collection[str]) -> dict[str, float]:
+    """The weights of the sides that take part; a single side has weight 1."""
     weights = {"text": ranking.text_weight, "vector": ranking.vector_weight}
-    present = list(sides)
-    return {side: weights[side] if len(present) > 1 else 1.0 for side in present}
+    return {side: weights[side] if len(sides) > 1 else 1.0 for side in sides}
 
 
-def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> Lists | None:
-    """What the full text finds: messages, memories, documents; None where it has nothing to look for."""
-    question = asked.question
+def _text_side(db: Connection, request: Search, silent: dict[str, str]) -> Lists | None:
+    """The messages, memories and documents that the full text finds; None for a question without words."""
+    question = request.question
     if question.expression is None:
         silent["text"] = "the question has no word to look for"
         return None
@@ -135,7 +158,9 @@ def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> Lists |
     elif question.left_out:
         silent["text"] = f"only the first {MAX_WORDS} of the question's words were looked up"
     try:
-        return fulltext.matches(db, question.expression, asked.where, asked.ranked_by.text_pool(asked.k))
+        return fulltext.matches(
+            db, question.expression, request.where, request.ranked_by.text_pool(request.k)
+        )
     except error_types() as error:
         if not (question.is_raw and is_of_the_statement(error)):
             raise
@@ -147,35 +172,32 @@ def _text_side(db: Connection, asked: Search, silent: dict[str, str]) -> Lists |
 
 def _vector_side(
     db: Connection,
-    asked: Search,
+    request: Search,
     embedder: Embedder | None,
     silent: dict[str, str],
     held: HeldVectors | None,
 ) -> list[Candidate] | None:
-    """What means the most alike; None, with the reason in `silent`, where nothing can be compared."""
+    """The candidates nearest in meaning; None, with the reason in `silent`, if none can be compared."""
     if embedder is None:
         return None
-    vector = embed_query(asked.text, db, embedder, silent)
+    vector = nearest.embed_query(request.text, db, embedder, silent)
     if vector is None:
         return None
     return nearest.nearest(
         db,
         vector,
-        asked.where,
-        asked.ranked_by.vector_pool(asked.k, alone=asked.mode == "vector"),
-        asked.min_similarity,
+        request.where,
+        request.ranked_by.vector_pool(request.k, alone=request.mode == "vector"),
+        request.min_similarity,
         partial(can_read, embedder),
         held,
     )
 
 
-def _around(db: Connection, found: Candidate, neighbours: int) -> Surroundings | None:
-    """The surroundings of a candidate, with up to `neighbours` on either side.
-
-    None where it is given whole and has no neighbours: a memory, a summary, a file of memories.
-    """
-    if found.kind == "message":
-        return around_event(db, found.key, neighbours)
-    if found.kind == "document" and found.chunk_no is not None:
-        return around_passage(db, found.chunk_no, neighbours)
+def _around(db: Connection, candidate: Candidate, neighbours: int) -> Surroundings | None:
+    """A candidate with up to `neighbours` on either side; None for a memory, which has no neighbours."""
+    if candidate.kind == "message":
+        return around_event(db, candidate.key, neighbours)
+    if candidate.kind == "document" and candidate.chunk_no is not None:
+        return around_passage(db, candidate.chunk_no, neighbours)
     return None

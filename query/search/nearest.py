@@ -5,11 +5,14 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import NamedTuple
 
-from memlog.projector.passages import index
+from memlog.eventlog.errors import EmbeddingError
+from memlog.projector.embedding.models import Embedder, can_read
+from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import Shelf
 from memlog.projector.rows import as_list
-from memlog.projector.sqlite import Connection
-from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Sql
+from memlog.projector.sqlite import Connection, why_no_vectors
+from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
+from memlog.query.rows import Sql
 from memlog.query.search.candidates import (
     DOC_PASSAGE,
     MEMORY_PASSAGE,
@@ -17,24 +20,49 @@ from memlog.query.search.candidates import (
     Candidate,
     Fetched,
     Scores,
-    as_document,
-    as_passage,
     best,
+    candidate_of,
 )
 from memlog.query.search.neighbours import Neighbourhood
-from memlog.query.search.similarity import nearest_first, similarities
-from memlog.query.search.vector_cache import HeldVectors
+from memlog.query.search.vector_cache import HeldVectors, nearest_first, similarities
 
 # sqlite-vec refuses a larger k.
 _NEAREST_LIMIT = 4096
 
 _FEW = 20
-"""Where no more than one in so many passages may be found, they are looked up one by one, at 16 µs each; else
-vec0 goes through all, at 1 µs each. Measured on 50,000 vectors: 1 ms in the place of 30 for one in 1,000."""
-
+"""Filtered passages are looked up one by one, at 16 µs each, if they are at most one in so many; else vec0
+compares all, at 1 µs each. On 50,000 vectors: 1 ms instead of 30 for one in 1,000."""
 
 _READ = 400
-"""So much of a passage tells in what script it is, in code points."""
+"""Code points of a passage that tell its script."""
+
+_EMBEDDED_CHARACTERS = 4000
+"""Of a query: more takes the model seconds and adds no meaning."""
+
+_OTHER_SCRIPT = "the model reads English, and the question is in another script"
+
+
+def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:
+    """The query's vector as float32; None, with the reason in `silent`, if no passage can be compared."""
+    reason = _why_not_comparable(text, db, embedder)
+    if reason is None:
+        if len(text) > _EMBEDDED_CHARACTERS:
+            silent["vector"] = f"only the question's first {_EMBEDDED_CHARACTERS:,} characters were compared"
+        try:
+            return bytes(embedder.embed([text[:_EMBEDDED_CHARACTERS]])[0].tobytes())
+        except EmbeddingError as error:
+            reason = error.message
+    silent["vector"] = reason
+    return None
+
+
+def _why_not_comparable(text: str, db: Connection, embedder: Embedder) -> str | None:
+    return (
+        why_no_vectors()
+        or ("no vectors yet: memlog project" if vectors.model_of(db) is None else None)
+        or vectors.why_unlike(db, embedder)
+        or (None if can_read(embedder, text) else _OTHER_SCRIPT)
+    )
 
 
 def nearest(
@@ -43,41 +71,41 @@ def nearest(
     filters: Filters,
     depth: int,
     min_similarity: float | None = None,
-    can_read: Callable[[str], bool] | None = None,
+    is_readable: Callable[[str], bool] | None = None,
     held: HeldVectors | None = None,
 ) -> list[Candidate]:
-    """The `depth` messages, memories and documents that have the passages nearest to a vector, with their
-    cosine similarities.
+    """The `depth` messages, memories and documents with the passages nearest to a vector, and their cosine
+    similarities.
 
     vector: float32, little endian, of the dimension of the generation's model.
-    min_similarity: leaves out what is less similar; None for nothing.
-    can_read: whether the model can read a text, so that its vector means anything; None where it always can.
-    held: what the asking process holds in memory; None where it asks once.
+    min_similarity: leaves out less similar ones; None for none.
+    is_readable: whether the model reads the script of a text, so that its vector has a meaning; None: of all.
+    held: the vectors that the process holds in memory; None for a process with one question.
     """
     held = HeldVectors() if held is None else held
     least = -math.inf if min_similarity is None else min_similarity
 
     def fetch(limit: int) -> Fetched:
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         horizon = -math.inf
         for source in _SOURCES:
-            similarities = _nearest_chunks(db, source.shelf, vector, source.allowed(filters), limit, held)
+            allowed = _allowed_chunks(source, filters)
+            similarities = _nearest_chunks(db, source.shelf, vector, allowed, limit, held)
             close = {number: score for number, score in similarities.items() if score >= least}
-            found += _candidates(db, source, close, can_read)
+            candidates += _candidates(db, source, close, is_readable)
             if len(close) == limit:
                 horizon = max(horizon, min(close.values()))
         # Behind the horizon there may be nearer passages of the other kind that were not fetched.
-        within = [each for each in found if each.score is not None and each.score >= horizon]
+        within = [each for each in candidates if each.score is not None and each.score >= horizon]
         return Fetched(sorted(within, key=attrgetter("score"), reverse=True), is_all=horizon == -math.inf)
 
     return best(fetch, depth)
 
 
 def with_neighbours(scores: Scores, around: Neighbourhood, *, add: bool) -> Scores:
-    """`scores`, with what the neighbours of each message mean.
+    """`scores`, with the similarities of each message's neighbours.
 
-    What counts is how much nearer something is than the farthest of the list; all that is not on the list
-    counts as the farthest.
+    A score becomes its distance from the lowest of the list; everything not on the list scores 0.
     add: whether neighbours that are not on the list become candidates.
     """
     farthest = min(scores.values(), default=0.0)
@@ -91,69 +119,56 @@ def with_neighbours(scores: Scores, around: Neighbourhood, *, add: bool) -> Scor
 
 
 _WEIGHTS = (0.3,)
-"""What a neighbour counts, one turn away."""
+"""Of a neighbour one turn away."""
 
 
-def _allowed_memory_chunks(filters: Filters) -> Sql | None:
-    """A query for the numbers of the chunks that may be found; None where all may."""
-    if filters.is_empty:
-        return None
-    messages, memories = filters.of_messages(), filters.of_memories()
-    parts: list[Sql] = []
-    if messages is not None:
-        source = "messages m JOIN memory_chunks c ON c.stream = m.stream AND c.message_id = m.id"
-        parts.append((f"SELECT c.chunk_no FROM {source} WHERE {messages[0]}", messages[1]))
-    if memories is not None:
-        parts.append(
-            (
-                f"SELECT c.chunk_no FROM {MEMORY_CHUNKS} WHERE c.chunk_no IN ({_NOT_OF_MESSAGES})"
-                f" AND {memories[0]}",
-                memories[1],
-            )
-        )
-    sql = " UNION ALL ".join(part for part, _ in parts)
-    return sql or _NOTHING, [value for _, values in parts for value in values]
+class _VectorSource(NamedTuple):
+    """Passages with vectors, and the columns that make a candidate of one.
+
+    queries: of all passages, each with the condition that filters make for it.
+    """
+
+    shelf: Shelf
+    columns: str
+    queries: tuple[tuple[str, Callable[[Filters], Sql | None]], ...]
 
 
-def _allowed_doc_chunks(filters: Filters) -> Sql | None:
-    if filters.is_empty:
-        return None
-    documents = filters.of_documents()
-    if documents is None:
-        return _NOTHING, []
-    return f"SELECT c.chunk_no FROM {DOC_CHUNKS} WHERE {documents[0]}", documents[1]
+_MESSAGE_CHUNKS = "messages m JOIN memory_chunks c ON c.stream = m.stream AND c.message_id = m.id"
 
-
-# Their indexes say it at once; `message_id IS NULL` would read the passages of all messages.
+# Their indexes have the numbers; `message_id IS NULL` would read the passages of all messages.
 _NOT_OF_MESSAGES = " UNION ALL ".join(
     f"SELECT chunk_no FROM memory_chunks WHERE {owner} IS NOT NULL"
     for owner in ("memory_id", "summary_id", "fact_id", "daily_event_id", "document_id")
 )
-_NOTHING = "SELECT 0 AS chunk_no WHERE 0"
-
-
-class _VectorSource(NamedTuple):
-    """Passages with vectors, and what makes a candidate of one."""
-
-    shelf: Shelf
-    columns: str
-    candidate: Callable[..., Candidate]
-    allowed: Callable[[Filters], Sql | None]
-
-
 _SOURCES = (
-    _VectorSource(index.MEMORY, MEMORY_PASSAGE, as_passage, _allowed_memory_chunks),
-    _VectorSource(index.DOCS, DOC_PASSAGE, as_document, _allowed_doc_chunks),
+    _VectorSource(
+        index.MEMORY,
+        MEMORY_PASSAGE,
+        (
+            (f"{_MESSAGE_CHUNKS} WHERE", Filters.of_messages),
+            (f"{MEMORY_CHUNKS} WHERE c.chunk_no IN ({_NOT_OF_MESSAGES}) AND", Filters.of_memories),
+        ),
+    ),
+    _VectorSource(index.DOCS, DOC_PASSAGE, ((f"{DOC_CHUNKS} WHERE", Filters.of_documents),)),
 )
+
+
+def _allowed_chunks(source: _VectorSource, filters: Filters) -> Sql | None:
+    """A query for the numbers of the passages that filters allow; None if they allow all."""
+    if filters.is_empty:
+        return None
+    conditions = [(rows, of(filters)) for rows, of in source.queries]
+    parts = [(f"SELECT c.chunk_no FROM {rows} {sql[0]}", sql[1]) for rows, sql in conditions if sql]
+    sql = " UNION ALL ".join(part for part, _ in parts) or "SELECT 0 AS chunk_no WHERE 0"
+    return sql, [value for _, values in parts for value in values]
 
 
 def _nearest_chunks(
     db: Connection, shelf: Shelf, vector: bytes, allowed: Sql | None, limit: int, held: HeldVectors
 ) -> dict[int, float]:
-    """The numbers of the `limit` nearest chunks, nearest first, and their cosine similarities."""
-    found = None if allowed is not None else held.nearest(db, shelf, vector, limit)
-    if found is not None:
-        return found
+    """The `limit` nearest passages, nearest first, by number, with their cosine similarities."""
+    if allowed is None and (similar := held.nearest(db, shelf, vector, limit)) is not None:
+        return similar
     few = None if allowed is None else _few(db, shelf, allowed)
     numbers = _nearest_by_vec0(db, shelf, vector, allowed, limit) if few is None else few
     return nearest_first(similarities(db, shelf, numbers, vector), limit)
@@ -173,7 +188,7 @@ def _nearest_by_vec0(
 
 
 def _few(db: Connection, shelf: Shelf, allowed: Sql) -> list[int] | None:
-    """The numbers of the chunks that may be found; None where they are too many to look each of them up."""
+    """The numbers of the allowed passages; None if they are too many to look up one by one."""
     (last,) = db.execute(f"SELECT coalesce(max(chunk_no), 0) FROM {shelf.chunks}").fetchone()
     most = last // _FEW
     rows = db.execute(f"SELECT chunk_no FROM ({allowed[0]}) LIMIT ?", [*allowed[1], most + 1]).fetchall()
@@ -184,16 +199,16 @@ def _candidates(
     db: Connection,
     source: _VectorSource,
     similarities: dict[int, float],
-    can_read: Callable[[str], bool] | None,
+    is_readable: Callable[[str], bool] | None,
 ) -> list[Candidate]:
     rows = db.execute(
         f"SELECT {source.columns}, c.chunk_no, substr(c.content, 1, {_READ})"
         f" FROM {source.shelf.chunks} c WHERE c.chunk_no IN (SELECT value FROM json_each(?))",
         (as_list(list(similarities)),),
     ).fetchall()
-    by_number = {chunk_no: values for *values, chunk_no, text in rows if can_read is None or can_read(text)}
+    by_number = {chunk_no: row for *row, chunk_no, text in rows if is_readable is None or is_readable(text)}
     return [
-        source.candidate(*by_number[number], round(similarity, SCORE_DIGITS))
+        candidate_of(by_number[number], round(similarity, SCORE_DIGITS))
         for number, similarity in similarities.items()
         if number in by_number
     ]

@@ -1,9 +1,9 @@
-"""What a ranking knows of a candidate beside how well it matches: who said it, its topic, its length."""
+"""What counts for a candidate beside its match: speaker, topic, length, being a question, relevance."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 from memlog.eventlog import timestamps
 from memlog.projector.rows import as_list
@@ -25,107 +25,101 @@ LIKELIHOOD = (
     f"{_LENGTH_WEIGHT} * min(length({{0}}), {_LONG}) / {_LONG}.0"
     f" - {_ASKING_WEIGHT} * (substr(rtrim({{0}}), -1) IN ({', '.join(map(repr, _ASKING))}))"
 )
-"""An expression for how much more likely than others a text is to answer any question, where scores go from 0
-to 1: what is short, or asks, is less. To be formatted with the text's column."""
+"""An expression for the likelihood of a text as an answer to any question, added to scores from 0 to 1: short
+texts and questions have less. To be formatted with the text's column."""
 
 
-class HasLikelihood(Protocol):
-    """What has a likelihood, and perhaps a speaker."""
+class SearchedMessage(NamedTuple):
+    """A message that was found, or a neighbour of one.
 
-    @property
-    def likelihood(self) -> float:
-        """As `LIKELIHOOD`."""
+    likelihood: see `LIKELIHOOD`. is_wanted: whether the filters allow it.
+    """
 
-    @property
-    def speaker(self) -> str | None:
-        """Whoever said it; None where nobody is known."""
+    key: tuple[str, str]
+    ts: str
+    speaker: str | None
+    likelihood: float
+    is_wanted: bool
 
 
-class Passage(NamedTuple):
-    """What a passage is like that is no message's.
+class SearchedPassage(NamedTuple):
+    """A passage that was found, of anything but a message.
 
-    relevance: of a memory today; None of all else.
-    topic: of a memory that has one, and of a fact its key.
+    likelihood: see `LIKELIHOOD`. relevance: of a memory today; else None.
+    topic: of a memory, or the key of a fact.
     """
 
     likelihood: float
     relevance: float | None
-    speaker: str | None = None
     topic: str | None = None
 
     @property
     def factor(self) -> float:
-        """What a memory's score is multiplied by: 0.9 for one that has faded, 1 for a new one of importance
-        0.5, 1.1 for the most important."""
+        """The factor of a memory's score: 0.9 for a faded one, 1 for a new one of importance 0.5, 1.1 for the
+        most important."""
         return 1.0 if self.relevance is None else 0.9 + 0.2 * self.relevance
 
 
-def priors(said: Mapping[Ref, HasLikelihood], question: str) -> dict[Ref, float]:
-    """How much more likely than others each is to answer a question, where scores go from 0 to 1.
-
-    A speaker that the question names counts beside the likelihood, and a topic that it names.
-    """
-    asked = _words_of(question)
-    speakers = {each.speaker for each in said.values() if each.speaker}
-    named = {name for name in speakers if not asked.isdisjoint(_words_of_speaker(name))}
-    counted = {
-        ref: each.likelihood + (_SPEAKER_WEIGHT if each.speaker in named else 0.0)
-        for ref, each in said.items()
+def priors(
+    messages: Mapping[int, SearchedMessage], passages: Mapping[Ref, SearchedPassage], question: str
+) -> dict[Ref, float]:
+    """The likelihood of each, plus a weight if the question names its speaker or its topic."""
+    words = _words_of(question)
+    speakers = {message.speaker for message in messages.values() if message.speaker}
+    speakers = {name for name in speakers if not words.isdisjoint(_words_of_speaker(name))}
+    topics = _named_topics({passage.topic for passage in passages.values() if passage.topic}, words)
+    of_messages: dict[Ref, float] = {
+        number: message.likelihood + (_SPEAKER_WEIGHT if message.speaker in speakers else 0.0)
+        for number, message in messages.items()
     }
-    topics = {ref: each.topic for ref, each in said.items() if isinstance(each, Passage) and each.topic}
-    named_topics = _named_topics(set(topics.values()), asked)
-    return counted | {
-        ref: counted[ref] + _TOPIC_WEIGHT for ref, topic in topics.items() if topic in named_topics
+    return of_messages | {
+        ref: passage.likelihood + (_TOPIC_WEIGHT if passage.topic in topics else 0.0)
+        for ref, passage in passages.items()
     }
 
 
 def named_topics(topics: set[str], question: str) -> set[str]:
-    """Those topics that a question names by all of their words."""
+    """The topics that a question names by all of their words."""
     return _named_topics(topics, _words_of(question))
 
 
-def _named_topics(topics: set[str], asked: frozenset[str]) -> set[str]:
-    """Those of which all words are asked, in English in either number and spelling."""
+def _named_topics(topics: set[str], words: frozenset[str]) -> set[str]:
+    """The topics of which all words are among `words`, in English in either number and spelling."""
     if not topics:
         return set()
-    roots = set(map(_root, asked))
-    words = {topic: {*map(_root, _words_of(topic))} for topic in topics}
-    return {topic for topic in topics if words[topic] and words[topic] <= roots}
+    roots = set(map(_root, words))
+    of_topics = {topic: {*map(_root, _words_of(topic))} for topic in topics}
+    return {topic for topic, of_topic in of_topics.items() if of_topic and of_topic <= roots}
 
 
 def _root(word: str) -> str:
-    """What is the same for a word of English in either number and spelling."""
+    """The common form of an English word in either number and spelling."""
     return min(english_stem(word), english_stem(other_spelling(word) or word))
 
 
-def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Passage]:
-    """What the candidates are like that are no messages."""
-    passages: dict[str, dict[int, Ref]] = {_MEMORIES: {}, _DOCUMENTS: {}}
+def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, SearchedPassage]:
+    """The candidates that are no messages."""
+    refs: dict[str, dict[int, Ref]] = {_MEMORIES: {}, _DOCUMENTS: {}}
+    for candidate in candidates:
+        if candidate.message_no is None and candidate.chunk_no is not None:
+            sql = _DOCUMENTS if candidate.kind == "document" else _MEMORIES
+            refs[sql][candidate.chunk_no] = candidate.ref
     today = timestamps.today()
-    for found in candidates:
-        if found.message_no is None and found.chunk_no is not None:
-            sql = _DOCUMENTS if found.kind == "document" else _MEMORIES
-            passages[sql][found.chunk_no] = found.ref
-    return {
-        refs[number]: Passage(likelihood, _relevance(said, today), topic=topic)
-        for sql, refs in passages.items()
-        if refs
-        for number, likelihood, topic, *said in db.execute(sql, (as_list(list(refs)),)).fetchall()
-    }
-
-
-def _relevance(said: Sequence[Any], today: str) -> float | None:
-    importance, salience, category, updated_at = said
-    if category is None:
-        return None
-    return relevance(importance, salience, category, age_in_days(updated_at, today))
+    passages: dict[Ref, SearchedPassage] = {}
+    for sql, by_number in refs.items():
+        rows = db.execute(sql, (as_list(list(by_number)),)).fetchall() if by_number else []
+        for number, likelihood, topic, importance, salience, category, updated_at in rows:
+            age = age_in_days(updated_at or today, today)
+            relevant = None if category is None else relevance(importance, salience, category, age)
+            passages[by_number[number]] = SearchedPassage(likelihood, relevant, topic)
+    return passages
 
 
 def _words_of(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
 
 
-# A few people say most of what is found; of questions none is kept.
+# Most messages have few speakers. No question is kept.
 _words_of_speaker = lru_cache(maxsize=256)(_words_of)
 
 _MEMORIES = (

@@ -1,6 +1,6 @@
-"""How a search ranks: what can be chosen, with the values that were chosen on LoCoMo's conversations 1 to 5.
+"""The options of a search's ranking. Their defaults were chosen on LoCoMo's conversations 1 to 5.
 
-docs/search.md has the figures, with those of conversations 6 to 10 beside them.
+docs/search.md has the figures, and those of conversations 6 to 10.
 """
 
 from typing import Annotated, Literal
@@ -14,11 +14,11 @@ Fusion = Literal["rrf", "convex"]
 Weight = Annotated[float, Meta(ge=0, le=1000)]
 
 _POOLS: dict[Fusion, tuple[float, float]] = {"rrf": (1, 1.5), "convex": (4, 4)}
-"""Of words and vectors so many times the depth are looked at, with their neighbours, before the cut. A sum of
-scores needs more: what a list lacks adds nothing."""
+"""The candidates of words and of vectors before the cut, as multiples of the depth. A sum of scores needs
+more: a missing entry adds nothing."""
 
 _VECTORS_ALONE = 2.0
-"""Of vectors that no words stand beside: with 1.5, R@10 is .01 lower, and of both together it is not."""
+"""For a search by vectors only: with 1.5 its R@10 is .01 lower, that of a hybrid search is not."""
 
 
 class Ranking(Request, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class Ranking(Request, frozen=True, kw_only=True):
     salience: Annotated[bool, "Whether the present relevance of memories counts."] = True
 
     def __post_init__(self) -> None:
-        """Refuse what no list can be ranked by."""
+        """Refuse two weights of 0."""
         super().__post_init__()
         if not (self.text_weight or self.vector_weight):
             raise BadInput("text_weight and vector_weight are both 0", hint="one of them must count")

@@ -1,4 +1,4 @@
-"""What a search is asked: every read of a store imports this, a search alone imports what searches."""
+"""The request for a search. Every read of a store imports this module; only a search imports the others."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -84,7 +84,7 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def question(self) -> "FtsQuery":
-        """The text as the full text is asked it."""
+        """The question for the full text."""
         from memlog.query.search.fts_query import parse, raw
 
         return raw(self.text) if self.is_raw else parse(self.text)

@@ -1,4 +1,4 @@
-"""Vectors held in memory, for a process that asks often.
+"""Cosine similarities of passages to a vector, from the file or from vectors held in memory.
 
 vec0 reads every vector from the file for each question, at 0.8 µs each; in memory it is 0.07 µs.
 """
@@ -12,7 +12,6 @@ from memlog.projector.passages import vectors
 from memlog.projector.passages.index import Shelf
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
-from memlog.query.search.similarity import cosines, nearest_first, similarities
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,27 +20,28 @@ if TYPE_CHECKING:
 _FLOAT_BYTES = 4
 
 _SCANS = 20
-"""Reading the vectors takes as long as vec0 takes for so many questions: who asks less never pays it."""
+"""Questions before the vectors are read into memory, which takes vec0's time for so many."""
 
 _MOST_BYTES = 64 * 1024 * 1024
-"""More is not held: 43,690 vectors of 384 dimensions."""
+"""Of held vectors: 43,690 of 384 dimensions."""
 
 _MOST_APART = 256
-"""So many passages whose vectors are not held are compared one by one, at 16 µs each; with more of them all
-are read anew."""
+"""Passages without a held vector that are compared one by one, at 16 µs each. With more, all are reread."""
 
 _SLACK = 16
-"""So many more than asked for are named, since some may be gone by now."""
+"""Additional candidates, since some passages may be gone."""
 
 _BLUR = 1e-5
-"""More than two sums of the same products in another order differ."""
+"""More than the difference of two sums of the same products in another order."""
+
+_NO_LENGTH = 1e-12
 
 
 class _ShelfVectors(msgspec.Struct):
-    """The vectors of a shelf as they stood, by chunk number, which is never used again.
+    """The vectors of a shelf at one time, by chunk number, which is never used again.
 
-    vectors: [passages, dimension]. lengths: of each. apart: passages that waited for a vector then.
-    last: the greatest number then.
+    vectors: [passages, dimension]. lengths: of each. apart: passages that waited for a vector.
+    last: the greatest chunk number.
     """
 
     numbers: "NDArray[np.int64]"
@@ -52,7 +52,7 @@ class _ShelfVectors(msgspec.Struct):
 
 
 class _Near(NamedTuple):
-    """Rows of what is held; whatever is not among them is less similar than `floor`."""
+    """Rows of held vectors; all others are less similar than `floor`."""
 
     rows: "NDArray[np.intp]"
     floor: float
@@ -68,18 +68,18 @@ class HeldVectors:
 
     def nearest(self, db: Connection, shelf: Shelf, vector: bytes, limit: int) -> dict[int, float] | None:
         """The `limit` passages of a shelf nearest to `vector`, nearest first, by chunk number with their
-        cosine similarities; None where vec0 has to tell."""
+        cosine similarities; None if vec0 has to compare."""
         self._follow(db)
         held = self._held.get(shelf.vectors) or self._loaded(db, shelf, len(vector) // _FLOAT_BYTES)
         if held is None:
             return None
         apart, near = _apart(db, shelf, held), _near(held, vector, limit + _SLACK)
-        # Where many are alike, or much is new, to look at each of them takes longer than vec0 does.
+        # If many are alike, or many are new, looking at each takes longer than vec0.
         if len(near.rows) > 2 * (limit + _SLACK):
             return None
         if len(apart) <= _MOST_APART:
-            found = _similarities(held, near, vector) | similarities(db, shelf, apart, vector)
-            nearest = nearest_first(_standing(db, shelf, found), limit)
+            similar = _similarities(held, near, vector) | similarities(db, shelf, apart, vector)
+            nearest = nearest_first(_existing(db, shelf, similar), limit)
             if near.floor == -math.inf or (len(nearest) == limit and min(nearest.values()) > near.floor):
                 return nearest
         self._drop(shelf)
@@ -91,7 +91,7 @@ class HeldVectors:
 
     def _follow(self, db: Connection) -> None:
         of = db, vectors.model_of(db)
-        if self._of is None or self._of[0] is not db or self._of[1] != of[1]:
+        if self._of != of:
             self._of = of
             self._held, self._scans = {}, {}
 
@@ -125,7 +125,7 @@ def _read(db: Connection, shelf: Shelf, dimension: int) -> _ShelfVectors:
 
 
 def _apart(db: Connection, shelf: Shelf, held: _ShelfVectors) -> list[int]:
-    """The passages whose vectors are not held, if they have any."""
+    """The passages whose vectors, if any, are not held."""
     newer = db.execute(
         f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no > ? LIMIT ?", (held.last, _MOST_APART + 1)
     )
@@ -138,23 +138,63 @@ def _near(held: _ShelfVectors, vector: bytes, count: int) -> _Near:
 
     if len(held.numbers) <= count:
         return _Near(np.arange(len(held.numbers)), -math.inf)
-    asked = np.frombuffer(vector, np.float32)
+    query = np.frombuffer(vector, np.float32)
     # Not the product of BLAS: its threads wait for each other on a busy machine (p95 of 12 ms for 0.7).
-    products = np.einsum("ij,j->i", held.vectors, asked / max(float(np.linalg.norm(asked)), _BLUR))
+    products = np.einsum("ij,j->i", held.vectors, query / max(float(np.linalg.norm(query)), _BLUR))
     rough = products / held.lengths
     least = float(np.partition(rough, -count)[-count]) - _BLUR
     return _Near(np.flatnonzero(rough >= least), least + _BLUR / 2)
 
 
 def _similarities(held: _ShelfVectors, near: _Near, vector: bytes) -> dict[int, float]:
-    found = cosines(held.vectors[near.rows], vector)
-    return dict(zip(held.numbers[near.rows].tolist(), found, strict=True))
+    similar = cosines(held.vectors[near.rows], vector)
+    return dict(zip(held.numbers[near.rows].tolist(), similar, strict=True))
 
 
-def _standing(db: Connection, shelf: Shelf, found: dict[int, float]) -> dict[int, float]:
-    """Those of `found` that are still there."""
+def _existing(db: Connection, shelf: Shelf, similar: dict[int, float]) -> dict[int, float]:
+    """The similarities of the passages that still exist."""
     rows = db.execute(
         f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))",
-        (as_list([*found]),),
+        (as_list([*similar]),),
     )
-    return {number: found[number] for (number,) in rows}
+    return {number: similar[number] for (number,) in rows}
+
+
+def similarities(db: Connection, shelf: Shelf, numbers: list[int], vector: bytes) -> dict[int, float]:
+    """The cosine similarities to `vector` of the passages of `numbers` with a vector, by chunk number.
+
+    vector: float32, little endian, of the dimension of the generation's model. A passage takes 16 µs.
+    """
+    import numpy as np
+
+    # CROSS JOIN: vec0 reads each of them, never all.
+    rows = db.execute(
+        f"SELECT v.rowid, v.embedding FROM json_each(?) a CROSS JOIN {shelf.vectors} v"
+        " WHERE v.rowid = a.value",
+        (as_list(numbers),),
+    ).fetchall()
+    read = np.frombuffer(b"".join(embedding for _, embedding in rows), np.float32)
+    similar = cosines(read.reshape(len(rows), -1) if rows else read.reshape(0, 1), vector)
+    return dict(zip((number for number, _ in rows), similar, strict=True))
+
+
+def cosines(vectors: "NDArray[np.float32]", vector: bytes) -> list[float]:
+    """The cosine similarity of each of `vectors` [passages, dimension] to `vector`.
+
+    Each is computed by itself, in double precision: the same two vectors give the same number, whatever the
+    others are.
+    """
+    import numpy as np
+
+    query = np.frombuffer(vector, np.float32).astype(np.float64)
+    wide = vectors.astype(np.float64)
+    # Not einsum: how it adds up a row depends on how many there are.
+    lengths = np.sqrt((wide * wide).sum(axis=1)) * np.sqrt((query * query).sum())
+    similar: list[float] = ((wide * query).sum(axis=1) / np.maximum(lengths, _NO_LENGTH)).tolist()
+    return similar
+
+
+def nearest_first(similar: dict[int, float], limit: int) -> dict[int, float]:
+    """The `limit` greatest similarities, greatest first, then by number."""
+    ordered = sorted(similar.items(), key=lambda each: (-each[1], each[0]))
+    return dict(ordered[:limit])

@@ -9,8 +9,7 @@ from memlog.eventlog.events import SourceRemoved
 from memlog.eventlog.writer import Position
 from memlog.projector.catchup import Progress
 from memlog.query import documents as queries
-from memlog.query.document_tree import DocumentFolder, tree
-from memlog.query.documents import Document, DocumentText, Registered, Source
+from memlog.query.documents import Document, DocumentFolder, DocumentText, Registered, Source, tree
 from memlog.service.core.facade import Core
 from memlog.service.documents.indexing import Indexing, IndexingTools
 from memlog.service.documents.readers import Readers

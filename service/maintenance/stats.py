@@ -54,19 +54,19 @@ def stats_of(read_model: ReadModel) -> Stats:
     unread_bytes, unread_lines = catchup.unread_bytes(behind, log), catchup.unread_lines(behind, log)
     db, synced = (behind, False) if read_model.is_read_only else read_model.latest()
     with transaction(db, "DEFERRED"):
-        by_type, by_day = counts.events_by_type_and_day(db)
-        by_role, by_chat = counts.messages_by_role_and_chat(db)
+        by_type = counts.count_by(db, "type", "events")
+        messages = "messages WHERE type <> 'session_break'"
         all_passages, pending = index.count(db), index.count_pending(db)
         return Stats(
             synced=synced,
             unread_bytes=unread_bytes,
             unread_lines=unread_lines,
             events_by_type=by_type,
-            events_by_day=by_day,
-            messages_by_role=by_role,
-            messages_by_chat=by_chat,
-            memories_by_category=counts.memories_by(db, "category"),
-            memories_by_kind=counts.memories_by(db, "kind"),
+            events_by_day=counts.count_by(db, "substr(ts, 1, 10)", "events"),
+            messages_by_role=counts.count_by(db, "role", messages),
+            messages_by_chat=counts.count_by(db, "channel || ':' || chat_id", messages),
+            memories_by_category=counts.count_by(db, "category", "memories"),
+            memories_by_kind=counts.count_by(db, "kind", "memories"),
             memories_archived=count_rows(db, "memories WHERE archived_at IS NOT NULL"),
             passages=all_passages,
             vectors=all_passages - pending,

@@ -15,7 +15,7 @@ from memlog.projector.catchup import Progress
 from memlog.projector.embedding.cache import check_cache, count_unused
 from memlog.projector.passages import index
 from memlog.projector.sqlite import wrapped
-from memlog.projector.verify import NOT_COMPARED, Verification, verify
+from memlog.projector.verify import Verification, verify
 from memlog.service.read_model import ReadModel
 
 _LONGEST_SCRUB, _STOPPED = 600.0, 10.0
@@ -68,27 +68,27 @@ def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
     projector = read_model.projector
     if projector.generations.current() is None:
         if lexists(read_model.path / CURRENT):
-            return _not_compared(
-                problem="model/CURRENT names a read model that does not exist: memlog project"
+            return Verification(
+                problems=["model/CURRENT names a read model that does not exist: memlog project"]
             )
-        return _not_compared("there is no read model: memlog project")
+        return Verification(notes=["there is no read model: memlog project"])
     try:
         db = projector.live(read_only=read_model.is_read_only)
         with wrapped("the read model"):
             standing = projection_id.stored_projection_id(db)
         if standing != projection_id.projection_id(projector.sizes):
-            return _not_compared(
-                "the read model was made with other chunk sizes, or by another memlog: not compared"
+            return Verification(
+                notes=["the read model was made with other chunk sizes, or by another memlog: not compared"]
             )
         if read_model.is_only_read:
             if (size := _mebibytes(projector.log)) > _IN_MEMORY:
-                return _not_compared(_TOO_LONG.format(size))
+                return Verification(notes=[_TOO_LONG.format(size)])
             return verify(db, projector.log, projector.sizes, read_only=True, progress=progress)
         scratch = projector.generations.scratch
         return verify(db, projector.log, projector.sizes, scratch=scratch, progress=progress)
     except DatabaseError as error:
         projector.close()
-        return _not_compared(problem=f"the read model could not be read ({error.message}): memlog project")
+        return Verification(problems=[f"the read model could not be read ({error.message}): memlog project"])
 
 
 _TOO_LONG = (
@@ -99,10 +99,6 @@ _TOO_LONG = (
 
 def _mebibytes(log: Path) -> int:
     return sum(segment.status().st_size for segment in segments_of(log)[0]) >> 20
-
-
-def _not_compared(*notes: str, problem: str | None = None) -> Verification:
-    return msgspec.structs.replace(NOT_COMPARED, notes=[*notes], problems=[problem] if problem else [])
 
 
 def _counted(found: Verification, log: LogCheck) -> Verification:

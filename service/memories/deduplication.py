@@ -19,9 +19,10 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event, MemoryAccessed, MemorySaved, MemoryUpdated
 from memlog.eventlog.secrets import masked
 from memlog.projector.sqlite import Connection
-from memlog.query import provenance
+from memlog.query import memories, provenance
+from memlog.query.memories import Memory
 from memlog.query.provenance import StoredEvent
-from memlog.query.search.duplicate_candidates import ExistingMemory, likely_memories, standing
+from memlog.query.search.duplicate_candidates import likely_memories
 from memlog.service.memories.near_duplicates import LONGEST, Text, says_all, similarity
 from memlog.service.memories.save import ALREADY_KNOWN, SAVED, Append, SaveReport, merged_into, save
 from memlog.service.read_model import Deciding
@@ -70,17 +71,15 @@ def _decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> _
     before = _tried_before(db, log, event)
     if before is not None:
         return _again(before, event, own_id)
-    own = standing(db, own_id)
-    if own is not None and not own.is_archived and _is_same(own.content, event.content):
+    own = memories.memory(db, own_id)
+    if own is not None and own.archived_at is None and _is_same(own.content, event.content):
         return _known(own, event)
     if len(event.content) > LONGEST or (found := _of_others(db, event, own, any_chat)) is None:
         return _new(own_id, event)
     return found
 
 
-def _of_others(
-    db: Connection, event: MemorySaved, own: ExistingMemory | None, any_chat: bool
-) -> _Decision | None:
+def _of_others(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> _Decision | None:
     """The decision by comparison with memories of similar length; None to save it.
 
     own: the memory with the id of this text, which may have another text by now.
@@ -90,7 +89,7 @@ def _of_others(
     same = [memory for memory, text in texts if text.normalised == new.normalised]
     if same:
         return _known(min(same, key=lambda memory: memory.chat != (event.chat_id or None)), event)
-    if own is not None and own.is_archived:
+    if own is not None and own.archived_at is not None:
         return None
     for memory, text in texts:
         if own is not None and memory.memory_id == own.memory_id and says_all(text, new):
@@ -103,21 +102,19 @@ def _of_others(
     return _merged(max(alike, key=itemgetter(0))[1], event) if alike else None
 
 
-def _candidates(
-    db: Connection, event: MemorySaved, own: ExistingMemory | None, any_chat: bool
-) -> list[ExistingMemory]:
+def _candidates(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> list[Memory]:
     # Half to twice as long, since white space and punctuation are not compared.
     lengths = (len(event.content) // 2, min(len(event.content) * 2, LONGEST))
     chat = event.chat_id or None
     found = likely_memories(
         db, event.content, chat=chat, any_chat=any_chat, lengths=lengths, limit=_CANDIDATES
     )
-    if own is None or own.is_archived or len(own.content) > LONGEST or own in found:
+    if own is None or own.archived_at is not None or len(own.content) > LONGEST or own in found:
         return found
     return [*found, own]
 
 
-def _may_become(memory: ExistingMemory, event: MemorySaved) -> bool:
+def _may_become(memory: Memory, event: MemorySaved) -> bool:
     """Whether `event` may update a memory: of its kind, category and topic, and not changed after it."""
     now = timestamps.now() if event.ts is None else timestamps.normalised(event.ts, naive_is_utc=False)
     return (
@@ -133,12 +130,12 @@ def _is_same(stored: str, content: str) -> bool:
     return said == folded(content) or said == folded(masked(content))
 
 
-def _known(memory: ExistingMemory, event: MemorySaved) -> _Decision:
+def _known(memory: Memory, event: MemorySaved) -> _Decision:
     accessed = MemoryAccessed(id=event.id, ts=event.ts, memory_ids=[memory.memory_id])
     return _Decision(memory.memory_id, ALREADY_KNOWN, accessed)
 
 
-def _merged(memory: ExistingMemory, event: MemorySaved) -> _Decision:
+def _merged(memory: Memory, event: MemorySaved) -> _Decision:
     new_tags = [tag for tag in event.tags or () if tag not in memory.tags]
     updated = MemoryUpdated(
         id=event.id,

@@ -13,7 +13,7 @@ from memlog.eventlog.events import (
     MemoryUpdated,
 )
 from memlog.eventlog.writer import Position
-from memlog.query import memories
+from memlog.query import ids, memories
 from memlog.query.memories import Memory
 from memlog.query.provenance import StoredEvent
 from memlog.service.engine import OperationGroup
@@ -99,7 +99,7 @@ class Memories(OperationGroup):
         return self._append_one(event)
 
     def _unknown(self, memory_ids: Sequence[str]) -> Sequence[str]:
-        return self._decide(lambda db: memories.unknown(db, memory_ids))
+        return self._decide(lambda db: ids.unknown(db, memory_ids, "memories"))
 
 
 def unknown_memory(*memory_ids: str) -> NotFound:

@@ -324,6 +324,7 @@ ODD: dict[str, Callable[[Store], object]] = {
     "a long number": lambda store: store.search("tea", k=10**5000),
     "no function": lambda store: store.erasure.forget("m1", confirm=None),  # type: ignore[call-overload]
     "no function of progress": lambda store: store.documents.refresh(progress=5),
+    "no text for the gate": lambda _: memlog.should_retrieve(None),  # type: ignore[arg-type]
     "bytes": lambda store: store.append(memlog.Message(channel="a", chat_id="1", role="user", content=b"x")),  # type: ignore[arg-type]
     "bytes in a dict": lambda store: store.append({"type": "fact_stored", "topic_key": "a", "value": b"x"}),
     "a datetime as a text": lambda store: store.append(

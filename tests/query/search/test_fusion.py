@@ -9,7 +9,7 @@ from memlog import Ranking
 from memlog.projector.sqlite import binding
 from memlog.query.search.candidates import Candidate, in_order
 from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
-from memlog.query.search.priors import LIKELIHOOD, Passage, priors
+from memlog.query.search.priors import LIKELIHOOD, SearchedMessage, SearchedPassage, priors
 
 A, B, C = 1, 2, 3
 
@@ -93,12 +93,13 @@ def test_length_and_being_a_question_make_the_likelihood(text, likelihood):
     ("speaker", "prior"), [(None, 0.1), ("Aino", 0.4), ("aino virtanen", 0.4), ("Pekka", 0.1)]
 )
 def test_a_speaker_that_the_question_names_is_more_likely(speaker, prior):
-    assert priors({A: Passage(0.1, None, speaker)}, "What did AINO say?") == {A: pytest.approx(prior)}
+    messages = {A: SearchedMessage(("s", "a"), "2026", speaker, 0.1, is_wanted=True)}
+    assert priors(messages, {}, "What did AINO say?") == {A: pytest.approx(prior)}
 
 
 @pytest.mark.parametrize(("relevance", "factor"), [(None, 1.0), (0.0, 0.9), (0.5, 1.0), (1.0, 1.1)])
 def test_salience_and_importance_are_a_mild_factor(relevance, factor):
-    assert Passage(0.1, relevance).factor == pytest.approx(factor)
+    assert SearchedPassage(0.1, relevance).factor == pytest.approx(factor)
 
 
 @pytest.mark.parametrize(
