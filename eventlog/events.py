@@ -11,6 +11,9 @@ import msgspec
 MAX_TARGETS = 1000
 """Targets of one redaction: its line stays below 1 MB."""
 
+MAX_LEVELS = 100
+"""Levels of a document's path: parsers and printers of a tree of them recurse."""
+
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 Id = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f]+\Z", max_length=512)]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from memlog.eventlog.events import SourceKind
+from memlog.eventlog.events import MAX_LEVELS, SourceKind
 from memlog.projector.sqlite import Connection
 from memlog.query.rows import record
 
@@ -155,7 +155,8 @@ def tree(source_id: str, documents: Iterable[Document]) -> DocumentFolder:
     top = DocumentFolder(name=source_id)
     folders: dict[tuple[str, ...], DocumentFolder] = {(): top}
     for document in sorted(documents, key=lambda each: each.file.split("/")):
-        *path, name = document.file.removeprefix("/").split("/")
+        # An older memlog took paths of any depth: what is deeper is part of the name.
+        *path, name = document.file.removeprefix("/").split("/", MAX_LEVELS - 1)
         folder = top
         for depth in range(len(path) + 1):
             folder = _folder_at(tuple(path[:depth]), folders)

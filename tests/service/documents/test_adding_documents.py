@@ -645,3 +645,29 @@ def assert_is_there(projector, hit, text):
     lines = text.split("\n")[hit.start_line - 1 : hit.end_line]
     assert passage in "\n".join(lines)
     assert len(lines) == passage.count("\n") + 1
+
+
+def indexed(levels):
+    return {
+        "type": "document_indexed",
+        "source_id": "deep",
+        "file": "a/" * (levels - 1) + "x.md",
+        "content": "tea",
+    }
+
+
+@pytest.mark.parametrize("levels", [100, 101, 1000, 20_000])
+def test_the_tree_of_a_deeper_path_in_the_log_ends_with_the_rest_as_a_name(store, levels):
+    line = {"id": "d", "ts": "2026-02-24T10:00:00Z", **indexed(levels)}
+    segment = store.path / "log/documents/2026-02-24.jsonl"
+    segment.parent.mkdir(parents=True)
+    segment.write_bytes(msgspec.json.encode(line) + b"\n")
+    (folder,) = store.documents.tree()
+    msgspec.json.encode(folder)
+    assert repr(folder)
+    path = []
+    while folder.folders:
+        (folder,) = folder.folders
+        path.append(folder.name)
+    assert "/".join([*path, folder.files[0].name]) == line["file"]
+    assert len(path) == 99
