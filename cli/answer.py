@@ -1,30 +1,36 @@
-"""Prints the answer of a command: as a table for people, JSON, JSON Lines, or Markdown.
+"""The answers of commands, and how they are printed: as a table, JSON, JSON Lines, Markdown, or a sentence.
 
-A command makes one `Answer` and passes it to `print_answer`, which knows the format that was asked for.
+A command returns its answer; `printed` makes it a function that prints it.
 """
 
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from functools import wraps
 from itertools import islice, zip_longest
-from typing import Any
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import click
 import msgspec
 
 from memlog.cli.output import (
+    JSON_FORMATS,
+    JSON_ON_TERMINAL_OPTION,
     bold,
-    choose_format,
     columns_of,
     dim,
     format_of,
+    format_option,
     note,
     one_line,
+    print_done,
     print_json,
     printable,
+    with_options,
 )
-
-FORMATS = ("table", "json", "jsonl", "md")
+from memlog.cli.standard_streams import reader_may_go
 
 _GAP = "  "
 _LEAST = 14
@@ -35,6 +41,25 @@ _LINES_AT_ONCE = 1000
 _WIDE = ("W", "F")
 _WITHOUT_WIDTH = ("Mn", "Me", "Cf")
 
+FORMAT_OPTIONS = (
+    format_option(
+        "--format",
+        type=click.Choice(("table", *JSON_FORMATS, "md")),
+        help="How to print; table where not given, md is a Markdown table.",
+    ),
+    format_option("--json", is_flag=True, help="Short for --format json: one JSON document for programs."),
+    format_option(
+        "--jsonl", is_flag=True, help="Short for --format jsonl: a JSON object a line for each record."
+    ),
+)
+"""The options of a command that prints records."""
+
+JSON_OPTION = format_option("--json", is_flag=True, help="Print JSON for programs.")
+"""The option of a command that prints text unless it is asked for JSON."""
+
+Columns = Mapping[str, str | Callable[[Any], object]]
+"""The columns of a table of records: by name, the attribute that a cell shows, or what makes the cell."""
+
 
 class Table(msgspec.Struct, frozen=True):
     """Rows of cells under the names of their columns. A cell of None is empty.
@@ -42,7 +67,7 @@ class Table(msgspec.Struct, frozen=True):
     is_headed: whether to print the names of the columns; a table of names and values needs none.
     """
 
-    columns: tuple[str, ...]
+    columns: Sequence[str]
     rows: Sequence[Sequence[object]]
     is_headed: bool = True
 
@@ -55,13 +80,112 @@ class Answer(msgspec.Struct, frozen=True):
     records: printed by `jsonl`, one a line; None if the document is a single record.
     text: lines that `table` prints in the place of the table, already `printable`.
     notes: what the document holds beside its records; the other formats print it on stderr.
+    exit_code: of a command that gives a verdict; that counts even if nobody reads the answer to its end.
     """
 
+    options: ClassVar[tuple[click.Option, ...]] = FORMAT_OPTIONS
+
     document: object
-    table: Table
+    table: Table = Table((), ())
     records: Sequence[object] | None = None
     text: Iterable[str] | None = None
     notes: Sequence[str] = ()
+    exit_code: int | None = None
+
+    def print(self, ctx: click.Context) -> int:
+        """Print it in the format that the command line asks for, and return the exit code."""
+        with nullcontext() if self.exit_code is None else reader_may_go():
+            self._print_as(format_of(ctx))
+        return self.exit_code or 0
+
+    def _print_as(self, form: str) -> None:
+        if form == "json" or (form == "jsonl" and self.records is None):
+            print_json(self.document)
+            return
+        if form == "jsonl":
+            print_json(*(self.records or ()))
+        elif form == "md":
+            _echo(_markdown(self.table))
+        else:
+            self._print_text()
+        for text in self.notes:
+            note(text)
+
+    def _print_text(self) -> None:
+        _echo(_aligned(self.table) if self.text is None else self.text)
+
+
+class TextAnswer(Answer, frozen=True):
+    """The answer of a command that prints lines of text, or JSON."""
+
+    options: ClassVar = (JSON_OPTION,)
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What a command has done: on a terminal a sentence, else JSON."""
+
+    options: ClassVar = (JSON_ON_TERMINAL_OPTION,)
+
+    document: object
+    sentence: str
+
+    def print(self, ctx: click.Context) -> int:
+        """Print it, and return the exit code."""
+        print_done(ctx, self.document, self.sentence)
+        return 0
+
+
+def printed(command: Callable[..., Answer | Done]) -> Callable[..., int]:
+    """The decorator that prints the answer of a command, and gives it the options of the answer's class."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> int:  # noqa: ANN401
+        return command(*args, **kwargs).print(click.get_current_context())
+
+    return with_options(*command.__annotations__["return"].options)(run)
+
+
+def list_answer(
+    name: str,
+    records: Sequence[object],
+    columns: Columns,
+    *,
+    text: Iterable[str] | None = None,
+    notes: Sequence[str] = (),
+    if_empty: str | None = None,
+) -> Answer:
+    """A document `{name: records}`, and a table with a row for each record.
+
+    text: lines for people in place of the table.
+    if_empty: the note of an answer without records; `no <name>` by default.
+    """
+    if not records:
+        notes = [if_empty or f"no {name.replace('_', ' ')}"]
+    return records_answer({name: records}, records, columns, text=text, notes=notes)
+
+
+def records_answer(
+    document: object,
+    records: Sequence[object],
+    columns: Columns,
+    **others: Any,  # noqa: ANN401
+) -> Answer:
+    """A document, and a table with a row for each of its records. others: members of `Answer`."""
+    return Answer(document, table_of(records, columns), records, **others)
+
+
+def table_of(records: Iterable[object], columns: Columns) -> Table:
+    """Make a table with a row for each record."""
+    cells = [attrgetter(cell) if isinstance(cell, str) else cell for cell in columns.values()]
+    return Table([*columns], [[cell(record) for cell in cells] for record in records])
+
+
+def rows_answer(
+    document: object, columns: Sequence[str], rows: Sequence[Sequence[object]], notes: Iterable[str]
+) -> Answer:
+    """A table of the parts of a document; `jsonl` prints each row as an object."""
+    records = [dict(zip(columns, row, strict=True)) for row in rows]
+    return Answer(document=document, table=Table(columns, rows), records=records, notes=[*notes])
 
 
 def named_values(values: Mapping[str, object]) -> Table:
@@ -72,54 +196,6 @@ def named_values(values: Mapping[str, object]) -> Table:
 def silence(silent: Mapping[str, str]) -> list[str]:
     """Make a note for each part of a search that was left out, with the reason."""
     return [f"{side}: {why}" for side, why in silent.items()]
-
-
-def format_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--format`, `--json` and `--jsonl` to a command that prints an `Answer`."""
-    for option in (
-        click.option(
-            "--jsonl",
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=choose_format,
-            help="Short for --format jsonl: a JSON object a line for each record.",
-        ),
-        click.option(
-            "--json",
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=choose_format,
-            help="Short for --format json: one JSON document for programs.",
-        ),
-        click.option(
-            "--format",
-            type=click.Choice(FORMATS),
-            is_eager=True,
-            expose_value=False,
-            callback=choose_format,
-            help="How to print; table where not given, md is a Markdown table.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def print_answer(ctx: click.Context, answer: Answer) -> None:
-    """Print `answer` in the format that the command line asks for."""
-    form = format_of(ctx)
-    if form == "json" or (form == "jsonl" and answer.records is None):
-        print_json(answer.document)
-        return
-    if form == "jsonl":
-        print_json(*(answer.records or ()))
-    elif form == "md":
-        _echo(_markdown(answer.table))
-    else:
-        _echo(_aligned(answer.table) if answer.text is None else answer.text)
-    for text in answer.notes:
-        note(text)
 
 
 def _echo(lines: Iterable[str]) -> None:

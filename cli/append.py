@@ -15,9 +15,9 @@ from memlog import Position
 from memlog.cli.error_handler import exit_code_of, failure_of
 from memlog.cli.lazy_commands import LazyCommands
 from memlog.cli.open_store import open_log
-from memlog.cli.output import json_on_terminal_option, note, one_line, print_done, print_json, says_sentences
-from memlog.cli.settings import setting_option
-from memlog.cli.standard_options import help_option
+from memlog.cli.output import JSON_ON_TERMINAL_OPTION, note, one_line, print_done, print_json, says_sentences
+from memlog.cli.settings import SettingOption
+from memlog.cli.standard_options import HELP_OPTION
 from memlog.cli.stdin import stdin, stdin_text
 from memlog.cli.stored_events import STORED
 from memlog.eventlog.append_lines import NumberedLine, RefusedLine, append_lines
@@ -28,8 +28,12 @@ from memlog.eventlog.writer import Log
 _READ = 1024 * 1024
 _COMMIT_LINES = 256
 
-_durability = setting_option("durability", "--durability")
-_redact = setting_option("redact", "--redact/--no-redact")
+_OPTIONS = (
+    SettingOption("durability", "--durability"),
+    SettingOption("redact", "--redact/--no-redact"),
+    JSON_ON_TERMINAL_OPTION,
+    HELP_OPTION,
+)
 
 
 class _Types(LazyCommands):
@@ -44,12 +48,12 @@ class _Types(LazyCommands):
 
 
 @click.group(
-    cls=_Types, invoke_without_command=True, subcommand_metavar="[TYPE [OPTIONS]]", add_help_option=False
+    cls=_Types,
+    params=[*_OPTIONS],
+    invoke_without_command=True,
+    subcommand_metavar="[TYPE [OPTIONS]]",
+    add_help_option=False,
 )
-@_durability
-@_redact
-@json_on_terminal_option
-@help_option
 @click.pass_context
 def append(ctx: click.Context) -> int:
     """Append events to the log.
@@ -94,11 +98,8 @@ def _command(name: str, kind: type[Event]) -> click.Command:
         (position,) = open_log(ctx).append([event])
         print_done(ctx, position, _sentence(position))
 
-    command = click.Command(
-        name, callback=append_one, params=options_of(kind), help=_help_of(kind), add_help_option=False
-    )
-    with_options: click.Command = help_option(json_on_terminal_option(_redact(_durability(command))))
-    return with_options
+    params = [*options_of(kind), *_OPTIONS]
+    return click.Command(name, callback=append_one, params=params, help=_help_of(kind), add_help_option=False)
 
 
 def _sentence(answer: Position | dict[str, Any]) -> str:
@@ -146,11 +147,11 @@ def _progress_of(fd: int) -> Iterator[Callable[[], None]]:
     from memlog.cli.progress import progress_line
 
     status = os.fstat(fd)
-    with progress_line() as progress:
-        if progress is None or not stat.S_ISREG(status.st_mode) or sys.stdout.isatty():
+    with progress_line() as line:
+        if line is None or not stat.S_ISREG(status.st_mode) or sys.stdout.isatty():
             yield lambda: None
         else:
-            yield lambda: progress("bytes appended", os.lseek(fd, 0, os.SEEK_CUR), status.st_size)
+            yield lambda: line.show("bytes appended", os.lseek(fd, 0, os.SEEK_CUR), status.st_size)
 
 
 def _batches(fd: int) -> Iterator[list[NumberedLine]]:

@@ -1,21 +1,23 @@
-"""memlog config."""
+"""memlog config, init."""
 
 from typing import Any
 
 import click
 
-from memlog.cli.output import json_option, print_json, printable
+from memlog.cli.answer import TextAnswer, printed
+from memlog.cli.output import printable
 from memlog.cli.param_types import TEXT
-from memlog.cli.settings import Settings
+from memlog.cli.settings import Settings, file_with_defaults
 from memlog.cli.settings_schema import BY_NAME, SETTINGS, nearest
 from memlog.eventlog.streams import shown
+from memlog.service.create import create_store
 
 
 @click.command()
 @click.argument("name", type=TEXT, required=False)
-@json_option
+@printed
 @click.pass_context
-def config(ctx: click.Context, name: str | None, as_json: bool) -> None:
+def config(ctx: click.Context, name: str | None) -> TextAnswer:
     """Show every setting, its value, and where that comes from; or the value of the setting NAME.
 
     An option goes before an environment variable, that before memlog.toml in the store's folder, this
@@ -23,15 +25,13 @@ def config(ctx: click.Context, name: str | None, as_json: bool) -> None:
     """
     settings = ctx.ensure_object(Settings)
     if name is not None:
-        _print_one(_described(settings, _known(name)), as_json=as_json)
-        return
+        setting = _described(settings, _known(name))
+        return TextAnswer(
+            setting, text=[printable("" if setting["value"] is None else _text(setting["value"]))]
+        )
     found = [_described(settings, setting.name) for setting in SETTINGS]
-    if as_json:
-        print_json({"settings": found})
-        return
-    for each in found:
-        value = "none" if each["value"] is None else _text(each["value"])
-        click.echo(printable(f"{each['name']:14} {value}  ({each['origin']})"))
+    lines = (f"{each['name']:14} {_text(each['value'])}  ({each['origin']})" for each in found)
+    return TextAnswer({"settings": found}, text=map(printable, lines))
 
 
 def _known(name: str) -> str:
@@ -43,18 +43,32 @@ def _known(name: str) -> str:
 
 
 def _described(settings: Settings, name: str) -> dict[str, Any]:
-    found = settings.find(name)
-    value = found.value if isinstance(found.value, int | float | str | None) else shown(found.value)
-    return {"name": name, "value": value, "origin": found.origin, "unit": BY_NAME[name].unit}
-
-
-def _print_one(setting: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(setting)
-    else:
-        click.echo(printable("" if setting["value"] is None else _text(setting["value"])))
+    value, origin = settings.find(name)
+    plain = value if isinstance(value, int | float | str | None) else shown(value)
+    return {"name": name, "value": plain, "origin": origin, "unit": BY_NAME[name].unit}
 
 
 def _text(value: object) -> str:
     """A value as memlog.toml has it."""
+    if value is None:
+        return "none"
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@click.command()
+@printed
+@click.pass_context
+def init(ctx: click.Context) -> TextAnswer:
+    """Create a store's folder with a memlog.toml that lists every setting and its default.
+
+    A .gitignore and a .gitattributes let git copy the log, and nothing that memlog can rebuild. Existing
+    files stay as they are; the lines that these two lack are printed. A store needs no init: the first append
+    creates it, too.
+    """
+    done = create_store(ctx.ensure_object(Settings).store, file_with_defaults())
+    what = f"made {', '.join(done.made)}" if done.made else "it exists already: nothing was changed"
+    lines = [printable(f"{done.store}: {what}")]
+    for name, missing in done.missing.items():
+        lines.append(f"{name} was there before; add these lines to it, so that git copies what it should:")
+        lines += missing
+    return TextAnswer(done, text=lines)

@@ -9,17 +9,19 @@ from memlog.cli.answer import silence
 from memlog.cli.open_store import open_store
 from memlog.cli.output import note, one_line
 from memlog.cli.request_options import request_command
+from memlog.cli.stored_events import STORED
 from memlog.service.requests.reads import BuildContext
 
 
-@request_command(BuildContext, joined="text", names={"form": "--format"})
+@request_command(BuildContext, joined="text", names={"form": "--format"}, opens_store=False)
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json: one JSON document.")
 def context(ctx: click.Context, asked: BuildContext, *, as_json: bool) -> None:
     form = ctx.get_parameter_source("form")
     if as_json and asked.form != "json" and form is click.core.ParameterSource.COMMANDLINE:
-        raise click.UsageError(f"json and {asked.form}: the output can have one format only", ctx)
+        raise click.UsageError(f"json and {asked.form}: the output can have one format only")
     with open_store(ctx) as store:
         given = store.context(replace(asked, form="json") if as_json else asked)
+    STORED.acknowledged()  # nobody waits to hear that the access was recorded
     click.echo(given.text.encode(), nl=False)
     for said in _notes(given):
         note(said)

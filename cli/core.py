@@ -5,11 +5,9 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from memlog.cli.answer import Answer, format_options, named_values, print_answer
-from memlog.cli.open_store import open_store
-from memlog.cli.output import json_on_terminal_option, print_done, printable
-from memlog.cli.records import rows_answer
-from memlog.cli.request_options import request_command
+from memlog.cli.answer import Answer, Done, named_values, rows_answer
+from memlog.cli.output import printable
+from memlog.cli.request_options import Store, request_command
 from memlog.eventlog.errors import NotFound
 from memlog.service.core.facade import CoreImportReport
 from memlog.service.requests.core import DeleteCoreValue, GetCoreMemory, ImportCoreMemory, SetCoreValue
@@ -21,23 +19,15 @@ def core() -> None:
 
 
 @request_command(GetCoreMemory, group=core, arguments=["section", "key"])
-@format_options
-def get(ctx: click.Context, asked: GetCoreMemory) -> None:
-    with open_store(ctx) as store:
-        sections: dict[str, dict[str, str]] = msgspec.structs.asdict(store.core.get())
-    if asked.section is not None and asked.key is not None:
-        print_answer(ctx, _one_value(sections, asked.section, asked.key))
-    else:
-        shown = {name: values for name, values in sections.items() if asked.section in (None, name)}
-        print_answer(ctx, _all_values(shown))
-
-
-def _one_value(sections: dict[str, dict[str, str]], section: str, key: str) -> Answer:
-    value = sections[section].get(key)
+def get(store: Store, asked: GetCoreMemory) -> Answer:
+    sections: dict[str, dict[str, str]] = msgspec.structs.asdict(store.core.get())
+    if asked.section is None or asked.key is None:
+        return _all_values({name: sections[name] for name in sections if asked.section in (None, name)})
+    value = sections[asked.section].get(asked.key)
     if value is None:
-        raise _unknown(section, key)
-    record = {"section": section, "key": key, "value": value}
-    return Answer(document=record, table=named_values(record), text=[printable(value)])
+        raise _unknown(asked.section, asked.key)
+    record = {"section": asked.section, "key": asked.key, "value": value}
+    return Answer(record, named_values(record), text=[printable(value)])
 
 
 def _all_values(sections: dict[str, dict[str, str]]) -> Answer:
@@ -46,34 +36,27 @@ def _all_values(sections: dict[str, dict[str, str]]) -> Answer:
 
 
 @request_command(SetCoreValue, group=core, arguments=["section", "key", "value"])
-@json_on_terminal_option
-def set_(ctx: click.Context, asked: SetCoreValue) -> None:
-    with open_store(ctx) as store:
-        position = store.core.set(asked)
-    print_done(ctx, position, f"Set {asked.key} of {asked.section}.")
+def set_(store: Store, asked: SetCoreValue) -> Done:
+    return Done(store.core.set(asked), f"Set {asked.key} of {asked.section}.")
 
 
 @request_command(DeleteCoreValue, group=core, arguments=["section", "key"])
-@json_on_terminal_option
-def delete(ctx: click.Context, asked: DeleteCoreValue) -> None:
-    with open_store(ctx) as store:
-        position = store.core.delete(asked)
+def delete(store: Store, asked: DeleteCoreValue) -> Done:
+    position = store.core.delete(asked)
     if position is False:
         raise _unknown(asked.section, asked.key)
-    print_done(ctx, position, f"Deleted {asked.key} of {asked.section}.")
+    return Done(position, f"Deleted {asked.key} of {asked.section}.")
 
 
 @request_command(ImportCoreMemory, group=core, name="import", arguments=["path"])
-@format_options
-def import_(ctx: click.Context, asked: ImportCoreMemory) -> None:
-    with open_store(ctx) as store:
-        done = store.core.import_file(asked)
+def import_(store: Store, asked: ImportCoreMemory) -> Answer:
+    done = store.core.import_file(asked)
     rows = [
         (change, each.section, each.key, each.value)
         for change, values in (("set", done.set), ("deleted", done.deleted), ("kept", done.kept))
         for each in values
     ]
-    print_answer(ctx, rows_answer(done, ("change", "section", "key", "value"), rows, _notes(done)))
+    return rows_answer(done, ("change", "section", "key", "value"), rows, _notes(done))
 
 
 def _notes(done: CoreImportReport) -> Iterator[str]:

@@ -72,31 +72,44 @@ def failure_of(error: BaseException) -> Failure:
     # Imported here: most runs end without an error.
     from memlog.eventlog.secrets import masked
 
-    found = _failure_of(error)
+    _, found = _classified(error)
     return msgspec.structs.replace(found, message=masked(found.message), hint=masked(found.hint))
 
 
-def _failure_of(error: BaseException) -> Failure:
+def exit_code_of(error: BaseException) -> int:
+    """The exit code for `error`."""
+    return error.exit_code if isinstance(error, click.exceptions.Exit) else _classified(error)[0]
+
+
+def _classified(error: BaseException) -> tuple[int, Failure]:
+    """The exit code for an error, and its description."""
     match error:
         case _ if (what := _lacking(error)) is not None:
-            return _lack(what)
+            hint = "give memlog more of it, or less to do at once; what was acknowledged is stored"
+            return _LACKING, Failure("resources", f"the system has no more for memlog: {what}", hint, True)
         case MemlogError():
-            return Failure(error.code, error.message, error.hint, error.retryable)
+            failure = Failure(error.code, error.message, error.hint, error.retryable)
+            return _code_of(error), failure
         case click.UsageError():
-            return Failure("usage", error.format_message(), _usage_hint(error), False)
+            return error.exit_code, Failure("usage", error.format_message(), _usage_hint(error), False)
         case click.ClickException():
-            return Failure("usage", error.format_message(), "memlog --help", False)
+            return error.exit_code, Failure("usage", error.format_message(), "memlog --help", False)
         case KeyboardInterrupt() | click.Abort():
-            return Failure("interrupted", "interrupted", "what was done is kept", True)
+            return _INTERRUPTED, Failure("interrupted", "interrupted", "what was done is kept", True)
         case OutputError():
-            return _not_printed(error)
+            return IO_FAILED, _not_printed(error)
         case OSError():
             name = error.filename or "input or output"
             hint = "see that it can be read and written, then try again"
-            return Failure("io", f"{name}: {error.strerror or error}", hint, True)
-    return Failure(
-        "internal", f"{type(error).__name__}: {error}", "a fault of memlog: MEMLOG_DEBUG=1 shows where", False
-    )
+            return IO_FAILED, Failure("io", f"{name}: {error.strerror or error}", hint, True)
+    hint = "a fault of memlog: MEMLOG_DEBUG=1 shows where"
+    return _INTERNAL, Failure("internal", f"{type(error).__name__}: {error}", hint, False)
+
+
+def _code_of(error: MemlogError) -> int:
+    if error.code == "cannot_create":
+        return _CANNOT_CREATE
+    return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), _INTERNAL)
 
 
 def _usage_hint(error: click.UsageError) -> str:
@@ -142,31 +155,6 @@ def _lacking(error: BaseException | None) -> str | None:
     return None
 
 
-def _lack(what: str) -> Failure:
-    hint = "give memlog more of it, or less to do at once; what was acknowledged is stored"
-    return Failure("resources", f"the system has no more for memlog: {what}", hint, True)
-
-
-def exit_code_of(error: BaseException) -> int:
-    """The exit code for `error`."""
-    match error:
-        case click.exceptions.Exit():
-            return error.exit_code
-        case _ if _lacking(error) is not None:
-            return _LACKING
-        case MemlogError(code="cannot_create"):
-            return _CANNOT_CREATE
-        case MemlogError():
-            return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), _INTERNAL)
-        case click.ClickException():
-            return error.exit_code
-        case KeyboardInterrupt() | click.Abort():
-            return _INTERRUPTED
-        case OSError() | OutputError():
-            return IO_FAILED
-    return _INTERNAL
-
-
 def print_error(error: BaseException, *, as_json: bool) -> None:
     """Print `error` to stderr."""
     if isinstance(error, click.exceptions.Exit):
@@ -184,10 +172,7 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
         from memlog.eventlog.streams import shown
 
         # A name that is not UTF-8 may stand in a message.
-        safe = {
-            name: shown(value) if isinstance(value, str) else value
-            for name, value in msgspec.structs.asdict(failure).items()
-        }
+        safe = msgspec.structs.replace(failure, message=shown(failure.message), hint=shown(failure.hint))
         click.echo(msgspec.json.encode({"error": safe}).decode(), err=True)
         return
     click.echo(f"memlog: {one_line(failure.message)}", err=True)

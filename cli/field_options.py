@@ -38,10 +38,12 @@ def option_of(field: Field, declaration: str | None = None, **changes: Any) -> c
 
 
 def declaration_of(field: Field) -> str:
-    """The name of a field as an option: `--exclude` of `exclude`, `--tag` of `tags`, `--sync/--no-sync`."""
-    name = (field.name.removesuffix("s") if field.is_list else field.name.removeprefix("is_")).replace(
-        "_", "-"
-    )
+    """The name of a field as an option: `--exclude` of `exclude`, `--tag` of `tags`, `--sync/--no-sync`.
+
+    `--id` is that of the event that the command appends.
+    """
+    name = field.name.removesuffix("s") if field.is_list else field.name.removeprefix("is_")
+    name = "id" if name == "event_id" else name.replace("_", "-")
     return f"--{name}/--no-{name}" if field.wire is bool and field.default is True else f"--{name}"
 
 

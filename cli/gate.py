@@ -4,31 +4,28 @@ import click
 import msgspec
 
 from memlog import should_retrieve
-from memlog.cli.answer import Answer, format_options, named_values, print_answer
+from memlog.cli.answer import Answer, named_values, printed
 from memlog.cli.param_types import TEXT
-from memlog.cli.standard_streams import reader_may_go
 from memlog.cli.stdin import stdin_text
 
 
 @click.command()
 @click.argument("text", type=TEXT, required=False)
-@format_options
-@click.pass_context
-def gate(ctx: click.Context, text: str | None) -> int:
-    """Say whether a look into the memory is worth it for TEXT; for stdin without one, or with -.
+@printed
+def gate(text: str | None) -> Answer:
+    """Decide whether a search of the memory is worth it for TEXT, or for stdin without TEXT or with -.
 
-    Not for greetings, acknowledgements, pure code and what is too short; but for questions, words of memory,
-    and whatever says enough, in Chinese, English, Finnish, German, Russian, Spanish and Swedish. By fixed
-    rules, without a model or a store. The exit code is 0 where it is worth it, 1 where it is not.
+    It is for questions, for words about memory, and for texts with enough content, in Chinese, English,
+    Finnish, German, Russian, Spanish and Swedish. It is not for greetings, acknowledgements, pure code and
+    very short texts. Fixed rules decide, without a model or a store. The exit code is 0 if it is worth it,
+    else 1.
     """
     said = stdin_text() if text in (None, "-") else str(text)
     found = should_retrieve(said)
     told = f" ({found.words})" if found.words else ""
-    answer = Answer(
+    return Answer(
         document=found,
         table=named_values(msgspec.structs.asdict(found)),
         text=[f"{'yes' if found else 'no'}: {found.reason}{told}"],
+        exit_code=0 if found else 1,
     )
-    with reader_may_go():
-        print_answer(ctx, answer)
-    return 0 if found else 1

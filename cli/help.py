@@ -1,4 +1,4 @@
-"""memlog help: prints `--help` for people, and describes every command as JSON for programs."""
+"""memlog completion, help."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -6,26 +6,28 @@ from typing import Any
 import click
 
 import memlog
+from memlog.cli.answer import TextAnswer, printed
 from memlog.cli.error_handler import EXIT_CODES
 from memlog.cli.lazy_commands import no_such_command
-from memlog.cli.output import json_option, print_json
+from memlog.cli.output import asks_for_json
 from memlog.cli.param_types import TEXT
+
+_SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command()
 @click.argument("command", nargs=-1, type=TEXT)
-@json_option
+@printed
 @click.pass_context
-def help(ctx: click.Context, command: tuple[str, ...], as_json: bool) -> None:
+def help(ctx: click.Context, command: tuple[str, ...]) -> TextAnswer:
     """Show the help of a COMMAND, or of memlog.
 
     With --json, describe it and every command below it: arguments, options, exit codes.
     """
     found = _context_of(ctx.find_root(), command)
-    if as_json:
-        print_json(_description(found))
-    else:
-        click.echo(found.get_help())
+    if asks_for_json(ctx):
+        return TextAnswer(_description(found))
+    return TextAnswer(None, text=[found.get_help()])
 
 
 def _context_of(root: click.Context, words: Sequence[str]) -> click.Context:
@@ -94,3 +96,23 @@ def _value(parameter: click.Parameter) -> dict[str, Any]:
         "required": parameter.required,
         "multiple": parameter.multiple or parameter.nargs != 1,
     }
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(_SHELLS))
+@printed
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> TextAnswer:
+    """Print the script that completes memlog's commands, options and choices in a shell.
+
+    For bash, put `eval "$(memlog completion bash)"` into ~/.bashrc; for zsh, the same with zsh into ~/.zshrc;
+    for fish, `memlog completion fish > ~/.config/fish/completions/memlog.fish`.
+    """
+    # Imported here: `help` does not complete.
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    if found is None:
+        raise TypeError(f"click knows no shell {shell}")
+    script = found(ctx.find_root().command, {}, "memlog", "_MEMLOG_COMPLETE").source()
+    return TextAnswer({"shell": shell, "script": script}, text=[script])

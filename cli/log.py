@@ -2,59 +2,45 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
 import msgspec
 
-from memlog.cli.output import json_option, note, print_lines, printable
-from memlog.cli.param_types import CHAT, TEXT, TIME, count
+from memlog.cli.answer import JSON_OPTION
+from memlog.cli.output import note, print_lines, printable
+from memlog.cli.param_types import CHAT, TEXT, TIME
 from memlog.cli.settings import Settings
 from memlog.service.read_log import LogEntry, LogReader, fault_of, members_of
 
 
 @click.group()
 def log() -> None:
-    """Read the log itself: works without a read model, and beside whoever writes."""
+    """Read the log itself. It needs no read model, and works while others write."""
 
 
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        json_option,
-        click.option("--positions", is_flag=True, help="Add the position of each event."),
-        click.option("--raw", is_flag=True, help="Print lines as they stand, byte for byte."),
-        click.option(
-            "--chat", type=CHAT, metavar="CHANNEL:CHAT_ID", help="Only the streams of this conversation."
-        ),
-        click.option("--stream", type=TEXT, help="Only this stream, such as conversations/telegram_123456."),
-    ):
-        command = option(command)
-    return command
+_OPTIONS = (
+    click.Option(["--stream"], type=TEXT, help="Only this stream, such as conversations/telegram_123456."),
+    click.Option(
+        ["--chat"], type=CHAT, metavar="CHANNEL:CHAT_ID", help="Only the streams of this conversation."
+    ),
+    click.Option(["--raw"], is_flag=True, help="Print lines unchanged, byte for byte."),
+    click.Option(["--positions"], is_flag=True, help="Add the position of each event."),
+    JSON_OPTION,
+)
 
 
-@log.command()
-@_options
-@click.option("--since", type=TIME, help="Only what happened from this time on (2026-02-24, or RFC 3339).")
-@click.option("--until", type=TIME, help="Only what happened before this time.")
-@click.pass_context
-def cat(
-    ctx: click.Context,
-    stream: str | None,
-    chat: tuple[str, str] | None,
-    since: str | None,
-    until: str | None,
-    raw: bool,
-    positions: bool,
-    as_json: bool,  # noqa: ARG001 - events are JSON whether asked for or not
-) -> None:
-    """Print events as JSON, one a line, in the order in which they happened.
+@log.command(params=[*_OPTIONS])
+@click.option("--since", type=TIME, help="Only events from this time on (2026-02-24, or RFC 3339).")
+@click.option("--until", type=TIME, help="Only events before this time.")
+def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **streams: Any) -> None:  # noqa: ANN401
+    """Print events as JSON, one per line, in the order in which they happened.
 
-    Each event is printed once, in today's shape, and none that was redacted. With --raw, lines are printed
-    as they stand in the files, repeated ones too, stream by stream. Lines that hold no event are named on
-    stderr.
+    Each event is printed once, in the current schema; redacted events are left out. With --raw, the lines of
+    each stream are printed unchanged, including duplicates. Lines without an event are reported on stderr.
     """
-    reader = _reader(ctx, stream, chat, raw=raw, positions=positions)
+    reader = _reader(raw=raw, positions=positions, **streams)
     left_out: Counter[str] = Counter()
 
     def leave_out(entry: LogEntry, why: str) -> None:
@@ -72,35 +58,29 @@ def cat(
         note(f"{left_out['duplicate']} lines repeat an event, which is printed once")
 
 
-@log.command()
-@_options
-@click.option("-n", "lines", type=count(0), default=10, show_default=True, help="So many lines at most.")
-@click.option("-f", "--follow", is_flag=True, help="Then print what is appended, as it comes, until Ctrl-C.")
-@click.pass_context
-def tail(
-    ctx: click.Context,
-    stream: str | None,
-    chat: tuple[str, str] | None,
-    lines: int,
-    follow: bool,
-    raw: bool,
-    positions: bool,
-    as_json: bool,  # noqa: ARG001
-) -> None:
-    """Print the lines that were appended last, one a line; with -f go on with what any process appends."""
-    reader = _reader(ctx, stream, chat, raw=raw, positions=positions)
+@log.command(params=[*_OPTIONS])
+@click.option(
+    "-n",
+    "lines",
+    type=click.IntRange(0, 1_000_000),
+    default=10,
+    show_default=True,
+    help="The number of lines.",
+)
+@click.option("-f", "--follow", is_flag=True, help="Keep printing new lines, until Ctrl-C.")
+def tail(*, lines: int, follow: bool, raw: bool, positions: bool, **streams: Any) -> None:  # noqa: ANN401
+    """Print the newest lines of the log; with -f, then each line that any process appends."""
+    reader = _reader(raw=raw, positions=positions, **streams)
     for entries in reader.follow(lines, note) if follow else [reader.last(lines)]:
         print_lines(_printed(entry, raw=raw, positions=positions) for entry in _readable(entries))
 
 
-def _reader(
-    ctx: click.Context, stream: str | None, chat: tuple[str, str] | None, *, raw: bool, positions: bool
-) -> LogReader:
+def _reader(*, stream: str | None, chat: tuple[str, str] | None, raw: bool, positions: bool) -> LogReader:
     if raw and positions:
-        raise click.UsageError("--raw prints lines as they stand, without --positions")
+        raise click.UsageError("--raw prints lines unchanged, without --positions")
     if stream is not None and chat is not None:
         raise click.UsageError("--stream and --chat exclude each other")
-    return LogReader(ctx.ensure_object(Settings).store, stream=stream, chat=chat)
+    return LogReader(click.get_current_context().ensure_object(Settings).store, stream=stream, chat=chat)
 
 
 def _readable(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:

@@ -13,8 +13,8 @@ from memlog.cli.error_handler import EXIT_CODES_HELP, exit_code_of, print_error
 from memlog.cli.interrupts import Interrupts
 from memlog.cli.lazy_commands import LazyCommands
 from memlog.cli.output import RUN, note, shows_colours, wants_json
-from memlog.cli.settings import Settings, misspelt_variables, setting_option
-from memlog.cli.standard_options import HELP_NAMES, help_option, version_option
+from memlog.cli.settings import SettingOption, Settings, misspelt_variables
+from memlog.cli.standard_options import HELP_NAMES, HELP_OPTION, VERSION_OPTION
 from memlog.cli.standard_streams import OutputError, use_own_streams
 from memlog.cli.stored_events import STORED
 
@@ -69,9 +69,32 @@ _COMMANDS = {
 }
 """The commands by group, with the line that `memlog --help` shows for each."""
 
+_MODULES = {
+    "config": ("config", "init"),
+    "conversations": ("session", "sessions", "show", "summaries", "window"),
+    "documents": ("docs", "workspace"),
+    "erasure": ("forget", "scrub", "secrets"),
+    "facts": ("ask", "fact"),
+    "fading": ("decay", "prune"),
+    "help": ("completion", "help"),
+    "maintenance": (
+        "digest",
+        "doctor",
+        "embed",
+        "project",
+        "quarantine",
+        "seal",
+        "stats",
+        "status",
+        "verify",
+    ),
+    "memories": ("memory",),
+}
+"""The commands of each module; all others have a module of their name."""
+
 
 class _Commands(LazyCommands):
-    """Imports `memlog.cli.<command>` when that command is called, so that `append` starts fast."""
+    """Imports the module of a command when that command is called, so that `append` starts fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return sorted(name for group in _COMMANDS.values() for name in group)
@@ -79,7 +102,8 @@ class _Commands(LazyCommands):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if not any(cmd_name in group for group in _COMMANDS.values()):
             return None
-        command: click.Command = getattr(import_module(f"memlog.cli.{cmd_name}"), cmd_name)
+        home = next((module for module, names in _MODULES.items() if cmd_name in names), cmd_name)
+        command: click.Command = getattr(import_module(f"memlog.cli.{home}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -92,16 +116,20 @@ class _Commands(LazyCommands):
 
 @click.group(
     cls=_Commands,
+    params=[
+        SettingOption("store", "--store"),
+        SettingOption("project", "--project"),
+        SettingOption("model", "--model"),
+        click.Option(
+            ["-q", "--quiet"], is_flag=True, help="Print no notes and no progress; errors are still printed."
+        ),
+        VERSION_OPTION,
+        HELP_OPTION,
+    ],
     epilog=EXIT_CODES_HELP,
     context_settings={"help_option_names": HELP_NAMES},
     add_help_option=False,
 )
-@setting_option("store", "--store")
-@setting_option("project", "--project")
-@setting_option("model", "--model")
-@click.option("-q", "--quiet", is_flag=True, help="Print no notes and no progress; errors are still printed.")
-@version_option
-@help_option
 @click.pass_context
 def memlog_command(ctx: click.Context, quiet: bool) -> None:
     """A memory for AI agents that is a folder of JSONL files.

@@ -3,10 +3,10 @@
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 from itertools import pairwise
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import click
 import msgspec
@@ -17,6 +17,8 @@ _CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\
 JSON_FORMATS = ("json", "jsonl")
 
 _USUAL_COLUMNS = 80
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _FORMAT = "memlog.format"
 """Where a context keeps the format that an option names."""
@@ -64,30 +66,41 @@ def wants_json(error: BaseException, words: Sequence[str]) -> bool:
     """Whether an error is printed as JSON: as the options say, or `words` where they could not be read."""
     is_read = not isinstance(error, click.UsageError) or error.ctx in (None, RUN.context)
     if RUN.context is not None and is_read:
-        return format_of(RUN.context) in JSON_FORMATS
+        return asks_for_json(RUN.context)
     asked = {*words, *map("=".join, pairwise(words))}
     return not asked.isdisjoint(("--json", "--jsonl", "--format=json", "--format=jsonl"))
 
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, is_eager=True, callback=choose_format, help="Print JSON for programs."
-)
-"""The option of a command that prints text unless it is asked for JSON."""
+def format_option(*names: str, **about: Any) -> click.Option:  # noqa: ANN401 - whatever click.Option takes
+    """Make an option that names a format."""
+    return click.Option(names, is_eager=True, expose_value=False, callback=choose_format, **about)
 
-json_on_terminal_option = click.option(
-    "--json",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=choose_format,
-    help="Print JSON on a terminal, too, in the place of a sentence.",
+
+JSON_ON_TERMINAL_OPTION = format_option(
+    "--json", is_flag=True, help="Print JSON on a terminal, too, in the place of a sentence."
 )
-"""The option of a command that prints what it has done (`print_done`)."""
+"""The option of a command that prints what it has done."""
+
+
+def with_options(*options: click.Parameter) -> Callable[[F], F]:
+    """The decorator that gives the function of a command these options."""
+
+    def with_them(function: F) -> F:
+        # Where click's own decorators keep them, the last one first.
+        vars(function).setdefault("__click_params__", []).extend(reversed(options))
+        return function
+
+    return with_them
+
+
+def asks_for_json(ctx: click.Context) -> bool:
+    """Whether an option of a command asks for JSON."""
+    return format_of(ctx) in JSON_FORMATS
 
 
 def says_sentences(ctx: click.Context) -> bool:
     """Whether a person reads what a command has done: on a terminal, unless an option asks for JSON."""
-    return sys.stdout.isatty() and format_of(ctx) not in JSON_FORMATS
+    return sys.stdout.isatty() and not asks_for_json(ctx)
 
 
 def print_done(ctx: click.Context, done: Any, sentence: str) -> None:  # noqa: ANN401 - whatever msgspec can encode
@@ -142,19 +155,21 @@ def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def minute(ts: str) -> str:
-    """A time of the log for people: `2026-02-24 10:15`, UTC."""
-    return ts[:16].replace("T", " ")
+def counted(count: int, thing: str) -> str:
+    """`1 line`, `2 lines`."""
+    return f"{count} {thing}" + ("" if count == 1 else "s")
 
 
-def bold(text: str) -> str:
-    """`text` in bold, where colours are shown."""
-    return click.style(text, bold=True)
+def minute(ts: str | None) -> str:
+    """A time of the log for people: `2026-02-24 10:15`, UTC; empty without one."""
+    return (ts or "")[:16].replace("T", " ")
 
 
-def dim(text: str) -> str:
-    """`text` paler, where colours are shown."""
-    return click.style(text, dim=True)
+bold = partial(click.style, bold=True)
+"""A text in bold, where colours are shown."""
+
+dim = partial(click.style, dim=True)
+"""A text paler, where colours are shown."""
 
 
 def highlighted(text: str, places: Iterable[tuple[int, int]]) -> str:

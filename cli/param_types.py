@@ -133,11 +133,6 @@ class _Path(click.ParamType):  # type: ignore[type-arg]
         return [CompletionItem(incomplete, type="file")]
 
 
-def count(least: int) -> click.IntRange:
-    """A number of things, from `least` to a million: more is a slip, and SQLite's numbers end, too."""
-    return click.IntRange(least, 1_000_000)
-
-
 TEXT = TextType("text")
 """UTF-8."""
 

@@ -16,14 +16,7 @@ _PAUSE = 0.1
 
 
 @contextmanager
-def progress_line() -> Iterator[Progress | None]:
-    """Show progress within the context; None if stderr is no terminal, or the run is quiet."""
-    with line_on_a_terminal() as line:
-        yield None if line is None else line.show
-
-
-@contextmanager
-def line_on_a_terminal() -> "Iterator[ProgressLine | None]":
+def progress_line() -> "Iterator[ProgressLine | None]":
     """Make a line on stderr for the context; None if stderr is no terminal, or the run is quiet."""
     if RUN.is_quiet or sys.stderr is None or not sys.stderr.isatty():
         yield None

@@ -5,51 +5,50 @@ from pathlib import Path
 
 import click
 
-from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer, silence
-from memlog.cli.confirm import agrees, check_can_ask, counted
+from memlog.cli.answer import Answer, Columns, list_answer, named_values, printed, silence, table_of
+from memlog.cli.maintenance import status_values
 from memlog.cli.open_store import open_store
-from memlog.cli.output import minute, one_line, printable
+from memlog.cli.output import counted, minute, printable
 from memlog.cli.param_types import PROJECT
 from memlog.cli.settings import Settings, projects_folder
-from memlog.cli.status import values
+from memlog.cli.stdin import agrees, check_can_ask
 from memlog.service.projects import Project, ProjectRemoval, Projects, unknown_project
 
-_COLUMNS = ("project", "conversations", "bytes", "last append", "folder")
+_COLUMNS: Columns = {
+    "project": "name",
+    "conversations": "conversations",
+    "bytes": "log_bytes",
+    "last append": lambda project: minute(project.last_append) or "never",
+    "folder": "folder",
+}
 
 _name = click.argument("name", metavar="NAME", type=PROJECT)
 
 
 @click.group()
 def projects() -> None:
-    """List, show and remove projects: each has a store of its own, below the platform's user data."""
+    """List, show and remove projects. Each has its own store, in the platform's user data folder."""
 
 
 @projects.command("list")
-@format_options
-@click.pass_context
-def list_(ctx: click.Context) -> None:
+@printed
+def list_() -> Answer:
     """List the projects by name, with size and last append.
 
-    The size is that of the log. No read model is opened.
+    The size is that of the log; no read model is opened.
     """
     found = Projects(projects_folder()).list()
-    answer = Answer(
-        document={"projects": found},
-        table=Table(_COLUMNS, [_row(each) for each in found]),
-        records=found,
-        notes=list(_left(found)) if found else ["no projects"],
-    )
-    print_answer(ctx, answer)
+    return list_answer("projects", found, _COLUMNS, notes=[*_left(found)])
 
 
 @projects.command()
 @_name
-@format_options
+@printed
 @click.pass_context
-def show(ctx: click.Context, name: str) -> None:
-    """Show a project, and the status of its store.
+def show(ctx: click.Context, name: str) -> Answer:
+    """Show a project and the status of its store.
 
-    It is what memlog --project NAME status prints, whatever store is named elsewhere.
+    The status is that of memlog --project NAME status, even if an option or a variable names another store.
     """
     known = Projects(projects_folder())
     found = known.get(name)
@@ -58,67 +57,46 @@ def show(ctx: click.Context, name: str) -> None:
     ctx.obj = _settings_of(ctx, known.path(name))
     with open_store(ctx) as store:
         status = store.maintenance.status()
-    answer = Answer(
-        document={"project": found, "status": status},
-        table=named_values(dict(_values(found)) | values(status)),
-        notes=silence(status.silent),
-    )
-    print_answer(ctx, answer)
+    (row,) = table_of([found], _COLUMNS).rows
+    values = dict(zip(_COLUMNS, row, strict=True)) | status_values(status)
+    document = {"project": found, "status": status}
+    return Answer(document, named_values(values), notes=silence(status.silent))
 
 
 @projects.command()
 @_name
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@format_options
+@printed
 @click.pass_context
-def remove(ctx: click.Context, name: str, yes: bool) -> None:
+def remove(ctx: click.Context, name: str, yes: bool) -> Answer:
     """Remove a project and its store for ever.
 
-    With the store goes all that stands in its folder: log, read model, cache, settings. Nothing brings it
-    back but a copy made before. Killed at any moment, the store is whole, or it is gone and memlog projects
-    list shows what is left to remove; the same command finishes it. What stands there and is a link, or no
-    store, is left as it is.
+    Everything in the store's folder is deleted: log, read model, cache, settings. Only an earlier copy brings
+    it back. If the command is killed, the whole store remains, or memlog projects list shows what is left and
+    the same command removes it. A link, or a folder that is no store, stays as it is.
     """
-    check_can_ask(ctx, is_yes=yes)
+    check_can_ask(is_yes=yes)
 
     def confirm(found: ProjectRemoval) -> bool:
-        if yes:
-            return True
-        for other in found.others:
-            click.echo(one_line(f"{other} is not memlog's, and goes with it"), err=True)
-        return agrees(f"Remove the project {printable(name)} for ever: {_told(found)}?")
+        others = [f"{other} is not memlog's, and goes with it" for other in found.others]
+        return yes or agrees(f"Remove the project {printable(name)} for ever: {_told(found)}?", others)
 
     known = Projects(projects_folder())
     lock_timeout = _settings_of(ctx, known.path(name)).value("lock_timeout")
     done = known.remove(name, lock_timeout=lock_timeout, confirm=confirm)
-    table = {
+    values = {
         "project": done.name,
         "folder": done.folder,
         "files": done.files,
         "bytes": done.bytes,
-        "last append": minute(done.last_append or "") or "never",
+        "last append": minute(done.last_append) or "never",
         "result": "removed" if done.done else "nothing was removed",
     }
-    print_answer(ctx, Answer(document=done, table=named_values(table), notes=list(_notes(done))))
+    return Answer(done, named_values(values), notes=[*_notes(done)])
 
 
 def _settings_of(ctx: click.Context, store: Path) -> Settings:
     return ctx.ensure_object(Settings).at(store)
-
-
-def _row(project: Project) -> tuple[object, ...]:
-    return tuple(value for _, value in _values(project))
-
-
-def _values(project: Project) -> Iterator[tuple[str, object]]:
-    cells = (
-        project.name,
-        project.conversations,
-        project.log_bytes,
-        minute(project.last_append or "") or "never",
-        project.folder,
-    )
-    return zip(_COLUMNS, cells, strict=True)
 
 
 def _left(found: list[Project]) -> Iterator[str]:

@@ -1,14 +1,14 @@
 """memlog query."""
 
+from itertools import count
 from typing import Any
 
 import click
 
-from memlog import Evidence, Hit, SearchResult
-from memlog.cli.answer import Answer, Table, format_options, print_answer, silence
-from memlog.cli.open_store import open_store
+from memlog import Evidence, Hit
+from memlog.cli.answer import Answer, Columns, Table, silence, table_of
 from memlog.cli.output import bold, dim, highlighted, minute, one_line
-from memlog.cli.request_options import request_command
+from memlog.cli.request_options import Store, request_command
 from memlog.cli.turns import lines_around, set_in
 from memlog.service.highlights import Highlighter, highlighter
 from memlog.service.requests.reads import Search
@@ -31,14 +31,8 @@ class _Kinds(click.Choice):  # type: ignore[type-arg] # generic from click 8.4 o
     types={"kinds": _Kinds(list(_KINDS))},
     settings={"k": "search_limit", "mode": "search_mode", "fusion": "search_fusion", "depth": "search_depth"},
 )
-@format_options
-def query(ctx: click.Context, asked: Search) -> None:
-    with open_store(ctx) as store:
-        result = store.search(asked)
-    print_answer(ctx, _answer(result, highlighter(asked)))
-
-
-def _answer(result: SearchResult, matched: Highlighter) -> Answer:
+def query(store: Store, asked: Search) -> Answer:
+    result, matched = store.search(asked), highlighter(asked)
     notes = [] if result.hits else ["nothing found"]
     if not result.synced:
         notes.append("the read model may be behind the log")
@@ -52,25 +46,21 @@ def _answer(result: SearchResult, matched: Highlighter) -> Answer:
 
 
 def _table(hits: list[Hit]) -> Table:
-    columns = ("rank", "score", "kind", "chat", "who", "time", "position", "id", "snippet")
-    rows = [
-        (
-            rank,
-            f"{hit.score:.3f}",
-            hit.kind,
-            hit.chat,
-            _who(hit),
-            minute(hit.ts),
-            _place(hit),
-            hit.id,
-            hit.snippet,
-        )
-        for rank, hit in enumerate(hits, start=1)
-    ]
-    if all(hit.around is None for hit in hits):
-        return Table(columns, rows)
-    around = ["\n".join(lines_around(hit.around, hit.id)) if hit.around else None for hit in hits]
-    return Table((*columns, "around"), [(*row, text) for row, text in zip(rows, around, strict=True)])
+    ranks = count(1)
+    columns: Columns = {
+        "rank": lambda _: next(ranks),
+        "score": lambda hit: f"{hit.score:.3f}",
+        "kind": "kind",
+        "chat": "chat",
+        "who": _who,
+        "time": lambda hit: minute(hit.ts),
+        "position": _place,
+        "id": "id",
+        "snippet": "snippet",
+    }
+    if any(hit.around for hit in hits):
+        columns = {**columns, "around": lambda hit: "\n".join(_around(hit))}
+    return table_of(hits, columns)
 
 
 def _lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
@@ -80,7 +70,7 @@ def _lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
     return [
         bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
         f"    {highlighted(snippet, matched(snippet))}",
-        *_lines_around(hit),
+        *(set_in(f"    {line}", 4) for line in _around(hit)),
         *(f"    {side}: {_evidence(seen)}" for side, seen in (hit.explain or {}).items()),
         dim(f"    {one_line(f'{_place(hit)}  {hit.id}')}"),
     ]
@@ -92,9 +82,8 @@ def _evidence(seen: Evidence) -> str:
     return f"rank {seen.rank}, {score}, {added}"
 
 
-def _lines_around(hit: Hit) -> list[str]:
-    lines = lines_around(hit.around, hit.id) if hit.around else []
-    return [set_in(f"    {line}", 4) for line in lines]
+def _around(hit: Hit) -> list[str]:
+    return lines_around(hit.around, hit.id) if hit.around else []
 
 
 def _who(hit: Hit) -> str:

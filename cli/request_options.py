@@ -2,46 +2,80 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from memlog.cli.field_options import declaration_of, option_of, type_of
+from memlog.cli.open_store import open_store
 from memlog.cli.param_types import STDIN
 from memlog.cli.settings import SettingOption, Settings
-from memlog.cli.settings_schema import BY_NAME
 from memlog.cli.stdin import stdin_text
 from memlog.eventlog.errors import BadInput
 from memlog.service.requests import Field, Request, description_of, fields_of
 
-R = TypeVar("R", bound=Request)
+if TYPE_CHECKING:
+    from memlog import Store as Store
+else:  # to import it would take longer than a command that only shows its help
+    Store = Any
 
 
 class RequestCommand(click.Command):
     """A command that makes a request, and prints the answer to it."""
 
-    request: type[Request]
+    def __init__(self, spelling: "request_command", function: Callable[..., Any]) -> None:
+        self.request = spelling.request
+        self._spelling = spelling
+        self._function = function
+        name = spelling.name or function.__name__.rstrip("_").replace("_", "-")
+        super().__init__(name, callback=self._run)
+        # Made when they are needed: of a group, most commands are not called.
+        del self.params, self.help
+
+    @cached_property
+    def params(self) -> list[click.Parameter]:  # type: ignore[override] # click has an attribute
+        """The fields of the request, then the function's own options, then those of the answer."""
+        own = reversed(getattr(self._function, "__click_params__", []))
+        of_answer = getattr(self._function.__annotations__["return"], "options", ())
+        return [*self._spelling.parameters(), *own, *of_answer]
+
+    @cached_property
+    def help(self) -> str:  # type: ignore[override]
+        """The description of the request, with its fields as the command spells them."""
+        return self._spelling.help()
+
+    def _run(self, **given: Any) -> int:  # noqa: ANN401
+        ctx = click.get_current_context()
+        asked = self._spelling.made(self.request, ctx, given)
+        if self._spelling.opens_store:
+            with open_store(ctx) as store, _showing_progress(asked) as request:
+                answer = self._function(store, request, **given)
+        else:
+            answer = self._function(ctx, asked, **given)
+        return 0 if answer is None else answer.print(ctx)
 
 
-def request_command(
-    request: type[R],
-    *,
-    group: click.Group | None = None,
-    name: str | None = None,
-    arguments: Collection[str] = (),
-    joined: str | None = None,
-    or_stdin: bool = False,
-    may_be_blank: bool = False,
-    names: Mapping[str, str] | None = None,
-    settings: Mapping[str, str] | None = None,
-    types: Mapping[str, click.ParamType[Any]] | None = None,
-    without: Collection[str] = (),
-    adds: str = "",
-) -> Callable[[Callable[..., Any]], click.Command]:
-    """The decorator that makes a command of a function of the context and a request.
+@contextmanager
+def _showing_progress(asked: Request) -> Iterator[Request]:
+    """The request, with what shows the progress of long work if it asks for that."""
+    if "progress" not in asked.__struct_fields__:
+        yield asked
+        return
+    # Imported here: most commands are short.
+    from memlog.cli.progress import progress_line
 
-    The function may have options of its own, which it is given as keywords.
+    with progress_line() as line:
+        yield msgspec.structs.replace(asked, progress=line.show if line else None)
+
+
+class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a decorator
+    """The decorator that makes a command of a function, which gets the store and a request.
+
+    The function returns its answer (`memlog.cli.answer`), and may have options of its own, which it is given
+    as keywords.
 
     group: to which the command is added. name: the function's where not given.
     arguments: fields that are arguments, in this order; the other fields are options.
@@ -53,84 +87,52 @@ def request_command(
     types: how values are read of which the command takes other forms than Python callers give.
     without: fields that the command does not take.
     adds: what the help says beside the description of the request, such as exit codes.
+    opens_store: False for a function that gets the context in place of the store.
     """
 
-    spelling = _Spelling(
-        request=request,
-        arguments=(*arguments, *([joined] if joined else [])),
-        joined=joined,
-        or_stdin=or_stdin,
-        may_be_blank=may_be_blank,
-        names=names or {},
-        settings=settings or {},
-        types=types or {},
-        without=without,
-    )
-
-    def made(function: Callable[..., Any]) -> click.Command:
-        def callback(**given: Any) -> Any:  # noqa: ANN401
-            ctx = click.get_current_context()
-            asked = spelling.request_of(ctx, given)
-            return function(ctx, asked, **given)
-
-        own = reversed(getattr(function, "__click_params__", []))
-        command = RequestCommand(
-            name or function.__name__.rstrip("_").replace("_", "-"),
-            callback=callback,
-            params=[*spelling.parameters(), *own],
-            help=f"{spelling.help()}\n{adds}".rstrip(),
-        )
-        command.request = request
-        if group is not None:
-            group.add_command(command)
-        return command
-
-    return made
-
-
-class _Spelling(msgspec.Struct, frozen=True, kw_only=True):
-    """How a command spells the fields of a request. See `request_command`."""
-
     request: type[Request]
-    arguments: Sequence[str]
-    joined: str | None
-    or_stdin: bool
-    may_be_blank: bool
-    names: Mapping[str, str]
-    settings: Mapping[str, str]
-    types: Mapping[str, click.ParamType[Any]]
-    without: Collection[str]
+    group: click.Group | None = None
+    name: str | None = None
+    arguments: Sequence[str] = ()
+    joined: str | None = None
+    or_stdin: bool = False
+    may_be_blank: bool = False
+    names: Mapping[str, str] = {}
+    settings: Mapping[str, str] = {}
+    types: Mapping[str, click.ParamType[Any]] = {}
+    without: Collection[str] = ()
+    adds: str = ""
+    opens_store: bool = True
+
+    def __call__(self, function: Callable[..., Any]) -> RequestCommand:
+        """Make the command."""
+        command = RequestCommand(self, function)
+        if self.group is not None:
+            self.group.add_command(command)
+        return command
 
     def parameters(self) -> Iterator[click.Parameter]:
         """The arguments, then the options."""
-        fields = {field.name: field for field in self._fields()}
-        for name in self.arguments:
-            yield self._argument(fields.pop(name))
-        for field in fields.values():
-            yield self._option(field)
+        for name in self._arguments:
+            yield self._argument(self._fields[name])
+        for name, field in self._fields.items():
+            if name not in self._arguments:
+                yield self._option(field)
 
     def help(self) -> str:
         """The description of the request, with its fields as the command spells them."""
-        return self._spelled(description_of(self.request))
+        return f"{self._spelled(description_of(self.request))}\n{self.adds}".rstrip()
 
-    def _spelled(self, text: str) -> str:
-        spelled = {name: self._metavar(name) for name in self.arguments}
-        spelled |= {field.name: self._declaration(field).split("/")[0] for field in self._options()}
-        return re.sub(r"`(\w+)`", lambda match: spelled.get(match[1], match[0]), text)
-
-    def request_of(self, ctx: click.Context, given: dict[str, Any]) -> Request:
-        """The request that a command line asks; its values are taken out of `given`.
+    def made(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
+        """Make a request of the values of a command line, and take them out of `given`.
 
         Raises:
             UsageError: the values do not make a request.
         """
-        return self._built(self.request, ctx, given)
-
-    def _built(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
         values: dict[str, Any] = {}
         for field in fields_of(request):
             if field.struct:
-                values[field.name] = self._built(field.struct, ctx, given)
+                values[field.name] = self.made(field.struct, ctx, given)
             elif field.name in self.settings:
                 values[field.name] = ctx.ensure_object(Settings).value(self.settings[field.name])
             elif field.name in given:
@@ -142,28 +144,42 @@ class _Spelling(msgspec.Struct, frozen=True, kw_only=True):
         try:
             return request(**values)
         except BadInput as error:
-            raise click.UsageError(f"{error.message}: {error.hint}", ctx) from error
+            raise click.UsageError(f"{error.message}: {error.hint}") from error
 
     def _text(self, words: Sequence[str]) -> str:
         text = stdin_text() if words in ((), ("-",)) else " ".join(words)
         if not (self.may_be_blank or text.strip()):
-            raise click.BadParameter("it is empty", param_hint=self._metavar(str(self.joined)))
+            raise click.BadParameter("it is empty", param_hint=self._words[str(self.joined)])
         return text
 
-    def _options(self) -> Iterator[Field]:
-        return (field for field in self._fields() if field.name not in self.arguments)
+    @cached_property
+    def _arguments(self) -> Sequence[str]:
+        return self.arguments if self.joined is None else (*self.arguments, self.joined)
 
-    def _fields(self) -> Iterator[Field]:
-        seen = set(self.without)
-        for field in _flat(self.request):
-            if field.name not in seen and not field.is_local:
-                seen.add(field.name)
-                yield field
+    @cached_property
+    def _fields(self) -> dict[str, Field]:
+        """The fields that the command takes, by name."""
+        return {
+            field.name: field
+            for field in _flat(self.request)
+            if field.name not in self.without and not field.is_local
+        }
+
+    @cached_property
+    def _words(self) -> dict[str, str]:
+        """What the help calls each field."""
+        return {
+            name: _metavar(field) if name in self._arguments else self._declaration(field).split("/")[0]
+            for name, field in self._fields.items()
+        }
+
+    def _spelled(self, text: str) -> str:
+        return re.sub(r"`(\w+)`", lambda match: self._words.get(match[1], match[0]), text)
 
     def _argument(self, field: Field) -> click.Argument:
         is_joined = field.name == self.joined
         is_many = is_joined or field.is_list
-        metavar = self._metavar(field.name) + ("..." if is_many else "")
+        metavar = _metavar(field) + ("..." if is_many else "")
         is_required = field.default is msgspec.NODEFAULT and not (is_joined and self.or_stdin)
         return click.Argument(
             [field.name],
@@ -177,8 +193,7 @@ class _Spelling(msgspec.Struct, frozen=True, kw_only=True):
     def _option(self, field: Field) -> click.Option:
         declaration = self._declaration(field)
         if field.name in self.settings:
-            setting = BY_NAME[self.settings[field.name]]
-            return SettingOption([declaration, setting.name], setting=setting)
+            return SettingOption(self.settings[field.name], declaration)
         changes: dict[str, Any] = {"type": self.types[field.name]} if field.name in self.types else {}
         changes["help"] = self._spelled(field.description)
         if changes.get("type") is STDIN:
@@ -188,9 +203,9 @@ class _Spelling(msgspec.Struct, frozen=True, kw_only=True):
     def _declaration(self, field: Field) -> str:
         return self.names.get(field.name) or declaration_of(field)
 
-    def _metavar(self, name: str) -> str:
-        title = next(field.title for field in self._fields() if field.name == name)
-        return title or name.upper()
+
+def _metavar(field: Field) -> str:
+    return field.title or field.name.upper()
 
 
 def _flat(request: type[Request]) -> Iterator[Field]:

@@ -1,7 +1,7 @@
 """Reads the settings: from options, the environment, memlog.toml, defaults, in this order."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,13 +19,6 @@ _FILE_HEAD = """\
 # An option goes before an environment variable, that before this file, this before the default.
 # A line that begins with # does nothing; each setting stands here with its default.
 """
-
-
-class SettingValue(msgspec.Struct, frozen=True):
-    """A setting's value, and where it comes from."""
-
-    value: Any
-    origin: Origin
 
 
 class Settings:
@@ -46,9 +39,9 @@ class Settings:
 
     def value(self, name: str) -> Any:  # noqa: ANN401 - of the setting's type
         """The value of a setting; raises as `find`."""
-        return self.find(name).value
+        return self.find(name)[0]
 
-    def find(self, name: str) -> SettingValue:
+    def find(self, name: str) -> tuple[Any, Origin]:
         """The value of a setting, and where it comes from. An empty variable counts as unset.
 
         Raises:
@@ -59,12 +52,12 @@ class Settings:
         if name == "store":
             self._check_one_store()
         if name in self.options:
-            return SettingValue(self.options[name], "option")
+            return self.options[name], "option"
         if text := os.environ.get(setting.variable):
-            return SettingValue(setting.read(text, setting.variable, is_text=True), "environment")
+            return setting.read(text, setting.variable, is_text=True), "environment"
         if setting.in_file and name in self._in_file():
-            return SettingValue(self._in_file()[name], "memlog.toml")
-        return SettingValue(self._project_store() if name == "store" else setting.default, "default")
+            return self._in_file()[name], "memlog.toml"
+        return self._project_store() if name == "store" else setting.default, "default"
 
     def at(self, store: Path) -> "Settings":
         """The settings of the store in another folder, with the same options."""
@@ -155,7 +148,7 @@ def file_with_defaults() -> str:
 
 def _commented(setting: Setting) -> str:
     value = "" if setting.default is None else setting.default
-    without = f" Without it, {setting.default_says}." if setting.default_says else ""
+    without = f" Without it, {setting.default_words}." if setting.default_words else ""
     assignment = f"# {setting.name} = {msgspec.json.encode(value).decode()}"
     return f"# {setting.meaning}{without} ({setting.unit})\n{assignment}\n"
 
@@ -176,10 +169,11 @@ def misspelt_variables() -> Iterator[tuple[str, str]]:
 class SettingOption(click.Option):
     """An option that sets one setting for this call. The command asks `Settings` for it."""
 
-    def __init__(self, declarations: list[str], *, setting: Setting) -> None:
+    def __init__(self, name: str, declaration: str) -> None:
+        self.setting = setting = BY_NAME[name]
         super().__init__(
-            declarations,
-            type=setting.option_type,
+            [declaration, name],
+            type=setting.type,
             default=None,
             envvar=setting.variable,
             show_envvar=True,
@@ -187,7 +181,6 @@ class SettingOption(click.Option):
             callback=self._keep,
             expose_value=False,
         )
-        self.setting = setting
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:  # noqa: ARG002
         """Nothing: `Settings` reads the environment, for options that a command lacks, too."""
@@ -202,8 +195,3 @@ class SettingOption(click.Option):
     def _keep(self, ctx: click.Context, _: click.Parameter, value: Any) -> None:  # noqa: ANN401
         if value is not None:
             ctx.ensure_object(Settings).options[self.setting.name] = value
-
-
-def setting_option(name: str, *declarations: str) -> Callable[[Any], Any]:
-    """The decorator that gives a command an option for the setting `name`."""
-    return click.option(*declarations, cls=SettingOption, setting=BY_NAME[name])

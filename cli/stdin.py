@@ -1,8 +1,12 @@
-"""Reads stdin."""
+"""Reads stdin: bytes, a text, or the answer to a question."""
 
 import sys
+from collections.abc import Iterable
 from typing import BinaryIO
 
+import click
+
+from memlog.cli.output import one_line
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.quarantine import HINTS, MAX_LINE, TOO_LONG
 
@@ -33,3 +37,23 @@ def stdin_text() -> str:
     except UnicodeDecodeError as error:
         message = f"the content is not UTF-8: byte {error.start}: {error.reason}"
         raise BadInput(message, hint=HINTS["not_utf8"]) from error
+
+
+def check_can_ask(*, is_yes: bool) -> None:
+    """Check that there is somebody to ask, or that --yes was given.
+
+    Raises:
+        UsageError: stdin is no terminal, and --yes is not given.
+    """
+    if not is_yes and (sys.stdin is None or not sys.stdin.isatty()):
+        command = click.get_current_context().info_name
+        raise click.UsageError(
+            f"{command} asks first, and stdin is no terminal: --yes goes on without asking"
+        )
+
+
+def agrees(question: str, about: Iterable[str] = ()) -> bool:
+    """Ask a yes-or-no question below lines about it, on stderr: stdout is for the answer of the command."""
+    for line in about:
+        click.echo(one_line(line), err=True)
+    return click.confirm(question, err=True)

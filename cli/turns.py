@@ -4,14 +4,9 @@ from memlog import Surroundings, WindowMessage
 from memlog.cli.output import dim, minute, one_line, printable
 
 
-def who(message: WindowMessage) -> str:
-    """The role, and the speaker's name."""
-    return message.speaker
-
-
 def turn(message: WindowMessage) -> str:
     """A message with its time and speaker."""
-    head = one_line(f"[{minute(message.ts)}] {who(message)}:")
+    head = one_line(f"[{minute(message.ts)}] {message.speaker}:")
     return set_in(f"{head} {printable(message.content)}", 4)
 
 

@@ -10,9 +10,10 @@ from types import FrameType
 import click
 from msgspec.structs import replace
 
+from memlog.cli.answer import JSON_OPTION
 from memlog.cli.open_store import open_store
-from memlog.cli.output import json_option, note, print_json
-from memlog.cli.progress import ProgressLine, line_on_a_terminal
+from memlog.cli.output import asks_for_json, note, print_json, with_options
+from memlog.cli.progress import ProgressLine, progress_line
 from memlog.cli.request_options import request_command
 from memlog.cli.stored_events import STORED
 from memlog.service.requests.maintenance import Watch
@@ -23,11 +24,12 @@ from memlog.service.watching.worker import WatchStep
     Watch,
     adds="Ends with 0 on SIGTERM, with 130 on Ctrl-C; the next watch goes on from there. With --json, each"
     ' step is a line: {"projected","embedded","indexed","removed","pending","ms"}.',
+    opens_store=False,
 )
-@json_option
-def watch(ctx: click.Context, asked: Watch, *, as_json: bool) -> None:
-    with line_on_a_terminal() as line:
-        shown = _WatchOutput(line, as_json=as_json, once=asked.once)
+@with_options(JSON_OPTION)
+def watch(ctx: click.Context, asked: Watch) -> None:
+    with progress_line() as line:
+        shown = _WatchOutput(line, as_json=asks_for_json(ctx), once=asked.once)
         with open_store(ctx, notify=shown.note) as store, _set_on_sigterm(once=asked.once) as stop:
             progress = line.show if line else None
             store.maintenance.watch(replace(asked, stop=stop, tell=shown.tell, progress=progress))

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from memlog.cli.answer import Answer, Table, print_answer
+from memlog.cli.answer import Answer, Table
 from memlog.cli.main import memlog_command
 from memlog.eventlog.events import TYPES
 from tests.support.command_tree import COMMANDS, called
@@ -116,7 +116,7 @@ def test_markdown_cells_cannot_leave_their_row(memlog: Run) -> None:
 def test_columns_stand_below_each_other_in_every_script(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [("喝茶", 1, "x"), ("tea", 22, "y  z"), ("cafe\u0301", None, "")]
     context = memlog_command.make_context("memlog", ["status"])
-    print_answer(context, Answer(document=None, table=Table(("what", "n", "content"), rows)))
+    Answer(document=None, table=Table(("what", "n", "content"), rows)).print(context)
     assert capsys.readouterr().out.splitlines() == [
         "what  n   content",
         "喝茶  1   x",

@@ -11,7 +11,7 @@ import pytest
 _PROGRAM = """
 import sys
 sys.argv = ["memlog", "status"]
-from memlog.cli import main, status
+from memlog.cli import main, maintenance
 
 def work():
 {work}
@@ -21,7 +21,7 @@ def said(*args, **kwargs):
     work()
     print("went on", flush=True)
 
-status.status.callback = said
+maintenance.status.callback = said
 main.main()
 """
 _C_CODE = "    import sqlite3; sqlite3.connect(':memory:').execute({sql!r}).fetchall()"

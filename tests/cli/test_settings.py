@@ -326,8 +326,8 @@ def test_the_meanings_are_sentences() -> None:
 
 def _another_value(setting: Any, folder: Path) -> str:
     """One that is not the default."""
-    if setting.choices:
-        return next(str(choice) for choice in setting.choices if choice != setting.default)
+    if isinstance(setting.type, click.Choice):
+        return next(str(choice) for choice in setting.type.choices if choice != setting.default)
     if setting.default is None or isinstance(setting.default, str):
         return str(folder)
     return str(type(setting.default)(setting.default + 1))

@@ -47,14 +47,12 @@ OWN_NAMES: dict[str, Any] = {
 """By the name of a parameter: texts that memlog's own code gives, and nothing foreign."""
 
 LEFT_OUT: dict[str, str] = {
-    "cli.confirm.agrees": "asks a person in memlog's own words",
-    "cli.confirm.counted": "a number and a word of memlog's own",
-    "cli.docs.answer_of_sources": "a table of names that `Documents.list` gave",
+    "cli.stdin.agrees": "asks a person in memlog's own words",
+    "cli.output.counted": "a number and a word of memlog's own",
     "cli.event_options.*": "makes options from the types of events",
     "cli.field_options.*": "makes options from the fields of structs",
     "cli.request_options.*": "makes options from the fields of requests",
     "cli.answer.*": "prints what `cli.output` makes printable",
-    "cli.records.*": "makes answers, which `cli.answer` prints, of rows that commands made",
     "cli.output.print_*": "writes to standard output what `printable` made",
     "cli.output.highlighted": "places of memlog's own",
     "cli.output.wants_json": "compares the words of a command line with fixed ones",

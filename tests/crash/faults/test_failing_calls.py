@@ -39,7 +39,7 @@ def test_a_projection_whose_disk_fails_leaves_the_log_and_a_next_run_that_works(
     """Every call, and at each place each failure."""
     found = fail_each_call(name, [(failure, for_ever) for failure in FAILURES], everywhere=AT_EACH_CALL)
     assert found.violations == []
-    assert found.runs >= 380
+    assert found.runs >= 350
     assert set(found.codes) <= {0, 71, 73, 74, 75}
 
 

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from memlog.cli.main import main
 
-_COMMANDS = ("append", "project", "query")
+_COMMANDS = ("append", "maintenance", "query")
 _MANY_FILES = 1024
 _TICK = 0.002
 

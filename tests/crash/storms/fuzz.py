@@ -100,7 +100,11 @@ def try_questions(store: memlog.Store, inputs: Iterator[str], count: int) -> lis
         try:
             store.search(question, mode="text", sync=False, is_raw=is_raw)
         except BadInput as error:
-            return None if is_raw else f"refused: {error.message}"
+            return (
+                None
+                if is_raw or not question.strip() or "\ud800" in question
+                else f"refused: {error.message}"
+            )
         return None
 
     return _watched(inputs, count, problem)

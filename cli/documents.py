@@ -1,22 +1,19 @@
-"""memlog docs."""
+"""memlog docs, workspace."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import click
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from memlog import Document, DocumentFile, DocumentFolder, DocumentText, Source
-from memlog.cli.answer import Answer, Table, format_options, named_values, print_answer
+from memlog import DocumentFile, DocumentFolder, DocumentText, Source
+from memlog.cli.answer import Answer, Columns, Done, Table, list_answer, named_values, printed
 from memlog.cli.error_handler import IO_FAILED
 from memlog.cli.open_store import open_store
-from memlog.cli.output import json_on_terminal_option, one_line, print_done, printable
+from memlog.cli.output import counted, one_line, printable
 from memlog.cli.param_types import TEXT
-from memlog.cli.progress import progress_line
-from memlog.cli.records import list_answer
-from memlog.cli.request_options import request_command
-from memlog.cli.standard_streams import reader_may_go
+from memlog.cli.request_options import Store, request_command
 from memlog.eventlog.errors import NotFound
 from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents.facade import unknown_source
@@ -25,15 +22,44 @@ from memlog.service.documents.sources import USER_FILE, IndexingReport
 from memlog.service.documents.text_files import EXTRA, Reason
 from memlog.service.requests.documents import (
     AddSources,
+    AddWorkspace,
     ListDocuments,
     ListIndexingJobs,
+    ListWorkspaces,
     RefreshDocuments,
     RemoveDocuments,
+    RemoveWorkspace,
     ShowDocumentTree,
     ShowSourceStatus,
 )
 
-_ALL_TYPES = "files of known types"
+_SOURCES: Columns = {
+    "source": "source_id",
+    "kind": "kind",
+    "documents": "documents",
+    "passages": "passages",
+    "bytes": "bytes",
+    "include": lambda source: " ".join(source.include) or "files of known types",
+    "exclude": lambda source: " ".join(source.exclude),
+    "root": "root",
+}
+_DOCUMENTS: Columns = {
+    "file": "file",
+    "type": "filetype",
+    "bytes": "size",
+    "passages": "passages",
+    "modified": "mtime",
+    "version": lambda document: document.version[:12],
+}
+_REPORTS: Columns = {
+    "source": "source_id",
+    "found": "found",
+    "indexed": "indexed",
+    "unchanged": "unchanged",
+    "skipped": lambda report: len(report.skipped),
+    "removed": "removed",
+    "root": "root",
+}
 _SKIPPED: dict[Reason, str] = {
     "hidden": "hidden",
     "ignored": "left out by .gitignore",
@@ -61,95 +87,93 @@ def docs() -> None:
 
 
 @request_command(AddSources, group=docs, arguments=["paths"], without=["kind"])
-@format_options
-def add(ctx: click.Context, asked: AddSources) -> None:
-    with open_store(ctx) as store, progress_line() as progress:
-        added = store.documents.add_all(replace(asked, progress=progress))
-    print_answer(ctx, answer_of_added(added))
+def add(store: Store, asked: AddSources) -> Answer:
+    return _answer_of_reports(store.documents.add_all(asked))
 
 
 @request_command(RefreshDocuments, group=docs, arguments=["source"])
-@format_options
-def refresh(ctx: click.Context, asked: RefreshDocuments) -> None:
-    with open_store(ctx) as store, progress_line() as progress:
-        refreshed = store.documents.refresh(replace(asked, progress=progress))
-    with reader_may_go():
-        print_answer(ctx, answer_of_added(refreshed))
-    if any(each.error for each in refreshed):
-        ctx.exit(IO_FAILED)
+def refresh(store: Store, asked: RefreshDocuments) -> Answer:
+    refreshed = store.documents.refresh(asked)
+    code = IO_FAILED if any(each.error for each in refreshed) else 0
+    return replace(_answer_of_reports(refreshed), exit_code=code)
 
 
 @request_command(ListDocuments, group=docs, arguments=["source"])
-@format_options
-def list_(ctx: click.Context, asked: ListDocuments) -> None:
-    with open_store(ctx) as store:
-        answer = (
-            answer_of_sources(store.documents.list())
-            if asked.source is None
-            else _answer_of_documents(store.documents.list(asked.source))
-        )
-    print_answer(ctx, answer)
+def list_(store: Store, asked: ListDocuments) -> Answer:
+    if asked.source is None:
+        return list_answer("sources", store.documents.list(), _SOURCES)
+    return list_answer("documents", store.documents.list(asked.source), _DOCUMENTS)
 
 
 @docs.command()
 @click.argument("name", type=TEXT, metavar="SOURCE[/FILE]")
-@format_options
-@click.pass_context
-def show(ctx: click.Context, name: str) -> None:
+@printed
+def show(name: str) -> Answer:
     """Show a SOURCE, or the text of a document of it, SOURCE/FILE, as it was read."""
-    source, is_document, _ = name.partition("/")
-    with open_store(ctx) as store:
-        if not is_document:
-            found: Source | DocumentText | None = next(
-                (each for each in store.documents.list() if each.source_id == source), None
-            )
-        else:
+    with open_store(click.get_current_context()) as store:
+        found: Source | DocumentText | None
+        if "/" in name:
             found = store.documents.get(name)
+        else:
+            found = next((each for each in store.documents.list() if each.source_id == name), None)
     if found is None:
         raise _unknown(name)
-    print_answer(ctx, _answer_of_one(found))
+    text = printable(found.content).splitlines() if isinstance(found, DocumentText) else None
+    return Answer(found, named_values(asdict(found)), text=text)
 
 
 @request_command(ShowDocumentTree, group=docs, arguments=["source"])
-@format_options
-def tree(ctx: click.Context, asked: ShowDocumentTree) -> None:
-    with open_store(ctx) as store:
-        folders = store.documents.tree(asked)
+def tree(store: Store, asked: ShowDocumentTree) -> Answer:
+    folders = store.documents.tree(asked)
     rows = [(path, each.passages, each.bytes) for folder in folders for path, each in _files_in(folder)]
-    answer = Answer(
+    return Answer(
         document={"sources": folders},
         table=Table(("file", "passages", "bytes"), rows),
         records=folders,
         text=[line for folder in folders for line in _tree_lines(folder)],
         notes=[] if folders else ["no sources"],
     )
-    print_answer(ctx, answer)
 
 
 @request_command(ShowSourceStatus, group=docs, arguments=["source"])
-@format_options
-def status(ctx: click.Context, asked: ShowSourceStatus) -> None:
-    with open_store(ctx) as store:
-        found = store.documents.status(asked)
-    print_answer(ctx, _answer_of("sources", ("source", *SourceStatus.__struct_fields__[1:]), found))
+def status(store: Store, asked: ShowSourceStatus) -> Answer:
+    return list_answer("sources", store.documents.status(asked), _columns_of(SourceStatus))
 
 
 @request_command(ListIndexingJobs, group=docs)
-@format_options
-def jobs(ctx: click.Context, asked: ListIndexingJobs) -> None:
-    with open_store(ctx) as store:
-        found = store.documents.jobs(asked)
-    print_answer(ctx, _answer_of("jobs", ("source", *IndexingJob.__struct_fields__[1:]), found))
+def jobs(store: Store, asked: ListIndexingJobs) -> Answer:
+    return list_answer("jobs", store.documents.jobs(asked), _columns_of(IndexingJob))
 
 
 @request_command(RemoveDocuments, group=docs, arguments=["name"])
-@json_on_terminal_option
-def remove(ctx: click.Context, asked: RemoveDocuments) -> None:
-    with open_store(ctx) as store:
-        position = store.documents.remove(asked)
+def remove(store: Store, asked: RemoveDocuments) -> Done:
+    position = store.documents.remove(asked)
     if position is False:
         raise _unknown(asked.name)
-    print_done(ctx, position, f"Removed {asked.name}.")
+    return Done(position, f"Removed {asked.name}.")
+
+
+@click.group()
+def workspace() -> None:
+    """Have the notes in an agent's folder found as memories."""
+
+
+@request_command(AddWorkspace, group=workspace, name="add", arguments=["path"])
+def add_workspace(store: Store, asked: AddWorkspace) -> Answer:
+    return _answer_of_reports([store.workspaces.add(asked)])
+
+
+@request_command(ListWorkspaces, group=workspace, name="list")
+def list_workspaces(store: Store, asked: ListWorkspaces) -> Answer:
+    return list_answer("workspaces", store.workspaces.list(asked), _SOURCES)
+
+
+@request_command(RemoveWorkspace, group=workspace, name="remove", arguments=["name"])
+def remove_workspace(store: Store, asked: RemoveWorkspace) -> Done:
+    position = store.workspaces.remove(asked)
+    if position is False:
+        raise NotFound(f"no workspace {asked.name!r}", hint="memlog workspace list", code="source_not_found")
+    return Done(position, f"Removed {asked.name}.")
 
 
 def _unknown(name: str) -> NotFound:
@@ -159,14 +183,9 @@ def _unknown(name: str) -> NotFound:
     return NotFound(f"no document {name!r}", hint=f"memlog docs list {source}", code="document_not_found")
 
 
-def _answer_of_one(found: Source | DocumentText) -> Answer:
-    table = named_values(msgspec.structs.asdict(found))
-    text = printable(found.content).splitlines() if isinstance(found, DocumentText) else None
-    return Answer(document=found, table=table, text=text)
-
-
-def _answer_of(name: str, columns: tuple[str, ...], found: Sequence[msgspec.Struct]) -> Answer:
-    return list_answer(name, found, columns, lambda each: list(msgspec.structs.asdict(each).values()))
+def _columns_of(record: type[msgspec.Struct]) -> Columns:
+    """A column for each member of records that begin with the id of their source."""
+    return {name.removesuffix("_id"): name for name in record.__struct_fields__}
 
 
 def _files_in(folder: DocumentFolder) -> Iterator[tuple[str, DocumentFile]]:
@@ -180,8 +199,8 @@ def _files_in(folder: DocumentFolder) -> Iterator[tuple[str, DocumentFile]]:
 
 def _tree_lines(folder: DocumentFolder) -> Iterator[str]:
     """A folder and its contents, a line each, indented."""
-    counted = f"{_many(folder.documents, 'document')}, {_many(folder.passages, 'passage')}"
-    yield f"{one_line(folder.name)}/  {counted}"
+    documents, passages = counted(folder.documents, "document"), counted(folder.passages, "passage")
+    yield f"{one_line(folder.name)}/  {documents}, {passages}"
     entries: list[DocumentFolder | DocumentFile] = [*folder.folders, *folder.files]
     for number, entry in enumerate(entries, start=1):
         branch, below = ("└── ", "    ") if number == len(entries) else ("├── ", "│   ")
@@ -190,24 +209,13 @@ def _tree_lines(folder: DocumentFolder) -> Iterator[str]:
             yield f"{branch}{first}"
             yield from (f"{below}{line}" for line in others)
         else:
-            yield f"{branch}{one_line(entry.name)}  {_many(entry.passages, 'passage')}"
+            yield f"{branch}{one_line(entry.name)}  {counted(entry.passages, 'passage')}"
 
 
-def _many(count: int, of_what: str) -> str:
-    return f"{count} {of_what}{'' if count == 1 else 's'}"
-
-
-def answer_of_added(added: list[IndexingReport]) -> Answer:
+def _answer_of_reports(reports: list[IndexingReport]) -> Answer:
     """A row for each source; notes on skipped files and on values from USER.md."""
-    rows = [
-        (each.source_id, each.found, each.indexed, each.unchanged, len(each.skipped), each.removed, each.root)
-        for each in added
-    ]
-    return Answer(
-        document={"sources": added},
-        table=Table(("source", "found", "indexed", "unchanged", "skipped", "removed", "root"), rows),
-        records=added,
-        notes=[note for each in added for note in _notes_of(each)] or ([] if rows else ["no sources"]),
+    return list_answer(
+        "sources", reports, _REPORTS, notes=[text for each in reports for text in _notes_of(each)]
     )
 
 
@@ -249,25 +257,3 @@ def _told_of_user(user: CoreImportReport) -> str:
     if user.set:
         return f"set {', '.join(each.key for each in user.set)} in the core memory"
     return "already imported" if user.kept else "says nothing new"
-
-
-def answer_of_sources(sources: list[Source], name: str = "sources") -> Answer:
-    """A row for each source. name: of the list, `sources` or `workspaces`."""
-    columns = ("source", "kind", "documents", "passages", "bytes", "include", "exclude", "root")
-    return list_answer(name, sources, columns, _source_row)
-
-
-def _source_row(source: Source) -> tuple[object, ...]:
-    counts = (source.documents, source.passages, source.bytes)
-    patterns = (" ".join(source.include) or _ALL_TYPES, " ".join(source.exclude))
-    return source.source_id, source.kind, *counts, *patterns, source.root
-
-
-def _answer_of_documents(documents: list[Document]) -> Answer:
-    columns = ("file", "type", "bytes", "passages", "modified", "version")
-    return list_answer("documents", documents, columns, _document_row)
-
-
-def _document_row(document: Document) -> tuple[object, ...]:
-    version = document.version[:12]
-    return document.file, document.filetype, document.size, document.passages, document.mtime, version

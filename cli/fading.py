@@ -1,0 +1,46 @@
+"""memlog decay, prune."""
+
+import click
+from msgspec.structs import asdict, replace
+
+from memlog.cli.answer import Answer, Columns, Done, records_answer
+from memlog.cli.memories import COLUMNS
+from memlog.cli.output import counted
+from memlog.cli.request_options import Store, request_command
+from memlog.service.memories.fading import PruneReport
+from memlog.service.requests.fading import DecayMemories, PruneMemories
+
+_COLUMNS: Columns = {
+    "relevance": lambda memory: f"{memory.relevance:.6f}",
+    **{name: COLUMNS[name] for name in ("salience", "freshness", "importance")},
+    "age": lambda memory: counted(memory.age_days, "day"),
+    **{name: COLUMNS[name] for name in ("category", "id", "title")},
+}
+
+
+@request_command(DecayMemories)
+def decay(store: Store, asked: DecayMemories) -> Done:
+    done = store.memories.decay(asked)
+    is_repeated = done.position is None
+    return Done(done, "Memories were faded today already." if is_repeated else "Faded memories by one day.")
+
+
+@request_command(
+    PruneMemories,
+    names={"categories": "--category"},
+    settings={"threshold": "archive_threshold"},
+    adds="\nIt does not ask: memlog memory list --archived shows them.",
+)
+@click.option("--dry-run", is_flag=True, help="Only list what would be archived.")
+def prune(store: Store, asked: PruneMemories, *, dry_run: bool) -> Answer:
+    done = store.memories.prune(replace(asked, confirm=lambda _: not dry_run))
+    notes = [_note(done, dry_run=dry_run)]
+    return records_answer(asdict(done) | {"dry_run": dry_run}, done.memories, _COLUMNS, notes=notes)
+
+
+def _note(done: PruneReport, *, dry_run: bool) -> str:
+    if not done.memories:
+        return "nothing has faded so far"
+    count = len(done.memories) if dry_run else done.archived
+    memories = f"{count} {'memory' if count == 1 else 'memories'}"
+    return f"{memories} {'would be archived' if dry_run else 'archived'}"

@@ -1,0 +1,192 @@
+"""memlog digest, doctor, embed, project, quarantine, seal, stats, status, verify."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+from msgspec.structs import asdict
+
+from memlog.cli.answer import Answer, Columns, TextAnswer, list_answer, named_values, records_answer, silence
+from memlog.cli.error_handler import LOSS
+from memlog.cli.open_store import open_log
+from memlog.cli.output import note, one_line
+from memlog.cli.request_options import Store, request_command
+from memlog.service.requests.maintenance import (
+    CountStats,
+    Digest,
+    Embed,
+    Examine,
+    ListQuarantine,
+    Replay,
+    SealLog,
+    ShowStatus,
+    Verify,
+)
+
+if TYPE_CHECKING:
+    from memlog import Verification
+    from memlog.service.maintenance.seal import SealReport
+    from memlog.service.maintenance.stats import Stats
+    from memlog.service.maintenance.status import Status
+
+
+@request_command(Digest)
+def digest(store: Store, asked: Digest) -> Answer:
+    found = store.maintenance.digest(asked)
+    record = {"digest": found, "content": asked.content}
+    return Answer(record, named_values(record), text=[found])
+
+
+@request_command(Examine, adds="Exit 1 where there is a problem. `verify` reads every byte of the log.")
+def doctor(store: Store, asked: Examine) -> Answer:
+    # Imported here: the other commands do not examine the machine.
+    from memlog.service.maintenance.doctor import is_well
+
+    findings = store.maintenance.examine(asked)
+    columns = {"check": "check", "state": "state", "finding": "finding", "remedy": "remedy"}
+    document = {"ok": is_well(findings), "findings": findings}
+    return records_answer(document, findings, columns, exit_code=0 if is_well(findings) else 1)
+
+
+@request_command(Embed)
+def embed(store: Store, asked: Embed) -> TextAnswer:
+    report = store.maintenance.embed(asked)
+    counts = _vectors(report.computed, report.cached, report.pending)
+    return TextAnswer(report, text=[f"vectors      {counts}"])
+
+
+@request_command(Replay)
+def project(store: Store, asked: Replay) -> Answer:
+    report = store.maintenance.project(asked)
+    values: dict[str, object] = {"rebuilt": report.rebuilt} if report.rebuilt else {}
+    values |= {
+        "events": f"{report.events} read, {report.rows} in the read model",
+        "duplicates": report.duplicates,
+        "conflicts": report.conflicts,
+        "quarantined": report.quarantined,
+        "NUL runs": report.nul_runs,
+        "vectors": _vectors(report.vectors_computed, report.vectors_cached, report.vectors_pending),
+        "seconds": f"{report.seconds:.2f}",
+    }
+    return Answer(report, named_values(values), notes=[*report.notes, *silence(report.silent)])
+
+
+def _vectors(computed: int, cached: int, pending: int) -> str:
+    return f"{computed} computed, {cached} from the cache, {pending} to do"
+
+
+@request_command(ListQuarantine)
+def quarantine(store: Store, asked: ListQuarantine) -> Answer:
+    columns: Columns = {
+        "segment": lambda line: f"{line.stream}/{line.segment}",
+        "offset": "offset",
+        "bytes": "bytes",
+        "reason": "reason",
+        "explanation": store.maintenance.explain,
+    }
+    lines = store.maintenance.quarantine(asked)
+    return list_answer("lines", lines, columns, if_empty="no line is quarantined")
+
+
+@request_command(
+    SealLog,
+    adds="Exit 3 where a sealed segment is gone or shorter, or where bytes that were read of one without a"
+    " seal are gone or changed, until they are put back or the loss is accepted.",
+    opens_store=False,
+)
+def seal(ctx: click.Context, asked: SealLog) -> TextAnswer:
+    # Imported here: the other commands do not seal.
+    from memlog.service.maintenance.seal import seal as seal_log
+
+    done = seal_log(open_log(ctx), accept_loss=asked.accept_loss)
+    for loss in done.lost:
+        note(f"{loss.stream}/{loss.why}")
+    return TextAnswer(done, text=_seal_lines(done), exit_code=LOSS if done.lost else 0)
+
+
+def _seal_lines(report: "SealReport") -> Iterator[str]:
+    for each in report.sealed:
+        yield one_line(f"{each.stream}/{each.segment}: {each.bytes} bytes in {each.lines} lines")
+    yield from map(one_line, report.accepted_texts())
+    yield f"sealed       {len(report.sealed)}"
+    if report.accepted:
+        yield f"accepted     {len(report.accepted)}"
+
+
+@request_command(CountStats)
+def stats(store: Store, asked: CountStats) -> Answer:
+    found = store.maintenance.stats(asked)
+    return Answer(found, named_values(dict(_counts(found))))
+
+
+def _counts(found: "Stats") -> Iterator[tuple[str, object]]:
+    for member, value in asdict(found).items():
+        if member == "counters":
+            yield from value.items()
+        elif isinstance(value, dict):
+            yield from ((f"{member.replace('_', ' ')}: {name}", count) for name, count in value.items())
+        else:
+            yield member.replace("_", " "), value
+
+
+@request_command(ShowStatus)
+def status(store: Store, asked: ShowStatus) -> Answer:
+    found = store.maintenance.status(asked)
+    return Answer(found, named_values(status_values(found)), notes=silence(found.silent))
+
+
+def status_values(found: "Status") -> dict[str, object]:
+    """The members of a status by name, for people."""
+    return {
+        name.replace("_", " "): "none" if value is None else value
+        for name, value in asdict(found).items()
+        if name != "silent"
+    }
+
+
+@request_command(
+    Verify,
+    adds="Exit 1 where the read model differs, where a line was changed after it was written, or where the"
+    " cache is damaged; exit 3 where a seal is broken or missing, or a sealed segment is unlike its seal.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit 1 also where lines are quarantined, doubled, in conflict or among NUL bytes.",
+)
+def verify(store: Store, asked: Verify, *, strict: bool) -> Answer:
+    found = store.maintenance.verify(asked)
+    unused = f" ({found.unused_vectors} of texts that no passage has)" if found.unused_vectors else ""
+    values = {
+        "digest": found.digest or "none",
+        "replayed": found.replayed or "none",
+        "events": found.events,
+        "duplicates": found.duplicates,
+        "conflicts": found.conflicts,
+        "quarantined": sum(found.quarantined.values()),
+        **{f"- {reason}": count for reason, count in found.quarantined.items()},
+        "NUL runs": len(found.nul_runs),
+        "vectors": f"{found.vectors}, {found.missing_vectors} to do,"
+        f" {found.cached_vectors}{unused} in the cache",
+        "seals": found.seals,
+        "result": _result(found),
+    }
+    passed = found.ok and (found.is_spotless or not strict)
+    return Answer(
+        document={"ok": found.ok} | asdict(found),
+        table=named_values(values),
+        notes=[*found.notes, *found.problems, *found.tampered, *_nuls(found)],
+        exit_code=LOSS if found.tampered else int(not passed),
+    )
+
+
+def _result(found: "Verification") -> str:
+    if found.ok:
+        return "well, not compared" if found.digest is None else "equal"
+    return "loss or tampering" if found.tampered else "not well"
+
+
+def _nuls(found: "Verification") -> Iterator[str]:
+    """Notes on runs of NUL bytes, which reading skips."""
+    for run in found.nul_runs:
+        yield f"{run.stream}/{run.segment} (byte {run.offset}): {run.bytes} NUL bytes, left by a power cut"

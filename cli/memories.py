@@ -1,0 +1,172 @@
+"""memlog memory."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+import click
+from msgspec.structs import asdict, replace
+
+from memlog.cli.answer import Answer, Columns, Done, list_answer, named_values, records_answer
+from memlog.cli.open_store import open_log, open_store
+from memlog.cli.output import bold, dim, minute, one_line, printable
+from memlog.cli.param_types import STDIN
+from memlog.cli.request_options import Store, request_command
+from memlog.eventlog.errors import NotFound
+from memlog.eventlog.events import MemorySaved
+from memlog.service.memories.save import save as save_memory
+from memlog.service.requests.memories import (
+    ArchiveMemory,
+    DeleteMemory,
+    GetMemory,
+    ListMemories,
+    SaveMemory,
+    ShowHistory,
+    TouchMemories,
+    UpdateMemory,
+)
+from memlog.service.requests.scope import event_of
+
+if TYPE_CHECKING:
+    # Not for `save`, which starts fast.
+    from memlog import Memory, Position, StoredEvent
+
+_DIGITS = 6
+_TYPES = {"content": STDIN}
+
+COLUMNS: Columns = {
+    "salience": lambda memory: f"{memory.salience:.3f}",
+    "freshness": lambda memory: f"{memory.freshness:.3f}",
+    "importance": lambda memory: f"{memory.importance:.2f}",
+    "relevance": lambda memory: f"{memory.relevance:.3f}",
+    "category": "category",
+    "chat": "chat",
+    "accessed": "access_count",
+    "last accessed": lambda memory: minute(memory.last_accessed),
+    "updated": lambda memory: minute(memory.updated_at),
+    "id": "memory_id",
+    "title": "title",
+}
+"""Of a list of memories."""
+
+
+@click.group()
+def memory() -> None:
+    """Save, list and change memories: what is worth keeping beyond a conversation."""
+
+
+@request_command(SaveMemory, group=memory, types=_TYPES, opens_store=False)
+def save(ctx: click.Context, asked: SaveMemory) -> Done:
+    if asked.looks_for_duplicates:
+        with open_store(ctx) as store:
+            done = store.memories.save(asked)
+    else:
+        # The store stays closed, and the command starts fast.
+        done = save_memory(open_log(ctx).append, event_of(MemorySaved, asked))
+    sentence = _SAVED.get(done.decision, "The memory {id} almost said this, and now does.")
+    return Done(done, sentence.format(id=done.memory_id))
+
+
+_SAVED = {
+    "saved": "Saved the memory {id}.",
+    "already known": "The memory {id} says this already.",
+}
+
+
+@request_command(ListMemories, group=memory)
+def list_(store: Store, asked: ListMemories) -> Answer:
+    return list_answer("memories", store.memories.list(asked), COLUMNS)
+
+
+@request_command(GetMemory, group=memory, arguments=["memory_id"])
+def show(store: Store, asked: GetMemory) -> Answer:
+    found = store.memories.get(asked)
+    if found is None:
+        raise _unknown(asked.memory_id)
+    members = _members(found)
+    return Answer(
+        document=found,
+        table=named_values(members | {"content": found.content}),
+        text=[*_heads(members), "", *_indented(found.content)],
+    )
+
+
+@request_command(ShowHistory, group=memory, arguments=["memory_id"])
+def history(store: Store, asked: ShowHistory) -> Answer:
+    events = store.memories.history(asked)
+    if not events:
+        raise _unknown(asked.memory_id)
+    columns: Columns = {
+        "time": lambda event: minute(event.ts),
+        "type": "type",
+        "id": "id",
+        "position": "position",
+        "raw": "raw",
+    }
+    document = {"memory_id": asked.memory_id, "events": events}
+    text = [line for event in events for line in _event_lines(event)]
+    return records_answer(document, events, columns, text=text)
+
+
+@request_command(UpdateMemory, group=memory, arguments=["memory_id"], types=_TYPES)
+@click.option("--no-tags", is_flag=True, help="Remove all tags.")
+def update(store: Store, asked: UpdateMemory, *, no_tags: bool) -> Done:
+    if no_tags and asked.tags:
+        raise click.UsageError("--tag and --no-tags: a memory has tags, or none")
+    if no_tags:
+        asked = replace(asked, tags=[])
+    if asked.is_empty:
+        raise click.UsageError("nothing is to be changed")
+    return Done(store.memories.update(asked), f"Changed the memory {asked.memory_id}.")
+
+
+@request_command(ArchiveMemory, group=memory, arguments=["memory_id"])
+def archive(store: Store, asked: ArchiveMemory) -> Done:
+    return Done(store.memories.archive(asked), f"Archived the memory {asked.memory_id}.")
+
+
+@request_command(DeleteMemory, group=memory, arguments=["memory_id"])
+def delete(store: Store, asked: DeleteMemory) -> Done:
+    position: Position | Literal[False] = store.memories.delete(asked)
+    if position is False:
+        raise _unknown(asked.memory_id)
+    return Done(position, f"Deleted the memory {asked.memory_id}.")
+
+
+@request_command(TouchMemories, group=memory, arguments=["memory_ids"])
+def touch(store: Store, asked: TouchMemories) -> Done:
+    return Done(store.memories.touch(asked), f"Counted an access to {', '.join(asked.memory_ids)}.")
+
+
+def _members(memory: "Memory") -> dict[str, object]:
+    """The fields of a memory without its content, for people."""
+    members = asdict(memory)
+    del members["content"]
+    members |= {name: round(members[name], _DIGITS) for name in ("salience", "freshness", "relevance")}
+    return members | {"tags": ", ".join(memory.tags), "position": str(memory.position)}
+
+
+def _heads(members: dict[str, object]) -> Iterator[str]:
+    """A line for each name with a value."""
+    for name, value in members.items():
+        if value not in (None, ""):
+            yield f"{name.replace('_', ' '):<13}  {one_line(str(value))}"
+
+
+def _indented(content: str) -> list[str]:
+    """The content indented, so that no line of it looks like one of memlog's."""
+    return [f"    {line}".rstrip() for line in printable(content).split("\n")]
+
+
+def _event_lines(event: "StoredEvent") -> list[str]:
+    return [
+        bold(f"{minute(event.ts)}  {event.type}"),
+        dim(f"    {one_line(f'{event.position}  {event.id}')}"),
+        f"    {printable(event.raw)}",
+    ]
+
+
+def _unknown(memory_id: str) -> NotFound:
+    # Not for `save`, which starts fast.
+    from memlog.service.memories.facade import unknown_memory
+
+    return unknown_memory(memory_id)
