@@ -84,6 +84,9 @@ def exit_code_of(error: BaseException) -> int:
 def _classified(error: BaseException) -> tuple[int, Failure]:
     """The exit code for an error, and its description."""
     match error:
+        case _ if (what := _lacking(error)) is not None:
+            hint = "give memlog more of it, or less to do at once; what was acknowledged is stored"
+            return _LACKING, Failure("resources", f"the system has no more for memlog: {what}", hint, True)
         case MemlogError():
             failure = Failure(error.code, error.message, error.hint, error.retryable)
             return _code_of(error), failure
@@ -95,9 +98,6 @@ def _classified(error: BaseException) -> tuple[int, Failure]:
             return _INTERRUPTED, Failure("interrupted", "interrupted", "what was done is kept", True)
         case OutputError():
             return IO_FAILED, _not_printed(error)
-        case _ if (what := _lacking(error)) is not None:
-            hint = "give memlog more of it, or less to do at once; what was acknowledged is stored"
-            return _LACKING, Failure("resources", f"the system has no more for memlog: {what}", hint, True)
         case OSError():
             name = error.filename or "input or output"
             hint = "see that it can be read and written, then try again"
@@ -150,6 +150,8 @@ def _lacking(error: BaseException | None) -> str | None:
             return "memory"
         case ImportError():
             return _lacking(error.__cause__ or error.__context__)
+        case LogError():
+            return _lacking(error.__cause__)
     return None
 
 

@@ -11,6 +11,9 @@ import msgspec
 MAX_TARGETS = 1000
 """Targets of one redaction: its line stays below 1 MB."""
 
+MAX_LEVELS = 100
+"""Levels of a document's path: parsers and printers of a tree of them recurse."""
+
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 Id = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f]+\Z", max_length=512)]
@@ -271,8 +274,8 @@ class SourceRemoved(Change, tag="source_removed"):
 class DocumentIndexed(Change, tag="document_indexed"):
     """A file was read. Written by `docs add`; adds a document or replaces its content.
 
-    file: its path below the source's root, with `/`. version: sha256 of its bytes, in hex. size: in bytes.
-    mtime: RFC 3339, or seconds since 1970.
+    file: its path below the source's root, with `/`, of at most 100 levels. version: sha256 of its bytes,
+    in hex. size: in bytes. mtime: RFC 3339, or seconds since 1970.
     """
 
     source_id: SourceId

@@ -115,12 +115,23 @@ def identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
+def missing_or(error: OSError) -> OSError:
+    """FileNotFoundError if `error` says that a link or a file has the name of a folder, or something else
+    that of a regular file: what belongs there is gone. Otherwise `error`.
+    """
+    if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EEXIST):
+        return FileNotFoundError(errno.ENOENT, error.strerror, error.filename)
+    return error
+
+
 def status_at(path: Path | str, *, folder: int | None = None) -> os.stat_result | None:
     """The status of `path`, of a link itself; None if nothing is there. Raises OSError."""
     try:
         return disk.look(path, folder=folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    except OSError as error:
+        if isinstance(missing_or(error), FileNotFoundError):
+            return None
+        raise
 
 
 def is_at(path: Path | str, status: os.stat_result, *, folder: int | None = None) -> bool:

@@ -8,8 +8,8 @@ from memlog.eventlog import disk
 from memlog.eventlog.layout import CONVERSATIONS
 from memlog.eventlog.streams import is_utf8, may_be_stream
 
-FileState = tuple[str, int, int, int, int]
-"""The path, its mode, inode, size in bytes, and the time of its last change in nanoseconds."""
+FileState = tuple[str, int, int, int, int, int]
+"""The path, its mode, inode, size in bytes, mtime and ctime in nanoseconds; a program can set the mtime."""
 
 
 def state_of(log: Path) -> list[FileState]:
@@ -56,8 +56,8 @@ def _add_entries(folder: str, states: list[FileState]) -> list[str]:
                         continue
                     below.append(entry.path)
                 status = entry.stat(follow_symlinks=False)
-                mtime = status.st_mtime_ns
-                states.append((entry.path, status.st_mode, status.st_ino, status.st_size, mtime))
+                times = status.st_mtime_ns, status.st_ctime_ns
+                states.append((entry.path, status.st_mode, status.st_ino, status.st_size, *times))
     except (FileNotFoundError, NotADirectoryError):
         return []  # removed since it was listed; the next state differs
     return below

@@ -92,22 +92,34 @@ def texts_within(values: Iterable[Any]) -> Iterator[str]:
             waiting += reversed(value)
 
 
-def _rewritten(value: Any, rewrite: Callable[[str], str], head: str = "") -> Any:  # noqa: ANN401 - any JSON
-    """`value` with each text rewritten at any depth; `head` is put before a text to show what it is."""
-    if isinstance(value, str):
-        return rewrite(head + value)[len(head) :] if head else rewrite(value)
-    if isinstance(value, list):
-        behind_name = _head(value[0]) if len(value) == 2 else ""
-        heads = [head, behind_name] if behind_name else [head] * len(value)
-        return [_rewritten(item, rewrite, before) for item, before in zip(value, heads, strict=True)]
-    if isinstance(value, dict):
-        paired = next((_head(value[name]) for name in _PAIR_NAMES if name in value), "")
-        clean: dict[str, Any] = {}
-        for name, item in value.items():
-            before = paired if paired and name.lower() == "value" else _head(name)
-            clean[_unused(clean, rewrite(name))] = _rewritten(item, rewrite, before)
-        return clean
-    return value
+def _rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
+    """`value` with each text rewritten at any depth. Without recursion."""
+    clean: list[Any] = [None]
+    # Where a value belongs, the value, and what is put before a text to show what it is.
+    waiting: list[tuple[Any, Any, Any, str]] = [(clean, 0, value, "")]
+    while waiting:
+        parent, place, value, head = waiting.pop()
+        made = value
+        if isinstance(value, str):
+            made = rewrite(head + value)[len(head) :] if head else rewrite(value)
+        elif isinstance(value, list):
+            made = [*value]
+            behind_name = _head(value[0]) if len(value) == 2 else ""
+            waiting += [
+                (made, number, value[number], behind_name if behind_name and number else head)
+                for number in reversed(range(len(value)))
+            ]
+        elif isinstance(value, dict):
+            made, inner = {}, []
+            paired = next((_head(value[name]) for name in _PAIR_NAMES if name in value), "")
+            for name, item in value.items():
+                before = paired if paired and name.lower() == "value" else _head(name)
+                clean_name = _unused(made, rewrite(name))
+                made[clean_name] = item
+                inner.append((made, clean_name, item, before))
+            waiting += reversed(inner)
+        parent[place] = made
+    return clean[0]
 
 
 def _head(name: object) -> str:

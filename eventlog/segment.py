@@ -10,7 +10,7 @@ import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.decode import is_whole
-from memlog.eventlog.file_io import blocks, closing
+from memlog.eventlog.file_io import blocks, closing, missing_or, open_regular
 from memlog.eventlog.folders import entered
 from memlog.eventlog.quarantine import MAX_LINE
 
@@ -44,9 +44,16 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 @contextmanager
 def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
-    """A context with a descriptor that reads a segment, through no link below `log`. Raises OSError."""
-    with entered(log, stream) as folders:
-        fd = disk.open(filename, disk.READ, folder=folders[-1])
+    """A context with a descriptor that reads a segment, through no link below `log`.
+
+    Raises FileNotFoundError if it is gone, or something else has its name or that of its folder; OSError.
+    """
+    try:
+        with entered(log, stream) as folders:
+            fd = open_regular(filename, disk.READ, folder=folders[-1])
+    except OSError as error:
+        error.filename = f"{log}/{stream}/{filename}"
+        raise missing_or(error) from None
     with closing(fd):
         yield fd
 

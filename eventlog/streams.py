@@ -18,7 +18,7 @@ import msgspec
 from memlog.eventlog import disk
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import TYPES, ConversationEvent, Event, Redacted
-from memlog.eventlog.file_io import status_at
+from memlog.eventlog.file_io import missing_or, status_at
 from memlog.eventlog.layout import CONVERSATIONS, FORMAT, WRITER, is_seals_file
 from memlog.eventlog.quarantine import BadLine
 
@@ -197,9 +197,12 @@ class Segment(msgspec.Struct, frozen=True):
         return self.log / self.stream / self.name.filename
 
     def status(self) -> os.stat_result:
-        """Of its file. Raises OSError."""
-        # Called for thousands of segments: joining paths takes as long as the system call.
-        return disk.look(f"{self.log}/{self.stream}/{self.name.filename}")
+        """Of its file. Raises FileNotFoundError as `segment.opened`, OSError."""
+        try:
+            # Called for thousands of segments: joining paths takes as long as the system call.
+            return disk.look(f"{self.log}/{self.stream}/{self.name.filename}")
+        except OSError as error:
+            raise missing_or(error) from None
 
 
 def by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str], list[Segment]]:
@@ -226,7 +229,7 @@ def segments_of(log: Path, only: Iterable[str] | None = None) -> tuple[list[Segm
     from memlog.eventlog.seals.reader import sealed_bytes
 
     segments: list[Segment] = []
-    folders, strangers = _stream_folders(log) if only is None else (_existing(log, only), [])
+    folders, strangers = _stream_folders(log) if only is None else (existing_streams(log, only), [])
     sealed = sealed_bytes(log)
     for stream, folder in folders:
         names, others = _segment_names(folder)
@@ -279,7 +282,7 @@ def _stream_folders(log: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
     return sorted(streams), strangers
 
 
-def _existing(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
+def existing_streams(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
     """The folders of `streams`, without those that are reached through a link."""
     folders = ((stream, log / stream) for stream in sorted(streams))
     return [

@@ -5,13 +5,12 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memlog.eventlog.errors import LogError
 from memlog.eventlog.quarantine import DAMAGE, BadLine
 from memlog.eventlog.reader import Bounds, Key, in_log_order, redacted_keys, why_left_out
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.format import Seals
 from memlog.eventlog.seals.losses import LOSS_REMEDY, Ownership, differing
-from memlog.eventlog.streams import Segment, by_writer, segments_of, shown
+from memlog.eventlog.streams import Segment, by_writer, segments_of
 from memlog.eventlog.unread_files import is_conflict_copy, remedy, why_not_read
 from memlog.eventlog.watermarks import OpenLoss, ReturnedText, Watermarks
 
@@ -57,34 +56,30 @@ class LogCheck:
 
 
 def check_log(log: Path) -> LogCheck:
-    """Read all of `log`, and compare sealed segments with their seals. Raises LogError if it cannot."""
-    try:
-        # In this order: a segment is sealed before it has a successor, so seals that are read later include
-        # every segment with a successor in this listing.
-        segments, strangers = segments_of(log)
-        lines = count_lines(log)
-        seals = read_seals(log)
-        check = LogCheck(
-            lines,
-            seals=len(seals.valid),
-            torn_seals=sum(line.damage == "torn" for line in seals.lines),
-            accepted_losses=sum(line.seal is not None and line.seal.lost is not None for line in seals.lines),
-        )
-        differences = Watermarks(log.parent).differences()
-        losses = {loss.name: loss for loss in differences if isinstance(loss, OpenLoss)}
-        _add_line_problems(check)
-        _add_seals(check, seals)
-        sealed_otherwise = _add_sealed_segments(check, log, _unsealed(segments, seals), losses)
-        _add_unread_files(check, log, strangers)
-        check.tampered += [f"{loss.stream}/{loss.why}; {LOSS_REMEDY}" for loss in losses.values()]
-        check.notes += [
-            f"{text.stream}/{text.why}: memlog scrub"
-            for text in differences
-            if isinstance(text, ReturnedText) and text.name not in sealed_otherwise
-        ]
-    except OSError as error:
-        message = f"{error.filename or log.name}: {error.strerror or error}"
-        raise LogError(shown(message), hint="make the log readable") from error
+    """Read all of `log`, and compare sealed segments with their seals. Raises OSError."""
+    # In this order: a segment is sealed before it has a successor, so seals that are read later include
+    # every segment with a successor in this listing.
+    segments, strangers = segments_of(log)
+    lines = count_lines(log)
+    seals = read_seals(log)
+    check = LogCheck(
+        lines,
+        seals=len(seals.valid),
+        torn_seals=sum(line.damage == "torn" for line in seals.lines),
+        accepted_losses=sum(line.seal is not None and line.seal.lost is not None for line in seals.lines),
+    )
+    differences = Watermarks(log.parent).differences()
+    losses = {loss.name: loss for loss in differences if isinstance(loss, OpenLoss)}
+    _add_line_problems(check)
+    _add_seals(check, seals)
+    sealed_otherwise = _add_sealed_segments(check, log, _unsealed(segments, seals), losses)
+    _add_unread_files(check, log, strangers)
+    check.tampered += [f"{loss.stream}/{loss.why}; {LOSS_REMEDY}" for loss in losses.values()]
+    check.notes += [
+        f"{text.stream}/{text.why}: memlog scrub"
+        for text in differences
+        if isinstance(text, ReturnedText) and text.name not in sealed_otherwise
+    ]
     return check
 
 

@@ -16,16 +16,19 @@ from memlog.projector.sqlite import Connection
 
 
 class FileHints(Struct, frozen=True):
-    """Size, inode and mtime of a file: equal to what they were, nothing has changed."""
+    """Size, inode, mtime and ctime of a file: equal to what they were, nothing has changed. A program can set
+    the mtime.
+    """
 
     size: int
     inode: int
     mtime_ns: int
+    ctime_ns: int
 
     @classmethod
     def of(cls, status: os.stat_result) -> "FileHints":
         """Those of a file."""
-        return cls(status.st_size, status.st_ino, status.st_mtime_ns)
+        return cls(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
 
     def up_to(self, end: int | None) -> "FileHints":
         """The hints of a file that was read up to `end`: the rest is growth."""
@@ -42,7 +45,7 @@ class Checkpoint(Struct, frozen=True):
     fingerprint: Fingerprint = UNREAD
     lines: int = 0
     is_open: bool = False
-    hints: FileHints = FileHints(0, 0, 0)
+    hints: FileHints = FileHints(0, 0, 0, 0)
 
     @property
     def offset(self) -> int:
@@ -65,7 +68,7 @@ class Checkpoint(Struct, frozen=True):
     def still_holds(self, segment: Segment, fd: int, hints: FileHints) -> bool:
         """Whether the bytes before the offset of the open file are those that were read.
 
-        If size, inode and mtime changed otherwise than by growth, the whole prefix is hashed; the same bytes
+        If size, inode or times changed otherwise than by growth, the whole prefix is hashed; the same bytes
         under another inode are no change. `memlog verify` finds what growth hides.
         """
         if hints.size < self.offset or self._is_reopened(segment):
@@ -82,7 +85,7 @@ class Checkpoint(Struct, frozen=True):
 NOTHING_READ = Checkpoint()
 """The checkpoint of a segment that the read model does not know."""
 
-_COLUMNS = "lines, is_open, offset, tail, chain, rest, size, inode, mtime_ns"
+_COLUMNS = "lines, is_open, offset, tail, chain, rest, size, inode, mtime_ns, ctime_ns"
 
 
 def load_all(db: Connection, streams: Collection[str] | None = None) -> dict[tuple[str, str], Checkpoint]:
@@ -106,7 +109,7 @@ def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
     """Write a checkpoint, in the transaction that writes the rows."""
     db.execute(
         f"INSERT OR REPLACE INTO checkpoints (stream, segment, {_COLUMNS})"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (*segment.key, checkpoint.lines, checkpoint.is_open)
         + (*astuple(checkpoint.fingerprint), *astuple(checkpoint.hints)),
     )

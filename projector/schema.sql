@@ -106,9 +106,10 @@ CREATE TABLE checkpoints (
     tail      BLOB NOT NULL,     -- memlog.eventlog.segment.Fingerprint
     chain     BLOB NOT NULL,
     rest      BLOB NOT NULL,
-    size      INTEGER NOT NULL,  -- of the file when it was last looked at: with inode and mtime_ns a hint
+    size      INTEGER NOT NULL,  -- of the file when it was last looked at: with inode and times a hint
     inode     INTEGER NOT NULL,  -- that nothing has changed
     mtime_ns  INTEGER NOT NULL,
+    ctime_ns  INTEGER NOT NULL,
     PRIMARY KEY (stream, segment)
 ) WITHOUT ROWID;
 

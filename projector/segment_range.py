@@ -1,6 +1,5 @@
 """What a projector reads of a segment, what becomes of it, and why it must read it anew."""
 
-import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -74,8 +73,5 @@ def opened_segment(segment: Segment) -> Iterator[int]:
     try:
         with reading(segment) as fd:
             yield fd
-    except OSError as error:
-        # A link in its place is never followed, a folder there has no lines.
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR):
-            raise
+    except FileNotFoundError as error:
         raise HistoryChanged(f"{segment.name.filename} is gone") from error

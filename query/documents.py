@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from memlog.eventlog.events import SourceKind
+from memlog.eventlog.events import MAX_LEVELS, SourceKind
 from memlog.projector.sqlite import Connection
 from memlog.query.rows import record
 
@@ -113,10 +113,14 @@ def sources(db: Connection, source_id: str | None = None) -> list[Source]:
     return [record(Source, row) for row in rows]
 
 
-def registered(db: Connection) -> list[Registered]:
-    """The sources registered with a folder, by name."""
+def registered(db: Connection, source_id: str | None = None) -> list[Registered]:
+    """The sources registered with a folder, or the one of this name, by name."""
     columns = ", ".join(Registered.__struct_fields__)
-    rows = db.execute(f"SELECT {columns} FROM sources WHERE root IS NOT NULL ORDER BY source_id")
+    where = "" if source_id is None else "AND source_id = :source_id"
+    rows = db.execute(
+        f"SELECT {columns} FROM sources WHERE root IS NOT NULL {where} ORDER BY source_id",
+        {"source_id": source_id},
+    )
     return [record(Registered, row) for row in rows]
 
 
@@ -151,7 +155,8 @@ def tree(source_id: str, documents: Iterable[Document]) -> DocumentFolder:
     top = DocumentFolder(name=source_id)
     folders: dict[tuple[str, ...], DocumentFolder] = {(): top}
     for document in sorted(documents, key=lambda each: each.file.split("/")):
-        *path, name = document.file.removeprefix("/").split("/")
+        # An older memlog took paths of any depth: what is deeper is part of the name.
+        *path, name = document.file.removeprefix("/").split("/", MAX_LEVELS - 1)
         folder = top
         for depth in range(len(path) + 1):
             folder = _folder_at(tuple(path[:depth]), folders)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.errors import BadInput, system_error
 from memlog.eventlog.struct_fields import fields_of
 from memlog.query.request import Request, check_names
 
@@ -67,9 +67,14 @@ class Operation(Generic[S, P, Q, T]):
         """Do what a request asks.
 
         Raises:
-            BadInput: an argument is unknown or missing, or its value is wrong.
+            BadInput: an argument is unknown or missing, or its value is wrong. LogError: a file or folder
+                cannot be read or written.
         """
-        return self._run(owner, self._requested(args, kwargs))
+        request = self._requested(args, kwargs)
+        try:
+            return self._run(owner, request)
+        except OSError as error:
+            raise system_error(error) from error
 
     def _requested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Q:
         if len(args) == 1 and not kwargs and isinstance(args[0], self.request):

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, get_args, overload
 
 from memlog.eventlog.acknowledgements import OnStored
-from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.errors import BadInput, shown_value, system_error
 from memlog.eventlog.events import Event
 from memlog.eventlog.writer import Durability, Log, Position
 from memlog.projector.passages.chunking import ChunkSizes
@@ -176,7 +176,10 @@ class Store:
                 f"{shown_value(events)} is no event",
                 hint="give a struct such as memlog.Message, or a list of them",
             )
-        return self._engine.log.append(events)
+        try:
+            return self._engine.log.append(events)
+        except OSError as error:
+            raise system_error(error) from error
 
     @operation(Search)
     def search(self, asked: Search) -> "SearchResult":

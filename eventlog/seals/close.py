@@ -9,7 +9,7 @@ from memlog.eventlog import locks, log_format
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.folders import entered
-from memlog.eventlog.layout import LOG, SEALS
+from memlog.eventlog.layout import LOG
 from memlog.eventlog.rotation import Rotation
 from memlog.eventlog.seals.file import SealFiles, draft
 from memlog.eventlog.seals.format import FIRST, Held, Seal
@@ -75,12 +75,8 @@ def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
 
 
 def all_losses(store: Path) -> list[Loss | OpenLoss]:
-    """The losses that nobody has accepted. Raises LogError if the seals, or a segment, cannot be read."""
-    try:
-        return [*losses(store / LOG), *Watermarks(store).losses()]
-    except OSError as error:
-        message = f"{error.filename or f'{LOG}/{SEALS}'}: {error.strerror or error}"
-        raise LogError(message, hint="make it readable") from error
+    """The losses that nobody has accepted. Raises OSError."""
+    return [*losses(store / LOG), *Watermarks(store).losses()]
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from memlog.eventlog.seals.format import Held, Seal, holding
 from memlog.eventlog.seals.measure import has_grown, held_by, held_in, size_of
 from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.segment import opened
-from memlog.eventlog.streams import SegmentName, segment_at, segments_of
+from memlog.eventlog.streams import SegmentName, existing_streams, segment_at, segments_of
 
 LOST = ": memlog verify names what is lost"
 LOSS_REMEDY = "put a copy of it back, or accept the loss: memlog seal --accept-loss"
@@ -124,8 +124,10 @@ def arriving(log: Path) -> list[Loss]:
 
 def _short(log: Path, only: Iterable[tuple[str, str]] | None = None) -> Iterator[Loss]:
     sealed = sealed_bytes(log)
-    for name in sealed if only is None else filter(sealed.__contains__, only):
-        size = size_of(log, *name)
+    names = list(sealed if only is None else filter(sealed.__contains__, only))
+    folders = dict(existing_streams(log, {stream for stream, _ in names}))
+    for name in names:
+        size = size_of(log, *name) if name[0] in folders else None
         if (size or 0) < sealed[name]:
             yield Loss(*name, sealed[name], size)
 

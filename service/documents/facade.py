@@ -105,8 +105,7 @@ class Documents(OperationGroup):
 
     @operation(RefreshDocuments)
     def refresh(self, asked: RefreshDocuments) -> list[IndexingReport]:
-        registered = self._decide(queries.registered)
-        found = [each for each in registered if asked.source in (None, each.source_id)]
+        found = self._decide(lambda db: queries.registered(db, asked.source))
         if not found:
             self._sources(asked.source)  # raises NotFound for an unknown name
         return [self._refreshed(each, asked.progress) for each in found]
@@ -214,9 +213,9 @@ class Documents(OperationGroup):
     def _known(self, source_id: str) -> tuple[Registered | None, dict[str, str]]:
         """The source, or None if it is not registered, and the versions of its documents by file."""
         registered, versions = self._decide(
-            lambda db: (queries.registered(db), queries.versions(db, source_id))
+            lambda db: (queries.registered(db, source_id), queries.versions(db, source_id))
         )
-        return next((each for each in registered if each.source_id == source_id), None), versions
+        return next(iter(registered), None), versions
 
 
 def unknown_source(name: str) -> NotFound:

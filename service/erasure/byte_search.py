@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from memlog.eventlog.errors import BadInput, LogError
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.streams import encoded_name, shown
 
@@ -49,7 +49,7 @@ def prove(store: Path, text: str) -> Proof:
     its sha256, the key of vectors in the cache. Files that are removed meanwhile are skipped.
 
     Raises:
-        BadInput: the text is empty. LogError: a file cannot be read.
+        BadInput: the text is empty. OSError: a file cannot be read.
     """
     if not text:
         raise BadInput("the text is empty", hint="memlog scrub --prove TEXT")
@@ -64,7 +64,8 @@ def prove(store: Path, text: str) -> Proof:
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise _unreadable(path, error) from error
+            error.filename = path
+            raise
     return proof
 
 
@@ -108,7 +109,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
     def refuse(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
-            raise _unreadable(Path(str(error.filename)), error) from error
+            raise OSError(error.errno, error.strerror, error.filename)
 
     for parent, folders, files in os.walk(folder, onerror=refuse):
         for name in sorted([*folders, *files]):
@@ -151,7 +152,3 @@ def _found_in(blocks: _Blocks, forms: list[bytes]) -> Iterator[int]:
                 yield max(0, offset - len(before) + place)
                 place = data.find(form, place + 1)
         before = data[max(0, len(data) - kept) :]
-
-
-def _unreadable(path: Path, error: OSError) -> LogError:
-    return LogError(f"{shown(path)}: {error.strerror}", hint="make the whole store readable", retryable=False)

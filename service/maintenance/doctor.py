@@ -4,13 +4,13 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from memlog.eventlog import disk, layout
-from memlog.eventlog.errors import DatabaseError, MemlogError, NotFound
+from memlog.eventlog.errors import DatabaseError, MemlogError, NotFound, system_error
 from memlog.eventlog.folders import check_store
 from memlog.eventlog.streams import shown
 from memlog.projector import catchup
@@ -36,6 +36,7 @@ _WAL_BUG = ((3, 7, 0), (3, 51, 3))
 _LITTLE_ROOM = 256 * 1024 * 1024
 _FEW_INODES = 16  # a rebuild and an append to a new chat make fewer
 _MOST_CONFLICTS = 5
+_MAKE_READABLE = "chmod -R u+rwX on it, or run memlog as its owner; if the disk fails, copy the store"
 _PROJECT = "memlog project, or memlog doctor --fix"
 _OVER_A_NETWORK = re.compile(
     r"nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|gpfs|beegfs|ocfs2|gfs2|davfs|virtiofs|fuse(\..*)?"
@@ -44,25 +45,30 @@ _OVER_A_NETWORK = re.compile(
 
 def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
     """Check everything. With `fix`, only disposable things change: the read model and the cache
-    are made anew, and permissions are taken from others.
-
-    Raises:
-        OSError: the store cannot be read.
+    are made anew, and permissions are taken from others. What cannot be read is a problem.
     """
-    return [
-        _sqlite(),
-        _vectors(),
-        _model(read_model),
-        _store(read_model),
-        _file_system(read_model.path),
-        _room(read_model),
-        _permissions(read_model.path, fix=fix),
-        _read_model(read_model, fix=fix),
-        *_lines(read_model),
-        *_long_texts(read_model),
-        _cache(read_model, fix=fix),
-        *examine_log(read_model.projector.log),
-    ]
+    checks: dict[str, Callable[[], Finding | list[Finding]]] = {
+        "sqlite": _sqlite,
+        "vectors": _vectors,
+        "model": lambda: _model(read_model),
+        "store": lambda: _store(read_model),
+        "file system": lambda: _file_system(read_model.path),
+        "disk": lambda: _room(read_model),
+        "permissions": lambda: _permissions(read_model.path, fix=fix),
+        "read model": lambda: _read_model(read_model, fix=fix),
+        "lines": lambda: _lines(read_model),
+        "long texts": lambda: _long_texts(read_model),
+        "cache": lambda: _cache(read_model, fix=fix),
+        "log": lambda: examine_log(read_model.projector.log),
+    }
+    findings: list[Finding] = []
+    for check, look in checks.items():
+        try:
+            found = look()
+        except OSError as error:
+            found = Finding(check, "problem", system_error(error).message, _MAKE_READABLE)
+        findings += found if isinstance(found, list) else [found]
+    return findings
 
 
 def _sqlite() -> Finding:

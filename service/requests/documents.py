@@ -46,8 +46,8 @@ class AddSource(_Registration, frozen=True):
     Raises:
         BadInput: there is no such file or folder; another folder has the source's name; or a pattern or
             name cannot be used.
-        OSError: the folder cannot be listed.
-        Busy, LogError, DatabaseError: as `Store.append` and `Store.search`.
+        LogError: the folder cannot be listed; or as `Store.append`.
+        Busy, DatabaseError: as `Store.append` and `Store.search`.
     """
 
     path: Annotated[PathField, Meta(title="PATH"), "The folder or file."]
@@ -65,7 +65,7 @@ class AddSources(_Registration, frozen=True):
     copy registers it again, and refreshes it from now on.
 
     Raises:
-        BadInput, OSError, Busy, LogError, DatabaseError: as `AddSource`.
+        BadInput, Busy, LogError, DatabaseError: as `AddSource`.
     """
 
     paths: Annotated[
@@ -151,8 +151,7 @@ class AddWorkspace(Request, frozen=True):
     value is set; a value that was deleted since is not set again. `memlog docs refresh` reads later changes.
 
     Raises:
-        BadInput: a source of documents has this name; or as `AddSource`, as OSError, Busy, LogError,
-            DatabaseError.
+        BadInput: a source of documents has this name; or as `AddSource`, as Busy, LogError, DatabaseError.
     """
 
     path: Annotated[PathField, Meta(title="DIR"), "The folder."]

@@ -94,10 +94,8 @@ class Examine(Request, frozen=True, kw_only=True):
     """Examine the store and this machine, and tell what to do about each problem.
 
     Checks SQLite, the vector extension, the model, the file system, space, permissions, the read model, the
-    cache, and the log's ends, seals, days and unread files. The log is never changed.
-
-    Raises:
-        OSError: the store cannot be read.
+    cache, and the log's ends, seals, days and unread files; what cannot be read is a problem. The log never
+    changes.
     """
 
     fix: Annotated[bool, "Rebuild damaged read models and caches, and take permissions from others."] = False

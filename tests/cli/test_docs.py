@@ -103,7 +103,7 @@ def test_a_folder_that_cannot_be_listed_is_an_error(
 ) -> None:
     (locked / "secret").chmod(0)
     done = memlog("docs", "add", locked / "secret", "--json", **bound_by_modes)
-    assert (done.code, done.error["code"]) == (74, "io")
+    assert (done.code, done.error["code"]) == (74, "log_io")
     assert memlog("docs", "list", "--json").json == {"sources": []}
 
 

@@ -45,6 +45,32 @@ def test_reads_and_appends_go_on_without_what_is_lost(memlog: Run, lost: str) ->
     assert memlog("doctor").code == 1
 
 
+@pytest.mark.parametrize("is_loop", [False, True])
+@pytest.mark.parametrize("is_sealed", [False, True])
+def test_a_chat_whose_folder_became_a_link_is_lost_and_all_others_go_on(
+    memlog: Run, store: Path, tmp_path: Path, is_sealed: bool, is_loop: bool
+) -> None:
+    for chat in ("x:1", "x:2"):
+        memlog(*CHAT, chat)
+    memlog("project", "--no-embed")
+    if is_sealed:
+        memlog("seal")
+    folder = store / "log" / "conversations" / "x_1"
+    folder.rename(tmp_path / "away")
+    folder.symlink_to(folder if is_loop else tmp_path / "away")
+    for args in (("query", "tea", "--mode", "text"), ("sessions",), ("window", "--chat", "x:2"), ("status",)):
+        done = memlog(*args)
+        assert done.code == 0, (args, done.err)
+    assert b"x:1" not in memlog("sessions").out
+    for code, args in ((1, ("doctor",)), (3, ("verify",)), (3, ("seal",))):
+        done = memlog(*args)
+        assert done.code == code
+        assert b"is gone" in done.out + done.err
+    assert memlog("seal", "--accept-loss").code == 0
+    assert memlog(*CHAT, "x:2").code == 0
+    assert memlog(*CHAT, "x:1").code == 73
+
+
 def test_seal_says_what_is_lost_until_it_is_accepted(memlog: Run, lost: str) -> None:
     refused = memlog("seal", "--json")
     assert refused.code == 3

@@ -188,6 +188,14 @@ def replaced_by_as_many_bytes_of_the_same_time(store, segment):
     return []  # its checksum is that of the line before
 
 
+def overwritten_with_as_many_bytes_and_the_time_kept(store, segment):
+    status = segment.stat()
+    with segment.open("r+b") as file:
+        file.write(segment.read_bytes().replace(b"one", b"two"))
+    os.utime(segment, ns=(status.st_atime_ns, status.st_mtime_ns))
+    return []
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -196,6 +204,7 @@ def replaced_by_as_many_bytes_of_the_same_time(store, segment):
         put_beside,
         removed,
         replaced_by_as_many_bytes_of_the_same_time,
+        overwritten_with_as_many_bytes_and_the_time_kept,
     ],
 )
 def test_each_change_is_seen_by_the_next_read(store, segment, change):

@@ -233,6 +233,13 @@ def _cut_once_it_was_read(other: Store, store: Store) -> None:
     other.lines(other.open, lambda lines: lines[:2])
 
 
+def _linked(store: Store, stream: str, *, is_loop: bool = False) -> None:
+    """Move the folder of a stream away, and link to it, or make a link to itself."""
+    folder, away = store.log / stream, store.folder / "away"
+    folder.rename(away)
+    folder.symlink_to(folder if is_loop else away)
+
+
 def _conflict_copy(path: Path) -> None:
     shutil.copy(
         path, path.with_name(path.name.replace(".jsonl", ".sync-conflict-20260227-101500-ABCDEFG.jsonl"))
@@ -344,6 +351,13 @@ DAMAGED: dict[str, tuple[int, str, Callable[[Store], None]]] = {
         "is gone; ",
         _after_a_projection(lambda store: shutil.rmtree(store.log / "memory")),
     ),
+    "open-stream-linked": (
+        3,
+        "is gone; ",
+        _after_a_projection(lambda store: _linked(store, "memory")),
+    ),
+    "sealed-stream-linked": (3, ", is gone", lambda store: _linked(store, CHAT)),
+    "stream-that-is-a-loop": (3, ", is gone", lambda store: _linked(store, CHAT, is_loop=True)),
     "other-flipped-bit": (
         *(3, "differ from those sealed"),
         _of_another_copy(lambda other, store: other.replace(other.sealed, b"left", b"lefv")),

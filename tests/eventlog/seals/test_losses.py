@@ -141,7 +141,7 @@ def test_seals_that_cannot_be_read_are_an_error(sealed: Any, faulty_disk: Any) -
         raise OSError(5, "Input/output error")
 
     faulty_disk.read = fail
-    with pytest.raises(LogError, match="Input/output error"):
+    with pytest.raises(OSError, match="Input/output error"):
         all_losses(sealed.store)
     with pytest.raises(LogError, match="not known to be sealed"):
         accept_losses(sealed.store, lock_timeout=0.3)

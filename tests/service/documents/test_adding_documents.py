@@ -16,6 +16,7 @@ import pytest
 import memlog
 from memlog.eventlog.quarantine import MAX_LINE
 from memlog.projector.lifecycle import Projector
+from memlog.query import documents as queries
 from memlog.service.documents import text_files
 from memlog.service.documents.folder import Patterns
 from tests.support.places import ROOT
@@ -170,6 +171,16 @@ def test_a_refresh_reads_what_is_new_or_changed_of_all_sources(store, folder, tm
         ("document_removed", "y.md"),
     ]
     assert found(store, "coffee") == ["notes/tea.md"]
+
+
+def test_a_refresh_reads_each_registration_twice(store, tmp_path, monkeypatch):
+    """Once among all, and once under the lock of its source: the time is linear in the sources."""
+    for number in range(12):
+        store.documents.add(made(tmp_path / f"notes{number}", {"tea.md": "tea"}))
+    real, read = queries.record, []
+    monkeypatch.setattr(queries, "record", lambda *row: read.append(row) or real(*row))
+    store.documents.refresh()
+    assert len(read) == 2 * 12
 
 
 def test_a_refresh_of_what_is_as_it_was_appends_nothing(store, folder):
@@ -480,9 +491,15 @@ def deep_folder(tmp_path):
     subprocess.run(["rm", "-r", folder], check=True)
 
 
-def test_a_thousand_folders_within_each_other_are_walked(store, deep_folder):
-    assert store.documents.add(deep_folder).indexed == 1
-    assert found(store, "needle") == [f"deep/{'d/' * 1000}tea.md"]
+def test_of_a_thousand_folders_within_each_other_the_first_are_walked_and_the_rest_is_named(
+    store, deep_folder
+):
+    (deep_folder / ("d/" * 99) / "tea.md").write_text("needle")
+    added = store.documents.add(deep_folder)
+    assert (added.indexed, [each.reason for each in added.skipped]) == (1, ["limit"])
+    assert added.skipped[0].file == "/".join("d" * 100)
+    assert found(store, "needle") == [f"deep/{'d/' * 99}tea.md"]
+    assert store.documents.refresh()[0].unchanged == 1
 
 
 # Listing and removing
@@ -634,3 +651,35 @@ def assert_is_there(projector, hit, text):
     lines = text.split("\n")[hit.start_line - 1 : hit.end_line]
     assert passage in "\n".join(lines)
     assert len(lines) == passage.count("\n") + 1
+
+
+def indexed(levels):
+    return {
+        "type": "document_indexed",
+        "source_id": "deep",
+        "file": "a/" * (levels - 1) + "x.md",
+        "content": "tea",
+    }
+
+
+def test_a_path_of_more_than_100_levels_is_refused(store):
+    store.append(indexed(100))
+    with pytest.raises(memlog.BadInput, match="at most 100 levels"):
+        store.append(indexed(101))
+
+
+@pytest.mark.parametrize("levels", [100, 101, 1000, 20_000])
+def test_the_tree_of_a_deeper_path_in_the_log_ends_with_the_rest_as_a_name(store, levels):
+    line = {"id": "d", "ts": "2026-02-24T10:00:00Z", **indexed(levels)}
+    segment = store.path / "log/documents/2026-02-24.jsonl"
+    segment.parent.mkdir(parents=True)
+    segment.write_bytes(msgspec.json.encode(line) + b"\n")
+    (folder,) = store.documents.tree()
+    msgspec.json.encode(folder)
+    assert repr(folder)
+    path = []
+    while folder.folders:
+        (folder,) = folder.folders
+        path.append(folder.name)
+    assert "/".join([*path, folder.files[0].name]) == line["file"]
+    assert len(path) == 99
