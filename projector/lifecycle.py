@@ -188,16 +188,7 @@ class Projector:
             with suppress(_GenerationChanged), wrapped("the read model"):
                 db = self.live()
                 turn = partial(self._turn, timeout, db)
-                fill(
-                    db,
-                    self.store,
-                    embedder,
-                    counts,
-                    turn=turn,
-                    limit=limit,
-                    batch=batch,
-                    progress=progress,
-                )
+                fill(db, self.store, embedder, counts, turn=turn, limit=limit, batch=batch, progress=progress)
                 return counts
 
     def leave_no_other(self) -> None:

@@ -26,6 +26,8 @@ CAUGHT_INSIDE = {
 OF_PYTHON = {"ValueError", "TypeError", "AttributeError", "OSError", "FileExistsError", "PermissionError"}
 """What Python's own calls raise in the same place, so that one `except` takes both."""
 
+OF_PYTHON |= {"RuntimeError"}  # as Python raises in place of a StopIteration that leaves a coroutine
+
 VARIABLES = {"outcome", "TOO_LONG", "_failure", "frozen", "no_such_command"}
 """Names that hold an error of the tree which was made elsewhere."""
 
