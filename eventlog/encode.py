@@ -24,17 +24,7 @@ from memlog.eventlog.decode import (
 )
 from memlog.eventlog.encoding import encoded, with_crc
 from memlog.eventlog.errors import BadInput, MemlogError
-from memlog.eventlog.events import (
-    MAX_LEVELS,
-    MAX_TARGETS,
-    TYPES,
-    Change,
-    DocumentIndexed,
-    Event,
-    MemorySaved,
-    Redacted,
-    tag_of,
-)
+from memlog.eventlog.events import MAX_TARGETS, TYPES, Change, Event, MemorySaved, Redacted, tag_of
 from memlog.eventlog.input_warnings import input_warnings
 from memlog.eventlog.quarantine import HINTS, BadLine, check_length, check_text
 from memlog.eventlog.streams import stream_of
@@ -172,8 +162,6 @@ def _checked_input(source: bytes, find_stream: FindStream | None) -> Event:
     event = event_of(members)
     if isinstance(event, Redacted) and event.stream is None and find_stream is not None:
         event.stream = _stream_of_all(event.targets, find_stream)
-    if isinstance(event, DocumentIndexed) and event.file.count("/") >= MAX_LEVELS:
-        raise BadLine("invalid", f"file: a path has at most {MAX_LEVELS} levels")
     canonical(event)
     stream_of(event)
     return event

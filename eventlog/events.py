@@ -274,8 +274,8 @@ class SourceRemoved(Change, tag="source_removed"):
 class DocumentIndexed(Change, tag="document_indexed"):
     """A file was read. Written by `docs add`; adds a document or replaces its content.
 
-    file: its path below the source's root, with `/`, of at most 100 levels. version: sha256 of its bytes,
-    in hex. size: in bytes. mtime: RFC 3339, or seconds since 1970.
+    file: its path below the source's root, with `/`. version: sha256 of its bytes, in hex. size: in bytes.
+    mtime: RFC 3339, or seconds since 1970.
     """
 
     source_id: SourceId

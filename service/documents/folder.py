@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import MAX_LEVELS, SourceRegistered
+from memlog.eventlog.events import SourceRegistered
 from memlog.eventlog.streams import shown
 from memlog.query.documents import Registered
 from memlog.service.documents.gitignore import GITIGNORE, Rules, excluded, rules_above, rules_within
@@ -213,12 +213,10 @@ class Walk:
             reason = reasons[path] or self._why_unfit(entry)
             if reason is not None:
                 self._skip(path, reason)
-            elif not entry.is_dir(follow_symlinks=False):
-                self.files.append(path)
-            elif path.count("/") < MAX_LEVELS - 1:
+            elif entry.is_dir(follow_symlinks=False):
                 yield path
             else:
-                self._skip(path, "limit", f"its files are more than {MAX_LEVELS} levels deep")
+                self.files.append(path)
 
     def _matches(self, path: str, entry: _Entry) -> bool:
         is_folder = entry.is_dir(follow_symlinks=False)
