@@ -1,6 +1,5 @@
 """Commands from requests: their arguments, options and help texts (`memlog.query.request`)."""
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -174,7 +173,9 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         }
 
     def _spelled(self, text: str) -> str:
-        return re.sub(r"`(\w+)`", lambda match: self._words.get(match[1], match[0]), text)
+        parts = text.split("`")
+        parts[1::2] = (self._words.get(name, f"`{name}`") for name in parts[1::2])
+        return "".join(parts)
 
     def _argument(self, field: Field) -> click.Argument:
         is_joined = field.name == self.joined

@@ -117,9 +117,9 @@ def identity(status: os.stat_result) -> tuple[int, int]:
 
 def missing_or(error: OSError) -> OSError:
     """FileNotFoundError if `error` says that a link or a file has the name of a folder, or something else
-    that of a regular file: what belongs there is gone. Otherwise `error`.
+    that of a regular file, or that no file can have this name: what belongs there is gone. Otherwise `error`.
     """
-    if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EEXIST):
+    if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG):
         return FileNotFoundError(errno.ENOENT, error.strerror, error.filename)
     return error
 

@@ -48,6 +48,7 @@ OWN_NAMES: dict[str, Any] = {
 
 LEFT_OUT: dict[str, str] = {
     "cli.stdin.agrees": "asks a person in memlog's own words",
+    "cli.output.format_option": "makes options of memlog's own names",
     "cli.output.counted": "a number and a word of memlog's own",
     "cli.event_options.*": "makes options from the types of events",
     "cli.field_options.*": "makes options from the fields of structs",
