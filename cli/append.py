@@ -17,7 +17,7 @@ from memlog.cli.lazy_commands import LazyCommands
 from memlog.cli.open_store import open_log
 from memlog.cli.output import JSON_ON_TERMINAL_OPTION, note, one_line, print_done, print_json, says_sentences
 from memlog.cli.settings import SettingOption
-from memlog.cli.standard_options import HELP_OPTION
+from memlog.cli.standard_options import Command
 from memlog.cli.stdin import stdin, stdin_text
 from memlog.cli.stored_events import STORED
 from memlog.eventlog.append_lines import NumberedLine, RefusedLine, append_lines
@@ -32,7 +32,6 @@ _OPTIONS = (
     SettingOption("durability", "--durability"),
     SettingOption("redact", "--redact/--no-redact"),
     JSON_ON_TERMINAL_OPTION,
-    HELP_OPTION,
 )
 
 
@@ -52,7 +51,6 @@ class _Types(LazyCommands):
     params=[*_OPTIONS],
     invoke_without_command=True,
     subcommand_metavar="[TYPE [OPTIONS]]",
-    add_help_option=False,
 )
 @click.pass_context
 def append(ctx: click.Context) -> int:
@@ -99,7 +97,7 @@ def _command(name: str, kind: type[Event]) -> click.Command:
         print_done(ctx, position, _sentence(position))
 
     params = [*options_of(kind), *_OPTIONS]
-    return click.Command(name, callback=append_one, params=params, help=_help_of(kind), add_help_option=False)
+    return Command(name, callback=append_one, params=params, help=_help_of(kind))
 
 
 def _sentence(answer: Position | dict[str, Any]) -> str:

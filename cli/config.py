@@ -9,11 +9,12 @@ from memlog.cli.output import printable
 from memlog.cli.param_types import TEXT
 from memlog.cli.settings import Settings, file_with_defaults
 from memlog.cli.settings_schema import BY_NAME, SETTINGS, nearest
+from memlog.cli.standard_options import Command
 from memlog.eventlog.streams import shown
 from memlog.service.create import create_store
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("name", type=TEXT, required=False)
 @printed
 @click.pass_context
@@ -55,7 +56,7 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@click.command()
+@click.command(cls=Command)
 @printed
 @click.pass_context
 def init(ctx: click.Context) -> TextAnswer:

@@ -7,15 +7,16 @@ import click
 from memlog.cli.answer import Answer, Columns, TextAnswer, list_answer, named_values, records_answer
 from memlog.cli.output import dim, minute, one_line, print_raw, printable
 from memlog.cli.request_options import Store, request_command
+from memlog.cli.standard_options import Group
 from memlog.cli.turns import lines_around, set_in, turn
 from memlog.eventlog.errors import NotFound
 from memlog.service.requests.conversations import (
-    GetEvent,
     ListSessions,
     ListSummaries,
     ReadSession,
     ReadWindow,
 )
+from memlog.service.requests.reads import GetEvent
 
 if TYPE_CHECKING:
     from memlog import Summary
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _NOTHING_SAID = "nothing said yet in this session"
 
 
-@click.group()
+@click.group(cls=Group)
 def session() -> None:
     """Read a conversation as it was said."""
 

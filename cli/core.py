@@ -8,12 +8,13 @@ import msgspec
 from memlog.cli.answer import Answer, Done, named_values, rows_answer
 from memlog.cli.output import printable
 from memlog.cli.request_options import Store, request_command
+from memlog.cli.standard_options import Group
 from memlog.eventlog.errors import NotFound
 from memlog.service.core.facade import CoreImportReport
 from memlog.service.requests.core import DeleteCoreValue, GetCoreMemory, ImportCoreMemory, SetCoreValue
 
 
-@click.group()
+@click.group(cls=Group)
 def core() -> None:
     """Read and change the core memory: what an agent always sees, of its user and of itself."""
 

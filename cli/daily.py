@@ -6,6 +6,7 @@ from memlog.cli.answer import Answer, Columns, Done, list_answer
 from memlog.cli.output import minute
 from memlog.cli.param_types import STDIN
 from memlog.cli.request_options import Store, request_command
+from memlog.cli.standard_options import Group
 from memlog.service.requests.daily import CompressDailyEvents, ListDailyEvents, RecordDailyEvent
 
 _COLUMNS: Columns = {
@@ -19,7 +20,7 @@ _COLUMNS: Columns = {
 }
 
 
-@click.group()
+@click.group(cls=Group)
 def daily() -> None:
     """Record and list daily events: what happened on which day."""
 

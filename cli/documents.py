@@ -14,6 +14,7 @@ from memlog.cli.open_store import open_store
 from memlog.cli.output import counted, one_line, printable
 from memlog.cli.param_types import TEXT
 from memlog.cli.request_options import Store, request_command
+from memlog.cli.standard_options import Group
 from memlog.eventlog.errors import NotFound
 from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents.facade import unknown_source
@@ -81,7 +82,7 @@ _TO_PUT_RIGHT: tuple[Reason, ...] = ("not_utf8", "too_large", "damaged", "changi
 _MOST_NAMED = 3
 
 
-@click.group()
+@click.group(cls=Group)
 def docs() -> None:
     """Read files into the log as documents, which queries find with file and line."""
 
@@ -153,7 +154,7 @@ def remove(store: Store, asked: RemoveDocuments) -> Done:
     return Done(position, f"Removed {asked.name}.")
 
 
-@click.group()
+@click.group(cls=Group)
 def workspace() -> None:
     """Have the notes in an agent's folder found as memories."""
 

@@ -8,6 +8,7 @@ import click
 from memlog.cli.answer import Answer, Columns, Done, list_answer, rows_answer, table_of
 from memlog.cli.output import minute, one_line, printable
 from memlog.cli.request_options import Store, request_command
+from memlog.cli.standard_options import Group
 from memlog.service.requests.facts import AskFacts, ExtractFacts, GetFact, ListFacts, RemoveFact, SetFact
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def ask(store: Store, asked: AskFacts) -> Answer:
     return _answer_of(store.facts.ask(asked))
 
 
-@click.group()
+@click.group(cls=Group)
 def fact() -> None:
     """Set, show and remove facts: what is known by a topic's name, such as favorite_colors or city."""
 

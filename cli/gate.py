@@ -6,10 +6,11 @@ import msgspec
 from memlog import should_retrieve
 from memlog.cli.answer import Answer, named_values, printed
 from memlog.cli.param_types import TEXT
+from memlog.cli.standard_options import Command
 from memlog.cli.stdin import stdin_text
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("text", type=TEXT, required=False)
 @printed
 def gate(text: str | None) -> Answer:

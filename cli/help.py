@@ -11,11 +11,12 @@ from memlog.cli.error_handler import EXIT_CODES
 from memlog.cli.lazy_commands import no_such_command
 from memlog.cli.output import asks_for_json
 from memlog.cli.param_types import TEXT
+from memlog.cli.standard_options import Command
 
 _SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("command", nargs=-1, type=TEXT)
 @printed
 @click.pass_context
@@ -98,7 +99,7 @@ def _value(parameter: click.Parameter) -> dict[str, Any]:
     }
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("shell", type=click.Choice(_SHELLS))
 @printed
 @click.pass_context

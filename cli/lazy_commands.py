@@ -4,8 +4,10 @@ from collections.abc import Iterable
 
 import click
 
+from memlog.cli.standard_options import Group
 
-class LazyCommands(click.Group):
+
+class LazyCommands(Group):
     """Suggests the nearest commands for an unknown name; knows them from `list_commands` alone."""
 
     def resolve_command(

@@ -12,10 +12,11 @@ from memlog.cli.answer import JSON_OPTION
 from memlog.cli.output import note, print_lines, printable
 from memlog.cli.param_types import CHAT, TEXT, TIME
 from memlog.cli.settings import Settings
+from memlog.cli.standard_options import Group
 from memlog.service.read_log import LogEntry, LogReader, fault_of, members_of
 
 
-@click.group()
+@click.group(cls=Group)
 def log() -> None:
     """Read the log itself. It needs no read model, and works while others write."""
 

@@ -14,7 +14,7 @@ from memlog.cli.interrupts import Interrupts
 from memlog.cli.lazy_commands import LazyCommands
 from memlog.cli.output import RUN, note, shows_colours, wants_json
 from memlog.cli.settings import SettingOption, Settings, misspelt_variables
-from memlog.cli.standard_options import HELP_NAMES, HELP_OPTION, VERSION_OPTION
+from memlog.cli.standard_options import HELP_NAMES, VERSION_OPTION
 from memlog.cli.standard_streams import OutputError, use_own_streams
 from memlog.cli.stored_events import STORED
 
@@ -124,11 +124,9 @@ class _Commands(LazyCommands):
             ["-q", "--quiet"], is_flag=True, help="Print no notes and no progress; errors are still printed."
         ),
         VERSION_OPTION,
-        HELP_OPTION,
     ],
     epilog=EXIT_CODES_HELP,
     context_settings={"help_option_names": HELP_NAMES},
-    add_help_option=False,
 )
 @click.pass_context
 def memlog_command(ctx: click.Context, quiet: bool) -> None:

@@ -11,6 +11,7 @@ from memlog.cli.open_store import open_log, open_store
 from memlog.cli.output import bold, dim, minute, one_line, printable
 from memlog.cli.param_types import STDIN
 from memlog.cli.request_options import Store, request_command
+from memlog.cli.standard_options import Group
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.events import MemorySaved
 from memlog.service.memories.save import save as save_memory
@@ -49,7 +50,7 @@ COLUMNS: Columns = {
 """Of a list of memories."""
 
 
-@click.group()
+@click.group(cls=Group)
 def memory() -> None:
     """Save, list and change memories: what is worth keeping beyond a conversation."""
 

@@ -10,9 +10,9 @@ import memlog
 from memlog.cli.output import note
 from memlog.cli.settings import Settings
 from memlog.cli.stored_events import STORED
-from memlog.eventlog.writer import Log
 
 if TYPE_CHECKING:
+    from memlog.eventlog.writer import Log
     from memlog.service.known_ids import KnownIds
 
 
@@ -37,12 +37,14 @@ def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "mem
     )
 
 
-def open_log(ctx: click.Context) -> Log:
+def open_log(ctx: click.Context) -> "Log":
     """Open the log of the store, for commands that only append: without the read model they start fast.
 
     Raises:
         BadInput: a setting cannot be used.
     """
+    from memlog.eventlog.writer import Log
+
     settings = ctx.ensure_object(Settings)
 
     def find_stream(event_id: str) -> str:

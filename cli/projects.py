@@ -11,6 +11,7 @@ from memlog.cli.open_store import open_store
 from memlog.cli.output import counted, minute, printable
 from memlog.cli.param_types import PROJECT
 from memlog.cli.settings import Settings, projects_folder
+from memlog.cli.standard_options import Group
 from memlog.cli.stdin import agrees, check_can_ask
 from memlog.service.projects import Project, ProjectRemoval, Projects, unknown_project
 
@@ -25,7 +26,7 @@ _COLUMNS: Columns = {
 _name = click.argument("name", metavar="NAME", type=PROJECT)
 
 
-@click.group()
+@click.group(cls=Group)
 def projects() -> None:
     """List, show and remove projects. Each has its own store, in the platform's user data folder."""
 

@@ -12,6 +12,7 @@ from memlog.cli.field_options import declaration_of, option_of, type_of
 from memlog.cli.open_store import open_store
 from memlog.cli.param_types import STDIN
 from memlog.cli.settings import SettingOption, Settings
+from memlog.cli.standard_options import Command
 from memlog.cli.stdin import stdin_text
 from memlog.eventlog.errors import BadInput
 from memlog.service.requests import Field, Request, description_of, fields_of
@@ -22,7 +23,7 @@ else:  # to import it would take longer than a command that only shows its help
     Store = Any
 
 
-class RequestCommand(click.Command):
+class RequestCommand(Command):
     """A command that makes a request, and prints the answer to it."""
 
     def __init__(self, spelling: "request_command", function: Callable[..., Any]) -> None:

@@ -24,7 +24,20 @@ def _flag(*names: str, help: str, text: Callable[[click.Context], str]) -> click
 
 
 HELP_OPTION = _flag(*HELP_NAMES, help="Show this message and exit.", text=click.Context.get_help)
-"""Of a command that is made with `add_help_option=False`."""
+"""Of every command."""
+
+
+class Command(click.Command):
+    """A command with `HELP_OPTION` in place of click's."""
+
+    def get_help_option(self, ctx: click.Context) -> click.Option:  # noqa: ARG002
+        """See `click.Command`."""
+        return HELP_OPTION
+
+
+class Group(Command, click.Group):
+    """A group with `HELP_OPTION` in place of click's."""
+
 
 VERSION_OPTION = _flag(
     "--version", help="Show the version and exit.", text=lambda _: f"memlog, version {memlog.__version__}"

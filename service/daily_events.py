@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import DailyEventRecorded, DailyEventsCompressed
-from memlog.eventlog.writer import Position
 from memlog.projector.sqlite import Connection
 from memlog.query import daily_events
 from memlog.query.daily_events import DailyEvent

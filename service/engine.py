@@ -1,22 +1,25 @@
 """What the operations of a store work with: its log, its read model, and its settings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
-from memlog.eventlog.acknowledgements import OnStored
+from memlog.eventlog.acknowledgements import Durability, OnStored, Position
 from memlog.eventlog.events import Event
-from memlog.eventlog.writer import Log, Position
+from memlog.eventlog.layout import LOG
 from memlog.query.request import Request
-from memlog.service.known_ids import KnownIds
 from memlog.service.read_model import Answer, ReadModel
 from memlog.service.read_pool import ReadPool
 
 if TYPE_CHECKING:
+    from memlog.eventlog.encode import FindStream
+    from memlog.eventlog.writer import Log
     from memlog.service.documents.readers import Readers
+    from memlog.service.known_ids import KnownIds
 
 _READS_WAIT = 0.25
 """Seconds that a read waits to record what it gave."""
@@ -32,17 +35,21 @@ class Engine:
 
     def __init__(
         self,
-        log: Log,
-        known_ids: KnownIds,
+        path: Path,
+        find_stream: "FindStream",
         read_model: ReadModel,
         *,
+        durability: Durability,
+        lock_timeout: float,
         redact: bool,
         document_seconds: int,
         on_stored: OnStored | None,
     ) -> None:
-        self.path = log.store
-        self.log = log
-        self.known_ids = known_ids
+        self.path = path
+        self.log_path = path / LOG
+        self.lock_timeout = lock_timeout
+        self._durability = durability
+        self._find_stream = find_stream
         self.redact = redact
         self.on_stored = on_stored
         self.read_model = read_model
@@ -69,21 +76,41 @@ class Engine:
         return Readers(self._document_seconds, on_wait=self._on_wait)
 
     @cached_property
-    def hurried_log(self) -> Log:
+    def log(self) -> "Log":
+        """The log, to append to."""
+        return self._log(self.lock_timeout, find_stream=self._find_stream, look_up=self.known_ids)
+
+    @cached_property
+    def hurried_log(self) -> "Log":
         """The log for reads, which do not wait for writers."""
-        wait = min(self.log.lock_timeout, _READS_WAIT)
+        return self._log(min(self.lock_timeout, _READS_WAIT))
+
+    def _log(self, lock_timeout: float, **lookups: Any) -> "Log":  # noqa: ANN401
+        # Imported here: most reads append nothing.
+        from memlog.eventlog.writer import Log
+
         return Log(
             self.path,
-            durability=self.log.durability,
-            lock_timeout=wait,
+            durability=self._durability,
+            lock_timeout=lock_timeout,
             redact=self.redact,
             on_stored=self.on_stored,
+            **lookups,
         )
+
+    @cached_property
+    def known_ids(self) -> "KnownIds":
+        """Which ids the log has, for appends."""
+        # Imported here: most reads append nothing.
+        from memlog.service.known_ids import KnownIds
+
+        return KnownIds(self.path)
 
     def close(self) -> None:
         """Close what is open. The engine can be used again after it."""
         # First: who closes a read model last, and may write, folds what SQLite keeps beside it into its file.
-        self.known_ids.close()
+        if "known_ids" in vars(self):
+            self.known_ids.close()
         self.reads.close()
         if "readers" in vars(self):
             self.readers.close()
@@ -94,13 +121,15 @@ class OperationGroup:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._append = engine.log.append
         self._read = engine.read
         self._decide = engine.decide
 
     def _query(self, query: Callable[..., Answer], asked: Request) -> Answer:
         """What a function of the query layer returns that takes the fields of a request."""
         return self._read(partial(query, **asdict(asked)))
+
+    def _append(self, events: Iterable[Event | bytes]) -> list[Position]:
+        return self._engine.log.append(events)
 
     def _append_one(self, event: Event) -> Position:
         (position,) = self._append([event])

@@ -7,20 +7,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, get_args, overload
 
-from memlog.eventlog.acknowledgements import OnStored
+from memlog.eventlog.acknowledgements import Durability, OnStored, Position
 from memlog.eventlog.errors import BadInput, shown_value, system_error
 from memlog.eventlog.events import Event
-from memlog.eventlog.writer import Durability, Log, Position
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.query.context.request import BuildContext
 from memlog.query.request import path_of
-from memlog.query.search.request import Search
 from memlog.service.engine import Engine, OperationGroup
-from memlog.service.known_ids import KnownIds
 from memlog.service.local_model import LocalModel
 from memlog.service.operations import operation
 from memlog.service.read_model import ReadModel
-from memlog.service.requests.conversations import GetEvent
+from memlog.service.requests.reads import BuildContext, GetEvent, Search
 
 if TYPE_CHECKING:
     from memlog.query.context.compose import Context
@@ -114,16 +110,6 @@ class Store:
             ("on_stored", on_stored, on_stored is None or callable(on_stored), "a function of positions"),
         )
         self.path = path_of(path)
-        known_ids = KnownIds(self.path)
-        log = Log(
-            self.path,
-            durability=durability,
-            lock_timeout=lock_timeout,
-            find_stream=self.stream_with,
-            redact=redact,
-            look_up=known_ids,
-            on_stored=on_stored,
-        )
         read_model = ReadModel(
             self.path,
             chunk_sizes,
@@ -132,7 +118,14 @@ class Store:
             notify=notify,
         )
         self._engine = Engine(
-            log, known_ids, read_model, redact=redact, document_seconds=document_seconds, on_stored=on_stored
+            self.path,
+            self.stream_with,
+            read_model,
+            durability=durability,
+            lock_timeout=lock_timeout,
+            redact=redact,
+            document_seconds=document_seconds,
+            on_stored=on_stored,
         )
 
     conversations: LazyGroup["Conversations"] = LazyGroup("conversations:Conversations")
@@ -203,7 +196,7 @@ class Store:
 
         return self._engine.read(
             lambda db: provenance.stored(
-                db, self._engine.log.path, asked.id, asked.stream, neighbours=asked.around
+                db, self._engine.log_path, asked.id, asked.stream, neighbours=asked.around
             )
         )
 

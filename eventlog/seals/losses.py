@@ -6,7 +6,6 @@ from typing import Literal
 
 import msgspec
 
-from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.layout import SegmentRecord, seals_file, seals_files
 from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.format import Held, Seal, holding
@@ -84,6 +83,9 @@ class Ownership:
     """Tells which segments this copy's writer makes and which other writers send."""
 
     def __init__(self, log: Path) -> None:
+        # Imported here: most logs have lost nothing.
+        from memlog.eventlog.copy_identity import Writer
+
         self._own = ("", *Writer(log.parent).own_names())
         self._sealed_here = self._own[:2]
         self._has_copies = bool({*seals_files(log)} - {*map(seals_file, self._own)})

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, overload
 
 import msgspec
 
+from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event
-from memlog.eventlog.writer import Position
 from memlog.query.core_memory import CoreMemory, core_memory
 from memlog.query.event_index import streams_of
 from memlog.service.core.file import contents, is_json, sections_of_json, sections_of_text

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, overload
 
+from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.errors import BadInput, Busy, NotFound
 from memlog.eventlog.events import SourceRemoved
-from memlog.eventlog.writer import Position
 from memlog.projector.catchup import Progress
 from memlog.query import documents as queries
 from memlog.query.documents import Document, DocumentFolder, DocumentText, Registered, Source, tree
@@ -68,7 +68,7 @@ class Documents(OperationGroup):
         self._tools = IndexingTools(
             engine.path, engine.log.append, Core(engine).take_over, engine.readers, engine.redact
         )
-        self._lock_timeout = engine.log.lock_timeout
+        self._lock_timeout = engine.lock_timeout
         self._own_writers = engine.log.own_writers
 
     @property

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, Event
 from memlog.eventlog.quarantine import MAX_LINE
 from memlog.eventlog.secrets import masked
-from memlog.eventlog.writer import Position
 from memlog.projector.catchup import Progress
 from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents import text_files

@@ -23,7 +23,7 @@ class Erasure(OperationGroup):
         # It syncs redactions: forgotten events must not come back after a power cut.
         log = Log(
             engine.path,
-            lock_timeout=engine.log.lock_timeout,
+            lock_timeout=engine.lock_timeout,
             redact=engine.redact,
             on_stored=engine.on_stored,
         )
@@ -34,7 +34,7 @@ class Erasure(OperationGroup):
         check_store(self._engine.path)
         read_model = self._engine.reads.maintenance
         with read_model.mutex, wrapped("the read model"):
-            done = scrub_store(read_model, self._engine.log.lock_timeout, asked)
+            done = scrub_store(read_model, self._engine.lock_timeout, asked)
         # The disk keeps the bytes of a removed generation while a connection to it is open.
         self._engine.reads.close()
         return done
@@ -51,4 +51,4 @@ class Erasure(OperationGroup):
     def secrets(self, _: FindSecrets) -> list[SecretPlace]:
         """Reads the log alone."""
         check_store(self._engine.path)
-        return list(secrets_in(self._engine.log.path))
+        return list(secrets_in(self._engine.log_path))

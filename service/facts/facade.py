@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
+from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import Event, FactKind, FactRemoved, FactStored
-from memlog.eventlog.writer import Position
 from memlog.query.facts.answers import FactAnswer, by_key, no_rank, topic_of, where
 from memlog.query.facts.ask import ask
 from memlog.query.facts.current import Fact, Topic, all_topics, topics

@@ -107,4 +107,4 @@ class Maintenance(OperationGroup):
 
     def explain(self, line: QuarantinedLine) -> str:
         """Tell why a line is quarantined, and what can be done about it."""
-        return provenance.explanation(self._engine.log.path, line)
+        return provenance.explanation(self._engine.log_path, line)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import (
     Event,
@@ -12,7 +13,6 @@ from memlog.eventlog.events import (
     MemorySaved,
     MemoryUpdated,
 )
-from memlog.eventlog.writer import Position
 from memlog.query import ids, memories
 from memlog.query.memories import Memory
 from memlog.query.provenance import StoredEvent
@@ -47,7 +47,7 @@ class Memories(OperationGroup):
         event = event_of(MemorySaved, asked)
         if asked.looks_for_duplicates:
             return save_once(
-                self._append, self._decide, self._engine.log.path, event, any_chat=asked.any_chat
+                self._append, self._decide, self._engine.log_path, event, any_chat=asked.any_chat
             )
         return save(self._append, event)
 
@@ -58,7 +58,7 @@ class Memories(OperationGroup):
 
     @operation(ShowHistory)
     def history(self, asked: ShowHistory) -> list[StoredEvent]:
-        return self._read(lambda db: memories.history(db, self._engine.log.path, asked.memory_id))
+        return self._read(lambda db: memories.history(db, self._engine.log_path, asked.memory_id))
 
     @operation(UpdateMemory)
     def update(self, asked: UpdateMemory) -> Position:

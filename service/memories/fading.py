@@ -7,10 +7,10 @@ from typing import Literal
 import msgspec
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.categories import CATEGORIES, known_category, rates_by_category
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryArchived, SalienceDecayed
-from memlog.eventlog.writer import Position
 from memlog.query.decays import Decay, decay_of, memories_changed
 from memlog.query.memories import Memory, faded
 from memlog.service.memories.save import Append

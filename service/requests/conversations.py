@@ -68,20 +68,3 @@ class ListSummaries(_OfConversations, frozen=True):
     Raises:
         NotFound: the store has events, and none of this chat.
     """
-
-
-class GetEvent(Request, frozen=True):
-    """Show the event with an id, as the log has it.
-
-    An id is that of an event; else that of a memory, a fact (`topic_key/rank`) or a document (`source/file`),
-    whose newest event is shown.
-
-    Raises:
-        BadInput: several streams have an event of this id, and `stream` names none of them.
-    """
-
-    id: Annotated[str, Meta(title="ID"), "The id."]
-    stream: Annotated[str | None, "The stream of the event, where several streams have its id."] = None
-    around: Annotated[
-        int, Meta(ge=0, le=100, title="N"), "Show a message with N others of its session on either side."
-    ] = 0

@@ -282,9 +282,9 @@ def test_a_store_is_closed_while_all_threads_of_the_loop_are_busy(tmp_path):
         loop, end = asyncio.get_running_loop(), threading.Event()
         loop.set_default_executor(ThreadPoolExecutor(1))
         busy = loop.run_in_executor(None, end.wait)
-        store = memlog.open_async(tmp_path)
-        await store.append(message("tea"))
         try:
+            store = memlog.open_async(tmp_path)
+            await store.append(message("tea"))
             await asyncio.wait_for(store.close(), 10)
         finally:
             end.set()
