@@ -45,7 +45,7 @@ _READ_AS = {"decision": "decisions"}
 
 
 def read_as(name: str) -> str:
-    """The category of a name: `decisions` for `decision`, any other name itself."""
+    """The category that a name means: `decisions` for `decision`; any other name means itself."""
     return _READ_AS.get(name, name)
 
 

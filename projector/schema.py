@@ -89,6 +89,6 @@ passage: 8,000 changes behind 100,000 messages were measured to take four minute
 
 
 def _can_wait(statement: str) -> bool:
-    """Whether it makes an index for questions alone."""
+    """Whether a statement creates an index that only queries need, so that a rebuild may create it last."""
     is_index = statement.startswith(("CREATE INDEX", "CREATE UNIQUE INDEX"))
     return is_index and statement.split("INDEX ")[1].split()[0] not in _OF_HANDLERS

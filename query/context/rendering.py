@@ -25,7 +25,7 @@ _JSON_MEMBERS = (
 
 
 class Printer(Protocol):
-    """One form."""
+    """Prints a context in one form: text, JSON or messages."""
 
     def frame(self) -> str:
         """The text around the entries."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Maintenance(OperationGroup):
-    """Keeps the read model up to the log, and checks both."""
+    """Catches the read model up with the log, and checks both."""
 
     @operation(Replay)
     def project(self, asked: Replay) -> ProjectReport:
