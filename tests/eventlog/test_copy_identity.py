@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -154,3 +154,48 @@ def test_a_link_in_place_of_the_file_is_replaced_and_what_it_names_stays(store: 
     Writer(store).name()
     assert elsewhere.read_bytes() == said
     assert not file_of(store).is_symlink()
+
+
+STREAM, SEGMENT = "conversations/cli_1", "2026-02-24.abcdef.jsonl"
+
+
+@pytest.fixture
+def segment(store: Path) -> Iterator[int]:
+    """The descriptor of a segment of the store's writer."""
+    with (store / SEGMENT).open("wb+") as file:
+        Writer(store).remember(STREAM, SEGMENT, file.fileno(), lock_timeout=1)
+        yield file.fileno()
+
+
+def record_of(store: Path) -> Path:
+    """The file that says what the writer has made."""
+    return file_of(store).with_suffix(".segments")
+
+
+def test_a_record_of_many_lines_is_written_anew_with_the_last_of_each(
+    store: Path, segment: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copy_identity, "_SPARE_LINES", 4)
+    writer = Writer(store)
+    for _ in range(12):
+        os.write(segment, b"line\n")
+        writer.remember(STREAM, SEGMENT, segment, lock_timeout=1)
+    assert record_of(store).read_bytes().count(b"\n") < 10
+    assert Writer(store).has_written(STREAM, SEGMENT, segment)
+
+
+def test_a_torn_line_of_the_record_hides_no_later_one(store: Path, segment: int) -> None:
+    with record_of(store).open("ab") as record:
+        record.write(b'{"stream":"conv')
+    Writer(store).remember(STREAM, "2026-02-25.abcdef.jsonl", segment, lock_timeout=1)
+    later = Writer(store)
+    assert later.has_made(STREAM, "2026-02-25.abcdef.jsonl")
+    assert later.has_made(STREAM, SEGMENT)
+
+
+def test_without_its_record_a_writer_has_made_nothing(store: Path, segment: int) -> None:
+    writer = Writer(store)
+    assert writer.has_made(STREAM, SEGMENT)
+    record_of(store).unlink()
+    assert not writer.has_made(STREAM, "2026-02-26.abcdef.jsonl")
+    assert not writer.has_made(STREAM, SEGMENT)

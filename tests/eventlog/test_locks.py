@@ -1,0 +1,59 @@
+"""Locks wait for their holder, and for one in the same process as long as it takes."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from memlog.eventlog import disk, locks, log_format
+from memlog.eventlog.errors import Busy
+
+
+@contextmanager
+def held(path: Path, flags: int) -> Iterator[None]:
+    """A context in which another open file holds the lock of `path`."""
+    fd = os.open(path, flags)
+    try:
+        locks.acquire(fd, "it", 0)
+        yield
+    finally:
+        os.close(fd)
+
+
+def test_a_holder_of_the_same_process_is_waited_for_beyond_the_timeout(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    path.touch()
+    end = time.monotonic() + 0.3
+    with held(path, os.O_RDWR), path.open("rb+") as file, pytest.raises(Busy, match="it is locked by"):
+        locks.acquire(file.fileno(), "it", 0.05, is_held_here=lambda: time.monotonic() < end)
+    assert time.monotonic() >= end
+
+
+def test_a_process_that_waits_to_write_the_format_finds_it_written(tmp_path: Path) -> None:
+    answers: list[bool] = []
+    waits = threading.Event()
+    acquire = locks.acquire
+
+    def told(*args: object, **options: object) -> None:
+        waits.set()
+        acquire(*args, **options)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch, held(tmp_path, disk.FOLDER):
+        patch.setattr(locks, "acquire", told)
+        other = threading.Thread(target=lambda: answers.append(log_format.claim(tmp_path, lock_timeout=10)))
+        other.start()
+        assert waits.wait(10)
+        (tmp_path / log_format.FORMAT).write_bytes(log_format.LINE)
+    other.join(10)
+    assert answers == [False]
+
+
+def test_a_file_without_a_generation_has_none() -> None:
+    reader, writer = os.pipe()
+    assert disk.generation(reader) is None
+    os.close(reader)
+    os.close(writer)
