@@ -1,6 +1,7 @@
 """Locks wait for their holder, and for one in the same process as long as it takes."""
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -57,3 +58,11 @@ def test_a_file_without_a_generation_has_none() -> None:
     assert disk.generation(reader) is None
     os.close(reader)
     os.close(writer)
+
+
+def test_the_generation_is_the_number_that_the_system_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    # Not each file system has one: tmpfs and overlayfs have none.
+    monkeypatch.setattr("fcntl.ioctl", lambda *_: (7).to_bytes(4, sys.byteorder) + bytes(4))
+    with Path(__file__).open("rb") as file:
+        assert disk.generation(file.fileno()) == 7
