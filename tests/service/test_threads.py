@@ -125,39 +125,49 @@ def test_four_threads_read_at_the_same_time_and_a_fifth_waits(tmp_path):
             thread.join()
 
 
+def until(holds):
+    """Wait for what another thread does."""
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.001)
+
+
 def test_threads_read_in_the_order_in_which_they_came_and_one_that_decides_before_them(tmp_path):
-    served, ends, began = [], [threading.Event() for _ in range(READERS)], threading.Semaphore(0)
+    loops, rounds = 2 * READERS, 3
+    served, next_turn, ends = [], threading.Semaphore(0), [threading.Event() for _ in range(READERS)]
     with a_store_with_tea(tmp_path) as store:
         reads = store._engine.reads
 
-        def hold(end):
-            reads.read(lambda _: (began.release(), end.wait(10)))
-
-        threads = [threading.Thread(target=hold, args=(end,)) for end in ends]
-        for thread in threads:
-            thread.start()
-            assert began.acquire(timeout=10)
-
         def loop(number):
-            for _ in range(3):
-                reads.read(lambda _: served.append(number))
+            for _ in range(rounds):
+                reads.read(lambda _: (served.append(number), next_turn.acquire(timeout=30)))
 
-        for number in range(2 * READERS):
-            threads.append(threading.Thread(target=loop, args=(number,)))
+        threads = []
+
+        def start(call, *args):
+            threads.append(threading.Thread(target=call, args=args))
             threads[-1].start()
-            threads[-1].join(0.05)
-        threads.append(threading.Thread(target=reads.decide, args=(lambda _: served.append("decided"),)))
-        threads[-1].start()
-        threads[-1].join(0.05)
-        ends[0].set()  # that of the first connection
-        threads[-1].join(10)
-        assert served[0] == "decided"
+
+        for end in ends:
+            start(reads.read, lambda _, end=end: end.wait(30))
+            until(lambda: len(reads._reading) == len(threads))
+        for number in range(loops):
+            start(loop, number)
+            until(lambda number=number: len(reads._waiting) == number + 1)
+        start(reads.decide, lambda _: served.append("decided"))
+        until(lambda: reads._deciding)
+        ends[0].set()  # that of the first connection: the only one that comes free
+        for turn in range(1, (rounds - 1) * loops + 1):
+            # One reads, and all others wait: who came again waits behind them.
+            until(lambda turn=turn: len(served) == turn + 1 and len(reads._waiting) == loops - 1)
+            next_turn.release()
         for end in ends:
             end.set()
+        next_turn.release(loops)
         for thread in threads:
-            thread.join(10)
-        # As many as read at the same time may note it late.
-        assert len({*served[1 : 3 * READERS + 1]}) == 2 * READERS, "who came again waits for all others"
+            thread.join(30)
+        assert served[: 1 + (rounds - 1) * loops] == ["decided", *range(loops), *range(loops)]
 
 
 @pytest.mark.parametrize("folder", [None, Path("a-model")], ids=["bundled", "of a folder"])
