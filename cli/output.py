@@ -24,15 +24,16 @@ _FORMAT = "memlog.format"
 """Where a context keeps the format that an option names."""
 
 
-class Run(msgspec.Struct):
+class Run:
     """What the options of this run say of its output, for code that has no context.
 
     is_quiet: whether notes and progress are left out.
     context: the context whose options for a format were read last.
     """
 
-    is_quiet: bool = False
-    context: click.Context | None = None
+    def __init__(self) -> None:
+        self.is_quiet = False
+        self.context: click.Context | None = None
 
 
 RUN = Run()

@@ -1,10 +1,10 @@
 """Identity by content: the hash of an event, and the id of a memory without one."""
 
 import re
-from hashlib import sha256
 
 from memlog.eventlog.decode import canonical
 from memlog.eventlog.events import Event
+from memlog.eventlog.hashing import sha256, short_sha256
 from memlog.eventlog.text import nfkc, pieces
 
 _WHITE_SPACE = re.compile(r"\s+")
@@ -15,13 +15,18 @@ def content_hash(event: Event) -> bytes:
     return sha256(canonical(event)).digest()
 
 
+def content_hash_of_one(event: Event) -> bytes:
+    """As `content_hash`, by a command that hashes little else."""
+    return short_sha256(canonical(event)).digest()
+
+
 def derived_memory_id(chat_id: str | None, content: str) -> str:
     """The id of a memory without one: equal for the same text in the same chat.
 
     The first 32 hex digits of sha256(chat_id, NUL, content in NFKC, case-folded, white space collapsed).
     """
     # The log refuses half a surrogate pair with a better message.
-    return sha256(f"{chat_id or ''}\0{folded(content)}".encode(errors="surrogatepass")).hexdigest()[:32]
+    return short_sha256(f"{chat_id or ''}\0{folded(content)}".encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def folded(content: str) -> str:

@@ -222,9 +222,9 @@ def new_id() -> str:
 
 def _content(event: Event) -> bytes:
     # Imported here: most callers give no id.
-    from memlog.eventlog.content_ids import content_hash
+    from memlog.eventlog.content_ids import content_hash_of_one
 
-    return content_hash(event)
+    return content_hash_of_one(event)
 
 
 def _memory_id(event: Event) -> str | None:

@@ -3,7 +3,6 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -12,6 +11,7 @@ from memlog.eventlog import disk
 from memlog.eventlog.decode import is_whole
 from memlog.eventlog.file_io import blocks, closing, missing_or, open_regular
 from memlog.eventlog.folders import entered
+from memlog.eventlog.hashing import sha256, short_sha256
 from memlog.eventlog.quarantine import MAX_LINE
 
 _CHAIN_BLOCK = 64 * 1024
@@ -169,5 +169,5 @@ def _tail_hash(fd: int, offset: int, blanked: Sequence[Line] = ()) -> bytes:
     return sha256(read_blanked(fd, offset - start, start, blanked)).digest()
 
 
-UNREAD = Fingerprint(0, sha256().digest(), b"", sha256().digest())
+UNREAD = Fingerprint(0, short_sha256().digest(), b"", short_sha256().digest())
 """The fingerprint of nothing."""

@@ -59,9 +59,9 @@ def conversation_stream(channel: str, chat_id: str) -> str:
     folder = f"{encoded_name(channel)}_{encoded_name(chat_id)}"
     if len(folder) > _FOLDER_LIMIT:
         # Imported here, as in chat_of_stream below: most appends need neither.
-        import hashlib
+        from memlog.eventlog.hashing import short_sha256
 
-        folder = f"{folder[:_FOLDER_HEAD]}~{hashlib.sha256(folder.encode()).hexdigest()[:16]}"
+        folder = f"{folder[:_FOLDER_HEAD]}~{short_sha256(folder.encode()).hexdigest()[:16]}"
     return f"{CONVERSATIONS}/{folder}"
 
 

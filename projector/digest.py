@@ -4,11 +4,11 @@ Numbers that SQLite gives to rows, checkpoints, vectors and the inside of the fu
 """
 
 from collections.abc import Iterator
-from hashlib import sha256
 from typing import Any
 
 import msgspec
 
+from memlog.eventlog.hashing import sha256
 from memlog.projector import schema
 from memlog.projector.sqlite import Connection
 

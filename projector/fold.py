@@ -1,11 +1,11 @@
 """Folds the lines of segments into a read model: each becomes an event, or a row that says why not."""
 
 from collections.abc import Collection, Container, Generator, Iterable, Iterator
-from hashlib import sha256
 from typing import Literal
 
 from memlog.eventlog import disk
 from memlog.eventlog.events import Event, Redacted, tag_of
+from memlog.eventlog.hashing import sha256
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.reader import LogEntry, entry_of
 from memlog.eventlog.segment import Line

@@ -1,8 +1,7 @@
 """The projection id: which read models this memlog would make anew."""
 
-from hashlib import sha256
-
 from memlog.eventlog import decode, upcast
+from memlog.eventlog.hashing import short_sha256
 from memlog.projector import handlers, limits, schema
 from memlog.projector.passages import chunking
 from memlog.projector.passages.chunking import ChunkSizes
@@ -22,7 +21,7 @@ def projection_id(sizes: ChunkSizes) -> str:
         f"plain beyond {limits.LONGEST_STRUCTURED} characters, names beyond {limits.LONGEST_NAMES}",
         f"vocabulary {VOCABULARY_SHA256}, languages {TEXT_SHA256}",
     )
-    return sha256("\n".join(shapes).encode()).hexdigest()[:16]
+    return short_sha256("\n".join(shapes).encode()).hexdigest()[:16]
 
 
 def store_projection_id(db: Connection, sizes: ChunkSizes) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memlog.eventlog.acknowledgements import IdHolder, KnownId
-from memlog.eventlog.content_ids import content_hash
+from memlog.eventlog.content_ids import content_hash_of_one
 from memlog.eventlog.decode import decode
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.layout import LOG
@@ -78,4 +78,4 @@ class KnownIds:
             event = decode(line, Place(holder.stream, segment, holder.offset))
         except BadLine:
             return None
-        return content_hash(event) if event.id == event_id else None
+        return content_hash_of_one(event) if event.id == event_id else None

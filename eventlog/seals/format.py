@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 
 from memlog.eventlog.encoding import CRC_LENGTH, decoded, has_its_crc, with_crc
+from memlog.eventlog.hashing import sha256
 from memlog.eventlog.layout import SegmentRecord
 
 BLANK = " " * 64
@@ -164,8 +165,6 @@ def encoded(seal: Seal) -> bytes:
 
 def link(line: bytes) -> str:
     """The next line's `prev`: sha256 of `line` without the members that blanking a hash changes."""
-    from hashlib import sha256
-
     return sha256(re.sub(_HASH, b"", re.sub(_CRC, b"}", line))).hexdigest()
 
 

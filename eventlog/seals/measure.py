@@ -8,6 +8,7 @@ from pathlib import Path
 from memlog.eventlog import disk
 from memlog.eventlog.file_io import check_regular, closing, status_at
 from memlog.eventlog.folders import entered, sync_folder
+from memlog.eventlog.hashing import sha256
 from memlog.eventlog.seals.format import Held, Seal
 from memlog.eventlog.segment import Line, opened, read_blanked
 
@@ -60,8 +61,6 @@ def held_in(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> He
 
     Raises FileExistsError if it is no regular file, OSError if it cannot be read.
     """
-    from hashlib import sha256
-
     check_regular(fd)
     digest, size, lines, last = sha256(), 0, 0, b"\n"
     while block := read_blanked(

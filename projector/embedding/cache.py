@@ -3,13 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from hashlib import sha256
 from pathlib import Path
 
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.file_io import status_at
 from memlog.eventlog.folders import make_path
+from memlog.eventlog.hashing import sha256
 from memlog.eventlog.layout import EMBEDDINGS
 from memlog.projector.sqlite import (
     NO_ROOM,

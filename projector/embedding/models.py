@@ -3,13 +3,13 @@
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from memlog.eventlog.errors import EmbeddingError
+from memlog.eventlog.hashing import sha256
 from memlog.projector.text.stemming import is_mostly_latin
 from memlog.projector.text.tokens import new_tokenizer
 

@@ -4,9 +4,9 @@ The removal of a source removes the documents that were indexed before it.
 """
 
 from collections.abc import Sequence
-from hashlib import sha256
 
 from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, SourceRegistered, SourceRemoved
+from memlog.eventlog.hashing import sha256
 from memlog.projector.handlers.accepted import Placed, as_json, buried, bury
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes

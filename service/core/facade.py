@@ -1,6 +1,5 @@
 """The core memory as programs use it: read, set, delete, and import files."""
 
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, overload
 
@@ -8,6 +7,7 @@ import msgspec
 
 from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event
+from memlog.eventlog.hashing import short_sha256
 from memlog.query.core_memory import CoreMemory, core_memory
 from memlog.query.event_index import streams_of
 from memlog.service.core.file import contents, is_json, sections_of_json, sections_of_text
@@ -169,7 +169,7 @@ def _updated(value: CoreValue, event_id: str | None = None) -> CoreMemoryUpdated
 def _once(name: str, value: CoreValue) -> str:
     """The id of the event that sets a value of the text `name`."""
     said = "\0".join((name, value.section, value.key, value.value))
-    return sha256(said.encode()).hexdigest()[:32]
+    return short_sha256(said.encode()).hexdigest()[:32]
 
 
 def _values(memory: CoreMemory) -> dict[tuple[Section, str], str]:

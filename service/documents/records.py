@@ -7,7 +7,6 @@ and none is appended that the log has.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -16,6 +15,7 @@ import msgspec
 from memlog.eventlog import disk, locks, timestamps
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.folders import make_path
+from memlog.eventlog.hashing import sha256
 from memlog.eventlog.layout import SOURCE_RECORDS
 from memlog.eventlog.streams import shown
 from memlog.projector import atomic_file

@@ -6,7 +6,6 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from hashlib import sha256
 from io import FileIO
 from pathlib import PurePosixPath
 from typing import Literal
@@ -14,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.hashing import sha256
 from memlog.service.bounded_process.protocol import RequestFailed
 from memlog.service.documents.readers import Extracted, Readers
 from memlog.service.documents.root import Root

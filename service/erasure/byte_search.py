@@ -4,13 +4,13 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.hashing import sha256
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.streams import encoded_name, shown
 

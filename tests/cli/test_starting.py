@@ -79,14 +79,14 @@ def test_saving_a_memory_that_looks_for_no_duplicates_does_not_read(
     """Only that an id is derived costs more than an append."""
     modules = imported(environment, ("memory", "save", "--content", "likes tea", *more))
     assert "memlog.service.memories.save" in modules
-    heavy = HEAVY - {"dataclasses", "hashlib", "unicodedata"}
+    heavy = HEAVY - {"dataclasses", "unicodedata"}
     assert modules & (heavy | {"memlog.projector", "memlog.service.store"}) == set()
     assert {name for name in modules if name.startswith("memlog.query.")} == {"memlog.query.request"}
 
 
 def test_a_memory_whose_id_is_derived_costs_an_append_little(environment: dict[str, str]) -> None:
     modules = imported(environment, ("append",), b'{"type":"memory_saved","content":"likes tea"}\n')
-    assert modules & (HEAVY | LAYERS_ABOVE_THE_LOG) == {"hashlib", "unicodedata"}
+    assert modules & (HEAVY | LAYERS_ABOVE_THE_LOG) == {"unicodedata"}
 
 
 def test_the_second_line_of_a_segment_costs_no_import_either(environment: dict[str, str]) -> None:
@@ -155,7 +155,7 @@ def test_a_command_that_analyses_no_text_reads_no_language_file(
 @pytest.mark.usefixtures("empty_store")
 def test_a_query_imports_what_an_append_does_not(environment: dict[str, str]) -> None:
     """Else the tests above would see nothing."""
-    assert {"sqlite3", "hashlib", "memlog.query"} <= imported(environment, ("query", "tea", "--mode", "text"))
+    assert {"sqlite3", "json", "memlog.query"} <= imported(environment, ("query", "tea", "--mode", "text"))
 
 
 ROUNDS = 15
