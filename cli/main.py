@@ -1,8 +1,8 @@
 """The command `memlog`: its options, its groups of commands, and the one error handler."""
 
+import atexit
 import os
 import sys
-import threading
 from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
@@ -143,12 +143,10 @@ def memlog_command(ctx: click.Context, quiet: bool) -> None:
 
 
 def main() -> NoReturn:
-    """Run the program in a process of its own, and exit."""
+    """Run the program in a process of its own, and raise SystemExit."""
     interrupts = Interrupts(_end_interrupted)
-    before = set(threading.enumerate())
     use_own_streams()
-    code = run(interrupts)
-    _end(code, has_threads=not before.issuperset(threading.enumerate()))
+    sys.exit(run(interrupts))
 
 
 def run(interrupts: Interrupts | None = None) -> int:
@@ -181,14 +179,18 @@ def run(interrupts: Interrupts | None = None) -> int:
     return code
 
 
-def _end(code: int, *, has_threads: bool) -> NoReturn:
-    if has_threads:
-        # A watch does not wait for its threads; Python would wait for them, or crash.
-        with suppress(OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+def end_process(code: int) -> NoReturn:
+    """Exit without Python's own end.
+
+    Python would wait for threads, such as those of a watch, and would take 3 ms to free what the system frees
+    at once.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, OutputError):
+            if stream is not None:
+                stream.flush()
+    os._exit(code)
 
 
 def _end_interrupted() -> NoReturn:

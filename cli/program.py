@@ -7,6 +7,7 @@ gc.disable()
 
 from typing import NoReturn  # noqa: E402
 
+from memlog.cli.main import end_process  # noqa: E402
 from memlog.cli.main import main as run_command  # noqa: E402
 
 _MANY = 10_000
@@ -18,4 +19,7 @@ def main() -> NoReturn:
     gc.freeze()
     gc.set_threshold(_MANY)
     gc.enable()
-    run_command()
+    try:
+        run_command()
+    except SystemExit as ended:
+        end_process(int(ended.code or 0))

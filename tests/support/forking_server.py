@@ -4,7 +4,6 @@ A forked process is one as the installed program starts it: the same `main`, and
 environment, working folder, streams and exit code of its own. What it saves is to start Python and to import.
 """
 
-import atexit
 import gc
 import marshal
 import os
@@ -16,7 +15,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 import memlog.cli
-from memlog.cli.main import main
+from memlog.cli.main import end_process, main
 from tests.support.capabilities import give_up_file_capabilities
 
 STREAMS = 3
@@ -92,10 +91,4 @@ if __name__ == "__main__":
     import_all()
     given = socket.socket(fileno=int(sys.argv[1]))
     serve(accepted(given) if given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) else given)
-    code = _exit_code()
-    # What Python does at exit, without freeing each module, which takes longer than the command.
-    atexit._run_exitfuncs()
-    gc.collect()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    end_process(_exit_code())
