@@ -263,7 +263,7 @@ def follow(environment: dict[str, str]) -> Iterator[Callable[..., Following]]:
 
 
 STARTING = 20.0
-SOON = 1.0
+SOON = 1.5
 
 
 def test_what_any_process_appends_is_printed_within_a_second(

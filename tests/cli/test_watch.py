@@ -74,11 +74,11 @@ def documents(store: Path) -> list[str]:
 
 
 def test_what_four_processes_append_is_there_soon(store: Path, watch: Start) -> None:
-    """The bound is loose: the whole form runs in the storm `watch`."""
+    """Sooner than by sweeps alone. The storm `watch` measures how soon."""
     watching = watch()
     seconds = appended(store, 400, rng=random.Random(1), a_second=200)
-    assert percentile(seconds, 0.5) < 0.25
-    assert percentile(seconds, 0.99) < 2
+    assert percentile(seconds, 0.5) < SWEEP_SECONDS / 3
+    assert percentile(seconds, 0.99) < 2 * SWEEP_SECONDS
     assert watching.told("projected") == 400
     assert all(list(step) == STEP for step in watching.steps)
     assert watching.end() == 0
@@ -98,7 +98,7 @@ def test_what_is_appended_while_many_files_are_touched_is_there_soon(
         path.touch()
     files[7].write_text("It has changed.\n")
     seconds = appended(store, 100, rng=random.Random(2), a_second=100)
-    assert percentile(seconds, 0.99) < 2
+    assert percentile(seconds, 0.99) < 2 * SWEEP_SECONDS
     until(lambda: "It has changed." in documents(store))
     assert watching.told("indexed") <= 2, "what was only touched is not read into the log again"
 

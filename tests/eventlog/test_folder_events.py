@@ -16,7 +16,7 @@ from memlog.eventlog.folder_events import ChangeHints
 from memlog.eventlog.log_state import state_of
 from memlog.eventlog.tail import looks
 
-SOON = 1.0
+SOON = 1.5
 
 
 @pytest.fixture
