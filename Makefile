@@ -2,49 +2,66 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PRODUCT := $(VENV)/.product
 INSTALLED := $(VENV)/.installed
+SITE := $(VENV)/.site
 RSYNC := $(VENV)/rsync/rsync
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 
 # Else each of the thousands of processes that the tests start would compile memlog anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test snapshots test-all-pythons resolve wheel-test aarch64 lint format eval bench coverage storm docs
+.PHONY: help demo test check test-deep snapshots coverage resolve wheel wheel-test aarch64 lint format eval bench storm docs
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 24
 
-$(INSTALLED): pyproject.toml
+$(PRODUCT): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PIP) --editable .
 	@touch $@
 
-demo: $(INSTALLED)  ## install, project a fixture log with the real model, query it in four languages
+$(INSTALLED): $(PRODUCT)
+	$(PIP) --editable '.[dev]'
+	@touch $@
+
+$(SITE): $(INSTALLED)
+	$(PIP) --editable '.[docs]'
+	@touch $@
+
+demo: $(PRODUCT)  ## install memlog without tools of development, and try it on a week of chats in four languages
 	@BIN=$(BIN) sh fixtures/demo.sh
 
 $(RSYNC):
 	@.ci/fetch-rsync $(@D)
 
-test: $(INSTALLED) $(RSYNC)  ## all tests, one process a processor; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
-	$(BIN)/pytest --numprocesses auto --dist worksteal
+test: $(INSTALLED) $(RSYNC)  ## every promise once, one process a processor; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
+	$(PYTEST) $(TESTS)
+
+check: $(INSTALLED) $(RSYNC)  ## lint, and the tests of the folders that differ from BASE (default: main and what is not committed)
+	@$(MAKE) --no-print-directory lint
+	$(PYTEST) $$(.ci/changed-tests $(BASE))
+
+test-deep: $(SITE) $(RSYNC)  ## many histories, failing calls, power cuts, damage, growth, type checkers, the site, wheels, aarch64, coverage
+	MEMLOG_EXAMPLES=20 $(PYTEST) -m 'deep or index' $(TESTS)
+	@$(MAKE) --no-print-directory coverage docs wheel-test aarch64
 
 snapshots: $(INSTALLED)  ## write docs/cli.md, docs/operations.md, the transcripts of tests/cli, the examples of the pages and the schema's page as they are now; read the difference
 	$(BIN)/pytest -q tests/cli/test_help.py tests/cli/test_transcripts.py tests/cli/test_pages.py tests/test_architecture_pages.py tests/service/test_operations.py --snapshot-update
 
-docs: $(INSTALLED)  ## build docs/ as a site in build/site; fails on a broken link. Serve it: python -m http.server -d build/site
+docs: $(SITE)  ## build docs/ as a site in build/site; fails on a broken link. Serve it: python -m http.server -d build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-
-test-all-pythons:  ## all tests on each Python of 3.11, 3.12 and 3.13 that this machine has
-	@pythons=$$(.ci/pythons) && for python in $$pythons; do \
-		echo "== $$python"; \
-		$(MAKE) --no-print-directory test PYTHON="$$python" VENV=".venv-$$(basename "$$python")" || exit 1; \
-	done
 
 resolve: $(INSTALLED)  ## ask the package index for wheels of all dependencies, for each platform and Python
 	$(BIN)/pytest -m index
 
-wheel-test:  ## build sdist and wheel, and try the wheel in an environment of its own
+wheel:  ## build sdist and wheel, and try the wheel alone in an environment of its own
 	PYTHON=$(PYTHON) .ci/wheel-test
+
+wheel-test:  ## the same, then run the tests of the command line and of the Python API on the wheel
+	PYTHON=$(PYTHON) .ci/wheel-test deep
 
 aarch64: $(INSTALLED)  ## on Debian: append, replay, query and verify with an aarch64 Python under emulation
 	@BIN=$(BIN) .ci/aarch64-smoke
@@ -70,7 +87,7 @@ bench: $(INSTALLED)  ## what an append costs, a rebuild of 100,000 messages, and
 	$(BIN)/python tests/bench.py
 
 coverage: $(INSTALLED)  ## every branch of what appends, locks, seals, scrubs and keeps checkpoints is run by its own tests
-	$(BIN)/coverage run -m pytest -q tests/eventlog tests/crash/damage tests/projector/test_reading_on.py \
+	$(BIN)/coverage run -m pytest -q -m 'not index and not wheel' tests/eventlog tests/crash/damage tests/projector/test_reading_on.py \
 		tests/projector/test_sealed.py tests/service/erasure/test_scrubbing.py tests/service/test_project_stores.py \
 		tests/crash/faults/test_failing_calls.py tests/copies/test_erased_copies.py tests/cli/test_open_losses.py \
 		tests/service/test_doctor.py

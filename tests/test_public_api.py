@@ -139,10 +139,12 @@ def reported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return CHECKERS[request.param](folder)
 
 
+@pytest.mark.deep
 def test_a_program_that_uses_the_api_is_well_typed(reported: dict[str, set[int]]) -> None:
     assert reported["api.py"] == set()
 
 
+@pytest.mark.deep
 def test_a_program_that_misuses_the_api_is_told(reported: dict[str, set[int]]) -> None:
     lines = (PROGRAMS / "misuses.py").read_text().splitlines()
     wrong = {number for number, line in enumerate(lines, start=1) if line.endswith("# wrong")}

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.deep
+
 ROOT = Path(__file__).parent.parent
 
 _RESOURCE = re.compile(
@@ -54,16 +56,3 @@ def test_no_page_fetches_anything_from_the_network(site: Path) -> None:
     assert [each for each in fetched if re.match(r"(?:\w+:)?//", each[1])] == []
     # The theme's script fetches the library that draws these from a server of others.
     assert [path for path in site.rglob("*.html") if 'class="mermaid"' in path.read_text()] == []
-
-
-@pytest.mark.parametrize("link", ["[nowhere](nowhere.md)", "[nowhere](python.md#nowhere)"])
-def test_a_broken_link_fails_the_build(link: str, tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/index.md").write_text(f"# A page\n\n{link}\n")
-    (tmp_path / "docs/python.md").write_text("# Python\n")
-    settings = re.sub(r"^(nav|hooks):.*?(?=^\w|\Z)", "", (ROOT / "mkdocs.yml").read_text(), flags=re.M | re.S)
-    (tmp_path / "mkdocs.yml").write_text(settings)
-    with pytest.raises(subprocess.CalledProcessError):
-        build(tmp_path / "mkdocs.yml", tmp_path / "site")
-    (tmp_path / "docs/index.md").write_text("# A page\n\n[Python](python.md#python)\n")
-    build(tmp_path / "mkdocs.yml", tmp_path / "site")

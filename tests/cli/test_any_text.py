@@ -26,6 +26,7 @@ def limited() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_a_text_of_repeats_stops_no_command(memlog: Run, text: str, without_model: dict[str, str]) -> None:
     event = ("message", "--chat", "c:1", "--role", "user", "--content", "-")

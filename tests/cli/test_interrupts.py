@@ -58,6 +58,7 @@ WORK = {
 }
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("what", WORK)
 def test_ctrl_c_ends_what_keeps_it_to_itself(
     environment: dict[str, str], tmp_path: os.PathLike[str], what: str

@@ -87,6 +87,7 @@ def begun(folder: Path, environment: dict[str, str], args: list[str]) -> "subpro
     )
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("what", LONG)
 def test_a_signal_ends_a_long_command_within_a_second(

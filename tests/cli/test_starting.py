@@ -169,6 +169,7 @@ def seconds(command: Sequence[str | Path], env: dict[str, str]) -> float:
     return time.perf_counter() - started
 
 
+@pytest.mark.deep
 def test_an_append_takes_at_most_half_as_long_again_as_its_imports(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

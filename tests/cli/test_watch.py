@@ -73,6 +73,7 @@ def documents(store: Path) -> list[str]:
     return rows(store, "SELECT rtrim(content, char(10)) FROM doc_chunks ORDER BY file")
 
 
+@pytest.mark.deep
 def test_what_four_processes_append_is_there_soon(store: Path, watch: Start) -> None:
     """Sooner than by sweeps alone. The storm `watch` measures how soon."""
     watching = watch()
@@ -84,6 +85,7 @@ def test_what_four_processes_append_is_there_soon(store: Path, watch: Start) -> 
     assert watching.end() == 0
 
 
+@pytest.mark.deep
 def test_what_is_appended_while_many_files_are_touched_is_there_soon(
     memlog: Run, store: Path, tmp_path: Path, watch: Start
 ) -> None:
@@ -103,6 +105,7 @@ def test_what_is_appended_while_many_files_are_touched_is_there_soon(
     assert watching.told("indexed") <= 2, "what was only touched is not read into the log again"
 
 
+@pytest.mark.deep
 def test_rows_do_not_wait_for_vectors(store: Path, log: Log, watch: Start) -> None:
     log.append([said(f"{number}: " + "the harbour master counts the boats. " * 10) for number in range(48)])
     watching = watch(with_model=True)
@@ -119,6 +122,7 @@ def test_rows_do_not_wait_for_vectors(store: Path, log: Log, watch: Start) -> No
     assert again.end() == 0
 
 
+@pytest.mark.deep
 def test_an_edited_line_of_a_document_is_there_within_a_second(
     memlog: Run, store: Path, tmp_path: Path, watch: Start
 ) -> None:

@@ -43,6 +43,8 @@ from tests.support.row_checks import check_rows
 
 T = TypeVar("T")
 
+pytestmark = pytest.mark.deep
+
 HISTORIES = 300
 PARTS = 3
 STEPS = 13

@@ -796,6 +796,7 @@ def test_a_log_that_is_a_link_is_read_and_appended_to_alike(log: Any, tmp_path: 
 # Locks
 
 
+@pytest.mark.deep
 @_linux_only
 def test_a_lock_that_another_process_holds_is_busy_and_names_it(log: Any, hold_lock: Hold) -> None:
     log.append("one")

@@ -71,6 +71,7 @@ def test_a_folder_that_was_made_anew_is_watched_anew(
     assert str(folder / "file") in waiting.wait([folder], SOON)
 
 
+@pytest.mark.deep
 def test_without_watches_looks_go_on_and_another_try_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +103,7 @@ def test_a_watch_that_dies_is_noticed(
     assert not waiting.works
 
 
+@pytest.mark.deep
 def test_what_nobody_told_of_is_found_by_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def tells_nothing(*folders: Any, stop_event: threading.Event, **options: Any) -> Iterator[Any]:
         while not stop_event.wait(0.01):
@@ -117,6 +119,7 @@ def test_what_nobody_told_of_is_found_by_a_sweep(tmp_path: Path, monkeypatch: py
         assert 0.2 < time.monotonic() - started < SOON
 
 
+@pytest.mark.deep
 def test_looks_end_when_they_are_told_to(tmp_path: Path) -> None:
     stop = threading.Event()
     threading.Timer(0.2, stop.set).start()

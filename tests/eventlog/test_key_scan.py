@@ -86,6 +86,7 @@ def growth(atom: str) -> float:
     return min(seconds(long) for _ in range(2)) / max(min(seconds(short) for _ in range(3)), 1e-5)
 
 
+@pytest.mark.deep
 def test_repetitions_take_linear_time() -> None:
     slow = HOSTILE
     for _ in range(5):  # another process may slow a measurement
@@ -113,6 +114,7 @@ def longest_held(text: str) -> float:
     return longest
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "text",
     [

@@ -25,6 +25,7 @@ def held(path: Path, flags: int) -> Iterator[None]:
         os.close(fd)
 
 
+@pytest.mark.deep
 def test_a_holder_of_the_same_process_is_waited_for_beyond_the_timeout(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     path.touch()

@@ -38,6 +38,7 @@ def test_a_memory_of_any_length_has_the_id_of_its_whole_text(text: str, times: i
     assert folded(long) == " ".join(unicodedata.normalize("NFKC", long).casefold().split())
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("marks", ["\u0315\u0316", "\u0f73", "\uff9e\u0301"])
 def test_a_run_of_combining_marks_takes_linear_time(marks: str) -> None:
     began = time.process_time()

@@ -199,6 +199,7 @@ def test_passages_hold_all_of_a_text_whatever_its_form(filetype):
         assert joined
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("filetype", ["rst", "python"])
 @pytest.mark.parametrize("piece", "=\n,a::,def ,:: ,((((,<<<<,pub(,| ,  x\n,a\n==\n,}".split(","))
 def test_no_text_takes_for_ever(filetype, piece):

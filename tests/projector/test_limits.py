@@ -63,6 +63,7 @@ class Ticker(threading.Thread):
         return max(after - before for before, after in pairwise(self.ticks))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_no_event_of_16_mib_holds_the_gil(kind: str, tmp_path: Path) -> None:
     event = message(of_length(kind, 16 * 1024 * 1024 - 1024))

@@ -51,6 +51,7 @@ class Worker(threading.Thread):
         assert [message.id for message in window.messages] == self.acknowledged[-2:-1]
 
 
+@pytest.mark.deep
 def test_eight_threads_lose_nothing_and_never_fail(tmp_path):
     with memlog.open(tmp_path, durability="os", lock_timeout=60.0) as store:
         until = time.monotonic() + SECONDS
@@ -69,6 +70,7 @@ def test_eight_threads_lose_nothing_and_never_fail(tmp_path):
         assert store.maintenance.verify().problems == []
 
 
+@pytest.mark.deep
 def test_a_store_is_closed_by_one_thread_while_others_use_it(tmp_path):
     with memlog.open(tmp_path, durability="os", lock_timeout=60.0) as store:
         until = time.monotonic() + 1.0

@@ -33,6 +33,7 @@ def longest_hold(work: Callable[[], object]) -> float:
     return max(held)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "text", ["word änd " * (16 * MEBI // 10), "a" * (16 * MEBI), "word\n" * (16 * MEBI // 5)]
 )

@@ -180,6 +180,7 @@ def test_any_text_has_one_answer(text):
     assert bool(found) is found.retrieve
 
 
+@pytest.mark.deep
 def test_a_text_takes_less_than_a_millisecond():
     memlog.should_retrieve("hello")
     texts = [line.text for line in lines("lines")]
@@ -209,6 +210,7 @@ def test_every_phrase_of_the_tables_is_folded_and_stands_once_in_its_table():
             assert len(said) == len(set(said)), (language, name)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("atom", ["```\n", " ", "a;", '{"a":', "(", "at (", "if x("])
 def test_a_text_of_16_mib_takes_no_longer_than_its_ends(atom):
     text = atom * (16 * 1024 * 1024 // len(atom))

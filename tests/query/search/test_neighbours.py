@@ -1,5 +1,7 @@
 """What was said around a message counts for it: two turns on each side, in its session, in both lists."""
 
+import pytest
+
 import memlog
 from memlog import Filters, Message, Ranking, SessionBreak
 
@@ -113,6 +115,7 @@ def test_min_similarity_leaves_out_neighbours_that_are_less_similar(store):
     assert all(hit.similarity >= 0.4 for hit in hits)
 
 
+@pytest.mark.deep
 def test_many_messages_of_one_moment_are_looked_through_fast(store):
     """Foreign lines without a time stand at the start of their day."""
     moment = "2026-02-24T00:00:00Z"

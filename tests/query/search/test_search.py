@@ -324,6 +324,7 @@ def test_what_matches_nothing_gives_an_empty_list(store):
     assert (result.hits, result.silent) == ([], {})
 
 
+@pytest.mark.deep
 def test_a_question_of_16_mib_is_read_to_its_100_000th_character_and_says_so(store):
     store.append([memlog.Message(channel="cli", chat_id="1", role="user", content="green tea")])
     started = time.process_time()

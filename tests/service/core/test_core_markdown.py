@@ -140,6 +140,7 @@ def test_a_label_becomes_a_key(label, key):
     assert key_of(label) == key
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "text",
     [
@@ -172,6 +173,7 @@ def test_a_huge_file_is_read_in_seconds(text):
     assert time.process_time() - started < 10
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("line", ["\n", "a\n", "\r\n"])
 def test_a_long_file_is_not_split_at_once(line):
     text = line * (16 * 1024 * 1024 // len(line))

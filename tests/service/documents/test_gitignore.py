@@ -133,6 +133,7 @@ def limits(added):
     return {skipped.file: skipped.detail for skipped in added.skipped if skipped.reason == "limit"}
 
 
+@pytest.mark.deep
 def test_rules_that_take_for_ever_are_named_and_not_followed_and_all_others_are(store, folder):
     write(folder, {".gitignore": "a.md\n", "docs/.gitignore": SLOW_RULES, f"docs/{SLOW_NAME}": "x"})
     added = store.documents.add(folder)
@@ -150,6 +151,7 @@ def test_rules_that_are_too_long_to_be_followed_stop_nothing(store, folder):
     assert "docs/top.md" in files(store)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "pattern", ["*a" * 60 + "b", "?*" * 60 + "b", "[a]*" * 60 + "b", "**/" * 1000 + "b", "**/*/" * 500 + "b"]
 )
@@ -162,6 +164,7 @@ def test_no_pattern_of_an_option_takes_for_ever(pattern):
     assert time.process_time() - began < 1
 
 
+@pytest.mark.deep
 def test_ten_thousand_names_are_looked_up_and_not_compared():
     names = tuple(f"{number}.md" for number in range(10_000))
     patterns = Patterns(names, names[::2])

@@ -112,6 +112,7 @@ def test_a_line_far_down_is_still_the_line():
     assert all(lines[at] == text for at, text in enumerate(source) if text.startswith("line"))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("piece", "<|<!--|<a |<a href='|</|<?|&#|<div>|<p><b>|<table>".split("|"))
 def test_no_page_takes_for_ever(piece):
     began = time.monotonic()

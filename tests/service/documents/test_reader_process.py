@@ -53,6 +53,7 @@ def run(readers, code):
 # Time
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("data", "filetype"),
     [
@@ -87,6 +88,7 @@ def test_a_process_that_waits_is_past_the_limit_of_time(taken_over, monkeypatch)
     assert run(taken_over, "1 + 1").text == "2"
 
 
+@pytest.mark.deep
 def test_what_is_raised_while_a_file_takes_long_ends_it_at_once(monkeypatch):
     class Stopped(BaseException):
         pass
@@ -212,6 +214,7 @@ def test_threads_share_it(readers):
     assert sorted(texts) == sorted(str(number) for number in range(4) for _ in range(20))
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the end of a pipe ends it, when it reads on")
 def test_a_busy_process_dies_with_the_one_that_started_it(taken_over, tmp_path):
     told = tmp_path / "pid"

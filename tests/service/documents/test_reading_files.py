@@ -272,6 +272,7 @@ def test_a_file_that_changes_whenever_it_is_read_is_named_and_its_document_stays
     assert found(store, "more") == ["notes/tea.md"]
 
 
+@pytest.mark.deep
 def test_a_file_that_others_write_all_the_time_is_read_whole_or_not_at_all(store, tmp_path):
     folder = made(tmp_path / "notes", {"log.txt": b"first line\n"})
     until = time.monotonic() + 0.1
@@ -293,6 +294,7 @@ def test_a_file_that_others_write_all_the_time_is_read_whole_or_not_at_all(store
     assert store.documents.list("notes")[0].size == (folder / "log.txt").stat().st_size
 
 
+@pytest.mark.deep
 def test_two_gigabytes_are_not_read(store, folder, monkeypatch):
     os.truncate(made(folder, {"large.md": b"x"}) / "large.md", 2 * 1024**3)
     began = time.monotonic()

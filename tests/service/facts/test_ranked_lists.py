@@ -186,6 +186,7 @@ def test_what_is_no_part_of_a_text_is_taken_away():
     assert cleaned("## A *b*[1] __c__ [d](e)【4†f】 `g`[^2] snake_case\n") == "A b c d g snake_case\n"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "part", ["[", "(", "`", "#", "*", "!", ",", "\n", " ", "1) ", "[1", "【", "My favourite ", ". My "]
 )

@@ -280,6 +280,7 @@ def test_a_text_of_next_to_nothing_is_saved_once(memories, text):
     assert len(memories.list()) == 1
 
 
+@pytest.mark.deep
 def test_a_text_of_10_mb_is_saved_once_and_in_seconds(store):
     """That its passages are cut for the search is no part of it: whoever reads next waits for that."""
     text = "Anna drinks green tea. " * 450_000

@@ -1,0 +1,7 @@
+"""Tests of growth measure time: `make test-deep` runs them."""
+
+import pytest
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker(pytest.mark.deep)
