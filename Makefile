@@ -45,7 +45,7 @@ check: $(INSTALLED) $(RSYNC)  ## lint, and the tests of the folders that differ 
 	$(PYTEST) $$(.ci/changed-tests $(BASE))
 
 test-deep: $(SITE) $(RSYNC)  ## many histories, failing calls, power cuts, damage, growth, type checkers, the site, wheels, aarch64, coverage
-	MEMLOG_EXAMPLES=20 $(PYTEST) -m 'deep or index' $(TESTS)
+	MEMLOG_EXAMPLES=20 $(PYTEST) -m 'deep or index or hypothesis' $(TESTS)
 	@$(MAKE) --no-print-directory coverage docs wheel-test aarch64
 
 snapshots: $(INSTALLED)  ## write docs/cli.md, docs/operations.md, the transcripts of tests/cli, the examples of the pages and the schema's page as they are now; read the difference

@@ -20,6 +20,7 @@ import memlog
 from memlog.projector.embedding.models import OnnxEmbedder, load_embedder
 from tests.support.capabilities import give_up_file_capabilities
 from tests.support.damaged_stores import make_older as make_older_stores
+from tests.support.examples import examples
 from tests.support.generated import generate_once
 from tests.support.in_memory import memory
 from tests.support.month import make as make_month
@@ -30,7 +31,7 @@ if (folder := memory(room=4 * 1024**3)) is not None:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))
 
 # No example has a deadline: on a busy machine any of them may take a second.
-settings.register_profile("memlog", deadline=None)
+settings.register_profile("memlog", deadline=None, max_examples=examples(20))
 settings.load_profile("memlog")
 
 
