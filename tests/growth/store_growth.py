@@ -1,29 +1,30 @@
-"""How the CPU time of operations grows with what a store holds: each is measured at n and at 4n.
+"""How the steps of operations grow with what a store holds: each is counted at n and at 4n.
 
-    python -m tests.growth.store_growth [--times 8] [SHAPE ...]
-
-Linear work gives a ratio of 4, quadratic work one of 16.
+A step is a line of Python that runs, or 100 instructions of SQLite's virtual machine: the counts are the same on every
+run, whatever else the machine does. Linear work gives a ratio of 4, quadratic work one of 16.
 """
 
-import argparse
-import resource
+import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import memlog
 from memlog.eventlog import disk
 from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.writer import Log
+from memlog.projector import sqlite
 
 LIMIT = 6
 """The ratio of 4n to n above which an operation grows too fast: between linear, 4, and quadratic, 16."""
 
-FLOOR = 0.03
-"""Seconds of CPU below which a measurement is noise; also what an operation costs beside its growth."""
+FLOOR = 20_000
+"""Steps below which growth does not count: what an operation takes beside its growth."""
 
 _CHAT = {"channel": "c", "chat_id": "1"}
 _STREAM = "conversations/c_1"
@@ -252,65 +253,56 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
-def measured(fill: Fill, count: int) -> Iterator[tuple[str, float]]:
-    """The CPU seconds of each operation on a store of `count`, appending it first."""
-    with tempfile.TemporaryDirectory() as folder, _syncing_nothing():
+def measured(fill: Fill, count: int) -> Iterator[tuple[str, int]]:
+    """The steps of each operation on a store of `count`, appending it first."""
+    with tempfile.TemporaryDirectory() as folder, counted() as steps:
         path = Path(folder, "store")
-        yield "fill", _cpu(lambda: fill(path, count))
-        with memlog.open(path) as store:
+        yield "fill", steps(lambda: fill(path, count))
+        with memlog.open(path, durability="os") as store:
             for name, operation in OPERATIONS.items():
-                yield name, _cpu(lambda operation=operation: operation(store))  # type: ignore[misc]
+                yield name, steps(lambda operation=operation: operation(store))  # type: ignore[misc]
 
 
-@contextmanager
-def _syncing_nothing() -> Iterator[None]:
-    """Without syncs: how long the system works at one depends on what else the disk does."""
-    real = disk.sync, disk.sync_data
-    disk.sync = disk.sync_data = lambda _: None
-    try:
-        yield
-    finally:
-        disk.sync, disk.sync_data = real
-
-
-def least(first: dict[str, float], second: dict[str, float]) -> dict[str, float]:
-    """The lesser time of each operation: other load on the machine only adds time."""
-    return {name: min(seconds, first.get(name, seconds)) for name, seconds in second.items()}
-
-
-def grown_too_fast(small: dict[str, float], large: dict[str, float]) -> dict[str, float]:
-    """The operations whose CPU time grew more than LIMIT times, and how often."""
+def grown_too_fast(small: dict[str, int], large: dict[str, int]) -> dict[str, float]:
+    """The operations whose steps grew more than LIMIT times, and how often."""
     ratios = {name: large[name] / max(FLOOR, small[name]) for name in small}
     return {name: round(ratio, 1) for name, ratio in ratios.items() if ratio > LIMIT}
 
 
-def _cpu(work: Callable[[], object]) -> float:
-    # Without the kernel's share: to make files takes longer where it holds many.
-    started = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-    work()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_utime - started
+@contextmanager
+def counted() -> Iterator[Callable[[Callable[[], object]], int]]:
+    """A function that runs work and returns its steps, on connections that are opened inside the context."""
+    count = 0
+    connected = sqlite._connected
 
+    def line(*_: object) -> Any:
+        nonlocal count
+        count += 1
+        return line
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--times", type=float, default=8, help="how many times the sizes of the suite")
-    parser.add_argument(
-        "shapes", nargs="*", metavar="SHAPE", choices=[[], *(each.__name__ for each in SHAPES)]
-    )
-    arguments = parser.parse_args()
-    for fill, size in SHAPES.items():
-        if arguments.shapes and fill.__name__ not in arguments.shapes:
-            continue
-        count = int(size * arguments.times)
-        small, large = dict(measured(fill, count)), dict(measured(fill, 4 * count))
-        print(f"{fill.__name__} {count} -> {4 * count}")
-        for name in small:
-            ratio = large[name] / max(FLOOR, small[name])
-            print(
-                f"  {name:12} {small[name]:7.2f} {large[name]:7.2f}  {ratio:5.1f}{'  !' * (ratio > LIMIT)}",
-                flush=True,
-            )
+    def instructions() -> int:
+        line()
+        return 0
 
+    def watched(*args: Any) -> Any:
+        db = connected(*args)
+        db.set_progress_handler(instructions, 100)
+        return db
 
-if __name__ == "__main__":
-    main()
+    def steps(work: Callable[[], object]) -> int:
+        nonlocal count
+        count = 0
+        threading.settrace(line)
+        sys.settrace(line)
+        try:
+            work()
+        finally:
+            sys.settrace(None)
+            threading.settrace(None)
+        return count
+
+    with (
+        mock.patch.object(sqlite, "_connected", watched),
+        mock.patch.multiple(disk, sync=lambda _: None, sync_data=lambda _: None),
+    ):
+        yield steps
