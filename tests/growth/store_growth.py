@@ -1,7 +1,7 @@
 """How the steps of operations grow with what a store holds: each is counted at n and at 4n.
 
-A step is a line of Python that runs, or 100 instructions of SQLite's virtual machine: the counts are the same on every
-run, whatever else the machine does. Linear work gives a ratio of 4, quadratic work one of 16.
+A step is a line of Python that runs, or 100 instructions of SQLite's virtual machine: the counts are the same
+on every run, whatever else the machine does. Linear work gives a ratio of 4, quadratic work one of 16.
 """
 
 import sys
