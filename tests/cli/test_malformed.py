@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import click
 import pytest
 
-from memlog.cli import main as main_module
 from tests.cli.malformed import FAULTS, NO_NUMBERS, Malformed, malformed
 from tests.support.command_tree import COMMANDS, called
 
@@ -61,24 +59,11 @@ def check_refusal(invocation: Malformed, code: object, out: bytes, err: bytes) -
 
 
 def test_a_malformed_invocation_is_refused_with_one_line_and_a_hint(
-    store: Path,
-    log_hash: Callable[[], str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfdbinary: pytest.CaptureFixture[bytes],
+    memlog_here: Run, log_hash: Callable[[], str], tmp_path: Path
 ) -> None:
     before = log_hash()
-    stdin = tmp_path / "stdin"
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MEMLOG_STORE", str(store))
     for invocation in invocations:
-        stdin.write_bytes(invocation.stdin)
-        monkeypatch.setattr(sys, "argv", ["memlog", *invocation.args])
-        with stdin.open() as file:
-            monkeypatch.setattr(sys, "stdin", file)
-            with pytest.raises(SystemExit) as left:
-                main_module.main()
-        check_refusal(invocation, left.value.code, *capfdbinary.readouterr())
+        check_refusal(invocation, *memlog_here(*invocation.args, input=invocation.stdin, cwd=tmp_path))
         assert log_hash() == before, invocation
 
 
