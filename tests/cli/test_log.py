@@ -214,6 +214,9 @@ def test_the_last_lines_may_stand_in_several_segments(memlog: Run, segment: Run)
     assert contents(memlog("log", "tail", "-n", "2")) == ["2", "3"]
 
 
+MEANWHILE = b'{"role":"user","content":"meanwhile"}\n'
+
+
 class Following:
     """`memlog log tail -f`."""
 
@@ -291,7 +294,7 @@ def test_what_any_process_appends_is_printed(
     with newest.open("ab") as file:
         file.write(said("by a foreign writer")[:20])
         file.flush()
-        segment("conversations/x_2", b'{"role":"user","content":"meanwhile"}\n')
+        segment("conversations/x_2", MEANWHILE)
         assert tail.hear() == "meanwhile"
         file.write(said("by a foreign writer")[20:])
     assert tail.hear() == "by a foreign writer"
@@ -322,8 +325,10 @@ def test_a_segment_that_is_cut_short_is_followed_from_its_end(
     path = segment("conversations/x_1", said("first") + said("second"))
     tail = follow("-n", "1")
     assert tail.hear() == "second"
-    path.write_bytes(said("first"))
+    os.truncate(path, len(said("first")))
     assert b"conversations/x_1/2026-02-24.jsonl was cut short" in tail.hear_error()
+    segment("conversations/x_2", MEANWHILE)
+    assert tail.hear() == "meanwhile", "by now it has looked at the segment of the other chat"
     with path.open("ab") as file:
         file.write(said("third"))
     assert tail.hear() == "third"
