@@ -1,5 +1,7 @@
 """docs/cli.md: the help of every command, as it prints it."""
 
+from functools import cache
+
 from click.testing import CliRunner
 
 from memlog.cli.main import memlog_command
@@ -18,6 +20,7 @@ What the commands print for programs is in [json-output.md](json-output.md).
 """
 
 
+@cache
 def help_of(path: command_tree.Path) -> str:
     """What `memlog … --help` prints."""
     done = CliRunner().invoke(

@@ -65,64 +65,63 @@ def test_thirty_damaged_stores_of_an_older_memlog_are_generated_to_the_byte(olde
     assert sha256_of(older_stores) == OLDER_SHA256
 
 
-@pytest.mark.parametrize("name", OLDER_DAMAGED)
-def test_the_damage_of_an_older_store_is_found(verify: Verify, older: Make, name: str) -> None:
-    check_damaged(verify, older(name), OLDER[name]["exit"], OLDER[name]["says"])
+def test_the_damage_of_an_older_store_is_found(verify: Verify, older: Make) -> None:
+    for name in OLDER_DAMAGED:
+        check_damaged(verify, older(name), OLDER[name]["exit"], OLDER[name]["says"])
 
 
-@pytest.mark.parametrize("name", damaged_stores.DAMAGED)
-def test_the_damage_is_found(verify: Verify, today: Make, name: str) -> None:
-    code, says, _ = damaged_stores.DAMAGED[name]
-    check_damaged(verify, today(name), code, says)
+def test_the_damage_is_found(verify: Verify, today: Make) -> None:
+    for name, (code, says, _) in damaged_stores.DAMAGED.items():
+        check_damaged(verify, today(name), code, says)
 
 
 def check_damaged(verify: Verify, store: Path, expected: int, says: str) -> None:
     code, found = verify(store)
-    assert code == expected
-    assert found["ok"] is False
-    assert any(says in text for text in found["problems"] + found["tampered"])
-    assert bool(found["tampered"]) is (code == 3)
+    assert code == expected, store
+    assert found["ok"] is False, store
+    assert any(says in text for text in found["problems"] + found["tampered"]), (store, found)
+    assert bool(found["tampered"]) is (code == 3), store
 
 
-@pytest.mark.parametrize("name", OLDER_CLEAN)
-def test_a_clean_older_store_passes(verify: Verify, older: Make, name: str) -> None:
-    check_clean(verify, older(name), OLDER[name]["strict"])
+def test_a_clean_older_store_passes(verify: Verify, older: Make) -> None:
+    for name in OLDER_CLEAN:
+        check_clean(verify, older(name), OLDER[name]["strict"])
 
 
-@pytest.mark.parametrize("name", damaged_stores.CLEAN)
-def test_a_clean_store_passes(verify: Verify, today: Make, name: str) -> None:
-    strict, _ = damaged_stores.CLEAN[name]
-    check_clean(verify, today(name), strict)
+def test_a_clean_store_passes(verify: Verify, today: Make) -> None:
+    for name, (strict, _) in damaged_stores.CLEAN.items():
+        check_clean(verify, today(name), strict)
 
 
 def check_clean(verify: Verify, store: Path, strict: int) -> None:
     code, found = verify(store)
-    assert (code, found["ok"], found["problems"], found["tampered"]) == (0, True, [], [])
-    assert verify(store, "--strict")[0] == strict
+    assert (code, found["ok"], found["problems"], found["tampered"]) == (0, True, [], []), store
+    assert verify(store, "--strict")[0] == strict, store
 
 
-@pytest.mark.parametrize("name", OLDER)
-def test_an_older_store_goes_on_in_files_of_its_own(verify: Verify, older: Make, name: str) -> None:
-    store = older(name)
-    before, known = contents(store), verify(store)
-    Log(store).append([damaged_stores.said("new", "More tea.")])
-    code, found = verify(store)
-    assert code == known[0]
-    assert found["events"] == known[1]["events"] + 1
-    assert {path: path.read_bytes() for path in before} == before
-    assert {segment.name.writer for segment in segments_of(store / "log")[0]} > {""}
+def test_an_older_store_goes_on_in_files_of_its_own(verify: Verify, older: Make) -> None:
+    for name in OLDER:
+        store = older(name)
+        before, known = contents(store), verify(store)
+        Log(store).append([damaged_stores.said("new", "More tea.")])
+        code, found = verify(store)
+        assert code == known[0], name
+        assert found["events"] == known[1]["events"] + 1, name
+        assert {path: path.read_bytes() for path in before} == before, name
+        assert {segment.name.writer for segment in segments_of(store / "log")[0]} > {""}, name
 
 
-@pytest.mark.parametrize("name", ["clean", "clean-accepted-loss", "clean-resealed", "sealed-gone"])
-@pytest.mark.parametrize("make", ["older", "today"])
 def test_a_read_model_of_the_store_is_compared_too(
-    verify: Verify, memlog: Run, request: pytest.FixtureRequest, make: str, name: str
+    verify: Verify, memlog: Run, older: Make, today: Make
 ) -> None:
-    store = request.getfixturevalue(make)(name)
-    memlog("--store", store, "project", "--no-embed")
-    code, found = verify(store)
-    assert code == OLDER[name]["exit"]
-    assert found["digest"] == found["replayed"] is not None
+    for name in ("clean", "clean-accepted-loss", "clean-resealed", "sealed-gone"):
+        for make in (older, today):
+            store = make(name)
+            memlog("--store", store, "project", "--no-embed")
+            code, found = verify(store)
+            assert code == OLDER[name]["exit"], store
+            assert found["digest"] == found["replayed"] is not None, store
+            shutil.rmtree(store)
 
 
 def test_the_command_exits_as_documented_and_says_what_it_found(memlog: Run, older: Make) -> None:

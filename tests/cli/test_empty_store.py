@@ -85,16 +85,14 @@ def whole_schema(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, st
     return schema_of(store)
 
 
-@pytest.mark.parametrize("command", READS, ids=" ".join)
-def test_a_read_of_an_empty_store_is_empty_and_makes_the_whole_schema(
-    memlog, empty_store, command, whole_schema
-):
-    done = memlog(*command, "--json")
-    assert done.code == 0, done.err
-    assert done.json.items() >= READS[command].items()
-    made = schema_of(empty_store)
-    assert made == whole_schema
-    assert {"vec_memory", "vec_docs"} <= {name for _, name, _ in made}
+def test_a_read_of_an_empty_store_is_empty_and_makes_the_whole_schema(memlog, empty_store, whole_schema):
+    assert {"vec_memory", "vec_docs"} <= {name for _, name, _ in whole_schema}
+    for command, expected in READS.items():
+        done = memlog(*command, "--json")
+        assert done.code == 0, (command, done.err)
+        assert done.json.items() >= expected.items(), command
+        assert schema_of(empty_store) == whole_schema, command
+        shutil.rmtree(empty_store / "model")
 
 
 def test_without_a_model_the_schema_has_all_but_vectors(memlog, empty_store, tmp_path, whole_schema):

@@ -6,7 +6,6 @@ import os
 import random
 import re
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from memlog.cli import main as main_module
 from memlog.cli.error_handler import exit_code_of, failure_of
 from memlog.cli.main import memlog_command
 from memlog.eventlog import timestamps
@@ -35,57 +33,54 @@ def one_message(segment: Run) -> None:
     segment("conversations/x_1", said)
 
 
+ERRORS: list[tuple[tuple[str, ...], int, str, str]] = [
+    (("show", "nothing"), 1, "event_not_found", "'nothing'"),
+    (("show", "m1", "--stream", "memory"), 1, "event_not_found", "'m1'"),
+    (("window", "--chat", "x:2"), 1, "session_not_found", "x:2"),
+    (("sessions", "--chat", "x:2"), 1, "session_not_found", "x:2"),
+    (("session", "content", "x:2"), 1, "session_not_found", "x:2"),
+    (("summaries", "--chat", "x:2"), 1, "session_not_found", "x:2"),
+    (("memory", "show", "m1"), 1, "memory_not_found", "'m1'"),
+    (("memory", "history", "m1"), 1, "memory_not_found", "'m1'"),
+    (("memory", "update", "m1", "--title", "Tea"), 1, "memory_not_found", "'m1'"),
+    (("memory", "archive", "m1"), 1, "memory_not_found", "'m1'"),
+    (("memory", "delete", "m1"), 1, "memory_not_found", "'m1'"),
+    (("memory", "touch", "m1"), 1, "memory_not_found", "'m1'"),
+    (("core", "get", "user", "name"), 1, "core_key_not_found", "'name'"),
+    (("core", "delete", "agent", "rules"), 1, "core_key_not_found", "'rules'"),
+    (("nonsense",), 2, "usage", "'nonsense'"),
+    (("append", "nonsense"), 2, "usage", "'nonsense'"),
+    (("query",), 2, "usage", "TEXT"),
+    (("query", "x", "--nonsense"), 2, "usage", "--nonsense"),
+    (("query", "x", "-k", "0"), 2, "usage", "0"),
+    (("query", "x", "-k", "many"), 2, "usage", "'many'"),
+    (("query", "x", "--mode", "magic"), 2, "usage", "'magic'"),
+    (("query", "x", "--chat", "telegram"), 2, "usage", "'telegram'"),
+    (("query", "x", "--since", "yesterday"), 2, "usage", "'yesterday'"),
+    (("query", "x", "--until", "2026-02-30"), 2, "usage", "'2026-02-30'"),
+    (("query", "x", "--min-similarity", "2"), 2, "usage", "2"),
+    (("window",), 2, "usage", "--chat"),
+    (("window", "--chat", "x:1", "--last", "0"), 2, "usage", "0"),
+    (("core", "set", "world", "name", "x"), 2, "usage", "'world'"),
+    (("append", "message", "--chat", "x:1", "--content", "a"), 2, "usage", "--role"),
+    ((*SAID, "--role", "robot"), 2, "usage", "'robot'"),
+    ((*SAID, "--meta", "[]"), 2, "usage", "'[]'"),
+    ((*SAID, "--ts", "yesterday"), 65, "invalid", "'yesterday'"),
+    ((*SAID, "--ts", "2026-02-24T10:15:00"), 65, "invalid", "'2026-02-24T10:15:00'"),
+    ((*SAID, "--id", ""), 65, "invalid", "id"),
+]
+
+
 @pytest.mark.usefixtures("one_message")
-@pytest.mark.parametrize(
-    ("args", "exit_code", "code", "named"),
-    [
-        (("show", "nothing"), 1, "event_not_found", "'nothing'"),
-        (("show", "m1", "--stream", "memory"), 1, "event_not_found", "'m1'"),
-        (("window", "--chat", "x:2"), 1, "session_not_found", "x:2"),
-        (("sessions", "--chat", "x:2"), 1, "session_not_found", "x:2"),
-        (("session", "content", "x:2"), 1, "session_not_found", "x:2"),
-        (("summaries", "--chat", "x:2"), 1, "session_not_found", "x:2"),
-        (("memory", "show", "m1"), 1, "memory_not_found", "'m1'"),
-        (("memory", "history", "m1"), 1, "memory_not_found", "'m1'"),
-        (("memory", "update", "m1", "--title", "Tea"), 1, "memory_not_found", "'m1'"),
-        (("memory", "archive", "m1"), 1, "memory_not_found", "'m1'"),
-        (("memory", "delete", "m1"), 1, "memory_not_found", "'m1'"),
-        (("memory", "touch", "m1"), 1, "memory_not_found", "'m1'"),
-        (("core", "get", "user", "name"), 1, "core_key_not_found", "'name'"),
-        (("core", "delete", "agent", "rules"), 1, "core_key_not_found", "'rules'"),
-        (("nonsense",), 2, "usage", "'nonsense'"),
-        (("append", "nonsense"), 2, "usage", "'nonsense'"),
-        (("query",), 2, "usage", "TEXT"),
-        (("query", "x", "--nonsense"), 2, "usage", "--nonsense"),
-        (("query", "x", "-k", "0"), 2, "usage", "0"),
-        (("query", "x", "-k", "many"), 2, "usage", "'many'"),
-        (("query", "x", "--mode", "magic"), 2, "usage", "'magic'"),
-        (("query", "x", "--chat", "telegram"), 2, "usage", "'telegram'"),
-        (("query", "x", "--since", "yesterday"), 2, "usage", "'yesterday'"),
-        (("query", "x", "--until", "2026-02-30"), 2, "usage", "'2026-02-30'"),
-        (("query", "x", "--min-similarity", "2"), 2, "usage", "2"),
-        (("window",), 2, "usage", "--chat"),
-        (("window", "--chat", "x:1", "--last", "0"), 2, "usage", "0"),
-        (("core", "set", "world", "name", "x"), 2, "usage", "'world'"),
-        (("append", "message", "--chat", "x:1", "--content", "a"), 2, "usage", "--role"),
-        ((*SAID, "--role", "robot"), 2, "usage", "'robot'"),
-        ((*SAID, "--meta", "[]"), 2, "usage", "'[]'"),
-        ((*SAID, "--ts", "yesterday"), 65, "invalid", "'yesterday'"),
-        ((*SAID, "--ts", "2026-02-24T10:15:00"), 65, "invalid", "'2026-02-24T10:15:00'"),
-        ((*SAID, "--id", ""), 65, "invalid", "id"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
-)
-def test_an_error_has_an_exit_code_and_is_one_json_object(
-    memlog: Run, args: tuple[str, ...], exit_code: int, code: str, named: str
-) -> None:
-    done = memlog(*args, "--json")
-    assert done.code == exit_code
-    error = done.error
-    assert list(error) == ["code", "message", "hint", "retryable"]
-    assert (error["code"], error["retryable"]) == (code, False)
-    assert named in error["message"]
-    assert error["hint"]
+def test_an_error_has_an_exit_code_and_is_one_json_object(memlog_here: Run) -> None:
+    for args, exit_code, code, named in ERRORS:
+        done = memlog_here(*args, "--json")
+        assert done.code == exit_code, args
+        error = done.error
+        assert list(error) == ["code", "message", "hint", "retryable"], args
+        assert (error["code"], error["retryable"]) == (code, False), args
+        assert named in error["message"], args
+        assert error["hint"], args
 
 
 def test_an_id_of_several_streams_asks_for_one(memlog: Run, segment: Run) -> None:
@@ -111,18 +106,6 @@ def test_a_file_where_the_store_should_be_cannot_be_used(memlog: Run, store: Pat
     assert store.read_bytes() == b"mine"
 
 
-def _main(
-    args: list[str], monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> tuple[int, bytes, bytes]:
-    """`memlog` within this process, where its patience can be shortened."""
-    monkeypatch.setattr(sys, "argv", ["memlog", *args])
-    with pytest.raises(SystemExit) as left:
-        main_module.main()
-    out, err = capsysbinary.readouterr()
-    assert isinstance(left.value.code, int)
-    return left.value.code, out, err
-
-
 @pytest.fixture
 def lock() -> Iterator[Callable[[Path], None]]:
     """Holds the lock of a file until the test ends."""
@@ -138,19 +121,12 @@ def lock() -> Iterator[Callable[[Path], None]]:
         file.close()
 
 
-def test_a_stream_that_another_holds_is_busy(
-    store: Path,
-    segment: Run,
-    lock: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    capsysbinary: pytest.CaptureFixture[bytes],
-) -> None:
+def test_a_stream_that_another_holds_is_busy(memlog_here: Run, store: Path, segment: Run, lock: Run) -> None:
     current = SegmentName(timestamps.today(), 0, Writer(store).name()).filename
     lock(segment("conversations/x_1", b"", current))
-    monkeypatch.setenv("MEMLOG_LOCK_TIMEOUT", "0.1")
-    code, out, err = _main(["--store", str(store), *SAID, "--json"], monkeypatch, capsysbinary)
-    error = json.loads(err)["error"]
-    assert (code, out) == (75, b"")
+    done = memlog_here(*SAID, "--json", env={"MEMLOG_LOCK_TIMEOUT": "0.1"})
+    error = done.error
+    assert done.code == 75
     assert (error["code"], error["retryable"]) == ("busy", True)
     assert error["message"].startswith(f"conversations/x_1/{current} is locked by ")
     assert error["hint"] == "try again, or end that process"
@@ -195,22 +171,7 @@ def _is_harmless(output: bytes) -> bool:
     return CONTROLS.search(output.decode()) is None
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        ("query", "tea", "--mode", "text"),
-        ("window", "--chat", "x:1\x1b"),
-        ("show", "m\u202e1"),
-        ("core", "get"),
-        ("core", "get", "user"),
-        ("core", "get", "user", "key\x9b"),
-        ("quarantine",),
-    ],
-    ids=" ".join,
-)
-def test_control_characters_and_bidi_marks_are_escaped_for_people(
-    memlog: Run, segment: Run, args: tuple[str, ...]
-) -> None:
+def test_control_characters_and_bidi_marks_are_escaped_for_people(memlog: Run, segment: Run) -> None:
     said = {"type": "message", "id": "m\u202e1", "channel": "x", "chat_id": "1\x1b", "role": "user"}
     said |= {"name": "Ann\x1b[2J\u202e", "content": HOSTILE}
     segment("conversations/x_1%1b", json.dumps(said, ensure_ascii=False).encode() + b"\n")
@@ -218,11 +179,20 @@ def test_control_characters_and_bidi_marks_are_escaped_for_people(
     segment("core", json.dumps(core).encode() + b"\n")
     unknown = b'{"type":"\\u001b[31m\\u202e"}\n'
     segment("memory", unknown + b'{"type":"memory_saved","content":"x","kind":"\\u001b[31m"}\n')
-    done = memlog(*args)
-    assert done.code == 0
-    assert _is_harmless(done.out)
-    assert _is_harmless(done.err)
-    assert re.search(rb"\\(x|u00)1b", done.out)
+    for args in (
+        ("query", "tea", "--mode", "text"),
+        ("window", "--chat", "x:1\x1b"),
+        ("show", "m\u202e1"),
+        ("core", "get"),
+        ("core", "get", "user"),
+        ("core", "get", "user", "key\x9b"),
+        ("quarantine",),
+    ):
+        done = memlog(*args)
+        assert done.code == 0, args
+        assert _is_harmless(done.out), args
+        assert _is_harmless(done.err), args
+        assert re.search(rb"\\(x|u00)1b", done.out), args
 
 
 def test_control_characters_are_escaped_in_json(memlog: Run, segment: Run) -> None:
@@ -233,19 +203,18 @@ def test_control_characters_are_escaped_in_json(memlog: Run, segment: Run) -> No
     assert done.json["hits"][0]["content"] == HOSTILE
 
 
-@pytest.mark.parametrize("name", ["chat", "--role", "--mode", "--since", "--store"])
-def test_control_characters_of_arguments_are_escaped_in_errors(memlog: Run, name: str) -> None:
+def test_control_characters_of_arguments_are_escaped_in_errors(memlog_here: Run) -> None:
     hostile = "\x1b[31m\u202e"
-    args = {
-        "chat": ("window", "--chat", f"x:{hostile}"),
-        "--role": ("query", "x", "--role", hostile),
-        "--mode": ("query", "x", "--mode", hostile),
-        "--since": ("query", "x", "--since", hostile),
-        "--store": ("--store", f"/dev/null/{hostile}", "query", "x", "--mode", "text"),
-    }[name]
-    done = memlog(*args)
-    assert done.code in (1, 2)
-    assert _is_harmless(done.err)
+    for args in (
+        ("window", "--chat", f"x:{hostile}"),
+        ("query", "x", "--role", hostile),
+        ("query", "x", "--mode", hostile),
+        ("query", "x", "--since", hostile),
+        ("--store", f"/dev/null/{hostile}", "query", "x", "--mode", "text"),
+    ):
+        done = memlog_here(*args)
+        assert done.code in (1, 2), args
+        assert _is_harmless(done.err), args
 
 
 def test_a_speakers_name_cannot_pass_for_another_turn(memlog: Run, segment: Run) -> None:

@@ -47,27 +47,26 @@ PRINTING = {
 
 
 @pytest.mark.usefixtures("two_messages")
-@pytest.mark.parametrize("args", PRINTING, ids=" ".join)
-def test_every_form_holds_the_same_records(memlog: Run, args: tuple[str, ...]) -> None:
-    member, count = PRINTING[args]
-    document = memlog(*args, "--format", "json").json
-    records = memlog(*args, "--format", "jsonl").lines
-    table = memlog(*args, "--format", "md").out.decode().splitlines()
-    if count is None:
-        assert [list(record) for record in records] == [list(document)]
-        assert table[:2] == ["| name | value |", "| --- | --- |"]
-    else:
-        assert len(records) == len(table) - 2 == count
-    if member is not None:
-        assert records == document[member]
+def test_every_form_holds_the_same_records(memlog_here: Run) -> None:
+    for args, (member, count) in PRINTING.items():
+        document = memlog_here(*args, "--format", "json").json
+        records = memlog_here(*args, "--format", "jsonl").lines
+        table = memlog_here(*args, "--format", "md").out.decode().splitlines()
+        if count is None:
+            assert [list(record) for record in records] == [list(document)], args
+            assert table[:2] == ["| name | value |", "| --- | --- |"], args
+        else:
+            assert len(records) == len(table) - 2 == count, args
+        if member is not None:
+            assert records == document[member], args
 
 
 @pytest.mark.usefixtures("two_messages")
-@pytest.mark.parametrize("args", [("window", "--chat", "x:1"), ("show", "m1"), ("core", "get")], ids=" ".join)
-def test_short_forms_print_what_the_long_ones_print(memlog: Run, args: tuple[str, ...]) -> None:
-    for form in ("json", "jsonl"):
-        assert memlog(*args, f"--{form}").out == memlog(*args, "--format", form).out
-    assert memlog(*args).out == memlog(*args, "--format", "table").out
+def test_short_forms_print_what_the_long_ones_print(memlog_here: Run) -> None:
+    for args in (("window", "--chat", "x:1"), ("show", "m1"), ("core", "get")):
+        for form in ("json", "jsonl"):
+            assert memlog_here(*args, f"--{form}").out == memlog_here(*args, "--format", form).out, args
+        assert memlog_here(*args).out == memlog_here(*args, "--format", "table").out, args
 
 
 @pytest.mark.usefixtures("two_messages")
@@ -80,15 +79,11 @@ def test_what_the_document_says_beside_its_records_goes_to_stderr_in_json_lines(
     assert b"memlog: text: the question has no word to look for\n" in silent.err
 
 
-@pytest.mark.parametrize(
-    "flags",
-    [("--json", "--jsonl"), ("--json", "--format", "md"), ("--format", "jsonl", "--json")],
-    ids=" ".join,
-)
-def test_two_formats_at_once_are_refused(memlog: Run, flags: tuple[str, ...]) -> None:
-    done = memlog("status", *flags)
-    assert (done.code, done.error["code"]) == (2, "usage")
-    assert "one format only" in done.error["message"]
+def test_two_formats_at_once_are_refused(memlog_here: Run) -> None:
+    for flags in (("--json", "--jsonl"), ("--json", "--format", "md"), ("--format", "jsonl", "--json")):
+        done = memlog_here("status", *flags)
+        assert (done.code, done.error["code"]) == (2, "usage"), flags
+        assert "one format only" in done.error["message"], flags
 
 
 @pytest.mark.usefixtures("empty_store")
@@ -96,12 +91,12 @@ def test_one_format_said_twice_is_one(memlog: Run) -> None:
     assert list(memlog("core", "get", "--json", "--format", "json").json) == ["user", "agent"]
 
 
-@pytest.mark.parametrize("path", list(COMMANDS), ids=called)
-def test_every_command_with_a_format_has_all_its_options(path: tuple[str, ...]) -> None:
-    names = {name for param in COMMANDS[path].params for name in param.opts}
-    # A context is no list of records: it has forms of its own.
-    form = {"--json"} if path == ("context",) else {"--json", "--jsonl"}
-    assert names.isdisjoint({"--format", "--jsonl"}) or names >= {"--format", *form}
+def test_every_command_with_a_format_has_all_its_options() -> None:
+    for path, command in COMMANDS.items():
+        names = {name for param in command.params for name in param.opts}
+        # A context is no list of records: it has forms of its own.
+        form = {"--json"} if path == ("context",) else {"--json", "--jsonl"}
+        assert names.isdisjoint({"--format", "--jsonl"}) or names >= {"--format", *form}, called(path)
 
 
 # Cells
@@ -128,25 +123,22 @@ def test_columns_stand_below_each_other_in_every_script(capsys: pytest.CaptureFi
 LONG = "green tea and 喝茶 and trains that run late in the evening; " * 3
 
 
-@pytest.mark.parametrize(
-    ("told", "width"),
-    [
+def test_a_table_fits_into_the_terminal_and_loses_no_word(
+    memlog: Run, on_a_terminal: Callable[..., bytes]
+) -> None:
+    memlog("core", "set", "user", "evening", LONG)
+    told: list[tuple[dict[str, Any], int]] = [
         ({"COLUMNS": "70"}, 70),
         ({"width": 90}, 90),
         ({"width": 90, "COLUMNS": "70"}, 70),
         ({"width": 90, "COLUMNS": "wide"}, 90),
         ({}, 80),
-    ],
-    ids=str,
-)
-def test_a_table_fits_into_the_terminal_and_loses_no_word(
-    memlog: Run, on_a_terminal: Callable[..., bytes], told: dict[str, Any], width: int
-) -> None:
-    memlog("core", "set", "user", "evening", LONG)
-    said = on_a_terminal("core", "get", TERM="dumb", **told).decode()
-    assert max(map(_shown_width, said.splitlines())) <= width
-    assert len(said.splitlines()) > 2
-    assert said.split() == ["section", "key", "value", "user", "evening", *LONG.split()]
+    ]
+    for options, width in told:
+        said = on_a_terminal("core", "get", TERM="dumb", **options).decode()
+        assert max(map(_shown_width, said.splitlines())) <= width, options
+        assert len(said.splitlines()) > 2, options
+        assert said.split() == ["section", "key", "value", "user", "evening", *LONG.split()], options
 
 
 def _shown_width(line: str) -> int:
@@ -167,40 +159,40 @@ def test_an_id_is_never_folded(memlog: Run, on_a_terminal: Callable[..., bytes])
 # Errors in the form that was asked for
 
 
-@pytest.mark.parametrize(
-    ("args", "asked"),
-    [
-        ("query x --json", True),
-        ("query x --jsonl", True),
-        ("query x --format json", True),
-        ("query x --format=jsonl", True),
-        ("query x --format md", False),
-        ("query x --format yaml", False),
-        ("query x --nonsense --json", True),
-        ("query x -k many --json", True),
-        ("query --category --json x", False),
-        ("query --category=--json x", False),
-        ("query --category --format --json", True),
-        ("query -- --json", False),
-        ("append message --content --json", False),
-        ("append message --content --json --json", True),
-        ("append --json message", True),
-        ("append message --nonsense --format json", True),
-        ("core get --json", True),
-        ("context x --json", True),
-        ("--store --json core get", False),
-        ("nonsense --json", True),
-        ("nonsense --format=json", True),
-        ("--nonsense query x --json", True),
-        ("-- query x --json", True),
-        ("query --format", False),
-    ],
-)
-def test_an_error_is_json_where_json_is_asked_for(memlog: Run, args: str, asked: bool) -> None:
+IS_JSON = {
+    "query x --json": True,
+    "query x --jsonl": True,
+    "query x --format json": True,
+    "query x --format=jsonl": True,
+    "query x --format md": False,
+    "query x --format yaml": False,
+    "query x --nonsense --json": True,
+    "query x -k many --json": True,
+    "query --category --json x": False,
+    "query --category=--json x": False,
+    "query --category --format --json": True,
+    "query -- --json": False,
+    "append message --content --json": False,
+    "append message --content --json --json": True,
+    "append --json message": True,
+    "append message --nonsense --format json": True,
+    "core get --json": True,
+    "context x --json": True,
+    "--store --json core get": False,
+    "nonsense --json": True,
+    "nonsense --format=json": True,
+    "--nonsense query x --json": True,
+    "-- query x --json": True,
+    "query --format": False,
+}
+
+
+def test_an_error_is_json_where_json_is_asked_for(memlog_here: Run) -> None:
     """Read as the command reads it; where the command line cannot be read, by its words."""
-    done = memlog(*args.split())
-    assert done.code
-    assert done.err.startswith(b'{"error":' if asked else b"memlog: ")
+    for args, asked in IS_JSON.items():
+        done = memlog_here(*args.split())
+        assert done.code, args
+        assert done.err.startswith(b'{"error":' if asked else b"memlog: "), args
 
 
 @pytest.mark.usefixtures("empty_store")
@@ -216,9 +208,10 @@ def test_an_error_is_in_the_form_that_was_asked_for(memlog: Run) -> None:
 
 
 @pytest.mark.usefixtures("two_messages")
-@pytest.mark.parametrize(
-    ("variables", "coloured"),
-    [
+def test_colours_are_for_terminals_that_have_and_people_who_want_them(
+    on_a_terminal: Callable[..., bytes],
+) -> None:
+    for variables, coloured in (
         ({"TERM": "xterm"}, True),
         ({"TERM": "xterm", "NO_COLOR": ""}, True),
         ({"TERM": "xterm", "NO_COLOR": "1"}, False),
@@ -226,16 +219,10 @@ def test_an_error_is_in_the_form_that_was_asked_for(memlog: Run) -> None:
         ({"TERM": "dumb"}, False),
         ({"TERM": "dumb", "FORCE_COLOR": "1"}, True),
         ({"TERM": "xterm", "NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
-    ],
-    ids=str,
-)
-def test_colours_are_for_terminals_that_have_and_people_who_want_them(
-    on_a_terminal: Callable[..., bytes], variables: dict[str, str], coloured: bool
-) -> None:
-    for args in (("query", "b", "--mode", "text"), ("core", "get")):
-        said = on_a_terminal(*args, **variables)
-        assert (b"\x1b[1m" in said) is coloured
-        assert b"\x1b[31m" not in said
+    ):
+        said = on_a_terminal("core", "get", **variables)
+        assert (b"\x1b[1m" in said) is coloured, variables
+    assert b"\x1b[31m" not in on_a_terminal("query", "b", "--mode", "text", TERM="xterm")
 
 
 @pytest.mark.usefixtures("two_messages")
@@ -265,18 +252,19 @@ def test_matches_are_highlighted_on_a_terminal_and_nowhere_else(
     assert b"\x1b[33m" not in on_a_terminal("query", "tea", "--mode", "vector", TERM="xterm")
 
 
-@pytest.mark.parametrize("asked", [("query", "tea", "--mode", "text", "--expand", "1"), ("show", "m1")])
-def test_no_text_passes_for_another_turn(memlog: Run, segment: Run, asked: tuple[str, ...]) -> None:
+def test_no_text_passes_for_another_turn(memlog: Run, segment: Run) -> None:
     forged = "tea\n> [2026-02-24 10:15] Anna: forged\n  [2026-02-24 10:15] Anna: \x1b[31mforged"
     said = {"id": "m1", "channel": "x", "chat_id": "1", "role": "user", "content": forged}
     segment("conversations/x_1", json.dumps({"type": "message"} | said).encode() + b"\n")
-    around = () if asked[0] == "query" else ("--around", "1")
-    lines = memlog(*asked, *around).out.decode().splitlines()
-    (turn,) = [line for line in lines if line.lstrip(" >").startswith("[") and "> [2026-02-24 00:00]" in line]
-    left = turn.index(">")
-    first = lines.index(turn)
-    assert all(line.startswith(" " * (left + 4)) for line in lines[first + 1 : first + 3])
-    assert not any("\x1b" in line for line in lines)
+    for args in (("query", "tea", "--mode", "text", "--expand", "1"), ("show", "m1", "--around", "1")):
+        lines = memlog(*args).out.decode().splitlines()
+        (turn,) = [
+            line for line in lines if line.lstrip(" >").startswith("[") and "> [2026-02-24 00:00]" in line
+        ]
+        left = turn.index(">")
+        first = lines.index(turn)
+        assert all(line.startswith(" " * (left + 4)) for line in lines[first + 1 : first + 3])
+        assert not any("\x1b" in line for line in lines)
 
 
 # What a command has done

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -16,8 +15,6 @@ from tests.support.command_tree import COMMANDS, Path, called, does_something
 
 ROOT = PAGE.parents[1]
 
-each_command = pytest.mark.parametrize("path", list(COMMANDS), ids=called)
-
 _OUT_OF_DATE = f"{PAGE.name} is out of date: `make snapshots` writes it anew; read the difference"
 
 
@@ -28,55 +25,39 @@ def _page(pytestconfig: pytest.Config) -> None:
         PAGE.write_text(page())
 
 
-@each_command
-def test_the_help_of_every_command_stands_in_the_reference(path: Path) -> None:
-    assert section(path) in PAGE.read_text(), _OUT_OF_DATE
+def test_the_reference_is_the_help_of_every_command() -> None:
+    written = PAGE.read_text()
+    assert [called(path) for path in COMMANDS if section(path) not in written] == [], _OUT_OF_DATE
+    assert written == page(), _OUT_OF_DATE
 
 
-def test_the_reference_holds_nothing_else() -> None:
-    assert PAGE.read_text() == page(), _OUT_OF_DATE
-
-
-@each_command
-def test_every_command_is_named_on_a_page_that_explains_it(path: Path) -> None:
+def test_every_command_is_named_on_a_page_that_explains_it() -> None:
     """`memlog core get`, or in a table of commands `core get`; an event type `message`."""
-    pages = [ROOT / "README.md", *(found for found in (ROOT / "docs").rglob("*.md") if found != PAGE)]
-    words = " ".join(path[1:] if path[:1] == ("append",) and path[1:] else path)
-    named = re.compile(rf"(?:memlog |`){re.escape(words)}(?![\w-])" if path else "memlog")
-    assert any(named.search(found.read_text()) for found in pages)
+    paths = [ROOT / "README.md", *(found for found in (ROOT / "docs").rglob("*.md") if found != PAGE)]
+    pages = "\n".join(path.read_text() for path in paths)
+
+    def is_named(path: Path) -> bool:
+        words = " ".join(path[1:] if path[:1] == ("append",) and path[1:] else path)
+        return bool(re.search(rf"(?:memlog |`){re.escape(words)}(?![\w-])" if path else "memlog", pages))
+
+    assert [called(path) for path in COMMANDS if not is_named(path)] == []
 
 
-@each_command
-def test_every_command_says_what_it_does(path: Path) -> None:
-    first = (COMMANDS[path].help or "").partition("\n\n")[0].strip()
-    assert first.endswith(".")
-    assert first[0].isupper()
-
-
-@each_command
-def test_help_has_a_short_form(path: Path) -> None:
-    assert CliRunner().invoke(memlog_command, [*path, "-h"]).exit_code == 0
-
-
-@each_command
-def test_every_command_that_prints_has_json(path: Path) -> None:
-    """A group that only holds commands prints nothing; `append` answers in JSON whether asked or not."""
-    names = [name for option in COMMANDS[path].params for name in option.opts]
-    assert "--json" in names or not does_something(COMMANDS[path])
-
-
-def _options() -> Iterator[Any]:
+def test_every_command_and_option_says_what_it_does() -> None:
     for path, command in COMMANDS.items():
+        first = (command.help or "").partition("\n\n")[0].strip()
+        assert first.endswith("."), called(path)
+        assert first[0].isupper(), called(path)
         for option in command.params:
             if isinstance(option, click.Option):
-                name = f"{called(path)} {option.opts[-1]}"
-                yield pytest.param(option, id=name)
+                assert (option.help or "").endswith("."), (called(path), option.opts)
 
 
-@pytest.mark.parametrize("option", list(_options()))
-def test_every_option_says_what_it_is_for(option: click.Option) -> None:
-    assert option.help
-    assert option.help.endswith(".")
+def test_every_command_that_prints_has_json() -> None:
+    """A group that only holds commands prints nothing; `append` answers in JSON whether asked or not."""
+    for path, command in COMMANDS.items():
+        names = [name for option in command.params for name in option.opts]
+        assert "--json" in names or not does_something(command), called(path)
 
 
 def test_the_exit_codes_are_named() -> None:
@@ -160,11 +141,11 @@ def test_the_exit_codes_are_those_of_the_page(described: dict[str, Any]) -> None
     ]
 
 
-@each_command
-def test_help_with_a_command_is_that_commands_help(path: Path) -> None:
-    asked = ["help", *path]
-    done = CliRunner().invoke(memlog_command, asked, prog_name="memlog", terminal_width=WIDTH)
-    assert done.output == help_of(path)
+def test_help_and_the_short_option_print_a_commands_help() -> None:
+    for path in COMMANDS:
+        for asked in (["help", *path], [*path, "-h"]):
+            done = CliRunner().invoke(memlog_command, asked, prog_name="memlog", terminal_width=WIDTH)
+            assert done.output == help_of(path), asked
 
 
 def test_help_of_a_group_describes_what_is_below_it() -> None:

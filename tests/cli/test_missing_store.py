@@ -76,29 +76,27 @@ def _of(option: click.Parameter) -> list[str]:
     return [option.opts[0], "c:1"]
 
 
-@pytest.mark.parametrize("path", REFUSED, ids=called)
-def test_what_reads_or_changes_a_store_makes_none(
-    memlog: Run, store: Path, tmp_path: Path, path: Words
-) -> None:
-    done = memlog(*path, *arguments(path), "--json", cwd=tmp_path)
-    assert (done.code, done.out) == (1, b""), done.err
-    assert done.error["code"] == "store_not_found"
-    assert str(store) in done.error["message"]
-    assert "memlog init" in done.error["hint"]
-    assert not store.exists()
+def test_what_reads_or_changes_a_store_makes_none(memlog_here: Run, store: Path, tmp_path: Path) -> None:
+    for path in REFUSED:
+        done = memlog_here(*path, *arguments(path), "--json", cwd=tmp_path)
+        assert (done.code, done.out) == (1, b""), (path, done.err)
+        assert done.error["code"] == "store_not_found", path
+        assert str(store) in done.error["message"], path
+        assert "memlog init" in done.error["hint"], path
+        assert not store.exists(), path
 
 
-@pytest.mark.parametrize("path", CREATES, ids=called)
 def test_what_stores_something_new_makes_the_store(
-    memlog: Run, store: Path, tmp_path: Path, path: Words
+    memlog: Run, store: Path, tmp_path: Path, without_model: dict[str, str]
 ) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "MEMORY.md").write_text("tea\n")
     (tmp_path / "core.json").write_text('{"user":{"pet":"cat"},"agent":{}}')
-    done = memlog(*path, *CREATES[path], cwd=tmp_path)
-    assert done.code == 0, done.err
-    assert (store / "log").is_dir()
-    assert memlog("status", "--json").code == 0
+    for path, rest in CREATES.items():
+        done = memlog(*path, *rest, cwd=tmp_path, env=without_model)
+        assert done.code == 0, (path, done.err)
+        assert (store / "log").is_dir(), path
+        shutil.rmtree(store)
 
 
 def test_every_command_is_tried() -> None:

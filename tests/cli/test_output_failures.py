@@ -1,5 +1,6 @@
 """Output that cannot be written: what is stored is said to be, and a reader that goes is no failure."""
 
+import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -28,16 +29,17 @@ APPENDING: dict[str, tuple[str, ...]] = {
     "fact remove": ("city",),
     "fact set": ("color", "red"),
     "forget": ("m1", "--yes"),
-    "memory archive": ("m",),
-    "memory delete": ("m",),
     "memory save": ("--content", "Anna likes coffee"),
     "memory touch": ("m",),
     "memory update": ("m", "--content", "green tea"),
+    "memory archive": ("m",),
+    "memory delete": ("m",),
     "prune": ("--category", "context", "--threshold", "1"),
     "workspace add": ("notes",),
     "workspace remove": ("agent",),
 }
-"""Every command that appends and prints what it has done, in a way that appends something."""
+"""Every command that appends and prints what it has done, in a way that appends something. None keeps a later
+one from doing so."""
 
 APPENDS_OTHERWISE = {
     *("append", "watch"),  # tested by themselves, below and in test_watch.py
@@ -51,6 +53,7 @@ def filled(memlog: Run, store: Path, tmp_path: Path) -> None:
     events = (
         b'{"type":"message","id":"m1","channel":"c","chat_id":"1","role":"user","content":"x"}',
         b'{"type":"memory_saved","memory_id":"m","content":"tea","category":"context"}',
+        b'{"type":"memory_saved","memory_id":"p","content":"pears","category":"context"}',
         b'{"type":"daily_event_recorded","id":"d1","summary":"x"}',
         b'{"type":"core_memory_updated","section":"user","key":"city","value":"Helsinki"}',
         b'{"type":"fact_stored","topic_key":"city","value":"Helsinki"}',
@@ -72,41 +75,31 @@ def full() -> Iterator[BinaryIO]:
         yield opened
 
 
-def run(environment: dict[str, str], *args: str, **options: Any) -> tuple[int, str]:
-    done = subprocess.run(
-        [MEMLOG, *args],
-        env=environment,
-        stdin=options.pop("stdin", subprocess.DEVNULL),
-        stderr=subprocess.PIPE,
-        timeout=60,
-        check=False,
-        **options,
-    )
+def run(environment: dict[str, str], *args: str, stdout: BinaryIO | None, **options: Any) -> tuple[int, str]:
+    done = run_memlog(*args, env=environment, stdout=stdout, **options)
     return done.returncode, done.stderr.decode()
 
 
 def ids_in(store: Path) -> set[str]:
-    import json
-
     lines = [line for path in (store / "log").rglob("*.jsonl") for line in path.open()]
     return {str(json.loads(line).get("id")) for line in lines}
 
 
 @pytest.mark.usefixtures("filled")
-@pytest.mark.parametrize("command", APPENDING)
 def test_what_was_stored_is_named_where_the_answer_cannot_be_written(
-    environment: dict[str, str], store: Path, tmp_path: Path, full: BinaryIO, command: str
+    environment: dict[str, str], store: Path, tmp_path: Path, full: BinaryIO
 ) -> None:
-    before = ids_in(store)
-    done = run_memlog(*command.split(), *APPENDING[command], env=environment, stdout=full, cwd=tmp_path)
-    stored = ids_in(store) - before
-    assert stored
-    assert done.returncode == 74
-    last, hint = done.stderr.decode().splitlines()[-2:]
-    assert "stored" in last
-    assert "could not be written: No space left on device" in last
-    assert "do not append" in hint
-    assert any(event_id in last for event_id in stored)
+    for command, args in APPENDING.items():
+        before = ids_in(store)
+        code, err = run(environment, *command.split(), *args, stdout=full, cwd=tmp_path)
+        stored = ids_in(store) - before
+        assert stored, command
+        assert code == 74, command
+        last, hint = err.splitlines()[-2:]
+        assert "stored" in last, command
+        assert "could not be written: No space left on device" in last, command
+        assert "do not append" in hint, command
+        assert any(event_id in last for event_id in stored), command
 
 
 def test_every_command_that_may_append_is_tried() -> None:
@@ -138,7 +131,7 @@ def test_a_closed_stdout_is_no_output_and_takes_no_file_of_the_store(
     environment: dict[str, str], store: Path
 ) -> None:
     said = ("append", "message", "--chat", "c:1", "--role", "user", "--content", "tea")
-    code, err = run(environment, *said, preexec_fn=lambda: os.close(1))
+    code, err = run(environment, *said, stdout=None, preexec_fn=lambda: os.close(1))
     (event_id,) = ids_in(store)
     assert code == 74
     assert f"the event {event_id} is stored" in err
@@ -173,12 +166,12 @@ def test_a_pipe_whose_reader_goes_names_what_it_did_not_acknowledge(
 
 
 @pytest.fixture
-def nobody() -> Iterator[int]:
+def nobody() -> Iterator[BinaryIO]:
     """A pipe that nobody reads any more."""
     reader, writer = os.pipe()
     os.close(reader)
-    yield writer
-    os.close(writer)
+    with open(writer, "wb") as opened:
+        yield opened
 
 
 PRINTING_MUCH = (
@@ -190,31 +183,28 @@ PRINTING_MUCH = (
 
 
 @pytest.mark.usefixtures("filled")
-def test_a_reader_that_has_gone_is_no_failure(environment: dict[str, str], nobody: int) -> None:
+def test_a_reader_that_has_gone_is_no_failure(environment: dict[str, str], nobody: BinaryIO) -> None:
     for command in PRINTING_MUCH:
         code, err = run(environment, *command.split(), stdout=nobody)
         notes = [line for line in err.splitlines() if "there was no read model" not in line]
         assert (code, notes) == (0, []), command
 
 
-@pytest.mark.parametrize("command", ["log cat", "log cat --raw", "window --chat x:1 --last 9999"])
-def test_head_ends_a_long_output_without_a_word(
-    environment: dict[str, str], store: Path, command: str
-) -> None:
+def test_head_ends_a_long_output_without_a_word(environment: dict[str, str], store: Path) -> None:
     """More than a pipe holds, so that memlog writes after `head` has gone."""
     segment = store / "log/conversations/x_1/2026-02-24.jsonl"
     segment.parent.mkdir(parents=True)
-    segment.write_text('{"role":"user","content":"green tea and trains"}\n' * 5000)
-    subprocess.run([MEMLOG, "project", "--no-embed"], env=environment, check=True, stdout=subprocess.DEVNULL)
-    script = f"{{ {MEMLOG} {command}; echo $? >&2; }} | head -1"
-    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, timeout=60, check=True)
-    assert done.stderr == b"0\n"
-    assert len(done.stdout.splitlines()) == 1
+    segment.write_text('{"role":"user","content":"green tea and trains"}\n' * 2000)
+    for command in ("project --no-embed", "log cat", "log cat --raw", "window --chat x:1 --last 2000"):
+        script = f"{{ {MEMLOG} {command}; echo $? >&2; }} | head -1"
+        done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, timeout=60)
+        assert done.stderr == b"0\n", command
+        assert len(done.stdout.splitlines()) == 1, command
 
 
 @pytest.mark.usefixtures("filled")
 def test_a_reader_that_has_gone_changes_no_verdict(
-    environment: dict[str, str], store: Path, nobody: int
+    environment: dict[str, str], store: Path, nobody: BinaryIO
 ) -> None:
     assert run(environment, "verify", stdout=nobody)[0] == 0
     (segment,) = (store / "log" / "memory").iterdir()

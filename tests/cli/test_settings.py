@@ -14,7 +14,7 @@ import pytest
 import memlog as package
 from memlog.cli.settings import SettingOption
 from memlog.cli.settings_schema import BY_NAME, SETTINGS
-from tests.cli.test_help import COMMANDS
+from tests.support.command_tree import COMMANDS
 from tests.support.places import ROOT
 
 Run = Callable[..., Any]
@@ -145,15 +145,13 @@ def test_search_depth_acts_on_a_query(memlog: Run) -> None:
     assert sides[0] < sides[1]
 
 
-@pytest.mark.parametrize("args", [(), ("--durability", "fsync")], ids=["set", "overridden"])
-def test_durability_acts_on_an_append(memlog: Run, settings_file: Run, args: tuple[str, ...]) -> None:
+def test_durability_acts_on_an_append(memlog: Run, settings_file: Run) -> None:
     settings_file('durability = "os"')
-    expected = "fsync" if args else "os"
-    assert memlog(*SAID, "tea", *args).json["durability"] == expected
-    (answer,) = memlog("append", *args, input=b'{"type":"memory_saved","content":"tea"}').lines
-    assert answer["durability"] == expected
-    if not args:
-        assert memlog("core", "set", "user", "name", "Ann").json["durability"] == "os"
+    for args, expected in (((), "os"), (("--durability", "fsync"), "fsync")):
+        assert memlog(*SAID, "tea", *args).json["durability"] == expected
+        (answer,) = memlog("append", *args, input=b'{"type":"memory_saved","content":"tea"}').lines
+        assert answer["durability"] == expected
+    assert memlog("core", "set", "user", "name", "Ann").json["durability"] == "os"
 
 
 def test_durability_before_the_type_is_overridden_by_that_behind_it(memlog: Run) -> None:
@@ -182,58 +180,53 @@ def test_other_chunk_sizes_make_another_read_model_and_status_says_so(
 # What is refused
 
 
-@pytest.mark.parametrize(
-    ("text", "said", "hinted"),
-    [
-        ("search_limits = 5", "there is no setting 'search_limits'", "search_limit"),
-        ("chunk_tokn = 5", "there is no setting 'chunk_tokn'", "chunk_tokens"),
-        ("[search]\nlimit = 5", "there is no setting 'search'", "search_"),
-        ('store = "x"', "'store' cannot stand here", "MEMLOG_STORE"),
-        ('project = "x"', "'project' cannot stand here", "MEMLOG_PROJECT"),
-        ('search_limit = "5"', "search_limit: '5' is not a whole number", "Hits"),
-        ("search_limit = true", "search_limit: True is not a whole number", "Hits"),
-        ("search_limit = 5.0", "search_limit: 5.0 is not a whole number", "Hits"),
-        ("search_limit = 0", "search_limit: 0 is not a whole number from 1 to 1000", "Hits"),
-        ("search_limit = [1]", "search_limit: [1] is not a whole number", "Hits"),
-        ("search_mode = 1", "search_mode: 1 is not one of 'hybrid', 'text', 'vector'", "words"),
-        ('search_mode = "magic"', "search_mode: 'magic' is not one of 'hybrid', 'text', 'vector'", "words"),
-        ("model = 2026-02-24", "is not a folder in quotes", "model.onnx"),
-        ("lock_timeout = -1", "lock_timeout: -1 is not a number from 0 to 3600", "wait"),
-        ("lock_timeout = inf", "lock_timeout: inf is not a number from 0 to 3600", "wait"),
-        ("lock_timeout = nan", "lock_timeout: nan is not a number from 0 to 3600", "wait"),
-        ('lock_timeout = "1"', "lock_timeout: '1' is not a number", "wait"),
-        ("chunk_tokens = 511", "chunk_tokens: 511 is not a whole number from 64 to 510", "size"),
-        ("search_limit = 1\nsearch_limit = 2\n", "(at line 2", "toml.io"),
-        ("\nsearch_limit = \n", "(at line 2", "toml.io"),
-        (b'search_mode = "text"\nmodel = "\xff"', "not UTF-8 (at line 2)", "UTF-8"),
-        ("x = " + "[" * 100_000, "", ""),
-        ("x = " + "1" * 10_000, "", ""),
-    ],
-    ids=lambda value: str(value)[:30],
-)
+UNUSABLE: list[tuple[str | bytes, str, str]] = [
+    ("search_limits = 5", "there is no setting 'search_limits'", "search_limit"),
+    ("chunk_tokn = 5", "there is no setting 'chunk_tokn'", "chunk_tokens"),
+    ("[search]\nlimit = 5", "there is no setting 'search'", "search_"),
+    ('store = "x"', "'store' cannot stand here", "MEMLOG_STORE"),
+    ('project = "x"', "'project' cannot stand here", "MEMLOG_PROJECT"),
+    ('search_limit = "5"', "search_limit: '5' is not a whole number", "Hits"),
+    ("search_limit = true", "search_limit: True is not a whole number", "Hits"),
+    ("search_limit = 5.0", "search_limit: 5.0 is not a whole number", "Hits"),
+    ("search_limit = 0", "search_limit: 0 is not a whole number from 1 to 1000", "Hits"),
+    ("search_limit = [1]", "search_limit: [1] is not a whole number", "Hits"),
+    ("search_mode = 1", "search_mode: 1 is not one of 'hybrid', 'text', 'vector'", "words"),
+    ('search_mode = "magic"', "search_mode: 'magic' is not one of 'hybrid', 'text', 'vector'", "words"),
+    ("model = 2026-02-24", "is not a folder in quotes", "model.onnx"),
+    ("lock_timeout = -1", "lock_timeout: -1 is not a number from 0 to 3600", "wait"),
+    ("lock_timeout = inf", "lock_timeout: inf is not a number from 0 to 3600", "wait"),
+    ("lock_timeout = nan", "lock_timeout: nan is not a number from 0 to 3600", "wait"),
+    ('lock_timeout = "1"', "lock_timeout: '1' is not a number", "wait"),
+    ("chunk_tokens = 511", "chunk_tokens: 511 is not a whole number from 64 to 510", "size"),
+    ("search_limit = 1\nsearch_limit = 2\n", "(at line 2", "toml.io"),
+    ("\nsearch_limit = \n", "(at line 2", "toml.io"),
+    (b'search_mode = "text"\nmodel = "\xff"', "not UTF-8 (at line 2)", "UTF-8"),
+    ("x = " + "[" * 100_000, "", ""),
+    ("x = " + "1" * 10_000, "", ""),
+]
+
+
 def test_a_settings_file_that_cannot_be_used_is_refused_with_its_place(
-    memlog: Run, settings_file: Run, text: str | bytes, said: str, hinted: str
+    memlog_here: Run, settings_file: Run
 ) -> None:
-    path = settings_file(text)
-    done = memlog("config", "--json")
-    assert (done.code, done.error["code"]) == (65, "bad_input")
-    assert done.error["message"].startswith(f"{path}: ")
-    assert said in done.error["message"]
-    assert hinted in done.error["hint"]
-    assert done.error["hint"]
+    for text, said, hinted in UNUSABLE:
+        path = settings_file(text)
+        done = memlog_here("config", "--json")
+        assert (done.code, done.error["code"]) == (65, "bad_input"), text[:80]
+        assert done.error["message"].startswith(f"{path}: "), text[:80]
+        assert said in done.error["message"], text[:80]
+        assert hinted in done.error["hint"], text[:80]
+        assert done.error["hint"], text[:80]
 
 
-@pytest.mark.parametrize(
-    "args",
-    [(*SAID, "tea"), ("query", "tea"), ("status",), ("project",), ("verify",)],
-    ids=lambda args: args[0],
-)
 def test_every_command_refuses_it_before_it_does_anything(
-    memlog: Run, settings_file: Run, store: Path, args: tuple[str, ...]
+    memlog: Run, settings_file: Run, store: Path
 ) -> None:
     settings_file("nonsense = 1")
-    assert memlog(*args).code == 65
-    assert [path.name for path in store.iterdir()] == ["memlog.toml"]
+    for args in ((*SAID, "tea"), ("query", "tea"), ("status",), ("project",), ("verify",)):
+        assert memlog(*args).code == 65, args
+        assert [path.name for path in store.iterdir()] == ["memlog.toml"], args
 
 
 def test_help_needs_no_settings(memlog: Run, settings_file: Run) -> None:
@@ -253,29 +246,25 @@ def test_an_overlap_as_large_as_the_passage_is_refused(memlog: Run) -> None:
     assert done.error["message"] == "passages of 100 tokens cannot overlap by 100"
 
 
-@pytest.mark.parametrize(
-    ("variable", "value"),
-    [
+def test_a_variable_that_cannot_be_used_is_refused_by_its_name(memlog_here: Run) -> None:
+    for variable, value in (
         ("MEMLOG_SEARCH_LIMIT", "many"),
         ("MEMLOG_SEARCH_LIMIT", "0"),
         ("MEMLOG_SEARCH_MODE", "magic"),
         ("MEMLOG_LOCK_TIMEOUT", "nan"),
         ("MEMLOG_CHUNK_TOKENS", "1e9"),
         ("MEMLOG_DURABILITY", "none"),
-    ],
-)
-def test_a_variable_that_cannot_be_used_is_refused_by_its_name(
-    memlog: Run, variable: str, value: str
-) -> None:
-    done = memlog("config", "--json", env={variable: value})
-    assert (done.code, done.error["code"]) == (65, "bad_input")
-    assert done.error["message"].startswith(f"{variable}: ")
-    assert value in done.error["message"]
+    ):
+        done = memlog_here("config", "--json", env={variable: value})
+        assert (done.code, done.error["code"]) == (65, "bad_input"), variable
+        assert done.error["message"].startswith(f"{variable}: "), variable
+        assert value in done.error["message"], variable
 
 
-@pytest.mark.parametrize(("text", "value"), [("yes", True), ("1", True), ("false", False), ("Off", False)])
-def test_a_variable_says_yes_and_no_in_every_usual_way(memlog: Run, text: str, value: bool) -> None:
-    assert _origin(memlog, name="redact", env={"MEMLOG_REDACT": text}) == (value, "environment")
+def test_a_variable_says_yes_and_no_in_every_usual_way(memlog_here: Run) -> None:
+    for text, value in {"yes": True, "1": True, "false": False, "Off": False}.items():
+        found = _origin(memlog_here, name="redact", env={"MEMLOG_REDACT": text})
+        assert found == (value, "environment"), text
 
 
 def test_a_variable_that_is_almost_a_setting_is_told_and_does_nothing(memlog: Run) -> None:
@@ -284,9 +273,9 @@ def test_a_variable_that_is_almost_a_setting_is_told_and_does_nothing(memlog: Ru
     assert done.err == b"memlog: MEMLOG_SEARCH_LIMITS is not a setting; did you mean MEMLOG_SEARCH_LIMIT?\n"
 
 
-@pytest.mark.parametrize("variable", ["MEMLOG_DEBUG", "MEMLOG_EVAL_DATA", "MEMLOG_AGENT_NAME", "MEMLOG_"])
-def test_other_variables_are_left_alone(memlog: Run, variable: str) -> None:
-    assert memlog("config", env={variable: "1"}).err == b""
+def test_other_variables_are_left_alone(memlog: Run) -> None:
+    others = ("MEMLOG_DEBUG", "MEMLOG_EVAL_DATA", "MEMLOG_AGENT_NAME", "MEMLOG_")
+    assert memlog("config", env=dict.fromkeys(others, "1")).err == b""
 
 
 # Start-up

@@ -2,13 +2,11 @@
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.transcripts import CHAPTERS, is_told, rewritten, run, steps_of
-from tests.support import command_tree
 from tests.support.command_tree import COMMANDS, MEMLOG, called, does_something
 from tests.support.forked_memlog import forking_program
 
@@ -51,37 +49,8 @@ def test_a_chapter_tells_what_happens(chapter: Path, printed: dict[Path, list[st
             pytest.fail(f"$ {step.command}{output}{_OUT_OF_DATE}")
 
 
-def _doing() -> Iterator[command_tree.Path]:
-    return (path for path, command in COMMANDS.items() if does_something(command))
-
-
-@pytest.mark.parametrize("path", list(_doing()), ids=called)
-def test_every_command_has_its_place_in_a_chapter(path: command_tree.Path) -> None:
-    commands = [step.command for chapter in CHAPTERS for step in steps_of(chapter.read_text())]
-    calls = re.compile(rf"\bmemlog (?:--\S+ \S+ )*{re.escape(' '.join(path))}(?![\w-])")
-    assert any(calls.search(command) for command in commands)
-
-
-# The comparison itself
-
-
-@pytest.mark.parametrize(
-    ("expected", "output", "told"),
-    [
-        ("a\n", "a\n", True),
-        ("a\n", "b\n", False),
-        ("a\n", "a\nb\n", False),
-        ("", "a\n", False),
-        ("a…c\n", "abbc\n", True),
-        ("a…c\n", "abb\n", False),
-        ("…\n", "a\nb\n", True),
-        ("a\n…\n", "a\n", True),
-        ("a\n…\nc\n", "a\nb\nd\n", False),
-        ("on 2026-02-24 in 0.5\n", "on 2027-03-25 in 11.25\n", True),
-        ("on 2026-02-24 in 0.5\n", "on 2027-03-25 in 11\n", False),
-        ("[exit status: 2]\n", "[exit status: 1]\n", False),
-        ("(a|b)\n", "a\n", False),
-    ],
-)
-def test_a_transcript_tells_shapes_and_words(expected: str, output: str, told: bool) -> None:
-    assert is_told(expected, output) is told
+def test_every_command_has_its_place_in_a_chapter() -> None:
+    commands = "".join(step.command for chapter in CHAPTERS for step in steps_of(chapter.read_text()))
+    for path, command in COMMANDS.items():
+        calls = rf"\bmemlog (?:--\S+ \S+ )*{re.escape(' '.join(path))}(?![\w-])"
+        assert not does_something(command) or re.search(calls, commands), called(path)

@@ -9,7 +9,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,11 +16,10 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog.tail import SWEEP_SECONDS
 from memlog.eventlog.writer import Log
 from tests.support.places import ROOT
 from tests.support.storm_checks import read_model
-from tests.support.watched import Watch, appended, percentile, until
+from tests.support.watched import Watch, appended, until
 
 Run = Callable[..., Any]
 Start = Callable[..., Watch]
@@ -73,24 +71,20 @@ def documents(store: Path) -> list[str]:
     return rows(store, "SELECT rtrim(content, char(10)) FROM doc_chunks ORDER BY file")
 
 
-@pytest.mark.deep
-def test_what_four_processes_append_is_there_soon(store: Path, watch: Start) -> None:
-    """Sooner than by sweeps alone. The storm `watch` measures how soon."""
+def test_what_four_processes_append_is_there(store: Path, watch: Start) -> None:
+    """The storm `watch` measures how soon."""
     watching = watch()
-    seconds = appended(store, 400, rng=random.Random(1), a_second=200)
-    assert percentile(seconds, 0.5) < SWEEP_SECONDS / 3
-    assert percentile(seconds, 0.99) < 2 * SWEEP_SECONDS
-    assert watching.told("projected") == 400
+    appended(store, 100, rng=random.Random(1))
+    until(lambda: watching.told("projected") == 100)
     assert all(list(step) == STEP for step in watching.steps)
     assert watching.end() == 0
 
 
-@pytest.mark.deep
-def test_what_is_appended_while_many_files_are_touched_is_there_soon(
+def test_what_is_appended_while_many_files_are_touched_is_there(
     memlog: Run, store: Path, tmp_path: Path, watch: Start
 ) -> None:
     """The storm `watch` touches 60,000, which the kernel's queue has no room for."""
-    files = [tmp_path / "files" / f"{number}.md" for number in range(600)]
+    files = [tmp_path / "files" / f"{number}.md" for number in range(100)]
     files[0].parent.mkdir()
     for path in files:
         path.write_text(f"{path.name}\n")
@@ -99,20 +93,19 @@ def test_what_is_appended_while_many_files_are_touched_is_there_soon(
     for path in files:
         path.touch()
     files[7].write_text("It has changed.\n")
-    seconds = appended(store, 100, rng=random.Random(2), a_second=100)
-    assert percentile(seconds, 0.99) < 2 * SWEEP_SECONDS
+    appended(store, 20, rng=random.Random(2))
     until(lambda: "It has changed." in documents(store))
     assert watching.told("indexed") <= 2, "what was only touched is not read into the log again"
 
 
-@pytest.mark.deep
 def test_rows_do_not_wait_for_vectors(store: Path, log: Log, watch: Start) -> None:
     log.append([said(f"{number}: " + "the harbour master counts the boats. " * 10) for number in range(48)])
     watching = watch(with_model=True)
     until(lambda: watching.told("embedded") > 0)
     log.append([said("zebra")])
-    assert until(lambda: "zebra" in messages(store)) < 2
-    assert watching.steps[-1]["pending"] > 0
+    until(lambda: "zebra" in messages(store) and watching.told("projected") == 49)
+    (pending,) = [step["pending"] for step in watching.steps[1:] if step["projected"]]
+    assert pending > 0
     embedded = watching.told("embedded")
     assert watching.end(signal.SIGINT) == 130, "also in the middle of computing"
 
@@ -122,26 +115,28 @@ def test_rows_do_not_wait_for_vectors(store: Path, log: Log, watch: Start) -> No
     assert again.end() == 0
 
 
-@pytest.mark.deep
-def test_an_edited_line_of_a_document_is_there_within_a_second(
+def test_an_edited_line_of_a_document_is_there(
     memlog: Run, store: Path, tmp_path: Path, watch: Start
 ) -> None:
+    def put(name: str, text: str) -> None:
+        """At once, so that nobody reads half of it."""
+        (tmp_path / "new").write_text(f"{text}\n")
+        (tmp_path / "new").rename(notes / name)
+
     notes = tmp_path / "notes"
     (notes / "deep").mkdir(parents=True)
-    (notes / "deep/tea.md").write_text("Green tea.\n")
+    put("deep/tea.md", "Green tea.")
     watching = watch()
     assert memlog("docs", "add", notes).code == 0
     until(lambda: documents(store) == ["Green tea."])
-    (notes / "deep/tea.md").write_text("Green tea, cold.\n")
+    put("deep/tea.md", "Green tea, cold.")
     until(lambda: documents(store) == ["Green tea, cold."])
-    (notes / "deep/tea.md").write_text("Green tea, warm.\n")
-    assert until(lambda: documents(store) == ["Green tea, warm."]) < 1.5
     (notes / "new").mkdir()
-    (notes / "new/coffee.md").write_text("Coffee.\n")
-    until(lambda: documents(store) == ["Green tea, warm.", "Coffee."], 10)
+    put("new/coffee.md", "Coffee.")
+    until(lambda: documents(store) == ["Green tea, cold.", "Coffee."])
     shutil.rmtree(notes / "deep")
     until(lambda: documents(store) == ["Coffee."])
-    assert (watching.told("indexed"), watching.told("removed")) == (3, 1)
+    until(lambda: (watching.told("indexed"), watching.told("removed")) == (2, 1))
 
 
 def test_notes_of_a_workspace_are_followed_also_where_git_ignores_them(
@@ -158,7 +153,7 @@ def test_notes_of_a_workspace_are_followed_also_where_git_ignores_them(
     for text in ("Sold the whisk.", "Bought it back."):
         note.write_text(f"{text}\n")
         found = [text]
-        until(lambda found=found: rows(store, NOTES) == found, 10)
+        until(lambda found=found: rows(store, NOTES) == found)
 
 
 def test_the_documents_of_a_folder_that_is_gone_stay_until_it_is_back(
@@ -228,8 +223,7 @@ def test_what_goes_wrong_is_said_once_and_over_when_it_is(store: Path, log: Log,
         log.append([said("one")])
         until(lambda: any("is locked by" in note for note in watching.notes()))
         log.append([said("two")])
-        with pytest.raises(AssertionError):
-            until(lambda: messages(store) != [], 1.5)
+        assert messages(store) == []
     until(lambda: messages(store) == ["one", "two"])
     until(lambda: any("goes on" in note for note in watching.notes()))
     locked = [note for note in watching.notes() if "is locked by" in note]
@@ -246,7 +240,6 @@ def test_a_lost_segment_is_said_and_all_else_is_watched(
     until(lambda: any("is gone" in note for note in watching.notes()))
     log.append([said("three", "2")])
     until(lambda: messages(store) == ["three", "two"])
-    time.sleep(SWEEP_SECONDS + 0.5)
     log.append([said("four", "2")])
     until(lambda: messages(store) == ["four", "three", "two"])
     for said_once in ("is gone: memlog verify", "no vectors"):

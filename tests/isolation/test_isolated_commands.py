@@ -119,18 +119,18 @@ def test_every_command_is_known_as_one_that_reads_or_as_none() -> None:
     assert {name for name in doing if not name.startswith("append")} == {*READS, *OTHERS}
 
 
-@pytest.mark.parametrize("number", [0, 1], ids=NAMES)
-@pytest.mark.parametrize("name", READS)
 def test_a_command_prints_no_word_of_another_project_nor_of_another_chat(
-    name: str, number: int, home: dict[str, str | None]
+    home: dict[str, str | None],
 ) -> None:
-    for args, whose in calls(name):
-        done = CliRunner().invoke(memlog_command, args, env=home | {"MEMLOG_PROJECT": NAMES[number]})
-        # The doctor finds no model here.
-        assert done.exit_code == 0 or name == "doctor", (args, done.output)
-        found = canaries_in(done.output)
-        assert found <= allowed(WORLDS[number], whose), args
-        assert found or name in WITHOUT_WORDS, args
+    for world, project in zip(WORLDS, NAMES, strict=True):
+        for name in READS:
+            for args, whose in calls(name):
+                done = CliRunner().invoke(memlog_command, args, env=home | {"MEMLOG_PROJECT": project})
+                # The doctor finds no model here.
+                assert done.exit_code == 0 or name == "doctor", (args, done.output)
+                found = canaries_in(done.output)
+                assert found <= allowed(world, whose), (project, args)
+                assert found or name in WITHOUT_WORDS, (project, args)
 
 
 def test_across_the_chats_of_a_project_all_is_found_unless_a_chat_is_asked_for(
@@ -146,25 +146,19 @@ def test_across_the_chats_of_a_project_all_is_found_unless_a_chat_is_asked_for(
     assert chats("--chat", "telegram:nobody") == set()
 
 
-@pytest.mark.parametrize("named", ["option", "variable"])
-@pytest.mark.parametrize("number", [0, 1], ids=NAMES)
-def test_a_process_reads_the_project_that_is_named_in_either_way(
-    named: str, number: int, home: dict[str, str | None]
-) -> None:
-    env = home | ({"MEMLOG_PROJECT": NAMES[number]} if named == "variable" else {})
-    before = ["--project", NAMES[number]] if named == "option" else []
-    for args in (["query", WORDS, "-k", "50"], ["log", "cat"]):
-        found = canaries_in(as_process(env, *before, *args))
-        assert found
-        assert found <= {*WORLDS[number].canaries}
+def test_a_process_reads_the_project_that_is_named_in_either_way(home: dict[str, str | None]) -> None:
+    for world, name in zip(WORLDS, NAMES, strict=True):
+        for variable, option in (({}, ["--project", name]), ({"MEMLOG_PROJECT": name}, [])):
+            for args in (["query", WORDS, "-k", "50"], ["log", "cat"]):
+                found = canaries_in(as_process(home | variable, *option, *args))
+                assert found
+                assert found <= {*world.canaries}, (variable, option, args)
 
 
-@pytest.mark.parametrize("number", [0, 1], ids=NAMES)
-def test_what_is_shown_of_a_project_is_of_the_one_that_is_named(
-    number: int, home: dict[str, str | None]
-) -> None:
+def test_what_is_shown_of_a_project_is_of_the_one_that_is_named(home: dict[str, str | None]) -> None:
     """Also where another one is used."""
-    call = ["--project", NAMES[1 - number], "projects", "show", NAMES[number], "--json"]
-    shown = json.loads(CliRunner().invoke(memlog_command, call, env=home).stdout)
-    assert shown["project"]["name"] == NAMES[number]
-    assert Path(shown["status"]["store"]) == Path(shown["project"]["folder"])
+    for name, used in zip(NAMES, reversed(NAMES), strict=True):
+        call = ["--project", used, "projects", "show", name, "--json"]
+        shown = json.loads(CliRunner().invoke(memlog_command, call, env=home).stdout)
+        assert shown["project"]["name"] == name
+        assert Path(shown["status"]["store"]) == Path(shown["project"]["folder"])

@@ -28,6 +28,7 @@ from tests.isolation.reads import (
     words_asked_for,
 )
 from tests.isolation.worlds import World, canaries_in, name_of, worlds
+from tests.support.examples import examples
 from tests.support.in_memory import memory
 
 Mode = Literal["text", "vector", "hybrid"]
@@ -99,16 +100,15 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("vectors") / "embeddings.db"
 
 
-@pytest.mark.parametrize("half", [1, 2], ids=["one process", "another"])
-@settings(max_examples=65, suppress_health_check=[*HealthCheck])
+@settings(max_examples=examples(15), suppress_health_check=[*HealthCheck])
 @given(drawn=worlds())
 def test_no_read_gives_a_row_of_another_project_or_of_another_chat_than_was_asked_for(
-    half: int, drawn: list[World]
+    drawn: list[World],
 ) -> None:
     check_isolation(drawn, [*READS.values(), of_the_log], "text")
 
 
-@settings(max_examples=20, suppress_health_check=[*HealthCheck])
+@settings(max_examples=examples(5), suppress_health_check=[*HealthCheck])
 @given(drawn=worlds(), mode=st.sampled_from(["vector", "hybrid"]))
 def test_no_read_by_meaning_and_none_of_the_whole_store_does_either(
     cache: Path, drawn: list[World], mode: Mode
@@ -122,7 +122,7 @@ def test_every_public_method_is_known_as_a_read_or_as_none(store: memlog.Store) 
     assert what_is_public(store) == set()
 
 
-# That something is asked, and would be seen
+# That something is asked
 
 
 ANNA, BORIS = ("telegram", "a"), ("telegram", "a_b")
@@ -161,24 +161,8 @@ WITHOUT_WORDS = {"stream_with", "conversations.sessions", "maintenance.stats", "
 """What they answer of these chats are names and numbers."""
 
 
-@pytest.mark.parametrize("name", sorted({*READS} - WITHOUT_WORDS))
-def test_each_read_answers_with_what_was_said_where_something_was(asked: Asked, name: str) -> None:
-    for whose in (ANNA, None, ALL):
-        given = [answer.given for answer in READS[name](asked) if answer.whose == whose]
-        assert not given or canaries_in(msgspec.json.encode(given)), whose
-
-
-@pytest.mark.parametrize(
-    ("whose", "given"),
-    [
-        (ALL, ["zqzq1a"]),
-        (ANNA, {"hits": [{"content": "tea zqzq0b"}]}),
-        (ANNA, {"around": {"messages": ["zqzq0a", "tea zqzq0s"]}}),
-        (None, "zqzq0a"),
-        (ANNA, {"chat": "telegram:a_b"}),
-        (ANNA, [{"position": {"stream": "conversations/telegram_a%5fb"}}]),
-    ],
-)
-def test_a_row_of_somebody_else_is_seen_wherever_it_stands(world: World, whose: Any, given: Any) -> None:
-    with pytest.raises(AssertionError):
-        check(world, Answer("read", whose, given))
+def test_each_read_answers_with_what_was_said_where_something_was(asked: Asked) -> None:
+    for name in sorted({*READS} - WITHOUT_WORDS):
+        for whose in (ANNA, None, ALL):
+            given = [answer.given for answer in READS[name](asked) if answer.whose == whose]
+            assert not given or canaries_in(msgspec.json.encode(given)), (name, whose)
