@@ -156,8 +156,7 @@ def test_no_other_error_is_defined(modules):
     assert defined == {*TREE, *CAUGHT_INSIDE}
 
 
-@pytest.mark.parametrize("error", sorted(CAUGHT_INSIDE))
-def test_what_modules_tell_each_other_is_caught_in_the_package(modules, error):
+def test_what_modules_tell_each_other_is_caught_in_the_package(modules):
     caught = {
         name
         for nodes in modules.values()
@@ -166,4 +165,4 @@ def test_what_modules_tell_each_other_is_caught_in_the_package(modules, error):
         for kind in (node.type.elts if isinstance(node.type, ast.Tuple) else [node.type])
         for name in names_in(kind)
     }
-    assert error in caught
+    assert caught >= CAUGHT_INSIDE

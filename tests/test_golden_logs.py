@@ -4,7 +4,7 @@ fixtures/golden/README.md says what stands there; expected.json beside each log 
 """
 
 import json
-from pathlib import Path
+from collections.abc import Iterator
 from shutil import copytree
 from typing import Any
 
@@ -17,16 +17,22 @@ from tests.support.places import FIXTURES
 GOLDEN = FIXTURES / "golden"
 VERSIONS = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
 
-each_version = pytest.mark.parametrize("version", VERSIONS)
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
-@pytest.fixture
-def store(version: str, tmp_path: Path) -> memlog.Store:
-    copytree(GOLDEN / version / "log", tmp_path / "log")
-    return memlog.open(tmp_path)
+@pytest.fixture(scope="module")
+def store(version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[memlog.Store]:
+    """The tests only read it."""
+    folder = tmp_path_factory.mktemp(version)
+    copytree(GOLDEN / version / "log", folder / "log")
+    with memlog.open(folder) as opened:
+        yield opened
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def expected(version: str) -> dict[str, Any]:
     answers: dict[str, Any] = json.loads((GOLDEN / version / "expected.json").read_text())
     return answers
@@ -43,7 +49,6 @@ def test_the_newest_golden_log_has_every_type() -> None:
     assert set(TYPES) <= types
 
 
-@each_version
 def test_a_query_finds_what_it_found(store: memlog.Store, expected: dict[str, Any]) -> None:
     """Still, whatever its rank: the ranking of a later version may be a better one, and it may find more."""
     for question, answer in expected["query"].items():
@@ -52,7 +57,6 @@ def test_a_query_finds_what_it_found(store: memlog.Store, expected: dict[str, An
         assert [hit for hit in answer if hit not in found] == [], question
 
 
-@each_version
 def test_a_window_shows_what_it_showed(store: memlog.Store, expected: dict[str, Any]) -> None:
     for chat, answer in expected["window"].items():
         shown = store.conversations.window(chat.split(":"))
@@ -60,13 +64,11 @@ def test_a_window_shows_what_it_showed(store: memlog.Store, expected: dict[str, 
         assert {"session_start": shown.session_start, "messages": said} == answer, chat
 
 
-@each_version
 def test_the_core_memory_is_what_it_was(store: memlog.Store, expected: dict[str, Any]) -> None:
     core = store.core.get()
     assert {"user": core.user, "agent": core.agent} == expected["core get"]
 
 
-@each_version
 def test_every_event_and_memory_is_shown_where_it_stands(
     store: memlog.Store, expected: dict[str, Any]
 ) -> None:
@@ -76,20 +78,17 @@ def test_every_event_and_memory_is_shown_where_it_stands(
         assert [shown.id, shown.type, shown.ts, shown.position.stream, shown.position.line] == answer, name
 
 
-@each_version
 def test_what_was_redacted_or_deleted_is_not_shown(store: memlog.Store, expected: dict[str, Any]) -> None:
     assert expected["gone"]
     for name in expected["gone"]:
         assert store.get(name) is None, name
 
 
-@each_version
 def test_the_same_lines_are_quarantined(store: memlog.Store, expected: dict[str, Any]) -> None:
     lines = [[line.stream, line.segment, line.offset, line.reason] for line in store.maintenance.quarantine()]
     assert lines == expected["quarantine"]
 
 
-@each_version
 def test_the_read_model_is_equal_to_its_replay(store: memlog.Store, expected: dict[str, Any]) -> None:
     verified = store.maintenance.verify()
     assert verified.problems == []

@@ -3,9 +3,8 @@
 import ast
 import tomllib
 from collections import Counter
+from functools import cache
 from graphlib import TopologicalSorter
-
-import pytest
 
 import memlog
 from tests.support.places import ROOT
@@ -49,35 +48,44 @@ def module_of(path):
 MODULES = {module_of(path): path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")}
 
 
-def imported(path):
+@cache
+def nodes() -> dict[str, list[ast.AST]]:
+    """Those of each module."""
+    return {module: [*ast.walk(ast.parse(path.read_text()))] for module, path in MODULES.items()}
+
+
+def imported(module):
     """What a module imports, wherever in it: modules by their dotted names, of memlog itself its names."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes()[module]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports between folders are absolute"
+            assert node.level == 0, f"{module}: imports between folders are absolute"
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
                 yield name if name in MODULES or node.module == "memlog" else node.module
 
 
 FACADE = {f"memlog.{name}" for name in memlog.__all__}
-IMPORTS = {module: set(imported(path)) for module, path in MODULES.items()}
+
+
+@cache
+def imports() -> dict[str, set[str]]:
+    return {module: set(imported(module)) for module in MODULES}
 
 
 def below(name, *packages):
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_imports_follow_the_arrow(folder):
+def test_imports_follow_the_arrow():
     """cli → service → query → projector → eventlog."""
-    above = [f"memlog.{other}" for other in FOLDERS[FOLDERS.index(folder) + 1 :]]
-    for module, names in IMPORTS.items():
-        if below(module, f"memlog.{folder}"):
-            assert [name for name in names if below(name, *above)] == [], module
-            # It would reach every layer.
-            assert folder == "cli" or names & {"memlog", *FACADE} == set(), module
+    for module, names in imports().items():
+        folder = module.split(".")[1]
+        above = [f"memlog.{other}" for other in FOLDERS[FOLDERS.index(folder) + 1 :]]
+        assert [name for name in names if below(name, *above)] == [], module
+        # It would reach every layer.
+        assert folder == "cli" or names & {"memlog", *FACADE} == set(), module
 
 
 ERRORS_AND_EVENTS = ("memlog.eventlog.errors", "memlog.eventlog.events")
@@ -102,7 +110,7 @@ def test_an_adapter_imports_the_service_alone():
     found = {
         (module, name)
         for adapter, allowed in ADAPTERS.items()
-        for module, names in IMPORTS.items()
+        for module, names in imports().items()
         if below(module, adapter)
         for name in names
         if below(name, "memlog") and not below(name, adapter, *allowed)
@@ -122,14 +130,14 @@ DISTRIBUTIONS_OF_ADAPTERS = {
 
 def test_only_an_adapter_imports_what_it_adapts():
     for distributions, homes in DISTRIBUTIONS_OF_ADAPTERS.items():
-        for module, names in IMPORTS.items():
+        for module, names in imports().items():
             if not below(module, *homes):
                 assert [name for name in names if below(name, *distributions)] == [], module
 
 
 def test_no_module_imports_itself_by_way_of_others():
     """Imports within functions count, too."""
-    graph = {module: names & MODULES.keys() for module, names in IMPORTS.items()}
+    graph = {module: names & MODULES.keys() for module, names in imports().items()}
     assert len(graph["memlog.eventlog.writer"]) > 10
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the modules
 
@@ -150,9 +158,8 @@ def test_no_name_means_two_classes():
     """Nor do names that differ in a leading underscore alone."""
     classes = Counter(
         node.name.lstrip("_")
-        for folder in FOLDERS
-        for path in (ROOT / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for of_module in nodes().values()
+        for node in of_module
         if isinstance(node, ast.ClassDef)
     )
     assert len(classes) > 200

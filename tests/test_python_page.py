@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import msgspec
-import pytest
 
 import memlog
 from memlog.service.moved_methods import MOVED
@@ -15,28 +14,26 @@ PAGE = (ROOT / "docs/python.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    """Where the blocks run, one after the other, as a reader would."""
-    return tmp_path_factory.mktemp("home")
+EACH = """
+import sys
+for block in sys.argv[1:]:
+    exec(block, {"__name__": "__main__"})
+    print(end="\\0", flush=True)
+"""
 
 
-def run(block, home):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", block], cwd=home, capture_output=True, text=True, check=False
-    )
-
-
-def test_the_blocks_of_the_page_run_as_they_stand(home):
-    done = [run(block, home) for block in BLOCKS]
-    assert [each.stderr for each in done] == [""] * len(BLOCKS)
-    first, looked_after, failing, waiting = done
+def test_the_blocks_of_the_page_run_as_they_stand(tmp_path):
+    """In one process, which imports memlog and loads the model once."""
+    command = [sys.executable, "-W", "error", "-c", EACH, *BLOCKS]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stderr, done.returncode) == ("", 0)
+    first, looked_after, failing, waiting, _ = done.stdout.split("\0")
     segment = r"\d{4}-\d\d-\d\d\.\w{6}\.jsonl"
-    assert re.search(rf"Anna likes green tea memory/{segment}:1$", first.stdout, re.MULTILINE)
-    assert re.fullmatch(r"[0-9a-f]{64}\n", looked_after.stdout)
-    assert failing.stdout == ""
-    assert "The kettle is new" in waiting.stdout
-    assert "Anna likes green tea" in waiting.stdout
+    assert re.search(rf"Anna likes green tea memory/{segment}:1$", first, re.MULTILINE)
+    assert re.fullmatch(r"[0-9a-f]{64}\n", looked_after)
+    assert failing == ""
+    assert "The kettle is new" in waiting
+    assert "Anna likes green tea" in waiting
 
 
 def test_a_store_is_opened_for_asyncio_on_the_page():
@@ -56,9 +53,8 @@ def test_the_page_names_every_call_and_every_error():
             assert name in PAGE, name
 
 
-def test_a_result_encodes_to_what_the_command_prints(home):
-    with memlog.open(home / "notes") as store:
-        document = msgspec.json.decode(msgspec.json.encode(store.search("tea")))
+def test_a_result_encodes_to_what_the_command_prints(store):
+    document = msgspec.json.decode(msgspec.json.encode(store.search("tea", mode="text")))
     assert list(document) == ["hits", "mode", "synced", "silent", "took_ms"]
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import memlog
+from tests.support.examples import examples
 
-HISTORIES = 100
 STEPS = 8
-_HISTORIES_OF_A_STORE = 10
+_HISTORIES_OF_A_STORE = 5
 
 SECOND = 1_000_000_000
 TRUE = 1_795_000_000 * SECOND  # in November 2026
@@ -122,17 +122,17 @@ class Agent:
         return {path: path.stat().st_size for path in (self.folder / "store/log").rglob("*.jsonl")}
 
 
-@pytest.mark.parametrize("first", range(0, HISTORIES, _HISTORIES_OF_A_STORE))
-def test_every_acknowledged_change_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int) -> None:
-    drawn, clock = random.Random(first), Clock(monkeypatch)
-    agent = Agent(tmp_path, drawn)
-    for _ in range(_HISTORIES_OF_A_STORE):
-        for _ in range(STEPS):
+def test_every_acknowledged_change_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(examples(2)):
+        drawn, clock = random.Random(number), Clock(monkeypatch)
+        agent = Agent(tmp_path / str(number), drawn)
+        for _ in range(_HISTORIES_OF_A_STORE):
+            for _ in range(STEPS):
+                clock.step(drawn)
+                agent.start_again()
+                agent.change()
+                clock.step(drawn)
+                agent.check()
             clock.step(drawn)
-            agent.start_again()
-            agent.change()
-            clock.step(drawn)
-            agent.check()
-        clock.step(drawn)
-        agent.refresh_appends_nothing()
-    agent.store.close()
+            agent.refresh_appends_nothing()
+        agent.store.close()

@@ -359,47 +359,42 @@ def test_a_renamed_conflict_copy_that_was_cut_gets_its_bytes_back(copies: Copies
     assert texts(copies.a) == appended_by("both", "a", "b")
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
+def test_a_conflict_copy_that_can_be_no_segment_has_a_remedy_of_its_own(tmp_path: Path) -> None:
+    append_some(tmp_path / "s", "a")
+    for name, says in (
         ("seals.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl", "move it out of log/"),
         ("FORMAT.sync-conflict-20261123-101500-ABCDEFG", "replace log/FORMAT by it"),
         ("2026-11-23.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl", "move it out of log/"),
         ("memory/2026-99-99.sync-conflict-20261123-101500-ABCDEFG.jsonl", "move it out of log/"),
-    ],
-)
-def test_a_conflict_copy_that_can_be_no_segment_has_a_remedy_of_its_own(
-    tmp_path: Path, name: str, says: str
-) -> None:
+    ):
+        odd = tmp_path / "s/log" / name
+        odd.write_text("x\n")
+        assert exit_code("verify", store=tmp_path / "s") == 3, name
+        with memlog.open(tmp_path / "s") as store:
+            (found,) = (each for each in store.maintenance.examine() if each.check == "unread files")
+            (note,) = (each for each in store.maintenance.project(embed=False).notes if "conflict" in each)
+        told = (name in found.finding, says in found.remedy, "mv" in found.remedy)
+        assert told == (True, True, False), name
+        assert "memlog doctor" in note, name
+        odd.unlink()
+
+
+def test_verify_reports_what_is_not_read_and_leaves_hidden_files_alone(tmp_path: Path) -> None:
     append_some(tmp_path / "s", "a")
-    (tmp_path / "s/log" / name).write_text("x\n")
-    assert exit_code("verify", store=tmp_path / "s") == 3
-    with memlog.open(tmp_path / "s") as store:
-        (found,) = (each for each in store.maintenance.examine() if each.check == "unread files")
-        (note,) = (each for each in store.maintenance.project(embed=False).notes if "conflict" in each)
-    assert (name in found.finding, says in found.remedy, "mv" in found.remedy) == (True, True, False)
-    assert "memlog doctor" in note
-
-
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [
+    for name, code in (
         ("seals.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl", 3),
         ("conversations/x_1/notes.txt", 1),
         ("conversations/x_1/2026-11-23.k7f3qz.jsonl.orig", 1),
         (".stignore", 0),
         ("conversations/x_1/.syncthing.2026-11-23.k7f3qz.jsonl.tmp", 0),
-    ],
-)
-def test_verify_reports_what_is_not_read_and_leaves_hidden_files_alone(
-    tmp_path: Path, name: str, code: int
-) -> None:
-    append_some(tmp_path / "s", "a")
-    (tmp_path / "s/log" / name).write_text("x\n")
-    assert exit_code("verify", store=tmp_path / "s") == code
-    with memlog.open(tmp_path / "s") as store:
-        named = [each.finding for each in store.maintenance.examine() if each.check == "unread files"]
-    assert any(name in finding for finding in named) is (code != 0)
+    ):
+        odd = tmp_path / "s/log" / name
+        odd.write_text("x\n")
+        assert exit_code("verify", store=tmp_path / "s") == code, name
+        with memlog.open(tmp_path / "s") as store:
+            named = [each.finding for each in store.maintenance.examine() if each.check == "unread files"]
+        assert any(name in finding for finding in named) is (code != 0), name
+        odd.unlink()
 
 
 def test_an_older_copy_over_the_origin_is_seen_and_its_lines_come_back(tmp_path: Path, rsync: Run) -> None:

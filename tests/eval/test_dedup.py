@@ -46,24 +46,3 @@ def test_a_third_of_the_saves_is_decided_as_it_must_be_and_every_text_stays_in_a
     assert f"precision {result.precision:.3f}, recall {result.recall:.3f}" in text
     for save, decision, _ in result.wrong:
         assert f"{save.text!r}: {decision}" in text
-
-
-def test_failures_name_each_figure_that_is_too_low_and_each_text_that_is_lost():
-    low = dedup.Result(saves=2, said_before=Counter(near=2), right=Counter(near=1), lost=["tea"])
-    low.decided_known["merged"] = 1
-    assert dedup.failures(low) == ["recall is 0.500", "no history has 'tea'"]
-
-
-def test_what_goes_by_hand_into_another_memory_is_no_right_decision():
-    """A merge into the wrong memory counts against both figures."""
-    result = dedup.Result()
-    save = dedup.Save("near", 1, "en", "typo", "tea")
-    saved = dedup.memlog.SaveReport(
-        memory_id="b",
-        event_id="e",
-        decision="merged into b",
-        position=dedup.memlog.Position("e", "memory", "s", 0, "fsync"),
-    )
-    dedup._judge(result, save, saved, {1: "a", 2: "b"})
-    assert (result.precision, result.recall) == (0, 0)
-    assert result.wrong == [(save, "merged into b", "2")]

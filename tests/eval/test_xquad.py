@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tests.eval import xquad
-from tests.eval.locomo import MODES, VARIABLE, CannotMeasure, Figures
+from tests.eval.locomo import MODES, CannotMeasure
 
 
 @pytest.fixture
@@ -44,19 +44,6 @@ def test_figures_come_from_a_store_that_was_filled_by_append(folder, tmp_path):
     figures = xquad.figures_by_mode(english, tmp_path / "store")
     assert {mode: found.recall_10 for mode, found in figures.items()} == dict.fromkeys(MODES, 1.0)
     assert figures["text"].reciprocal_rank == 1.0
-
-
-def test_failures_name_language_and_mode():
-    good = dict.fromkeys(MODES, Figures(1, 1, 1, 1, 1))
-    low = good | {"rrf": Figures(1, 0.97, 1, 1, 1)}
-    assert xquad.failures({"en": good, "ru": good, "zh": good}) == []
-    assert xquad.failures({"en": good, "ru": low, "zh": good}) == ["R@10 rrf in ru is 0.970, less than 0.98"]
-
-
-def test_without_data_one_line_says_what_to_do(monkeypatch, tmp_path, capsys):
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
-    assert xquad.main([]) == 2
-    assert capsys.readouterr().err.startswith(f"eval: {VARIABLE} does not name a folder")
 
 
 @pytest.mark.eval

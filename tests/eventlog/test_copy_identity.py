@@ -111,22 +111,22 @@ def test_a_machine_without_an_id_is_known_by_its_host_name(
     assert file_of(tmp_path / "store").name == f"{zlib.crc32(os.uname().nodename.encode()):08x}"
 
 
-@pytest.mark.parametrize("name", [b"ABCDEF", b"../../x", b"abcde1", b"abcdefg"])
-def test_a_name_that_is_no_writers_is_replaced(store: Path, name: bytes) -> None:
-    file, own = file_of(store), Writer(store).name().encode()
-    with file.open("r+b") as opened:
-        opened.write(file.read_bytes().replace(own, name))
-    assert Writer(store).own_names() == ()
+def test_a_name_that_is_no_writers_is_replaced(store: Path) -> None:
+    for name in [b"ABCDEF", b"../../x", b"abcde1", b"abcdefg"]:
+        file, own = file_of(store), Writer(store).name().encode()
+        with file.open("r+b") as opened:
+            opened.write(file.read_bytes().replace(own, name))
+        assert Writer(store).own_names() == (), name
 
 
-@pytest.mark.parametrize("damage", [b"", b'{"writer":"abc', b"\xff", b'{"writer":"abcdef","inode":1}', b"[]"])
-def test_a_torn_or_foreign_file_is_minted_anew(store: Path, damage: bytes) -> None:
-    name = Writer(store).name()
-    file_of(store).write_bytes(damage)
-    assert Writer(store).own_names() == ()
-    minted = Writer(store).name()
-    assert minted not in (name, "abcdef")
-    assert Writer(store).name() == minted
+def test_a_torn_or_foreign_file_is_minted_anew(store: Path) -> None:
+    for damage in [b"", b'{"writer":"abc', b"\xff", b'{"writer":"abcdef","inode":1}', b"[]"]:
+        name = Writer(store).name()
+        file_of(store).write_bytes(damage)
+        assert Writer(store).own_names() == (), damage
+        minted = Writer(store).name()
+        assert minted not in (name, "abcdef"), damage
+        assert Writer(store).name() == minted, damage
 
 
 def test_a_retired_writer_is_replaced_once(store: Path) -> None:

@@ -28,6 +28,7 @@ from memlog.eventlog.events import (
 from memlog.eventlog.quarantine import DAMAGE, HINTS, MAX_DEPTH, MAX_LINE, BadLine
 from memlog.eventlog.streams import SegmentName, stream_of
 from memlog.eventlog.upcast import Place
+from tests.support.examples import examples
 
 TS = "2026-02-24T10:15:00.000Z"
 AT = "2026-02-24T10:15:00.250Z"
@@ -85,9 +86,19 @@ def read(line: bytes, stream: str = "memory", offset: int = 100) -> Event:
 
 
 def reason_of(line: bytes, stream: str = "memory", offset: int = 100) -> str:
-    with pytest.raises(BadLine) as bad:
+    try:
         read(line, stream, offset)
-    return bad.value.reason
+    except BadLine as bad:
+        return bad.reason
+    pytest.fail(f"read: {line[:200]!r}")
+
+
+def refusal(event: Any) -> BadInput:
+    try:
+        draft(event)
+    except BadInput as refused:
+        return refused
+    pytest.fail(f"accepted: {str(event)[:200]}")
 
 
 def with_crc(body: bytes) -> bytes:
@@ -99,12 +110,12 @@ def memory_json(**members: Any) -> bytes:
     return json.dumps({"type": "memory_saved", "content": "tea"} | members).encode()
 
 
-@pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
-def test_what_memlog_writes_is_read_back_the_same(event: Event) -> None:
-    back = decode(written(event), place_of(event))
-    assert back.at == AT
-    back.at = None
-    assert back == event
+def test_what_memlog_writes_is_read_back_the_same() -> None:
+    for case, event in EVENTS.items():
+        back = decode(written(event), place_of(event))
+        assert back.at == AT, case
+        back.at = None
+        assert back == event, case
 
 
 @given(content=st.text(), name=st.none() | st.text(), chat=st.text(min_size=1))
@@ -121,56 +132,56 @@ def test_a_line_has_these_bytes() -> None:
     assert written(event) == GOLDEN
 
 
-@pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
-def test_crc_is_the_last_member_and_covers_the_bytes_before_it(event: Event) -> None:
-    line = written(event)
-    body, trailer = line[:-TRAILER], line[-TRAILER:]
-    assert list(json.loads(line))[-1] == "crc"
-    assert trailer == b',"crc":"%08x"}' % zlib.crc32(body)
+def test_crc_is_the_last_member_and_covers_the_bytes_before_it() -> None:
+    for case, event in EVENTS.items():
+        line = written(event)
+        body, trailer = line[:-TRAILER], line[-TRAILER:]
+        assert list(json.loads(line))[-1] == "crc", case
+        assert trailer == b',"crc":"%08x"}' % zlib.crc32(body), case
 
 
 def test_the_envelope_comes_first() -> None:
     assert list(json.loads(written(EVENTS["message"])))[:5] == ["type", "id", "ts", "at", "v"]
 
 
-@pytest.mark.parametrize("name", ["message", "memory_saved", "core_memory_deleted"])
-def test_every_flipped_bit_of_a_line_is_found(name: str) -> None:
-    line, place = written(EVENTS[name]), place_of(EVENTS[name])
-    unnoticed = []
-    for bit in range(len(line) * 8):
-        damaged = bytearray(line)
-        damaged[bit // 8] ^= 1 << bit % 8
-        try:
-            decode(bytes(damaged), place)
-        except BadLine as bad:
-            assert bad.reason in DAMAGE  # noqa: PT017 - a flip that raises nothing is what is counted
-        else:
-            unnoticed.append(bit)
-    assert unnoticed == []
+def test_every_flipped_bit_of_a_line_is_found() -> None:
+    for name in ["message", "memory_saved", "core_memory_deleted"]:
+        line, place = written(EVENTS[name]), place_of(EVENTS[name])
+        unnoticed = []
+        for bit in range(len(line) * 8):
+            damaged = bytearray(line)
+            damaged[bit // 8] ^= 1 << bit % 8
+            try:
+                decode(bytes(damaged), place)
+            except BadLine as bad:
+                assert bad.reason in DAMAGE, name  # noqa: PT017 - a flip that raises nothing is what is counted
+            else:
+                unnoticed.append(bit)
+        assert unnoticed == [], name
 
 
 def test_a_flipped_bit_of_the_text_says_that_the_crc_is_wrong() -> None:
     assert reason_of(GOLDEN.replace(b"green", b"greeo"), "conversations/telegram_7") == "bad_crc"
 
 
-@pytest.mark.parametrize("changed", [b"x", b"0", b"\xff", b"\\"])
-def test_a_byte_of_the_crc_itself_that_has_changed_is_damage(changed: bytes) -> None:
-    for number in range(1, len(b',"crc":"a2073689"}') + 1):
-        line = bytearray(GOLDEN)
-        if line[-number] == changed[0]:
-            continue
-        line[-number] = changed[0]
-        assert reason_of(bytes(line), "conversations/telegram_7") in DAMAGE, number
+def test_a_byte_of_the_crc_itself_that_has_changed_is_damage() -> None:
+    for changed in [b"x", b"0", b"\xff", b"\\"]:
+        for number in range(1, len(b',"crc":"a2073689"}') + 1):
+            line = bytearray(GOLDEN)
+            if line[-number] == changed[0]:
+                continue
+            line[-number] = changed[0]
+            assert reason_of(bytes(line), "conversations/telegram_7") in DAMAGE, number
 
 
-@pytest.mark.parametrize("cut", range(1, len(GOLDEN)))
-def test_every_beginning_of_a_line_is_found(cut: int) -> None:
-    assert reason_of(GOLDEN[:cut], "conversations/telegram_7") == "torn"
+def test_every_beginning_of_a_line_is_found() -> None:
+    cuts = range(1, len(GOLDEN))
+    assert [cut for cut in cuts if reason_of(GOLDEN[:cut], "conversations/telegram_7") != "torn"] == []
 
 
-@pytest.mark.parametrize("glue", [b"", b" ", b"\x00\x00", b"xx"])
-def test_two_lines_in_one_are_found(glue: bytes) -> None:
-    assert reason_of(GOLDEN + glue + GOLDEN, "conversations/telegram_7") == "bad_crc"
+def test_two_lines_in_one_are_found() -> None:
+    for glue in [b"", b" ", b"\x00\x00", b"xx"]:
+        assert reason_of(GOLDEN + glue + GOLDEN, "conversations/telegram_7") == "bad_crc", glue
 
 
 def test_a_fragment_glued_to_a_line_is_found() -> None:
@@ -189,24 +200,18 @@ def test_what_says_that_other_bytes_stand_there_than_were_written_is_damage() ->
     assert DAMAGE == ("bad_crc", "missing_crc", "conflict_marker")
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b'{"crc":"00000000","type":"memory_saved","content":"tea"}',
-        with_crc(b'{"type":"memory_saved","content":"tea"')[:-1] + b',"more":1}',
-        with_crc(b'{"type":"memory_saved","content":"tea"')[:-1] + b" }",
-        b'{"type":"memory_saved","content":"tea","crc":"ABCDEF01"}',
-        b'{"type":"memory_saved","content":"tea","crc": "00000000"}',
-        b'{"type":"memory_saved","content":"tea","crc":null}',
-        b'{"type":"memory_saved","content":"tea","crc":"00000000"}',
-    ],
-    ids=["first", "in the middle", "before a blank", "upper case", "after a blank", "null", "wrong"],
-)
-def test_a_crc_stands_directly_before_the_brace_and_is_right(line: bytes) -> None:
-    assert reason_of(line) == "bad_crc"
-    with pytest.raises(BadInput) as refused:
-        draft(line)
-    assert refused.value.code == "bad_crc"
+def test_a_crc_stands_directly_before_the_brace_and_is_right() -> None:
+    for case, line in {
+        "first": b'{"crc":"00000000","type":"memory_saved","content":"tea"}',
+        "in the middle": with_crc(b'{"type":"memory_saved","content":"tea"')[:-1] + b',"more":1}',
+        "before a blank": with_crc(b'{"type":"memory_saved","content":"tea"')[:-1] + b" }",
+        "upper case": b'{"type":"memory_saved","content":"tea","crc":"ABCDEF01"}',
+        "after a blank": b'{"type":"memory_saved","content":"tea","crc": "00000000"}',
+        "null": b'{"type":"memory_saved","content":"tea","crc":null}',
+        "wrong": b'{"type":"memory_saved","content":"tea","crc":"00000000"}',
+    }.items():
+        assert reason_of(line) == "bad_crc", case
+        assert refusal(line).code == "bad_crc", case
 
 
 def test_a_foreign_line_may_have_a_crc() -> None:
@@ -256,9 +261,8 @@ def test_an_input_whose_at_is_no_time_is_refused() -> None:
         draft(memory_json(at="never"))
 
 
-@pytest.mark.parametrize(
-    ("given_ts", "stored"),
-    [
+def test_a_ts_becomes_utc_with_milliseconds() -> None:
+    for given_ts, stored in [
         ("2026-02-24T10:15:00Z", "2026-02-24T10:15:00.000Z"),
         ("2026-02-24 10:15:00Z", "2026-02-24T10:15:00.000Z"),
         ("2026-02-24T10:15Z", "2026-02-24T10:15:00.000Z"),
@@ -269,15 +273,12 @@ def test_an_input_whose_at_is_no_time_is_refused() -> None:
         ("2026-12-31T23:59:59-00:30", "2027-01-01T00:29:59.000Z"),
         ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"),
         ("9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"),
-    ],
-)
-def test_a_ts_becomes_utc_with_milliseconds(given_ts: str, stored: str) -> None:
-    assert read(written(memory_json(ts=given_ts))).ts == stored
+    ]:
+        assert read(written(memory_json(ts=given_ts))).ts == stored, given_ts
 
 
-@pytest.mark.parametrize(
-    "ts",
-    [
+def test_a_ts_that_is_no_time_of_known_offset_is_refused() -> None:
+    for ts in [
         "yesterday",
         "",
         "2026-02-24",
@@ -287,19 +288,15 @@ def test_a_ts_becomes_utc_with_milliseconds(given_ts: str, stored: str) -> None:
         "2026-02-24T10:15:00Z\n",
         "0001-01-01T00:00:00+01:00",
         "9999-12-31T23:59:59-01:00",
-    ],
-)
-def test_a_ts_that_is_no_time_of_known_offset_is_refused(ts: str) -> None:
-    with pytest.raises(BadInput) as refused:
-        draft(memory_json(ts=ts))
-    assert refused.value.code == "invalid"
-    assert refused.value.message.startswith("invalid: ts: ")
+    ]:
+        refused = refusal(memory_json(ts=ts))
+        assert refused.code == "invalid", ts
+        assert refused.message.startswith("invalid: ts: "), ts
 
 
-@pytest.mark.parametrize("ts", ["yesterday", "", "2026-02-24T10:15:00"])
-def test_a_ts_is_refused_by_its_value(ts: str) -> None:
-    with pytest.raises(BadInput, match=repr(ts)):
-        draft(memory_json(ts=ts))
+def test_a_ts_is_refused_by_its_value() -> None:
+    for ts in ("yesterday", "", "2026-02-24T10:15:00"):
+        assert repr(ts) in refusal(memory_json(ts=ts)).message
 
 
 def test_a_ts_may_be_in_lower_case() -> None:
@@ -343,10 +340,9 @@ def test_an_id_that_is_given_is_kept() -> None:
     assert (made.id, read(made.line(AT)[:-1]).id) == ("my own/id", "my own/id")
 
 
-@pytest.mark.parametrize("event_id", ["", "a\nb", "a\x00", "\x7f", "x" * 513, 5, ["a"]])
-def test_an_id_is_a_short_text_without_control_characters(event_id: object) -> None:
-    with pytest.raises(BadInput, match="id"):
-        draft(memory_json(id=event_id))
+def test_an_id_is_a_short_text_without_control_characters() -> None:
+    for event_id in ["", "a\nb", "a\x00", "\x7f", "x" * 513, 5, ["a"]]:
+        assert "id" in refusal(memory_json(id=event_id)).message, event_id
 
 
 def test_an_id_is_refused_by_its_value() -> None:
@@ -442,23 +438,20 @@ REASONS: dict[str, tuple[bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize(("line", "reason"), REASONS.values(), ids=REASONS)
-def test_a_bad_line_is_quarantined_with_its_reason(line: bytes, reason: str) -> None:
-    assert reason_of(line) == reason
+def test_a_bad_line_is_quarantined_with_its_reason() -> None:
+    found = {case: reason_of(line) for case, (line, _) in REASONS.items()}
+    assert found == {case: reason for case, (_, reason) in REASONS.items()}
 
 
-@pytest.mark.parametrize(("line", "reason"), REASONS.values(), ids=REASONS)
-def test_a_bad_input_is_refused_with_the_same_reason_and_a_hint(line: bytes, reason: str) -> None:
-    with pytest.raises(BadInput) as refused:
-        draft(line)
-    assert refused.value.code == reason
-    assert refused.value.hint == HINTS[reason]
-    assert refused.value.message.startswith(reason.replace("_", " "))
+def test_a_bad_input_is_refused_with_the_same_reason_and_a_hint() -> None:
+    for case, (line, reason) in REASONS.items():
+        refused = refusal(line)
+        assert (refused.code, refused.hint) == (reason, HINTS[reason]), case
+        assert refused.message.startswith(reason.replace("_", " ")), case
 
 
-@pytest.mark.parametrize(
-    ("line", "named"),
-    [
+def test_a_refusal_names_what_is_wrong() -> None:
+    for line, named in [
         (b'{"type":"memory_dreamt"}', "'memory_dreamt'"),
         (b'{"type":5}', "5"),
         (b'{"content":"a"}', "type is missing"),
@@ -469,23 +462,16 @@ def test_a_bad_input_is_refused_with_the_same_reason_and_a_hint(line: bytes, rea
         (b'{"type":"memory_saved","content":"a","importance":1.5}', "`$.importance`"),
         (rb'{"type":"memory_saved","content":"\ud83d"}', r"\ud83d"),
         (b'{"type":"memory_saved","content":"\xff"}', "byte 34"),
-    ],
-)
-def test_a_refusal_names_what_is_wrong(line: bytes, named: str) -> None:
-    with pytest.raises(BadInput, match=re.escape(named)):
-        draft(line)
+    ]:
+        assert named in refusal(line).message, line
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        rb'{"type":"memory_saved","content":"\ud83d\ude00"} and more',
-        rb'{"type":"memory_saved","content":"\\ud83d",}',
-    ],
-    ids=["a whole pair", "an escaped backslash"],
-)
-def test_what_is_no_lone_surrogate_is_not_called_one(line: bytes) -> None:
-    assert reason_of(line) == "not_json"
+def test_what_is_no_lone_surrogate_is_not_called_one() -> None:
+    for case, line in {
+        "a whole pair": rb'{"type":"memory_saved","content":"\ud83d\ude00"} and more',
+        "an escaped backslash": rb'{"type":"memory_saved","content":"\\ud83d",}',
+    }.items():
+        assert reason_of(line) == "not_json", case
 
 
 def test_a_long_torn_line_is_told_apart_in_little_memory() -> None:
@@ -528,9 +514,9 @@ def test_how_deep_a_line_may_be_nested_is_a_constant() -> None:
     assert refused.value.code == "too_deep"
 
 
-@pytest.mark.parametrize("shut", [b"", b"]", b"]" * 100, b"]}" * 100])
-def test_a_line_too_deep_is_told_so_whole_or_torn(shut: bytes) -> None:
-    assert reason_of(b'{"x":' + b"[" * 100 + shut) == "too_deep"
+def test_a_line_too_deep_is_told_so_whole_or_torn() -> None:
+    for shut in [b"", b"]", b"]" * 100, b"]}" * 100]:
+        assert reason_of(b'{"x":' + b"[" * 100 + shut) == "too_deep", shut
 
 
 def test_brackets_within_a_text_are_no_nesting() -> None:
@@ -538,9 +524,12 @@ def test_brackets_within_a_text_are_no_nesting() -> None:
     assert read(written(MemorySaved(content=text))).content == text
 
 
-@pytest.mark.parametrize("line", [b'"' + b"{" * 65 + b'"', b'"[" ' * 65], ids=["one text", "many texts"])
-def test_brackets_within_a_line_that_is_no_object_are_a_bad_line(line: bytes) -> None:
-    assert reason_of(line) in ("invalid", "not_json")
+def test_brackets_within_a_line_that_is_no_object_are_a_bad_line() -> None:
+    for case, line in {
+        "one text": b'"' + b"{" * 65 + b'"',
+        "many texts": b'"[" ' * 65,
+    }.items():
+        assert reason_of(line) in ("invalid", "not_json"), case
 
 
 def test_a_carriage_return_before_the_newline_is_no_part_of_a_line() -> None:
@@ -554,14 +543,14 @@ def test_a_byte_order_mark_is_accepted_at_the_beginning_of_a_file_and_nowhere_el
     assert reason_of(line, offset=1) == "not_json"
 
 
-@pytest.mark.parametrize("line", [b"", b"\r", b"  \t", b"\xef\xbb\xbf"])
-def test_a_line_that_holds_nothing_is_blank(line: bytes) -> None:
-    assert is_blank(line)
+def test_a_line_that_holds_nothing_is_blank() -> None:
+    for line in [b"", b"\r", b"  \t", b"\xef\xbb\xbf"]:
+        assert is_blank(line), line
 
 
-@pytest.mark.parametrize("line", [b"{}", b"\x00", b"0"])
-def test_a_line_that_holds_anything_is_not_blank(line: bytes) -> None:
-    assert not is_blank(line)
+def test_a_line_that_holds_anything_is_not_blank() -> None:
+    for line in [b"{}", b"\x00", b"0"]:
+        assert not is_blank(line), line
 
 
 def test_an_event_in_another_stream_is_quarantined_and_says_where_it_belongs() -> None:
@@ -588,17 +577,14 @@ def test_the_envelope_is_no_part_of_what_an_event_says() -> None:
     assert one.id == "a"
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_events_that_say_something_else_have_another_hash() -> None:
+    for other in [
         MemorySaved(content="tea "),
         MemorySaved(content="tea", title="tea"),
         MemorySaved(content="tea", importance=0.6),
         CoreMemoryUpdated(section="user", key="tea", value="tea"),
-    ],
-)
-def test_events_that_say_something_else_have_another_hash(other: Event) -> None:
-    assert content_hash(other) != content_hash(MemorySaved(content="tea"))
+    ]:
+        assert content_hash(other) != content_hash(MemorySaved(content="tea")), other
 
 
 def test_meta_in_another_order_says_the_same() -> None:
@@ -619,10 +605,9 @@ def test_a_member_that_is_the_default_says_the_same_as_none() -> None:
     assert content_hash(spelt) == content_hash(read(memory_json()))
 
 
-@pytest.mark.parametrize("event", [5, "text", ["a"], None, {"type": "memory_saved", "content": {1, 2}.pop}])
-def test_what_is_no_event_is_refused(event: Any) -> None:
-    with pytest.raises(BadInput):
-        draft(event)
+def test_what_is_no_event_is_refused() -> None:
+    for event in [5, "text", ["a"], None, {"type": "memory_saved", "content": {1, 2}.pop}]:
+        refusal(event)
 
 
 def test_a_dict_with_a_lone_surrogate_is_refused() -> None:
@@ -630,15 +615,15 @@ def test_a_dict_with_a_lone_surrogate_is_refused() -> None:
         draft({"type": "memory_saved", "content": "\ud800"})
 
 
-@pytest.mark.parametrize("number", [2**63 - 1, -(2**63)])
-def test_an_integer_of_64_bits_is_kept(number: int) -> None:
-    assert b'"x":%d' % number in written({"type": "memory_saved", "content": "tea", "x": number})
+def test_an_integer_of_64_bits_is_kept() -> None:
+    for number in [2**63 - 1, -(2**63)]:
+        assert b'"x":%d' % number in written({"type": "memory_saved", "content": "tea", "x": number}), number
 
 
-@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 2**70])
-def test_an_integer_beyond_64_bits_is_refused(number: int) -> None:
-    with pytest.raises(BadInput, match=f"{number} is an integer outside 64 bits"):
-        draft({"type": "memory_saved", "content": "tea", "x": number})
+def test_an_integer_beyond_64_bits_is_refused() -> None:
+    for number in [2**63, -(2**63) - 1, 2**70]:
+        refused = refusal({"type": "memory_saved", "content": "tea", "x": number})
+        assert f"{number} is an integer outside 64 bits" in refused.message, number
 
 
 def test_an_integer_that_cannot_be_written_is_refused() -> None:
@@ -646,15 +631,12 @@ def test_an_integer_that_cannot_be_written_is_refused() -> None:
         draft({"type": "memory_saved", "content": "tea", "x": 10**5000})
 
 
-@pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_a_number_that_json_cannot_carry_is_refused(number: float) -> None:
-    with pytest.raises(BadInput):
-        draft(
-            Message(channel="c", chat_id="1", role="user", content="x", meta={"score": number}),
-        )
+def test_a_number_that_json_cannot_carry_is_refused() -> None:
+    for number in [float("nan"), float("inf")]:
+        refusal(Message(channel="c", chat_id="1", role="user", content="x", meta={"score": number}))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(25))
 @given(st.binary(max_size=200) | st.text(max_size=50).map(str.encode))
 def test_whatever_the_bytes_nothing_but_a_bad_line_is_raised(line: bytes) -> None:
     with pytest.raises(BadLine):
@@ -674,7 +656,7 @@ _names = st.sampled_from(
 _values = _json | st.sampled_from(["message", "memory_saved", "user", TS, 1])
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(25))
 @given(st.dictionaries(_names, _values, max_size=8))
 def test_whatever_the_members_a_line_is_an_event_or_a_bad_line(members: dict[str, Any]) -> None:
     line = json.dumps(members).encode()

@@ -43,19 +43,11 @@ def touched(tree: ast.AST) -> Iterator[str]:
                 yield node.attr
 
 
-@pytest.mark.parametrize("path", BEHIND_THE_DISK, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_files_are_touched_through_the_disk_alone(path: Path) -> None:
-    # /proc, which tells who holds a lock, is no disk, nor is the host's name.
-    allowed = {"locks.py": ["read_text"], "copy_identity.py": ["os.uname"]}.get(path.name, [])
-    assert list(touched(ast.parse(path.read_text()))) == allowed
-
-
-@pytest.mark.parametrize(
-    "code",
-    ["open('x')", "os.write(1, b'')", "path.read_text()", "path.unlink()", "import fcntl", "path.open()"],
-)
-def test_what_gets_past_the_disk_is_seen(code: str) -> None:
-    assert list(touched(ast.parse(code)))
+def test_files_are_touched_through_the_disk_alone() -> None:
+    for path in BEHIND_THE_DISK:
+        # /proc, which tells who holds a lock, is no disk, nor is the host's name.
+        allowed = {"locks.py": ["read_text"], "copy_identity.py": ["os.uname"]}.get(path.name, [])
+        assert list(touched(ast.parse(path.read_text()))) == allowed, path
 
 
 def test_every_call_can_be_stood_in_for() -> None:

@@ -24,9 +24,8 @@ def a_change(**members: Any) -> CoreMemoryUpdated:
     return CoreMemoryUpdated(section="user", key="city", value="Turku", **members)
 
 
-@pytest.mark.parametrize(
-    ("members", "expected"),
-    [
+def test_the_precedence_is_wins_or_a_ts_that_is_not_ahead_of_its_clock() -> None:
+    for members, expected in [
         ({"ts": TEN, "at": TEN, "wins": "2026-02-24T11:00:00.000Z"}, "2026-02-24T11:00:00.000Z"),
         ({"ts": TEN, "at": "2026-02-24T10:00:09.000Z"}, TEN),
         ({"ts": "2026-02-24T10:04:00.000Z", "at": TEN}, "2026-02-24T10:04:00.000Z"),
@@ -35,17 +34,12 @@ def a_change(**members: Any) -> CoreMemoryUpdated:
         ({"ts": "2099-01-01T00:00:00.000Z"}, "2026-02-25T00:04:59.999Z"),
         ({"ts": "2099-01-01T00:00:00.000Z", "at": "no time"}, "2026-02-25T00:04:59.999Z"),
         ({"ts": "9999-12-31T23:59:59.999Z", "at": "9999-12-31T23:59:00.000Z"}, "9999-12-31T23:59:59.999Z"),
-    ],
-)
-def test_the_precedence_is_wins_or_a_ts_that_is_not_ahead_of_its_clock(
-    members: dict[str, str], expected: str
-) -> None:
-    assert precedence(a_change(**members), PLAIN) == expected
+    ]:
+        assert precedence(a_change(**members), PLAIN) == expected, members
 
 
-@pytest.mark.parametrize(
-    ("ts", "highest", "expected"),
-    [
+def test_the_next_precedence_is_above_the_highest() -> None:
+    for ts, highest, expected in [
         (TEN, "", TEN),
         ("2001-01-01T00:00:00.000Z", "", "2001-01-01T00:00:00.000Z"),
         ("2099-01-01T00:00:00.000Z", "", "2026-02-24T10:05:00.000Z"),
@@ -54,22 +48,17 @@ def test_the_precedence_is_wins_or_a_ts_that_is_not_ahead_of_its_clock(
         (TEN, "2099-01-01T00:00:00.000Z", "2099-01-01T00:00:00.001Z"),
         (TEN, "9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"),
         (TEN, "2026-99-99T99:99:99.999Z", "2026-99-99T99:99:99.999Z"),
-    ],
-)
-def test_the_next_precedence_is_above_the_highest(ts: str, highest: str, expected: str) -> None:
-    assert next_precedence(ts, TEN, highest, is_dated=False) == expected
+    ]:
+        assert next_precedence(ts, TEN, highest, is_dated=False) == expected, (ts, highest)
 
 
-@pytest.mark.parametrize(
-    ("ts", "expected"),
-    [
+def test_a_dated_change_has_the_precedence_of_its_date() -> None:
+    for ts, expected in [
         ("2001-01-01T00:00:00.000Z", "2001-01-01T00:00:00.000Z"),
         (TEN, TEN),
         ("2099-01-01T00:00:00.000Z", "2026-02-24T10:05:00.000Z"),
-    ],
-)
-def test_a_dated_change_has_the_precedence_of_its_date(ts: str, expected: str) -> None:
-    assert next_precedence(ts, TEN, "2030-01-01T00:00:00.000Z", is_dated=True) == expected
+    ]:
+        assert next_precedence(ts, TEN, "2030-01-01T00:00:00.000Z", is_dated=True) == expected, ts
 
 
 def highest_of(folder: Path, clock: Clock | None = None) -> str:

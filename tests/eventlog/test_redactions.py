@@ -61,14 +61,12 @@ def test_ids_are_not_masked() -> None:
         draft(Redacted(target_ids=["m1", key], stream="memory"), redact=True)
 
 
-@pytest.mark.parametrize("offset", [0, 1, 1042, 10**17])
-def test_a_position_is_read_as_it_is_written(offset: int) -> None:
-    place = Place("memory", SegmentName("2026-02-24", 3), offset)
-    assert place_of(place.id) == ("2026-02-24.0003.jsonl", offset)
+def test_a_position_is_read_as_it_is_written() -> None:
+    for offset in [0, 1, 1042, 10**17]:
+        place = Place("memory", SegmentName("2026-02-24", 3), offset)
+        assert place_of(place.id) == ("2026-02-24.0003.jsonl", offset), offset
 
 
-@pytest.mark.parametrize(
-    "name", ["m1", "", ":", "a:", "a:007", "a:-1", "a:+1", "a: 1", "a:1 ", "a:٣", "a:1e3", "a:" + "9" * 30]
-)
-def test_another_id_is_no_position(name: str) -> None:
-    assert place_of(name) is None
+def test_another_id_is_no_position() -> None:
+    odd = ["m1", "", ":", "a:", "a:007", "a:-1", "a:+1", "a: 1", "a:1 ", "a:٣", "a:1e3", "a:" + "9" * 30]
+    assert [name for name in odd if place_of(name) is not None] == []

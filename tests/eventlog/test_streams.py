@@ -15,7 +15,6 @@ from memlog.eventlog.events import (
     TYPES,
     CoreMemoryDeleted,
     CoreMemoryUpdated,
-    Event,
     MemorySaved,
     Message,
     Redacted,
@@ -44,9 +43,8 @@ def message(channel: str, chat_id: str) -> Message:
     return Message(channel=channel, chat_id=chat_id, role="user", content="x")
 
 
-@pytest.mark.parametrize(
-    ("channel", "chat_id", "folder"),
-    [
+def test_a_conversations_folder() -> None:
+    for channel, chat_id, folder in [
         ("telegram", "123456", "telegram_123456"),
         ("telegram", "-100.5", "telegram_-100.5"),
         ("telegram", "../../etc", "telegram_..%2f..%2fetc"),
@@ -62,11 +60,9 @@ def message(channel: str, chat_id: str) -> Message:
         ("x", "100%", "x_100%25"),
         ("x", "~", "x_%7e"),
         ("x", "\u202eabc", "x_%e2%80%aeabc"),
-    ],
-)
-def test_a_conversations_folder(channel: str, chat_id: str, folder: str) -> None:
-    assert conversation_stream(channel, chat_id) == f"conversations/{folder}"
-    assert chat_of_stream(f"conversations/{folder}") == (channel, chat_id)
+    ]:
+        assert conversation_stream(channel, chat_id) == f"conversations/{folder}", channel
+        assert chat_of_stream(f"conversations/{folder}") == (channel, chat_id), channel
 
 
 def folder_of(channel: str, chat_id: str) -> str:
@@ -133,9 +129,8 @@ def test_an_encoded_name_is_plain(name: str) -> None:
     assert set(encoded_name(name)) <= set("abcdefghijklmnopqrstuvwxyz0123456789-.%")
 
 
-@pytest.mark.parametrize(
-    ("folder", "chat"),
-    [
+def test_what_a_folder_made_by_hand_names() -> None:
+    for folder, chat in [
         ("telegram_7", ("telegram", "7")),
         ("telegram_a_b", ("telegram", "a_b")),
         ("telegram_a%5fb", ("telegram", "a_b")),
@@ -149,29 +144,24 @@ def test_an_encoded_name_is_plain(name: str) -> None:
         ("telegram_%ff", None),
         ("telegram_" + "a" * 71 + "~0123456789abcdef", None),
         ("telegram_" + "a" * 70 + "~0123456789abcdef", ("telegram", "a" * 70 + "~0123456789abcdef")),
-    ],
-)
-def test_what_a_folder_made_by_hand_names(folder: str, chat: tuple[str, str] | None) -> None:
-    assert chat_of_stream(f"conversations/{folder}") == chat
+    ]:
+        assert chat_of_stream(f"conversations/{folder}") == chat, folder
 
 
-@pytest.mark.parametrize("stream", ["memory", "core_memory", "other/telegram_7", "telegram_7"])
-def test_only_a_conversations_folder_names_a_chat(stream: str) -> None:
-    assert chat_of_stream(stream) is None
+def test_only_a_conversations_folder_names_a_chat() -> None:
+    for stream in ["memory", "core_memory", "other/telegram_7", "telegram_7"]:
+        assert chat_of_stream(stream) is None, stream
 
 
-@pytest.mark.parametrize(
-    ("event", "stream"),
-    [
+def test_the_type_decides_the_stream() -> None:
+    for event, stream in [
         (message("telegram", "7"), "conversations/telegram_7"),
         (SessionBreak(channel="telegram", chat_id="7"), "conversations/telegram_7"),
         (MemorySaved(content="x", chat_id="telegram:7"), "memory"),
         (CoreMemoryUpdated(section="user", key="k", value="v"), "core"),
         (CoreMemoryDeleted(section="user", key="k"), "core"),
-    ],
-)
-def test_the_type_decides_the_stream(event: Event, stream: str) -> None:
-    assert stream_of(event) == stream
+    ]:
+        assert stream_of(event) == stream, event
 
 
 def test_every_event_type_has_a_stream() -> None:
@@ -180,19 +170,22 @@ def test_every_event_type_has_a_stream() -> None:
     assert of_chats | elsewhere | {"redacted"} == set(TYPES)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["", "other", "../memory", "memory/", "conversations", "conversations/x", "conversations/../a_b"]
-    + ["conversations/a_b/c", "conversations/a_\n", "/memory", "conversations//a_b"],
-)
-def test_a_redaction_leads_to_no_folder_that_is_no_stream(name: str) -> None:
-    with pytest.raises(BadLine, match="stream is"):
-        stream_of(Redacted(target_id="x", stream=name))
+def test_a_redaction_leads_to_no_folder_that_is_no_stream() -> None:
+    for name in (
+        *("", "other", "../memory", "memory/", "conversations", "conversations/x", "conversations/../a_b"),
+        *("conversations/a_b/c", "conversations/a_\n", "/memory", "conversations//a_b"),
+    ):
+        try:
+            stream = stream_of(Redacted(target_id="x", stream=name))
+        except BadLine as bad:
+            assert "stream is" in str(bad), name  # noqa: PT017 - what leads somewhere fails with its name
+        else:
+            pytest.fail(f"{name!r} leads to {stream}")
 
 
-@pytest.mark.parametrize("name", ["memory", "core", "facts", "documents", "conversations/telegram_a_b"])
-def test_a_redaction_goes_where_it_says(name: str) -> None:
-    assert stream_of(Redacted(target_id="x", stream=name)) == name
+def test_a_redaction_goes_where_it_says() -> None:
+    for name in ["memory", "core", "facts", "documents", "conversations/telegram_a_b"]:
+        assert stream_of(Redacted(target_id="x", stream=name)) == name, name
 
 
 def test_a_redaction_may_stand_in_every_stream() -> None:
@@ -214,9 +207,8 @@ def test_a_memory_belongs_in_no_conversation() -> None:
     assert not belongs_in(event, "conversations/telegram_7")
 
 
-@pytest.mark.parametrize(
-    ("filename", "name"),
-    [
+def test_a_segments_name_is_its_day_writer_and_number() -> None:
+    for filename, name in [
         ("2026-02-24.jsonl", SegmentName("2026-02-24", 0)),
         ("2026-02-24.0001.jsonl", SegmentName("2026-02-24", 1)),
         ("2024-02-29.9999.jsonl", SegmentName("2024-02-29", 9999)),
@@ -225,16 +217,13 @@ def test_a_memory_belongs_in_no_conversation() -> None:
         ("2026-11-23.k7f3qz.0001.jsonl", SegmentName("2026-11-23", 1, "k7f3qz")),
         ("2026-11-23.k7f3qz.10000.jsonl", SegmentName("2026-11-23", 10_000, "k7f3qz")),
         ("2026-11-23.234567.jsonl", SegmentName("2026-11-23", 234_567)),
-    ],
-)
-def test_a_segments_name_is_its_day_writer_and_number(filename: str, name: SegmentName) -> None:
-    assert SegmentName.parse(filename) == name
-    assert name.filename == filename
+    ]:
+        assert SegmentName.parse(filename) == name, filename
+        assert name.filename == filename, filename
 
 
-@pytest.mark.parametrize(
-    "filename",
-    [
+def test_a_file_of_another_name_is_no_segment() -> None:
+    for filename in [
         "2026-02-30.jsonl",
         "2026-13-01.jsonl",
         "2025-02-29.jsonl",
@@ -262,10 +251,8 @@ def test_a_segments_name_is_its_day_writer_and_number(filename: str, name: Segme
         "2026-02-24.\u0660\u0660\u0660\u0661.jsonl",
         "\uff12026-02-24.jsonl",
         "",
-    ],
-)
-def test_a_file_of_another_name_is_no_segment(filename: str) -> None:
-    assert SegmentName.parse(filename) is None
+    ]:
+        assert SegmentName.parse(filename) is None, filename
 
 
 def test_a_number_0_that_is_written_out_is_no_segment() -> None:
@@ -288,20 +275,15 @@ def test_segments_stand_in_the_order_of_day_and_number() -> None:
     assert all(one < other for one, other in pairwise(names))
 
 
-@pytest.mark.parametrize(
-    ("name", "today", "successor"),
-    [
+def test_a_successor_has_the_true_day_and_the_next_number() -> None:
+    for name, today, successor in [
         (OWN("2026-02-24"), "2026-02-25", OWN("2026-02-25", 1)),
         (OWN("2026-02-24", 3), "2026-02-24", OWN("2026-02-24", 4)),
         (OWN("2026-02-24", 9_999), "2026-02-24", OWN("2026-02-24", 10_000)),
         (OWN("2099-01-01", 7), "2026-02-24", OWN("2026-02-24", 8)),
-    ],
-)
-def test_a_successor_has_the_true_day_and_the_next_number(
-    name: SegmentName, today: str, successor: SegmentName
-) -> None:
-    assert name.successor(today) == successor
-    assert successor.age > name.age
+    ]:
+        assert name.successor(today) == successor, name
+        assert successor.age > name.age, name
 
 
 def test_the_current_segment_of_a_writer_has_its_greatest_number_whatever_the_day() -> None:
@@ -362,20 +344,17 @@ def test_a_hidden_file_of_a_file_sync_is_left_alone(tmp_path: Path) -> None:
     assert ([each.path for each in segments], strangers) == ([segment], [])
 
 
-@pytest.mark.parametrize(
-    ("filename", "is_one"),
-    [
+def test_a_conflict_copy_is_known_by_its_name() -> None:
+    for filename, is_one in [
         ("2026-11-23.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl", True),
         ("2026-11-23.k7f3qz (conflicted copy 2026-11-23).jsonl", True),
         ("2026-11-23 (Anna's Conflicted Copy).jsonl", True),
         ("seals.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl", True),
         ("2026-11-23.k7f3qz.jsonl.bak", False),
         ("notes on a conflict.txt", False),
-    ],
-)
-def test_a_conflict_copy_is_known_by_its_name(filename: str, is_one: bool) -> None:
-    assert is_conflict_copy(filename) is is_one
-    assert SegmentName.parse(filename) is None
+    ]:
+        assert is_conflict_copy(filename) is is_one, filename
+        assert SegmentName.parse(filename) is None, filename
 
 
 def test_the_segments_of_a_stream_are_those_of_the_log(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memlog.eventlog.encode import draft
-from memlog.eventlog.events import TYPES
 from memlog.projector.digest import dump, fulltext_digest
 from memlog.projector.lifecycle import Projector
 from memlog.projector.passages import index
@@ -18,7 +17,8 @@ from memlog.projector.sqlite import why_no_vectors
 from memlog.projector.verify import verify
 from memlog.query.search.hybrid import search
 from memlog.query.search.request import Search
-from tests.support.drawn_events import DAYS, DRAWN_TYPES, TIMES, foreign_lines, logs
+from tests.support.drawn_events import DAYS, TIMES, foreign_lines, logs
+from tests.support.examples import examples
 from tests.support.in_memory import memory
 from tests.support.row_checks import check_rows
 
@@ -184,11 +184,7 @@ def test_a_late_removal_of_a_source_leaves_newer_documents_where_those_of_no_sou
     other.close()
 
 
-def test_the_logs_are_drawn_from_all_types():
-    assert set(TYPES) == DRAWN_TYPES
-
-
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(10), suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_any_batches_give_the_read_model_of_one_replay(data):
     check_any_batches(data)

@@ -27,6 +27,7 @@ from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import verify
 from tests.support import victim
 from tests.support.drawn_events import EVENTS, foreign_lines
+from tests.support.examples import examples
 from tests.support.in_memory import memory
 from tests.support.row_checks import check_rows
 
@@ -52,7 +53,7 @@ def victim_process():
     History.victim = process
     yield
     process.stdin.close()
-    assert process.wait(10) == 0
+    assert process.wait(60) == 0
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -243,7 +244,7 @@ class History(RuleBasedStateMachine):
 
 
 SETTINGS = settings(
-    max_examples=40,
+    max_examples=examples(5),
     stateful_step_count=STEPS,
     # A history that fails is short enough to be read, and to make it shorter takes minutes.
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

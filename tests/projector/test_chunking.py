@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from memlog.eventlog.errors import BadInput
 from memlog.projector.passages.chunking import ELEMENT_TOKENS, Chunk, ChunkSizes, chunks
 from memlog.projector.text.tokens import Ruler, count_tokens, surely_within
+from tests.support.examples import examples
 
 SIZES = ChunkSizes()
 SENTENCES = " ".join(f"This is sentence number {number} of a long text about tea." for number in range(200))
@@ -32,22 +33,20 @@ def open_fence(text):
     return marks
 
 
-@pytest.mark.parametrize(("window", "overlap"), [(63, 0), (511, 0), (400, 400), (400, -1), (64, 80)])
-def test_sizes_that_no_chunk_can_have_are_refused(window, overlap):
-    with pytest.raises(BadInput, match=f"passages of {window} tokens"):
-        ChunkSizes(window, overlap)
+def test_sizes_that_no_chunk_can_have_are_refused():
+    for window, overlap in [(63, 0), (511, 0), (400, 400), (400, -1), (64, 80)]:
+        with pytest.raises(BadInput, match=f"passages of {window} tokens"):
+            ChunkSizes(window, overlap)
 
 
-@pytest.mark.parametrize(
-    "sizes", [ChunkSizes(64, 0), ChunkSizes(64, 63), ChunkSizes(510, 0), ChunkSizes(510, 509)]
-)
-def test_the_extreme_sizes_leave_nothing_out(sizes):
-    text = f"# Tea\n\n{SENTENCES}\n\n{CODE}\n" + "word " * 700
-    ends = [(chunk.start, chunk.end) for chunk in chunks(text, sizes)]
-    assert ends[0][0] == 0
-    assert ends[-1][1] >= len(text.rstrip())
-    for (_, before), (after, _) in pairwise(ends):
-        assert text[before:after].strip() == ""
+def test_the_extreme_sizes_leave_nothing_out():
+    for sizes in [ChunkSizes(64, 0), ChunkSizes(64, 63), ChunkSizes(510, 0), ChunkSizes(510, 509)]:
+        text = f"# Tea\n\n{SENTENCES}\n\n{CODE}\n" + "word " * 700
+        ends = [(chunk.start, chunk.end) for chunk in chunks(text, sizes)]
+        assert ends[0][0] == 0, sizes
+        assert ends[-1][1] >= len(text.rstrip()), sizes
+        for (_, before), (after, _) in pairwise(ends):
+            assert text[before:after].strip() == "", sizes
 
 
 def test_a_blank_text_has_no_chunk():
@@ -100,12 +99,12 @@ def test_an_element_that_the_model_can_take_is_never_broken():
     assert sum(CODE.strip() in passage for passage in passages(text)) == 1
 
 
-@pytest.mark.parametrize("fence", ["```", "~~~~"])
-def test_headings_and_blank_lines_inside_a_fence_are_code(fence):
-    block = f"{fence}\n# not a heading\n\nstill code\n{fence}\n"
-    text = SENTENCES + "\n\n" + block + "\n" + SENTENCES
-    assert sum(block.strip() in passage for passage in passages(text)) == 1
-    assert {chunk.section for chunk in chunks(text, SIZES)} == {None}
+def test_headings_and_blank_lines_inside_a_fence_are_code():
+    for fence in ["```", "~~~~"]:
+        block = f"{fence}\n# not a heading\n\nstill code\n{fence}\n"
+        text = SENTENCES + "\n\n" + block + "\n" + SENTENCES
+        assert sum(block.strip() in passage for passage in passages(text)) == 1, fence
+        assert {chunk.section for chunk in chunks(text, SIZES)} == {None}, fence
 
 
 def test_a_longer_element_is_split_at_line_ends():
@@ -125,32 +124,29 @@ def test_a_longer_line_is_split_at_tokens_and_no_word_is_broken():
 STEPS = "".join(f"    step_{number}(wait={number})\n" for number in range(300))
 
 
-@pytest.mark.parametrize(
-    ("opening", "closing", "repeated"),
-    [
-        ("```python", "```", "```python"),
-        ("``` python title=x", "```", "``` python title=x"),
-        ("~~~~ yaml", "~~~~", "~~~~ yaml"),
-        ("  ```sh", "  ```", "  ```sh"),
-        ("```", "`````", "```"),
-        ("```sh " + "and more " * 150, "```", "```sh"),
-        ("- ```python", "  ```", "```python"),
-        ("    ```python", "    ```", "    ```python"),
-        ("```python", "", "```python"),
-    ],
-)
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_each_part_of_a_long_fence_has_its_fence_and_language(opening, closing, repeated, newline):
-    block = f"{opening}\n{STEPS}{closing}\n".replace("\n", newline)
-    first, *others = passages(block)
-    assert len(others) >= 3
-    assert first.startswith(opening.replace("\n", newline))
-    for part in others:
-        assert part.startswith(repeated + newline)
-    for part in [first, *others]:
-        assert open_fence(part) is None
-        assert part.rstrip().endswith(("```", "~~~~"))
-        assert count_tokens(part) <= SIZES.window
+def test_each_part_of_a_long_fence_has_its_fence_and_language():
+    for newline in ["\n", "\r\n"]:
+        for opening, closing, repeated in [
+            ("```python", "```", "```python"),
+            ("``` python title=x", "```", "``` python title=x"),
+            ("~~~~ yaml", "~~~~", "~~~~ yaml"),
+            ("  ```sh", "  ```", "  ```sh"),
+            ("```", "`````", "```"),
+            ("```sh " + "and more " * 150, "```", "```sh"),
+            ("- ```python", "  ```", "```python"),
+            ("    ```python", "    ```", "    ```python"),
+            ("```python", "", "```python"),
+        ]:
+            block = f"{opening}\n{STEPS}{closing}\n".replace("\n", newline)
+            first, *others = passages(block)
+            assert len(others) >= 3, (newline, opening)
+            assert first.startswith(opening.replace("\n", newline)), (newline, opening)
+            for part in others:
+                assert part.startswith(repeated + newline), (newline, opening)
+            for part in [first, *others]:
+                assert open_fence(part) is None, (newline, opening)
+                assert part.rstrip().endswith(("```", "~~~~")), (newline, opening)
+                assert count_tokens(part) <= SIZES.window, (newline, opening)
 
 
 def test_a_fence_may_hold_a_shorter_fence():
@@ -284,7 +280,7 @@ _pieces = st.sampled_from(
 texts = st.lists(_pieces | st.text(max_size=40), max_size=12).map("".join)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(15))
 @given(texts)
 def test_chunks_leave_nothing_out_and_fit_the_model(text):
     found = chunks(text, SIZES)
@@ -300,7 +296,7 @@ def test_chunks_leave_nothing_out_and_fit_the_model(text):
     assert chunks(text, SIZES) == found
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(10))
 @given(st.lists(st.sampled_from(["```", "  ```", "````", "~~~", "   ~~~~~"]), max_size=4))
 def test_fences_that_are_closed_are_closed_in_each_part(fences):
     text = "".join(
@@ -312,7 +308,7 @@ def test_fences_that_are_closed_are_closed_in_each_part(fences):
         assert count_tokens(part) <= ELEMENT_TOKENS
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(40))
 @given(st.text(max_size=200), st.integers(1, 400))
 def test_what_surely_fits_is_within_the_limit(text, limit):
     if surely_within(text, limit):

@@ -67,28 +67,28 @@ def test_another_projection_id_makes_another_generation(week):
     assert Projector(week, ChunkSizes(window=100, overlap=20)).catch_up().rebuilt is None
 
 
-@pytest.mark.parametrize("damage", [b"", b"no database at all" * 100, None])
-def test_a_read_model_that_cannot_be_read_is_made_anew_and_the_log_is_not_touched(week, damage):
-    projector = Projector(week)
-    projector.catch_up()
-    whole = digest(projector.live())
-    projector.close()
-    current = projector.generations.current()
-    if damage is None:
-        current.unlink()
-    else:
-        current.write_bytes(damage)
-    healed = Projector(week)
-    done = healed.catch_up()
-    assert done.rebuilt
-    assert digest(healed.live()) == whole
+def test_a_read_model_that_cannot_be_read_is_made_anew_and_the_log_is_not_touched(week):
+    for damage in [b"", b"no database at all" * 100, None]:
+        projector = Projector(week)
+        projector.catch_up()
+        whole = digest(projector.live())
+        projector.close()
+        current = projector.generations.current()
+        if damage is None:
+            current.unlink()
+        else:
+            current.write_bytes(damage)
+        healed = Projector(week)
+        done = healed.catch_up()
+        assert done.rebuilt, damage
+        assert digest(healed.live()) == whole, damage
 
 
-@pytest.mark.parametrize("current", [b"../../etc/passwd\n", b"nothing.db\n", b"", b"\xff\xfe"])
-def test_a_current_that_names_no_generation_is_no_generation(week, current):
-    Projector(week).catch_up()
-    (week / "model" / "CURRENT").write_bytes(current)
-    assert Projector(week).catch_up().rebuilt == "model/CURRENT pointed to no valid read model"
+def test_a_current_that_names_no_generation_is_no_generation(week):
+    for current in [b"../../etc/passwd\n", b"nothing.db\n", b"", b"\xff\xfe"]:
+        Projector(week).catch_up()
+        (week / "model" / "CURRENT").write_bytes(current)
+        assert Projector(week).catch_up().rebuilt == "model/CURRENT pointed to no valid read model", current
 
 
 def test_a_current_that_is_a_link_is_not_followed_and_replaced(week, tmp_path):
@@ -145,7 +145,7 @@ def test_files_are_for_their_owner_alone_under_any_umask(tmp_path):
 
 
 def test_readers_during_rebuilds_and_swaps_see_all_or_wait_for_nothing(week):
-    """4 readers beside 10 rebuilds: no error, and never another count."""
+    """4 readers beside 3 rebuilds: no error, and never another count."""
     Projector(week).catch_up()
     failures, counts, stop = [], set(), threading.Event()
 
@@ -161,7 +161,7 @@ def test_readers_during_rebuilds_and_swaps_see_all_or_wait_for_nothing(week):
     for reader in readers:
         reader.start()
     builder = Projector(week)
-    for _ in range(10):
+    for _ in range(3):
         builder.rebuild("a test")
     stop.set()
     for reader in readers:

@@ -1,5 +1,6 @@
 """The language files: what a wrong one is told, and what of them is in the projection id."""
 
+import re
 import tomllib
 from hashlib import sha256
 from itertools import pairwise
@@ -14,21 +15,17 @@ from memlog.projector.text.language_files import TEXT_SHA256, Language, TextWord
 FILES = sorted(Path(language_files.__file__).with_name("languages").glob("*.toml"))
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
+def test_an_unknown_key_or_a_wrong_type_is_an_error_that_names_file_and_key():
+    for text, told in [
         ('[text]\nstop_wrods = "og"', "unknown field `stop_wrods` - at `$.text`"),
         ("[text]\nletters = 7", "Expected `str`, got `int` - at `$.text.letters`"),
         ('[texts]\nletters = "æ"', "unknown field `texts`"),
         ("[text\n", "neither a table nor `key = value`: '[text'"),
         ("[gate]\ngreetings = 'hej", "JSON is malformed"),
         ("[gate]\ngreetings = '''hej,\nhallo\n", 'a text does not end: "'),
-    ],
-)
-def test_an_unknown_key_or_a_wrong_type_is_an_error_that_names_file_and_key(text, told):
-    with pytest.raises(ValueError, match=r"^nynorsk\.toml: ") as refused:
-        parsed("nynorsk", text)
-    assert told in str(refused.value)
+    ]:
+        with pytest.raises(ValueError, match=rf"^nynorsk\.toml: .*{re.escape(told)}"):
+            parsed("nynorsk", text)
 
 
 def test_the_projection_id_covers_the_words_that_shape_the_index():
@@ -56,10 +53,10 @@ def test_no_two_languages_share_a_preference_or_a_character():
     assert all(before[1] < after[0] for before, after in pairwise(ranges))
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_a_file_is_read_as_any_reader_of_toml_reads_it(file):
-    source = file.read_text(encoding="utf-8")
-    by_toml = tomllib.loads(source)
-    if "text" in by_toml:
-        by_toml["text"]["stemmer"] = file.stem
-    assert parsed(file.stem, source) == msgspec.convert(by_toml, Language)
+def test_a_file_is_read_as_any_reader_of_toml_reads_it():
+    for file in FILES:
+        source = file.read_text(encoding="utf-8")
+        by_toml = tomllib.loads(source)
+        if "text" in by_toml:
+            by_toml["text"]["stemmer"] = file.stem
+        assert parsed(file.stem, source) == msgspec.convert(by_toml, Language), file

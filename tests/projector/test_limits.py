@@ -97,11 +97,11 @@ def test_a_ruler_of_pieces_measures_as_one_of_the_whole_text(text: str, size: in
     assert [parts.forward(at, 3) for at in places] == [whole.forward(at, 3) for at in places]
 
 
-@pytest.mark.parametrize("overlap", [0, 1, 2])
-def test_a_character_of_several_tokens_is_cut_past_with_any_overlap(overlap: int) -> None:
-    found = chunks("각 " * 300, ChunkSizes(64, overlap))
-    assert found[-1].end == 600
-    assert all(before.end < after.end for before, after in pairwise(found))
+def test_a_character_of_several_tokens_is_cut_past_with_any_overlap() -> None:
+    for overlap in [0, 1, 2]:
+        found = chunks("각 " * 300, ChunkSizes(64, overlap))
+        assert found[-1].end == 600, overlap
+        assert all(before.end < after.end for before, after in pairwise(found)), overlap
 
 
 def stored(store: Path) -> list[str]:
@@ -133,69 +133,41 @@ REPEATING = {
 }
 
 
-@pytest.mark.parametrize("events", REPEATING.values(), ids=REPEATING)
-def test_what_is_repeated_for_each_passage_takes_no_more_than_some_of_the_text(
-    events: list[dict[str, Any]], tmp_path: Path
-) -> None:
-    with memlog.open(tmp_path) as store:
-        store.append(events)
-        store.maintenance.project(embed=False)
-    assert sum(map(len, stored(tmp_path))) < 20 * len(json.dumps(events))
+def test_what_is_repeated_for_each_passage_takes_no_more_than_some_of_the_text(tmp_path: Path) -> None:
+    for case, events in REPEATING.items():
+        with memlog.open(tmp_path / case) as store:
+            store.append(events)
+            store.maintenance.project(embed=False)
+        assert sum(map(len, stored(tmp_path / case))) < 20 * len(json.dumps(events)), case
 
 
-@pytest.mark.parametrize(
-    ("event", "reason"),
-    [
+def test_an_event_beyond_the_budget_is_noted_with_the_reason(tmp_path: Path) -> None:
+    fact = {"type": "fact_stored", "topic_key": "t", "kind": "ranked", "rank": 1, "value": "tea"}
+    budgeted: list[tuple[dict[str, Any], str | None]] = [
         (message("tea " * (LONGEST_STRUCTURED // 4)), None),
         (message("tea " * (LONGEST_STRUCTURED // 4) + "x"), "long_text"),
         ({"type": "memory_saved", "content": "茶" * (LONGEST_STRUCTURED + 1)}, "long_text"),
-        (
-            {
-                "type": "fact_stored",
-                "topic_key": "t",
-                "kind": "ranked",
-                "rank": 1,
-                "value": "tea",
-                "rest": [LONG, LONG],
-            },
-            None,
-        ),
-        (
-            {
-                "type": "fact_stored",
-                "topic_key": "t",
-                "kind": "ranked",
-                "rank": 1,
-                "value": "tea",
-                "rest": [LONG] * 5,
-            },
-            "long_text",
-        ),
-        (
-            {"type": "fact_stored", "topic_key": "t", "kind": "ranked", "rank": 1, "value": "tea"}
-            | {"rest": ["oolong"] * (LONGEST_LIST - 1)},
-            None,
-        ),
-        (
-            {"type": "fact_stored", "topic_key": "t", "kind": "ranked", "rank": 1, "value": "tea"}
-            | {"rest": ["oolong"] * LONGEST_LIST},
-            "long_list",
-        ),
+        (fact | {"rest": [LONG, LONG]}, None),
+        (fact | {"rest": [LONG] * 5}, "long_text"),
+        (fact | {"rest": ["oolong"] * (LONGEST_LIST - 1)}, None),
+        (fact | {"rest": ["oolong"] * LONGEST_LIST}, "long_list"),
         (message("tea", name="x" * (LONGEST_NAMES + 1)), "long_names"),
         ({"type": "core_memory_updated", "section": "user", "key": "k", "value": "x" * 600_000}, None),
-    ],
-)
-def test_an_event_beyond_the_budget_is_noted_with_the_reason(
-    event: dict[str, Any], reason: str | None, tmp_path: Path
-) -> None:
+    ]
     with memlog.open(tmp_path) as store:
-        (position,) = store.append([event])
+        store.append([event | {"id": f"{number}"} for number, (event, _) in enumerate(budgeted)])
         store.maintenance.project(embed=False)
-        plain = [json.loads(line) for line in stored(tmp_path) if '"reason":"long_' in line]
-        assert [(row["id"], row["reason"]) for row in plain] == ([(position.id, reason)] if reason else [])
+    plain = [json.loads(line) for line in stored(tmp_path) if '"reason":"long_' in line]
+    assert {row["id"]: row["reason"] for row in plain} == {
+        f"{number}": reason for number, (_, reason) in enumerate(budgeted) if reason
+    }
 
 
-@pytest.mark.parametrize(("name", "count"), [("x", LONGEST_LIST), ("x" * 1_000_000, 40)])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [pytest.param("x", LONGEST_LIST, marks=pytest.mark.deep), ("x" * 1_000_000, 40)],
+    ids=["a short name", "a long name"],
+)
 def test_a_list_makes_no_more_rows_than_the_budget_allows(name: str, count: int, tmp_path: Path) -> None:
     said = {"type": "fact_stored", "topic_key": "t", "kind": "ranked", "rank": 1, "value": "first"}
     with memlog.open(tmp_path / "store") as store:

@@ -2,8 +2,6 @@
 
 from itertools import permutations
 
-import pytest
-
 from memlog.eventlog.encode import draft
 from memlog.projector.lifecycle import Projector
 
@@ -124,22 +122,21 @@ def rows_after(store, sql, *deliveries):
     return rows
 
 
-@pytest.mark.parametrize("what", CASES)
-def test_the_latest_event_wins_whatever_the_order_of_arrival(what, tmp_path):
-    events, sql, expected = CASES[what]
-    for number, arrival in enumerate(permutations(events)):
-        deliveries = [("2026-02-24", [event]) for event in arrival]
-        assert rows_after(tmp_path / str(number), sql, *deliveries) == expected, arrival
+def test_the_latest_event_wins_whatever_the_order_of_arrival(tmp_path):
+    for what, (events, sql, expected) in CASES.items():
+        for number, arrival in enumerate(permutations(events)):
+            deliveries = [("2026-02-24", [event]) for event in arrival]
+            assert rows_after(tmp_path / f"{what} {number}", sql, *deliveries) == expected, arrival
 
 
-@pytest.mark.parametrize("order", list(permutations(["2026-02-24", "2026-02-25", "2026-02-25.0001"])))
-def test_at_one_time_the_later_segment_wins_and_in_one_segment_the_later_line(order, tmp_path):
-    events = {
-        name: [
-            at(1, type="core_memory_updated", **CORE, value=f"{name} {line}") | {"id": f"{name} {line}"}
-            for line in (1, 2)
-        ]
-        for name in order
-    }
-    rows = rows_after(tmp_path, "SELECT value FROM core_memory", *events.items())
-    assert rows == [("2026-02-25.0001 2",)]
+def test_at_one_time_the_later_segment_wins_and_in_one_segment_the_later_line(tmp_path):
+    for number, order in enumerate(permutations(["2026-02-24", "2026-02-25", "2026-02-25.0001"])):
+        events = {
+            name: [
+                at(1, type="core_memory_updated", **CORE, value=f"{name} {line}") | {"id": f"{name} {line}"}
+                for line in (1, 2)
+            ]
+            for name in order
+        }
+        rows = rows_after(tmp_path / str(number), "SELECT value FROM core_memory", *events.items())
+        assert rows == [("2026-02-25.0001 2",)], order

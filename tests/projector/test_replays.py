@@ -18,40 +18,47 @@ def test_there_are_fixtures():
     assert "week" in LOGS
 
 
-@pytest.mark.parametrize("name", LOGS)
-def test_a_replay_gives_the_rows_of_the_snapshot(name, fixture_store, snapshot):
-    projector = Projector(fixture_store(name))
-    projector.catch_up()
-    assert "\n".join(dump(projector.live())) == snapshot
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory):
+    """A replay of each log, which the tests only read."""
+    folder = tmp_path_factory.mktemp("replayed")
+    projectors = {name: Projector(folder / name) for name in LOGS}
+    for name, projector in projectors.items():
+        shutil.copytree(FIXTURES / name / "log", projector.log)
+        projector.catch_up()
+    yield projectors
+    for projector in projectors.values():
+        projector.close()
 
 
-@pytest.mark.parametrize("name", LOGS)
-def test_reading_on_file_by_file_gives_the_digest_of_one_replay(name, fixture_store, tmp_path):
-    whole = Projector(fixture_store(name))
-    whole.catch_up()
-    pieces = Projector(tmp_path / "pieces")
-    for path in sorted((whole.log).rglob("*.jsonl"), key=lambda path: path.name):
-        target = pieces.store / path.relative_to(whole.store)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, target)
-        pieces.catch_up()
-    assert digest(pieces.live()) == digest(whole.live())
-    assert verify(pieces.live(), pieces.log, pieces.sizes).digest == digest(whole.live())
+def test_a_replay_gives_the_rows_of_the_snapshot(replayed, snapshot):
+    for name, projector in replayed.items():
+        assert "\n".join(dump(projector.live())) == snapshot(name=name), name
 
 
-@pytest.mark.parametrize("name", LOGS)
-def test_a_replay_touches_no_file_of_the_log(name, fixture_store):
-    store = fixture_store(name)
-    Projector(store).catch_up()
-    for path in (FIXTURES / name / "log").rglob("*.jsonl"):
-        assert (store / path.relative_to(FIXTURES / name)).read_bytes() == path.read_bytes()
+def test_reading_on_file_by_file_gives_the_digest_of_one_replay(replayed, tmp_path):
+    for name, whole in replayed.items():
+        pieces = Projector(tmp_path / name)
+        for path in sorted((whole.log).rglob("*.jsonl"), key=lambda path: path.name):
+            target = pieces.store / path.relative_to(whole.store)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+            pieces.catch_up()
+        assert digest(pieces.live()) == digest(whole.live()), name
+        assert verify(pieces.live(), pieces.log, pieces.sizes).digest == digest(whole.live()), name
+        pieces.close()
 
 
-def test_what_schedulers_subagents_and_tools_write_is_kept_as_they_wrote_it(fixture_store):
-    projector = Projector(fixture_store("foreign"))
-    projector.catch_up()
+def test_a_replay_touches_no_file_of_the_log(replayed):
+    for name, projector in replayed.items():
+        for path in (FIXTURES / name / "log").rglob("*.jsonl"):
+            copied = projector.store / path.relative_to(FIXTURES / name)
+            assert copied.read_bytes() == path.read_bytes(), path
+
+
+def test_what_schedulers_subagents_and_tools_write_is_kept_as_they_wrote_it(replayed):
     columns = "chat_id, type, role, content, metadata"
-    rows = projector.live().execute(f"SELECT id, channel, {columns} FROM messages").fetchall()
+    rows = replayed["foreign"].live().execute(f"SELECT id, channel, {columns} FROM messages").fetchall()
     said = {row[0]: row[1:] for row in rows}
     meta = '{"source":"scheduler","task_name":"morning-news"}'
     assert said["s1"][:3] == ("scheduler", "morning-news", "message")

@@ -1,6 +1,6 @@
 """`verify` finds what is planted, and passes what is clean."""
 
-import sqlite3
+from shutil import copytree
 
 import pytest
 
@@ -47,18 +47,20 @@ def test_a_clean_store_is_clean(projected):
     assert found.digest == found.replayed
 
 
-@pytest.mark.parametrize("planted", DAMAGE)
-def test_planted_damage_is_found(projected, embedder, planted):
-    if "vector" in planted:
-        projected.embed(embedder, limit=64)
+def test_planted_damage_is_found(projected, embedder, tmp_path):
+    projected.embed(embedder, limit=64)
     assert checked(projected).ok
-    damage = connect(projected.generations.current(), "write")
-    damage.execute("PRAGMA foreign_keys = OFF")
-    if planted == "a passage that waits for no vector":
-        damage.execute("DELETE FROM vec_memory WHERE rowid = 3")
-    damage.execute(DAMAGE[planted])
-    damage.close()
-    assert not checked(projected).ok
+    projected.close()
+    for planted, sql in DAMAGE.items():
+        copy = Projector(copytree(projected.store, tmp_path / planted))
+        damage = connect(copy.generations.current(), "write")
+        damage.execute("PRAGMA foreign_keys = OFF")
+        if planted == "a passage that waits for no vector":
+            damage.execute("DELETE FROM vec_memory WHERE rowid = 3")
+        damage.execute(sql)
+        damage.close()
+        assert not checked(copy).ok, planted
+        copy.close()
 
 
 @pytest.mark.parametrize(
@@ -85,25 +87,6 @@ def test_a_log_that_grows_meanwhile_is_compared_as_far_as_it_was_read(projected)
     with (projected.log / "core" / "2026-02-26.jsonl").open("ab") as file:
         file.write(b'{"type":"core_memory_updated","section":"user","key":"new","value":"unread"}\n')
     assert checked(projected).ok
-
-
-def test_the_schema_is_as_promised(projected):
-    db = projected.live()
-    assert db.execute("PRAGMA foreign_keys").fetchone() == (1,)
-    assert db.execute("PRAGMA busy_timeout").fetchone() == (5000,)
-    assert db.execute("PRAGMA foreign_key_check").fetchall() == []
-    for bad in (
-        "UPDATE messages SET role = 'robot' WHERE type = 'message'",
-        "UPDATE memories SET salience = 1.1",
-        "UPDATE memories SET importance = -0.1",
-        "UPDATE memory_chunks SET memory_id = 'also' WHERE message_id IS NOT NULL",
-    ):
-        with pytest.raises((sqlite3.Error, Exception), match="CHECK constraint"):
-            db.execute(bad)
-    db.execute("BEGIN")
-    db.execute("DELETE FROM memories")
-    assert db.execute("SELECT count(*) FROM memory_chunks WHERE memory_id IS NOT NULL").fetchone() == (0,)
-    db.execute("ROLLBACK")
 
 
 def test_a_full_text_whose_last_word_has_gone_is_well(tmp_path):
