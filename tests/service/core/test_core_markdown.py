@@ -12,9 +12,8 @@ def user(text):
     return memory.user
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_a_pair_is_a_key_and_its_value():
+    for line in (
         *(
             "Name: Anna",
             "- **Name:** Anna",
@@ -25,10 +24,8 @@ def user(text):
         ),
         *("**User name:** Anna", "__Name__: Anna", "User's name: Anna", "Name：Anna"),
         *("+ NAME:   Anna  ", "  - Name: Anna", "User Name: Anna"),
-    ],
-)
-def test_a_pair_is_a_key_and_its_value(line):
-    assert user(line) == {"name": "Anna"}
+    ):
+        assert user(line) == {"name": "Anna"}, line
 
 
 def test_items_under_a_heading_are_joined():
@@ -86,25 +83,25 @@ def test_what_is_said_twice_is_joined_and_counts_once():
     assert user("Name: Anna\nName: Anna\nName: Ann") == {"name": "Anna; Ann"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *(
-            "",
-            "\n\n",
-            "just prose",
-            "- an item under no heading",
-            "# Heading alone",
-            "# 🎯\n- item",
-        ),
-        *("```\nName: Anna\n```", "~~~~\nName: Anna\n~~~\nName: B\n~~~~", "```\nnever closed\nName: Anna"),
-        *("| Name: | Anna |\n|---|---|", "<!-- Name: Anna -->", "<!--\nName: Anna\n", "---\n***\n===\n"),
-        *("https://example.org/x", "at 10:30", "Name:Anna", "Name:"),
-        "This is a whole sentence with many words: it is no key",
-    ],
-)
-def test_what_says_no_key_is_left_out(text):
-    assert user(text) == {}
+NO_KEYS = [
+    *(
+        "",
+        "\n\n",
+        "just prose",
+        "- an item under no heading",
+        "# Heading alone",
+        "# 🎯\n- item",
+    ),
+    *("```\nName: Anna\n```", "~~~~\nName: Anna\n~~~\nName: B\n~~~~", "```\nnever closed\nName: Anna"),
+    *("| Name: | Anna |\n|---|---|", "<!-- Name: Anna -->", "<!--\nName: Anna\n", "---\n***\n===\n"),
+    *("https://example.org/x", "at 10:30", "Name:Anna", "Name:"),
+    "This is a whole sentence with many words: it is no key",
+]
+
+
+def test_what_says_no_key_is_left_out():
+    for text in NO_KEYS:
+        assert user(text) == {}, text
 
 
 def test_lines_that_are_left_out_are_counted():
@@ -123,9 +120,8 @@ def test_a_fenced_block_ends_with_its_own_fence():
     assert user("````\n```\nName: A\n````\nName: B") == {"name": "B"}
 
 
-@pytest.mark.parametrize(
-    ("label", "key"),
-    [
+def test_a_label_becomes_a_key():
+    for label, key in (
         *[("User name", "name"), ("Current Projects", "current_projects"), ("Preference", "preferences")],
         *[("Agent personality notes", "personality_notes"), ("Full name", "full_name"), ("E-Mail", "e_mail")],
         *[
@@ -134,10 +130,8 @@ def test_a_fenced_block_ends_with_its_own_fence():
             ("**", ""),
             ("What's new", "whats_new"),
         ],
-    ],
-)
-def test_a_label_becomes_a_key(label, key):
-    assert key_of(label) == key
+    ):
+        assert key_of(label) == key, label
 
 
 @pytest.mark.deep
