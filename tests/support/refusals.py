@@ -11,6 +11,6 @@ from memlog.eventlog.errors import BadInput
 @contextmanager
 def refused(case: object, match: str | None = None) -> Iterator[pytest.ExceptionInfo[BadInput]]:
     """What is within raises BadInput."""
-    with pytest.raises(BadInput, match=match) as caught:
+    with pytest.raises(BadInput, match=match) as caught:  # noqa: PT012 -- the case is named within
         yield caught
         pytest.fail(f"taken: {case!r}")

@@ -2,7 +2,6 @@
 
 import json
 import math
-import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,21 +10,26 @@ import memlog
 from memlog.eventlog.categories import CATEGORIES
 from memlog.query.relevance import freshness, relevance
 from memlog.service.memories import fading
+from tests.support.damaged_stores import clock
 from tests.support.refusals import refused
 
 KNOWN = ", ".join(CATEGORIES)
+NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def within_one_day():
-    """No test goes on into another day than it has begun."""
-    left = 86_400 - time.time() % 86_400
-    if left < 20:
-        time.sleep(left)
+def at_noon():
+    """All of a test happens at one time."""
+    with clock(as_text(NOON)):
+        yield
+
+
+def as_text(time):
+    return time.strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
 
 def ago(days):
-    return (datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    return as_text(NOON - timedelta(days=days))
 
 
 def ids(found):
@@ -284,8 +288,8 @@ def test_of_two_calls_at_once_the_first_line_counts_and_both_say_so(store):
 
 
 def _decay(path, barrier, answers):
-    with memlog.open(path) as store:
-        barrier.wait(30)
+    with clock(as_text(NOON)), memlog.open(path) as store:
+        barrier.wait(60)
         answers.put([store.memories.decay().decision for _ in range(3)])
 
 
