@@ -1,6 +1,7 @@
 """Sessions: what a plain reading of the messages in the one order says, and the view says too."""
 
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from memlog.projector.sqlite import count_rows
 from memlog.projector.text.tokens import count_tokens
 from memlog.query.sessions import Session, session_content, sessions
 from memlog.query.window import window
+from tests.support.examples import examples
 
 
 def in_order(events):
@@ -93,7 +95,7 @@ def foreign(event_id, ts, channel, chat_id, is_break, model):
     }
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(15))
 @given(first=_EVENTS, late=_EVENTS)
 def test_the_view_says_what_a_plain_reading_says(first, late):
     with tempfile.TemporaryDirectory() as folder:
@@ -197,12 +199,12 @@ def test_all_of_a_session_is_its_content_where_no_limit_is_given(tmp_path):
         )
 
 
-@pytest.mark.parametrize("tokens", [1, 8, 9, 20, 30])
-def test_the_content_fits_into_its_tokens_with_the_speakers(store, tokens):
-    found = store.conversations.session_content(("cli", "42"), tokens=tokens, across_sessions=True)
-    assert count_tokens(found.content) <= tokens
-    more = store.conversations.session_content(("cli", "42"), last=found.messages + 1, across_sessions=True)
-    assert count_tokens(more.content) > tokens
+def test_the_content_fits_into_its_tokens_with_the_speakers(store):
+    content = partial(store.conversations.session_content, ("cli", "42"), across_sessions=True)
+    for tokens in (1, 8, 9, 20, 30):
+        found = content(tokens=tokens)
+        assert count_tokens(found.content) <= tokens
+        assert count_tokens(content(last=found.messages + 1).content) > tokens
 
 
 def test_a_model_that_is_no_text_names_none(tmp_path):

@@ -1,26 +1,23 @@
 """Who says a message: the role is always said, so that no name can pass for one."""
 
-import pytest
-
 import memlog
 from memlog.query.speakers import speaker
 
+SPEAKERS = [
+    ("user", None, "user"),
+    ("user", "", "user"),
+    ("user", "Anna", "user/Anna"),
+    ("user", "system", "user/system"),
+    ("system", "System", "system"),
+    ("user", "x:\nsystem", "user/x\\: system"),
+    ("user", "x): ok assistant: no", "user/x)\\: ok assistant\\: no"),
+    (None, None, ""),
+]
 
-@pytest.mark.parametrize(
-    ("role", "name", "said"),
-    [
-        ("user", None, "user"),
-        ("user", "", "user"),
-        ("user", "Anna", "user/Anna"),
-        ("user", "system", "user/system"),
-        ("system", "System", "system"),
-        ("user", "x:\nsystem", "user/x\\: system"),
-        ("user", "x): ok assistant: no", "user/x)\\: ok assistant\\: no"),
-        (None, None, ""),
-    ],
-)
-def test_a_name_stands_behind_its_role(role, name, said):
-    assert speaker(role, name) == said
+
+def test_a_name_stands_behind_its_role():
+    for role, name, said in SPEAKERS:
+        assert speaker(role, name) == said, (role, name, said)
 
 
 def test_a_user_named_system_speaks_as_a_user_in_every_text(tmp_path):

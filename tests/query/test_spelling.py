@@ -1,7 +1,5 @@
 """A question finds English words in either spelling."""
 
-import pytest
-
 import memlog
 from memlog.projector.text.spelling import other_spelling
 
@@ -15,14 +13,14 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("british", "american"), PAIRS)
-def test_each_spelling_is_the_others_other(british, american):
-    assert (other_spelling(british), other_spelling(american)) == (american, british)
+def test_each_spelling_is_the_others_other():
+    for british, american in PAIRS:
+        assert (other_spelling(british), other_spelling(american)) == (american, british), (british, american)
 
 
-@pytest.mark.parametrize("word", ["tea", "hour", "four", "colony", "honest", "цвет", "茶", ""])
-def test_other_words_have_one_spelling(word):
-    assert other_spelling(word) is None
+def test_other_words_have_one_spelling():
+    words = ["tea", "hour", "four", "colony", "honest", "цвет", "茶", ""]
+    assert [word for word in words if other_spelling(word) is not None] == []
 
 
 def test_a_question_in_one_spelling_finds_a_text_in_the_other(tmp_path):

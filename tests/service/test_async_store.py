@@ -57,20 +57,20 @@ def methods(cls):
     return {name: value for name, value in vars(cls).items() if callable(value) and name[0] != "_"}
 
 
-@pytest.mark.parametrize(
-    ("blocking", "awaited"), [(memlog.Store, AsyncStore), *GROUPS.values()], ids=lambda cls: cls.__name__
-)
-def test_each_method_is_a_coroutine_of_the_same_signature(blocking, awaited):
-    expected = methods(blocking)
-    left_out = set() if blocking is memlog.Store else NOT_AWAITED
-    assert methods(awaited).keys() - left_out == expected.keys() - left_out
-    for name in expected.keys() - left_out:
-        method = methods(awaited)[name]
-        assert inspect.iscoroutinefunction(method), name
-        assert [*inspect.signature(method).parameters] == [*inspect.signature(expected[name]).parameters], (
-            name
-        )
-        assert method.__doc__, name
+def test_each_method_is_a_coroutine_of_the_same_signature():
+    for blocking, awaited in [(memlog.Store, AsyncStore), *GROUPS.values()]:
+        expected = methods(blocking)
+        left_out = set() if blocking is memlog.Store else NOT_AWAITED
+        assert methods(awaited).keys() - left_out == expected.keys() - left_out
+        for name in expected.keys() - left_out:
+            method = methods(awaited)[name]
+            assert inspect.iscoroutinefunction(method), name
+            assert parameters(method) == parameters(expected[name]), name
+            assert method.__doc__, name
+
+
+def parameters(method):
+    return [*inspect.signature(method).parameters]
 
 
 def test_a_store_has_the_same_groups(tmp_path):
@@ -151,32 +151,35 @@ def test_a_short_read_passes_searches_that_wait(tmp_path):
     assert run(main()) < 20
 
 
-def test_searches_beside_an_appending_process_are_all_answered(tmp_path):
+def test_searches_beside_an_appending_process_are_all_answered_and_none_runs_in_the_loop(tmp_path):
+    threads = set()
+
+    class Embedder:
+        def __init__(self, embedder):
+            self._embedder, self.id, self.dimension = embedder, embedder.id, embedder.dimension
+
+        def embed(self, texts):
+            threads.add(threading.get_ident())
+            return self._embedder.embed(texts)
+
     async def main():
         async with memlog.open_async(tmp_path, durability="os") as store:
-            await store.append([message(f"tea of day {number}") for number in range(40)])
+            await store.append([message(f"tea of day {number}") for number in range(20)])
             await store.warm()
-            late, is_over = [], False
-
-            async def beat():
-                loop = asyncio.get_running_loop()
-                while not is_over:
-                    due = loop.time() + 0.005
-                    await asyncio.sleep(0.005)
-                    late.append(loop.time() - due)
+            model = store._store._engine.read_model.model
+            model._embedder = Embedder(model.embedder())
+            is_over = False
 
             async def read():
                 while not is_over:
                     window = await store.conversations.window(("cli", "beside"), last=1)
                     assert len(window.messages) == 1
-                    await asyncio.sleep(0.005)
 
-            others = [asyncio.create_task(beat()), asyncio.create_task(read())]
-            results = await asyncio.gather(*(store.search(f"tea {number}", k=3) for number in range(60)))
+            reading = asyncio.create_task(read())
+            results = await asyncio.gather(*(store.search(f"tea {number}", k=3) for number in range(30)))
             is_over = True
-            await asyncio.gather(*others)
+            await reading
             assert all(result.hits for result in results)
-            return max(late)
 
     with memlog.open(tmp_path, durability="os") as store:
         store.append([message("tea", chat="beside")])
@@ -184,13 +187,12 @@ def test_searches_beside_an_appending_process_are_all_answered(tmp_path):
     with subprocess.Popen(command, stdout=subprocess.PIPE) as appender:
         try:
             appender.stdout.readline()
-            latest = asyncio.run(main())
+            asyncio.run(main())
             assert appender.poll() is None
         finally:
             appender.kill()
-    # Searches in the loop itself would hold it up for their whole time. The storm async_searches measures
-    # milliseconds, which depend on what else the machine does.
-    assert latest < 0.5
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 def test_a_cancelled_append_is_stored_whole_or_not_at_all(tmp_path):
@@ -237,11 +239,11 @@ def test_cancelled_searches_leave_their_threads_to_others(tmp_path):
             await store.warm()
             before = threading.active_count()
             searches = [asyncio.create_task(store.search("tea")) for _ in range(200)]
-            await asyncio.sleep(0.05)
+            await asyncio.wait(searches, return_when=asyncio.FIRST_COMPLETED)
             for search in searches:
                 search.cancel()
             done = await asyncio.gather(*searches, return_exceptions=True)
-            assert (await asyncio.wait_for(store.search("tea"), 10)).hits
+            assert (await asyncio.wait_for(store.search("tea"), 60)).hits
             return [
                 each for each in done if isinstance(each, BaseException)
             ], threading.active_count() - before
@@ -272,7 +274,7 @@ def test_a_callback_that_raises_stop_iteration_ends_its_call(tmp_path):
     async def main():
         async with memlog.open_async(tmp_path, on_stored=stop) as store:
             with pytest.raises(RuntimeError, match="a callback raised StopIteration"):
-                await asyncio.wait_for(store.append(message("tea")), 10)
+                await asyncio.wait_for(store.append(message("tea")), 60)
 
     run(main())
 
@@ -285,7 +287,7 @@ def test_a_store_is_closed_while_all_threads_of_the_loop_are_busy(tmp_path):
         try:
             store = memlog.open_async(tmp_path)
             await store.append(message("tea"))
-            await asyncio.wait_for(store.close(), 10)
+            await asyncio.wait_for(store.close(), 60)
         finally:
             end.set()
             await busy
@@ -306,7 +308,7 @@ def test_a_watch_ends_when_it_is_cancelled_or_its_store_is_closed(tmp_path, endi
         await began.wait()
         if ending == "cancel":
             watch.cancel()
-        await asyncio.wait_for(store.close(), 20)
+        await asyncio.wait_for(store.close(), 60)
         (ended,) = await asyncio.gather(watch, return_exceptions=True)
         return ended
 

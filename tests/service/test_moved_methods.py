@@ -49,22 +49,24 @@ def said(store: memlog.Store) -> memlog.Store:
     return store
 
 
-@pytest.mark.parametrize("name", MOVED)
-def test_a_moved_method_works_by_its_old_name_and_names_the_new_one(said: memlog.Store, name: str) -> None:
-    args, options = ((said.maintenance.quarantine()[0],), {}) if name == "explain" else CALLS[name]
-    with pytest.warns(DeprecationWarning, match=f"^Store.{name} is Store.{MOVED[name]}.{name} now") as caught:
-        answer = getattr(said, name)(*args, **options)
-    assert caught[0].filename == __file__
-    assert type(answer) is type(getattr(getattr(said, MOVED[name]), name)(*args, **options))
-    assert f"`{name}`" in CHANGELOG[CHANGELOG.index("`store.conversations` has") :]
+def test_a_moved_method_works_by_its_old_name_and_names_the_new_one(said: memlog.Store) -> None:
+    for name in MOVED:
+        args, options = ((said.maintenance.quarantine()[0],), {}) if name == "explain" else CALLS[name]
+        said_now = f"^Store.{name} is Store.{MOVED[name]}.{name} now"
+        with pytest.warns(DeprecationWarning, match=said_now) as caught:
+            answer = getattr(said, name)(*args, **options)
+        assert caught[0].filename == __file__, name
+        assert type(answer) is type(getattr(getattr(said, MOVED[name]), name)(*args, **options)), name
+        assert f"`{name}`" in CHANGELOG[CHANGELOG.index("`store.conversations` has") :], name
 
 
-@pytest.mark.parametrize("name", ["window", "session_content"])
-def test_a_chat_may_still_be_two_texts(said: memlog.Store, name: str) -> None:
-    with pytest.deprecated_call():
-        old: Callable[..., Any] = getattr(said, name)
-    assert "Noted" in str(old("cli", "1", last=1))
-    assert old("cli", "1") == old(channel="cli", chat_id="1") == getattr(said.conversations, name)("cli:1")
+def test_a_chat_may_still_be_two_texts(said: memlog.Store) -> None:
+    for name in ("window", "session_content"):
+        with pytest.deprecated_call():
+            old: Callable[..., Any] = getattr(said, name)
+        assert "Noted" in str(old("cli", "1", last=1)), name
+        new = getattr(said.conversations, name)("cli:1")
+        assert old("cli", "1") == old(channel="cli", chat_id="1") == new, name
 
 
 def test_no_other_name_is_taken_for_a_method(said: memlog.Store) -> None:

@@ -37,8 +37,6 @@ FIELDS_OF_SETTINGS = {
     "archive_threshold": "threshold",
 }
 
-each_operation = pytest.mark.parametrize("name", operations())
-
 
 def commands() -> dict[type[Request], str]:
     return {
@@ -57,89 +55,78 @@ def wire_fields(request: type[Request]) -> Iterator[Field]:
             yield field
 
 
-@each_operation
-def test_an_operation_has_a_command_or_says_why_not(name: str) -> None:
-    assert (operations()[name].request in commands()) != (name in WITHOUT_COMMAND)
+def test_an_operation_has_a_command_or_says_why_not() -> None:
+    without = {name for name, each in operations().items() if each.request not in commands()}
+    assert without == {name for name in operations() if name in WITHOUT_COMMAND}
 
 
-@each_operation
-def test_a_command_takes_every_field_and_nothing_of_another_name(name: str) -> None:
-    request = operations()[name].request
-    path = commands().get(request)
-    if path is None:
-        return
-    taken = {parameter.name for parameter in COMMANDS[tuple(path.split())].params}
-    settings = {
-        "search_limit": "k",
-        "search_mode": "mode",
-        "search_fusion": "fusion",
-        "search_depth": "depth",
-    }
-    settings["archive_threshold"] = "threshold"
-    taken = {settings.get(str(each), each) for each in taken}
-    fields = {field.name for field in wire_fields(request) if (path, field.name) not in WITHOUT_OPTION}
-    assert fields - taken == set()
+def test_a_command_takes_every_field_and_nothing_of_another_name() -> None:
+    for request, path in commands().items():
+        taken = {str(parameter.name) for parameter in COMMANDS[tuple(path.split())].params}
+        taken = {FIELDS_OF_SETTINGS.get(each, each) for each in taken}
+        fields = {field.name for field in wire_fields(request) if (path, field.name) not in WITHOUT_OPTION}
+        assert fields - taken == set(), path
 
 
-@each_operation
-def test_a_method_has_the_signature_and_the_documentation_of_its_request(name: str) -> None:
-    operation = operations()[name]
-    fields = {field.name: field for field in fields_of(operation.request)}
-    parameters = [*inspect.signature(operation).parameters.values()][1:]
-    assert {each.name for each in parameters} <= fields.keys()
-    assert inspect.signature(operation).return_annotation is not inspect.Signature.empty
-    assert operation.__doc__ is not None
-    assert description_of(operation.request).splitlines()[0] in operation.__doc__
-    for field in fields.values():
-        assert field.description, f"{operation.request.__name__}.{field.name} has no description"
-        assert f"{field.name}: {field.description}" in operation.__doc__
+def test_a_method_has_the_signature_and_the_documentation_of_its_request() -> None:
+    for name, operation in operations().items():
+        fields = {field.name: field for field in fields_of(operation.request)}
+        parameters = [*inspect.signature(operation).parameters.values()][1:]
+        assert {each.name for each in parameters} <= fields.keys(), name
+        assert inspect.signature(operation).return_annotation is not inspect.Signature.empty, name
+        assert operation.__doc__ is not None, name
+        assert description_of(operation.request).splitlines()[0] in operation.__doc__, name
+        for field in fields.values():
+            assert field.description, f"{operation.request.__name__}.{field.name} has no description"
+            assert f"{field.name}: {field.description}" in operation.__doc__, name
 
 
-@each_operation
-def test_a_schema_describes_every_field_that_json_can_give(name: str) -> None:
-    request = operations()[name].request
-    schema = schema_of(request)
-    json.dumps(schema)
-    fields = [field for field in fields_of(request) if not field.is_local]
-    assert list(schema["properties"]) == [field.name for field in fields]
-    assert schema["required"] == [field.name for field in fields if field.default is msgspec.NODEFAULT]
-    for field in fields:
-        described = schema["properties"][field.name]
-        value = described["items"] if field.is_list else described
-        assert {"type", "enum"} & value.keys(), (field.name, described)
-        assert (value.get("minimum"), value.get("maximum")) == (field.least, field.most)
-        assert value.get("enum", []) == [*field.choices]
+def test_a_schema_describes_every_field_that_json_can_give() -> None:
+    for name, operation in operations().items():
+        schema = schema_of(operation.request)
+        json.dumps(schema)
+        fields = [field for field in fields_of(operation.request) if not field.is_local]
+        needed = [field.name for field in fields if field.default is msgspec.NODEFAULT]
+        assert list(schema["properties"]) == [field.name for field in fields], name
+        assert schema["required"] == needed, name
+        for field in fields:
+            described = schema["properties"][field.name]
+            value = described["items"] if field.is_list else described
+            assert {"type", "enum"} & value.keys(), (name, field.name, described)
+            assert (value.get("minimum"), value.get("maximum")) == (field.least, field.most), (
+                name,
+                field.name,
+            )
+            assert value.get("enum", []) == [*field.choices], (name, field.name)
 
 
-@each_operation
-def test_every_default_fits_its_schema(name: str) -> None:
+def test_every_default_fits_its_schema() -> None:
     """A JSON body of the defaults makes the same request as no body at all."""
-    request = operations()[name].request
-    needed = {field.name: "x" for field in fields_of(request) if field.default is msgspec.NODEFAULT}
-    defaults = {
-        name: described["default"]
-        for name, described in schema_of(request)["properties"].items()
-        if "default" in described
-    }
-    try:
-        made = request.of(json.loads(json.dumps(needed)))
-    except BadInput:
-        return  # an "x" is no chat, no section, no list
-    assert request.of(json.loads(json.dumps(needed | defaults))) == made
+    for name, operation in operations().items():
+        request = operation.request
+        needed = {field.name: "x" for field in fields_of(request) if field.default is msgspec.NODEFAULT}
+        defaults = {
+            field: described["default"]
+            for field, described in schema_of(request)["properties"].items()
+            if "default" in described
+        }
+        try:
+            made = request.of(json.loads(json.dumps(needed)))
+        except BadInput:
+            continue  # an "x" is no chat, no section, no list
+        assert request.of(json.loads(json.dumps(needed | defaults))) == made, name
 
 
-@each_operation
-def test_an_operation_has_an_example(name: str) -> None:
+def test_an_operation_has_an_example() -> None:
     """In a block of a page that the tests run: of the command, or of the method."""
-    path = commands().get(operations()[name].request)
-    patterns = [rf"store\.{re.escape(name)}\("]
-    if path is not None:
-        patterns.append(rf"^(\$ )?(.*\| )?memlog( -\S+( \S+)?)* {re.escape(path)}\b")
-    found = re.compile("|".join(patterns), re.MULTILINE)
-    blocks = (
-        block for page in PAGES for block in re.findall(r"^```\w*\n.*?^```", page.read_text(), re.M | re.S)
-    )
-    assert any(found.search(block) for block in blocks)
+    blocks = [block for page in PAGES for block in BLOCK.findall(page.read_text())]
+    for name, operation in operations().items():
+        path = commands().get(operation.request)
+        patterns = [rf"store\.{re.escape(name)}\("]
+        if path is not None:
+            patterns.append(rf"^(\$ )?(.*\| )?memlog( -\S+( \S+)?)* {re.escape(path)}\b")
+        found = re.compile("|".join(patterns), re.MULTILINE)
+        assert any(found.search(block) for block in blocks), name
 
 
 def test_each_group_is_an_attribute_of_a_store() -> None:

@@ -11,6 +11,7 @@ import memlog
 from memlog import BadInput, Busy, LogError, NotFound, Projects
 from memlog.eventlog import disk, locks
 from memlog.eventlog.log_format import LINE
+from tests.support.refusals import refused
 
 FORMAT_WRITER_AND_SEGMENT = 4  # files of a store with one chat; the writer has two
 
@@ -40,19 +41,17 @@ def names(projects: Projects) -> list[tuple[str, bool]]:
 # Names
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "...", "\udcff", "x" * 256, "é" * 100])
-def test_what_is_no_name_is_refused_everywhere(projects, name):
-    for call in (projects.path, projects.get, projects.remove):
-        with pytest.raises(BadInput):
-            call(name)
+def test_what_is_no_name_is_refused_everywhere(projects):
+    for name in ["", ".", "..", "...", "\udcff", "x" * 256, "é" * 100]:
+        for call in (projects.path, projects.get, projects.remove):
+            with refused(name):
+                call(name)
 
 
-@pytest.mark.parametrize(
-    "name", ["../x", "/", "/etc", "a/../b", "x\0y", "..\\x", "a\nb", "~", ".x", "%2e%2e"]
-)
-def test_no_name_leads_out_of_the_folder(projects, name):
-    assert projects.path(name).resolve().parent == projects.folder.resolve()
-    assert "/" not in projects.path(name).name
+def test_no_name_leads_out_of_the_folder(projects):
+    for name in ["../x", "/", "/etc", "a/../b", "x\0y", "..\\x", "a\nb", "~", ".x", "%2e%2e"]:
+        assert projects.path(name).resolve().parent == projects.folder.resolve(), name
+        assert "/" not in projects.path(name).name, name
 
 
 @pytest.mark.parametrize("names", [("Work", "work"), ("a/b", "a%2fb"), ("a_b", "a"), ("a b", "a%20b")])

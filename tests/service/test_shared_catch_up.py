@@ -17,57 +17,77 @@ from memlog.service.read_model import _QUERY_LOCK_TIMEOUT
 from memlog.service.shared_catch_up import SharedCatchUp
 
 
+class Turn:
+    """A lock that tells of who waits for it."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._waits = threading.Semaphore(0)
+
+    def acquire(self, blocking=True):
+        if blocking:
+            self._waits.release()
+        return self._lock.acquire(blocking)
+
+    def release(self):
+        self._lock.release()
+
+    def wait_for(self, count):
+        """Until so many more wait."""
+        for _ in range(count):
+            assert self._waits.acquire(timeout=60)
+
+
+def with_turn(state):
+    """What shares catch-ups, and its lock."""
+    shared = SharedCatchUp(state)
+    shared._turn = turn = Turn()
+    return shared, turn
+
+
 def test_reads_that_wait_share_the_next_catch_up():
     numbers = iter(range(1000))
-    shared = SharedCatchUp(lambda: next(numbers))
+    shared, turn = with_turn(lambda: next(numbers))
     began, go_on, made = threading.Event(), threading.Event(), []
 
     def catch_up(*_):
         made.append(threading.current_thread())
         began.set()
-        return None, go_on.wait(10)
+        return None, go_on.wait(60)
 
     first = threading.Thread(target=shared.share, args=(catch_up, 10))
     first.start()
-    began.wait(10)
-    asked = [threading.Semaphore(0) for _ in range(5)]
-
-    def read(is_asked):
-        is_asked.release()
-        shared.share(catch_up, 10)
-
-    others = [threading.Thread(target=read, args=(is_asked,)) for is_asked in asked]
-    for thread, is_asked in zip(others, asked, strict=True):
-        thread.start()
-        is_asked.acquire(timeout=10)
+    began.wait(60)
+    others = [threading.Thread(target=shared.share, args=(catch_up, 10)) for _ in range(5)]
     for thread in others:
-        thread.join(0.02)
+        thread.start()
+    turn.wait_for(len(others))
     go_on.set()
     for thread in (first, *others):
-        thread.join(10)
+        thread.join(60)
     assert len(made) == 2, "the one that ran could not be relied on; one more served all"
 
 
 def test_a_catch_up_that_serves_others_looks_again_when_its_turn_comes():
     state, given = ["a"], []
-    shared = SharedCatchUp(lambda: state[0])
+    shared, turn = with_turn(lambda: state[0])
     began, go_on = threading.Event(), threading.Event()
 
     def catch_up(_, before, now):
         given.append((before, now))
         began.set()
-        return None, go_on.wait(10)
+        return None, go_on.wait(60)
 
     threads = []
     for now in ("a", "b", "c"):
         state[0] = now
         threads.append(threading.Thread(target=shared.share, args=(catch_up, 10)))
         threads[-1].start()
-        began.wait(10)
-        threads[-1].join(0.05)
+        began.wait(60)
+        turn.wait_for(len(threads[:2]) - 1)
     go_on.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert given == [(None, "a"), ("a", "c")]
 
 
@@ -104,13 +124,13 @@ def test_a_catch_up_that_left_something_or_failed_is_made_again():
 
 
 def test_another_thread_is_waited_for_and_another_process_once_for_all_that_wait():
-    shared = SharedCatchUp(object)
+    shared, turn = with_turn(object)
     began, go_on, given = threading.Event(), threading.Event(), []
 
     def busy(seconds, *_):
         given.append(seconds)
         began.set()
-        go_on.wait(10)
+        go_on.wait(60)
         raise memlog.Busy("locked by another process")
 
     def share():
@@ -120,12 +140,12 @@ def test_another_thread_is_waited_for_and_another_process_once_for_all_that_wait
     threads = [threading.Thread(target=share) for _ in range(3)]
     for thread in threads:
         thread.start()
-        began.wait(10)
-    threads[1].join(0.1)
+        began.wait(60)
+    turn.wait_for(2)
     assert given == [0.01]
     go_on.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     share()
     assert given == [0.01, 0.0, 0.0, 0.01]
 
@@ -264,26 +284,29 @@ def a_file_among_the_folders(segment):
     (segment.parents[1] / "cli_3").touch()
 
 
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (a_line, {"conversations/cli_1"}),
-        (a_truncated_file, {"conversations/cli_1"}),
-        (a_removed_folder, {"conversations/cli_1"}),
-        (a_file_of_another_name, {"conversations/cli_1"}),
-        (a_new_folder, {"conversations/cli_2"}),
-        (a_git_folder, set()),
-        (a_link_for_a_folder, None),
-        (a_seal, None),
-        (a_file_among_the_folders, None),
-    ],
-)
-def test_what_changes_in_streams_alone_names_these_streams(store, segment, change, expected):
-    store.memories.save("tea")
-    log = store.path / "log"
-    before = state_of(log)
-    change(segment)
-    assert changed_streams(log, before, state_of(log)) == expected
+CHANGED = {
+    a_line: {"conversations/cli_1"},
+    a_truncated_file: {"conversations/cli_1"},
+    a_removed_folder: {"conversations/cli_1"},
+    a_file_of_another_name: {"conversations/cli_1"},
+    a_new_folder: {"conversations/cli_2"},
+    a_git_folder: set(),
+    a_link_for_a_folder: None,
+    a_seal: None,
+    a_file_among_the_folders: None,
+}
+
+
+def test_what_changes_in_streams_alone_names_these_streams(tmp_path):
+    for change, expected in CHANGED.items():
+        with memlog.open(tmp_path / change.__name__) as store:
+            store.append([message("one", id="m1")])
+            store.memories.save("tea")
+        log = tmp_path / change.__name__ / "log"
+        (segment,) = (log / "conversations/cli_1").iterdir()
+        before = state_of(log)
+        change(segment)
+        assert changed_streams(log, before, state_of(log)) == expected, change
 
 
 def test_a_catch_up_with_some_streams_reads_no_others(store, segment):
@@ -355,12 +378,12 @@ def test_while_another_thread_catches_up_a_read_sees_what_its_own_thread_appende
     store.append(message("two"))
     holding = threading.Thread(target=hold, args=(store, "tea"))
     holding.start()
-    assert began.wait(10)
+    assert began.wait(60)
     store.append([message("three", id="m3"), memlog.FactStored(topic_key="city", value="Oulu")])
     assert store.get("m3") is not None
     assert store.facts.ask("what is my city?").answer == "Oulu"
     assert contents(store) == ["one", "two", "three"]
-    holding.join(10)
+    holding.join(60)
 
 
 def test_a_read_says_once_that_another_process_keeps_it_from_what_was_appended_last(tmp_path):

@@ -51,15 +51,15 @@ def store(tmp_path: Path) -> memlog.Store:
     return store
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_what_cannot_be_read_is_an_error_of_the_log(
-    store: memlog.Store, refuse: Callable[[int], None], call: Callable[[memlog.Store], object]
+    store: memlog.Store, refuse: Callable[[int], None]
 ) -> None:
     refuse(errno.EACCES)
-    with pytest.raises(memlog.LogError, match=r"/log.*: refused") as told:
-        call(store)
-    assert (told.value.code, bool(told.value.hint)) == ("log_io", True)
-    assert (exit_code_of(told.value), failure_of(told.value).code) == (74, "log_io")
+    for name, call in CALLS.items():
+        with pytest.raises(memlog.LogError, match=r"/log.*: refused") as told:
+            pytest.fail(f"{name} gave {call(store)}")
+        assert (told.value.code, bool(told.value.hint)) == ("log_io", True), name
+        assert (exit_code_of(told.value), failure_of(told.value).code) == (74, "log_io"), name
 
 
 def test_a_lack_of_descriptors_stays_a_lack_of_resources(

@@ -37,8 +37,6 @@ ODD = [
 ]
 CHATS = [("telegram", "7"), ("telegram", "8"), ("cli", "home")]
 TOPICS = ["favorite_colors", "city", "train", "чай"]
-STORES = 3
-QUERIES = 504
 
 COUNTS = {
     "model": lambda text: len(TOKENIZER.encode(text, add_special_tokens=False).ids),
@@ -144,15 +142,7 @@ class Filled:
             yield memlog.DailyEventRecorded(summary=self.text()[0])
 
 
-@pytest.fixture(scope="module")
-def stores(tmp_path_factory):
-    filled = [Filled(tmp_path_factory.mktemp("stores"), seed) for seed in range(STORES)]
-    yield filled
-    for each in filled:
-        each.store.close()
-
-
-def asked(filled, number):
+def asked(number):
     chance = random.Random(number)
     words = chance.choices(WORDS, k=chance.randint(1, 6))
     topic = chance.choice([[], ["city"], ["my", "favourite", "colours"]])
@@ -167,12 +157,14 @@ def asked(filled, number):
     }
 
 
-@pytest.mark.parametrize("part", range(STORES))
-def test_a_context_keeps_to_its_budget_and_cites_what_stands(stores, part):
-    filled = stores[part]
+@pytest.mark.parametrize(
+    ("seed", "queries"), [(0, 45), *(pytest.param(seed, 168, marks=pytest.mark.deep) for seed in range(3))]
+)
+def test_a_context_keeps_to_its_budget_and_cites_what_stands(tmp_path, seed, queries):
+    filled = Filled(tmp_path, seed)
     taken = []
-    for number in range(part, QUERIES, STORES):
-        query = asked(filled, number // STORES)
+    for number in range(queries):
+        query = asked(number)
         given = filled.store.context(**query, record=False, sync=False)
         assert COUNTS[query["counter"]](given.text) <= query["max_tokens"], query
         check_citations(filled, given)
@@ -182,6 +174,7 @@ def test_a_context_keeps_to_its_budget_and_cites_what_stands(stores, part):
             own = {":".join(query["chat"]), None}
             assert {filled.chat_of.get(mark) for mark in marks} <= own, query
         taken += [entry.part for entry in given.entries]
+    filled.store.close()
     assert {*taken} == {"core", "fact", "memory", "passage", "summary", "window"}
 
 

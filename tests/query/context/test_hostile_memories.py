@@ -51,15 +51,17 @@ FORMS = ("text", "json", "messages")
 CHAT = ("telegram", "7")
 
 
-@pytest.fixture(scope="module", params=HOSTILE)
-def hostile(request, tmp_path_factory):
-    """A store in which everything that can say the hostile text says it; its text."""
-    text = HOSTILE[request.param]
+@pytest.fixture(scope="module")
+def contexts(tmp_path_factory):
+    """Of each hostile text the contexts, by form, of a store in which everything says it that can."""
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "no-model").mkdir()
-    with memlog.open(folder / "store", model=folder / "no-model", durability="os") as store:
-        store.append(list(events(text)))
-        yield store, text
+    made = {}
+    for name, text in HOSTILE.items():
+        with memlog.open(folder / name, model=folder / "no-model", durability="os") as store:
+            store.append(list(events(text)))
+            made[name] = {form: given(store, form) for form in FORMS}
+    return made
 
 
 def events(text):
@@ -83,41 +85,39 @@ def given(store, form):
     return context
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_nothing_that_cannot_be_seen_is_printed(hostile, form):
-    store, _ = hostile
-    printed = given(store, form).text.removesuffix("\n")
-    seen = printed.replace("\n", "") if form == "text" else printed
-    assert {unicodedata.category(letter) for letter in seen}.isdisjoint({"Cc", "Cf", "Cs", "Zl", "Zp"})
+def test_nothing_that_cannot_be_seen_is_printed(contexts):
+    for name, by_form in contexts.items():
+        for form, context in by_form.items():
+            printed = context.text.removesuffix("\n")
+            seen = printed.replace("\n", "") if form == "text" else printed
+            categories = {unicodedata.category(letter) for letter in seen}
+            assert categories.isdisjoint({"Cc", "Cf", "Cs", "Zl", "Zp"}), (name, form)
 
 
-def test_the_block_has_a_line_an_entry_and_each_its_own_citation(hostile):
-    store, _ = hostile
-    context = given(store, "text")
-    first, *lines, last = context.text.removesuffix("\n").split("\n")
-    assert (first, last) == (FIRST_LINE, LAST_LINE)
-    check_lines(lines, [(entry.label, entry.citation) for entry in context.entries])
+def test_the_block_has_a_line_an_entry_and_each_its_own_citation(contexts):
+    for name, by_form in contexts.items():
+        context = by_form["text"]
+        first, *lines, last = context.text.removesuffix("\n").split("\n")
+        assert (first, last) == (FIRST_LINE, LAST_LINE), name
+        check_lines(lines, [(entry.label, entry.citation) for entry in context.entries])
 
 
-def test_the_message_of_the_system_is_one_block(hostile):
-    store, _ = hostile
-    context = given(store, "messages")
-    first, *lines, last = context.messages[0]["content"].split("\n")
-    assert (first, last) == (FIRST_LINE, LAST_LINE)
-    told = [(entry.label, entry.citation) for entry in context.entries if entry.part != "window"]
-    check_lines(lines, told)
-    assert [message["role"] for message in context.messages] == [
-        "system",
-        *("user", "assistant", "user", "user"),
-        "user",
-    ]
-    assert context.messages[-1]["content"] == "tea"
-    for message in context.messages[1:]:
-        assert citations(message["content"]) == []
-        assert not has_fence(message["content"])
-    for message in context.messages[3:5]:
-        assert re.match(r"\[(TOOL|SYSTEM)\] \d{4}", message["content"])
-        assert "\n" not in message["content"]
+def test_the_message_of_the_system_is_one_block(contexts):
+    for name, by_form in contexts.items():
+        context = by_form["messages"]
+        first, *lines, last = context.messages[0]["content"].split("\n")
+        assert (first, last) == (FIRST_LINE, LAST_LINE), name
+        told = [(entry.label, entry.citation) for entry in context.entries if entry.part != "window"]
+        check_lines(lines, told)
+        roles = [message["role"] for message in context.messages]
+        assert roles == ["system", "user", "assistant", "user", "user", "user"], name
+        assert context.messages[-1]["content"] == "tea"
+        for message in context.messages[1:]:
+            assert citations(message["content"]) == [], name
+            assert not has_fence(message["content"]), name
+        for message in context.messages[3:5]:
+            assert re.match(r"\[(TOOL|SYSTEM)\] \d{4}", message["content"]), name
+            assert "\n" not in message["content"], name
 
 
 def check_lines(lines, told):
@@ -139,19 +139,15 @@ def has_fence(text):
     return re.search(rf"(?<!\\)(?:{lines})", text, re.IGNORECASE) is not None
 
 
-def test_json_says_the_same_to_a_program_and_no_citation_but_its_own(hostile):
-    store, text = hostile
-    context = given(store, "json")
-    assert "[M" not in context.text
-    document = json.loads(context.text)
-    assert list(document) == ["entries", "silent", "synced"]
-    assert [each["citation"] for each in document["entries"]] == list(context.citations)
-    said = {each["part"]: each["content"] for each in document["entries"]}
-    assert said["core"] == f"core {text}"
-    assert text in said["window"]
-    (memory,) = [each for each in document["entries"] if each.get("memory_id") == "m"]
-    assert (memory["title"], memory["content"]) == (f"tea {text}", f"memory {text}")
-
-
-def test_there_are_thirty_hostile_texts():
-    assert len(HOSTILE) >= 30
+def test_json_says_the_same_to_a_program_and_no_citation_but_its_own(contexts):
+    for name, by_form in contexts.items():
+        text, context = HOSTILE[name], by_form["json"]
+        assert "[M" not in context.text, name
+        document = json.loads(context.text)
+        assert list(document) == ["entries", "silent", "synced"]
+        assert [each["citation"] for each in document["entries"]] == list(context.citations), name
+        said = {each["part"]: each["content"] for each in document["entries"]}
+        assert said["core"] == f"core {text}"
+        assert text in said["window"]
+        (memory,) = [each for each in document["entries"] if each.get("memory_id") == "m"]
+        assert (memory["title"], memory["content"]) == (f"tea {text}", f"memory {text}")

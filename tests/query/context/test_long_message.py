@@ -45,9 +45,9 @@ def test_other_threads_run_while_a_long_message_is_printed(text: str) -> None:
     assert any(longest_hold(work) < LONGEST_HOLD for _ in range(3))
 
 
-@pytest.mark.parametrize("kept", ["#\ufe0f\u20e3", "\u00a9\ufe0f", "\u2764\ufe0f\u200d\U0001f525"])
-@pytest.mark.parametrize("before", [1, 65_535, 65_536, 65_537])
-def test_an_emoji_behind_any_number_of_characters_stays(kept: str, before: int) -> None:
-    text = "a" * before + kept
-    assert shown_json(text) == text
-    assert shown_json(f"{text}\u200d") == f"{text}\\u200d"
+def test_an_emoji_behind_any_number_of_characters_stays() -> None:
+    for kept in ("#\ufe0f\u20e3", "\u00a9\ufe0f", "\u2764\ufe0f\u200d\U0001f525"):
+        for before in (1, 65_535, 65_536, 65_537):
+            text = "a" * before + kept
+            assert shown_json(text) == text, (kept, before)
+            assert shown_json(f"{text}\u200d") == f"{text}\\u200d", (kept, before)

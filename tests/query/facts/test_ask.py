@@ -75,31 +75,28 @@ def test_an_answer_says_by_which_way_it_was_found(store):
     )
 
 
-@pytest.mark.parametrize(
-    ("question", "rule"),
-    [
-        ("second favourite colour", "rank"),
-        ("what are my favourite colours?", "list"),
-        ("what is my favourite colour?", "first"),
-        ("what is my city?", "single"),
-        ("какие мои любимые цвета?", "list"),
-        ("mikä on toinen lempivärini?", "rank"),
-    ],
-)
-def test_the_rule_is_named(store, question, rule):
-    assert store.facts.ask(question).route.rule == rule
+RULES = [
+    ("second favourite colour", "rank"),
+    ("what are my favourite colours?", "list"),
+    ("what is my favourite colour?", "first"),
+    ("what is my city?", "single"),
+    ("какие мои любимые цвета?", "list"),
+    ("mikä on toinen lempivärini?", "rank"),
+]
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
+def test_the_rule_is_named(store):
+    for question, rule in RULES:
+        assert store.facts.ask(question).route.rule == rule, question
+
+
+def test_the_most_of_several_are_all_of_them(store):
+    for question in (
         "list my top favourite colours",
         "what are my most favourite colours?",
         "какие мои самые любимые цвета?",
-    ],
-)
-def test_the_most_of_several_are_all_of_them(store, question):
-    assert store.facts.ask(question).answer == "1. Blue\n2. Green\n3. Black"
+    ):
+        assert store.facts.ask(question).answer == "1. Blue\n2. Green\n3. Black", question
     assert store.facts.ask("what is my top favourite colour?").answer == "Blue"
 
 
@@ -150,43 +147,43 @@ def test_flowers_are_no_colours_though_russian_stems_are_the_same(empty):
     assert empty.facts.ask("какой мой любимый цвет?").answer == "синий"
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        *("", " ", "?", "my", "second", "2", "#2", "my second", "favourite", "the", "what is my", "number 2"),
-        *(
-            "what is my favourite number 2?",
-            "what is my 3 favourite colour?",
-            "my second third favourite colour",
-        ),
-        *("not my favourite colour", "x" * 100_000, "\x00", "my " * 400 + "favourite colour", "\u200b"),
-        *("what is my top 9 favourite colours", "what are my 0 favourite colours", "my favourite colour #0"),
-        *(
-            "мой",
-            "второй",
-            "lempini",
-            "minun",
-            "toinen",
-            "мой нелюбимый цвет",
-            "lempivärinsä",
-            "lempivärimme",
-        ),
-        *(
-            "lempivärinne",
-            "what is my -2nd favourite colour?",
-            "my favourite colour #-2",
-            "mikä on lempi",
-            "what is the second?",
-            "show me the second",
-            "какой ваш любимый цвет",
-            "anna lista lempiväreistäsi",
-        ),
-    ],
-)
-def test_what_is_not_certain_is_not_answered(store, question):
-    found = store.facts.ask(question)
-    assert (found.found, found.answer) == (False, NOT_STORED)
-    assert found.why
+UNCERTAIN = [
+    *("", " ", "?", "my", "second", "2", "#2", "my second", "favourite", "the", "what is my", "number 2"),
+    *(
+        "what is my favourite number 2?",
+        "what is my 3 favourite colour?",
+        "my second third favourite colour",
+    ),
+    *("not my favourite colour", "x" * 100_000, "\x00", "my " * 400 + "favourite colour", "\u200b"),
+    *("what is my top 9 favourite colours", "what are my 0 favourite colours", "my favourite colour #0"),
+    *(
+        "мой",
+        "второй",
+        "lempini",
+        "minun",
+        "toinen",
+        "мой нелюбимый цвет",
+        "lempivärinsä",
+        "lempivärimme",
+    ),
+    *(
+        "lempivärinne",
+        "what is my -2nd favourite colour?",
+        "my favourite colour #-2",
+        "mikä on lempi",
+        "what is the second?",
+        "show me the second",
+        "какой ваш любимый цвет",
+        "anna lista lempiväreistäsi",
+    ),
+]
+
+
+def test_what_is_not_certain_is_not_answered(store):
+    for question in UNCERTAIN:
+        found = store.facts.ask(question)
+        assert (found.found, found.answer) == (False, NOT_STORED), question
+        assert found.why, question
 
 
 def test_a_question_never_appends(store):
@@ -199,32 +196,32 @@ def test_a_question_never_appends(store):
     assert size() == before
 
 
-@pytest.mark.parametrize("language", ["english", "russian", "finnish"])
-def test_ordinals_count_from_first_to_tenth(language):
-    said = {
+def test_ordinals_count_from_first_to_tenth():
+    for language, said in {
         "english": "first second third fourth fifth sixth seventh eighth ninth tenth",
         "russian": "первый второй третий четвёртый пятый шестой седьмой восьмой девятый десятый",
         "finnish": "ensimmäinen toinen kolmas neljäs viides kuudes seitsemäs kahdeksas yhdeksäs kymmenes",
-    }[language].split()
-    assert [ordinal_at([word], 0, language) for word in said] == [(n, 1) for n in range(1, 11)]
+    }.items():
+        found = [ordinal_at([word], 0, language) for word in said.split()]
+        assert found == [(n, 1) for n in range(1, 11)], language
 
 
-@pytest.mark.parametrize(
-    ("said", "language", "number"),
-    [
-        *(("2nd", "english", 2), ("#3", "english", 3), ("number two", "english", 2), ("no 4", "english", 4)),
-        *(("2й", "russian", 2), ("третьей", "russian", 3), ("№5", "russian", 5)),
-        *(("номер два", "russian", 2), ("toisesta", "finnish", 2), ("3.", "finnish", 3)),
-        *(
-            ("пять", "russian", None),
-            ("двух", "russian", None),
-            ("2х", "russian", None),
-            ("two", "english", None),
-        ),
-        *(("вторник", "russian", None), ("seconds", "english", None), ("toiset kaksi", "finnish", None)),
-    ],
-)
-def test_an_ordinal_is_one_in_words_and_in_digits(said, language, number):
-    words = said.split()
-    found = ordinal_at(words, 0, language)
-    assert (found and found[0]) == number
+ORDINALS = [
+    *(("2nd", "english", 2), ("#3", "english", 3), ("number two", "english", 2), ("no 4", "english", 4)),
+    *(("2й", "russian", 2), ("третьей", "russian", 3), ("№5", "russian", 5)),
+    *(("номер два", "russian", 2), ("toisesta", "finnish", 2), ("3.", "finnish", 3)),
+    *(
+        ("пять", "russian", None),
+        ("двух", "russian", None),
+        ("2х", "russian", None),
+        ("two", "english", None),
+    ),
+    *(("вторник", "russian", None), ("seconds", "english", None), ("toiset kaksi", "finnish", None)),
+]
+
+
+def test_an_ordinal_is_one_in_words_and_in_digits():
+    for said, language, number in ORDINALS:
+        words = said.split()
+        found = ordinal_at(words, 0, language)
+        assert (found and found[0]) == number, said

@@ -69,42 +69,39 @@ def test_a_factor_multiplies_the_fused_score():
     assert names(rows) == [B, A]
 
 
-@pytest.mark.parametrize(
-    ("text", "likelihood"),
-    [
-        ("x" * 240, 0.2),
-        ("x" * 5000, 0.2),
-        ("x" * 120, 0.1),
-        ("x" * 119 + "?", 0.0),
-        ("x" * 119 + "？", 0.0),
-        ("x" * 118 + "? ", 0.0),
-        ("", 0.0),
-    ],
-)
-def test_length_and_being_a_question_make_the_likelihood(text, likelihood):
-    db = binding().connect(":memory:")
-    (found,) = db.execute(
-        f"SELECT {LIKELIHOOD.format('content')} FROM (SELECT ? AS content)", (text,)
-    ).fetchone()
-    assert found == pytest.approx(likelihood)
+LIKELY = [
+    ("x" * 240, 0.2),
+    ("x" * 5000, 0.2),
+    ("x" * 120, 0.1),
+    ("x" * 119 + "?", 0.0),
+    ("x" * 119 + "？", 0.0),
+    ("x" * 118 + "? ", 0.0),
+    ("", 0.0),
+]
 
 
-@pytest.mark.parametrize(
-    ("speaker", "prior"), [(None, 0.1), ("Aino", 0.4), ("aino virtanen", 0.4), ("Pekka", 0.1)]
-)
-def test_a_speaker_that_the_question_names_is_more_likely(speaker, prior):
-    messages = {A: SearchedMessage(("s", "a"), "2026", speaker, 0.1, is_wanted=True)}
-    assert priors(messages, {}, "What did AINO say?") == {A: pytest.approx(prior)}
+def test_length_and_being_a_question_make_the_likelihood():
+    for text, likelihood in LIKELY:
+        db = binding().connect(":memory:")
+        (found,) = db.execute(
+            f"SELECT {LIKELIHOOD.format('content')} FROM (SELECT ? AS content)", (text,)
+        ).fetchone()
+        assert found == pytest.approx(likelihood), (text[-9:], len(text))
 
 
-@pytest.mark.parametrize(("relevance", "factor"), [(None, 1.0), (0.0, 0.9), (0.5, 1.0), (1.0, 1.1)])
-def test_salience_and_importance_are_a_mild_factor(relevance, factor):
-    assert SearchedPassage(0.1, relevance).factor == pytest.approx(factor)
+def test_a_speaker_that_the_question_names_is_more_likely():
+    for speaker, prior in ((None, 0.1), ("Aino", 0.4), ("aino virtanen", 0.4), ("Pekka", 0.1)):
+        messages = {A: SearchedMessage(("s", "a"), "2026", speaker, 0.1, is_wanted=True)}
+        assert priors(messages, {}, "What did AINO say?") == {A: pytest.approx(prior)}, (speaker, prior)
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
+def test_salience_and_importance_are_a_mild_factor():
+    for relevance, factor in ((None, 1.0), (0.0, 0.9), (0.5, 1.0), (1.0, 1.1)):
+        assert SearchedPassage(0.1, relevance).factor == pytest.approx(factor), (relevance, factor)
+
+
+def test_what_no_list_can_be_ranked_by_is_refused():
+    for values in (
         {"fusion": "mean"},
         {"depth": 0},
         {"rank_constant": -1},
@@ -112,8 +109,6 @@ def test_salience_and_importance_are_a_mild_factor(relevance, factor):
         {"text_weight": -0.1},
         {"vector_weight": math.inf},
         {"text_weight": 0, "vector_weight": 0},
-    ],
-)
-def test_what_no_list_can_be_ranked_by_is_refused(values):
-    with pytest.raises(memlog.BadInput):
-        Ranking(**values)
+    ):
+        with pytest.raises(memlog.BadInput):
+            pytest.fail(f"made {Ranking(**values)}")

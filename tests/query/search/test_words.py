@@ -19,6 +19,7 @@ from memlog.projector.text.analyzer import (
 from memlog.projector.text.marks import first_place, marked_places, marks_of
 from memlog.projector.text.stemming import is_mostly_latin
 from memlog.query.search.fts_query import parse
+from tests.support.examples import examples
 
 FOUND, NOT = True, False
 FINDING = "SELECT rowid FROM messages_fts WHERE messages_fts MATCH ?"
@@ -176,10 +177,11 @@ TABLES = (ENGLISH, FINNISH, SWEDISH_TO_GERMAN, ROMANCE, OTHER_LATIN, RUSSIAN, OT
 TABLES += (NAMES, PHRASES, HOSTILE)
 
 
-@pytest.mark.parametrize(("text", "question", "is_found"), [row for table in TABLES for row in table])
-def test_a_question_finds_a_text_or_does_not(store, text, question, is_found):
-    found = store.search(question, mode="text", k=len([row for table in TABLES for row in table]), sync=False)
-    assert (text in [hit.content for hit in found.hits]) == is_found
+def test_a_question_finds_a_text_or_does_not(store):
+    rows = [row for table in TABLES for row in table]
+    for text, question, is_found in rows:
+        found = store.search(question, mode="text", k=len(rows), sync=False)
+        assert (text in [hit.content for hit in found.hits]) == is_found, (text, question)
 
 
 def test_a_text_is_analysed_alike_however_its_letters_are_composed():
@@ -188,7 +190,7 @@ def test_a_text_is_analysed_alike_however_its_letters_are_composed():
 
 
 @given(st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=("Cn", "Cs")), max_size=40))
-@settings(max_examples=300)
+@settings(max_examples=examples(25))
 def test_any_text_is_found_by_its_own_words_next_to_each_other(text):
     db = binding().connect(":memory:")
     db.execute(re.findall(r"CREATE VIRTUAL TABLE messages_fts[^;]*", schema())[0])
@@ -220,57 +222,57 @@ def test_a_word_alone_asks_for_few_different_stems():
     assert len(parse("talossa").terms) < 10
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "place"),
-    [
-        ("Anna kävi eilen talossamme", ("talo",), "talossamme"),
-        ("Anna kävi eilen talossamme", ("taloa",), "talossamme"),
-        ("The kettle whistles", ("whistling",), "whistles"),
-        ("Вчера поезда опоздали", ("поездом",), "поезда"),
-        ("今天我喜欢喝绿茶", ("绿茶",), "绿茶"),
-        ("A CAFÉ", ("cafe",), "CAFÉ"),
-        ("nothing of it", ("kettle",), "nothing"),
-        ("nothing asked", (), "nothing"),
-    ],
-)
-def test_the_first_place_of_a_word_is_found_in_any_form(text, words, place):
-    assert first_place(text, marks_of(words)) == text.index(place)
+PLACES = [
+    ("Anna kävi eilen talossamme", ("talo",), "talossamme"),
+    ("Anna kävi eilen talossamme", ("taloa",), "talossamme"),
+    ("The kettle whistles", ("whistling",), "whistles"),
+    ("Вчера поезда опоздали", ("поездом",), "поезда"),
+    ("今天我喜欢喝绿茶", ("绿茶",), "绿茶"),
+    ("A CAFÉ", ("cafe",), "CAFÉ"),
+    ("nothing of it", ("kettle",), "nothing"),
+    ("nothing asked", (), "nothing"),
+]
 
 
-@pytest.mark.parametrize(
-    ("question", "text", "marked"),
-    [
-        ("tea", "Tea, teas and technical terms", ["Tea", "teas"]),
-        ("whistling", "The kettle whistles", ["whistles"]),
-        ("talossa", "Anna kävi talossamme", ["talossamme"]),
-        ("绿茶", "今天我喜欢喝绿茶", ["绿茶"]),
-        ("喝绿茶", "喝绿茶", ["喝绿茶"]),
-        ('"green tea"', "green or black tea", ["green", "tea"]),
-        ("kettle", "nothing of it", []),
-    ],
-)
-def test_the_words_that_a_question_matches_are_marked(question, text, marked):
-    assert [text[start:end] for start, end in marked_places(text, parse(question).marks)] == marked
+def test_the_first_place_of_a_word_is_found_in_any_form():
+    for text, words, place in PLACES:
+        assert first_place(text, marks_of(words)) == text.index(place), text
 
 
-@pytest.mark.parametrize(
-    ("text", "is_latin"),
-    [
-        ("plain ASCII", True),
-        ("Mökillä lämmitetään saunaa", True),
-        ("Đây là tiếng Việt, có dấu ở mọi chỗ", True),
-        ("12:30 — 50 %", True),
-        ("", True),
-        ("我喜欢喝绿茶", False),
-        ("поезд в Казань", False),
-        ("My friend Дима called", True),
-        ("Запусти memlog и смотри", False),
-        ("서울에서 만나요", False),
-        ("Το σπίτι", False),
-    ],
-)
-def test_a_text_is_mostly_latin_or_not(text, is_latin):
-    assert is_mostly_latin(text) == is_latin
+MARKED = [
+    ("tea", "Tea, teas and technical terms", ["Tea", "teas"]),
+    ("whistling", "The kettle whistles", ["whistles"]),
+    ("talossa", "Anna kävi talossamme", ["talossamme"]),
+    ("绿茶", "今天我喜欢喝绿茶", ["绿茶"]),
+    ("喝绿茶", "喝绿茶", ["喝绿茶"]),
+    ('"green tea"', "green or black tea", ["green", "tea"]),
+    ("kettle", "nothing of it", []),
+]
+
+
+def test_the_words_that_a_question_matches_are_marked():
+    for question, text, marked in MARKED:
+        places = marked_places(text, parse(question).marks)
+        assert [text[start:end] for start, end in places] == marked, question
+
+
+MOSTLY_LATIN = {
+    "plain ASCII": True,
+    "Mökillä lämmitetään saunaa": True,
+    "Đây là tiếng Việt, có dấu ở mọi chỗ": True,
+    "12:30 — 50 %": True,
+    "": True,
+    "我喜欢喝绿茶": False,
+    "поезд в Казань": False,
+    "My friend Дима called": True,
+    "Запусти memlog и смотри": False,
+    "서울에서 만나요": False,
+    "Το σπίτι": False,
+}
+
+
+def test_a_text_is_mostly_latin_or_not():
+    assert {text: is_mostly_latin(text) for text in MOSTLY_LATIN} == MOSTLY_LATIN
 
 
 def test_a_long_message_is_found_by_a_code_whose_parts_many_short_ones_have(tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.content_ids import derived_memory_id
+from tests.support.refusals import refused
 
 
 def day(number):
@@ -119,21 +120,18 @@ def test_saving_without_a_look_for_duplicates_reads_nothing(store):
     assert not (store.path / "model").exists()
 
 
-@pytest.mark.parametrize(
-    ("content", "more"),
-    [
+def test_what_cannot_be_a_memory_is_refused(store):
+    for content, more in (
         ("", {}),
         ("tea", {"importance": 1.5}),
         ("tea", {"kind": "opinion"}),
         ("tea", {"memory_id": ""}),
         ("tea", {"category": ""}),
         ("half a pair \ud800", {}),
-    ],
-)
-def test_what_cannot_be_a_memory_is_refused(store, content, more):
-    with pytest.raises(memlog.BadInput):
-        store.memories.save(content, **more)
-    assert not (store.path / "log").exists()
+    ):
+        with refused((content, more)):
+            store.memories.save(content, **more)
+        assert not (store.path / "log").exists(), (content, more)
 
 
 # Saving anew (docs: a later save supersedes)
@@ -343,28 +341,28 @@ def test_a_list_is_ordered_by_salience_then_by_change_then_by_id(memories):
     assert ids(memories.list(min_salience=0.5)) == ["a", "b", "d", "old"]
 
 
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        ({}, {"a", "b", "c"}),
-        ({"category": "identity"}, {"a"}),
-        ({"kind": "insight"}, {"b"}),
-        ({"chat": "x:1"}, {"a", "b"}),
-        ({"topic": "drinks"}, {"b", "c"}),
-        ({"tag": "tea"}, {"a", "c"}),
-        ({"tag": "tea", "chat": "x:1"}, {"a"}),
-        ({"tag": "te"}, set()),
-        ({"archived": True}, {"z"}),
-        ({"archived": True, "topic": "drinks"}, set()),
-    ],
-)
-def test_a_list_has_what_is_all_that_is_asked_for(memories, asked, expected):
+LISTS = [
+    ({}, {"a", "b", "c"}),
+    ({"category": "identity"}, {"a"}),
+    ({"kind": "insight"}, {"b"}),
+    ({"chat": "x:1"}, {"a", "b"}),
+    ({"topic": "drinks"}, {"b", "c"}),
+    ({"tag": "tea"}, {"a", "c"}),
+    ({"tag": "tea", "chat": "x:1"}, {"a"}),
+    ({"tag": "te"}, set()),
+    ({"archived": True}, {"z"}),
+    ({"archived": True, "topic": "drinks"}, set()),
+]
+
+
+def test_a_list_has_what_is_all_that_is_asked_for(memories):
     memories.save("a", memory_id="a", category="identity", chat="x:1", tags=["tea", "food"])
     memories.save("b", memory_id="b", kind="insight", chat="x:1", topic="drinks")
     memories.save("c", memory_id="c", chat="x:2", topic="drinks", tags=["tea"])
     memories.save("z", memory_id="z")
     memories.archive("z")
-    assert set(ids(memories.list(**asked))) == expected
+    for asked, expected in LISTS:
+        assert set(ids(memories.list(**asked))) == expected, asked
 
 
 def test_an_empty_store_has_no_memories(memories):

@@ -1,7 +1,5 @@
 """When a newer text says what an older one says, and when it says something else, in four languages."""
 
-import pytest
-
 from memlog.service.memories.near_duplicates import ALIKE, Text, similarity
 
 SAME = {
@@ -103,17 +101,17 @@ OTHER = {
 }
 
 
-@pytest.mark.parametrize(("older", "newer"), SAME.values(), ids=SAME)
-def test_almost_the_same_words_say_the_same(older, newer):
-    found = similarity(Text(older), Text(newer))
-    assert found is not None
-    assert ALIKE < found <= 1
+def test_almost_the_same_words_say_the_same():
+    for name, (older, newer) in SAME.items():
+        found = similarity(Text(older), Text(newer))
+        assert found is not None, name
+        assert ALIKE < found <= 1, name
 
 
-@pytest.mark.parametrize(("older", "newer"), OTHER.values(), ids=OTHER)
-def test_what_turns_a_sentence_makes_it_another(older, newer):
-    assert similarity(Text(older), Text(newer)) is None
-    assert similarity(Text(newer), Text(older)) is None
+def test_what_turns_a_sentence_makes_it_another():
+    for name, (older, newer) in OTHER.items():
+        assert similarity(Text(older), Text(newer)) is None, name
+        assert similarity(Text(newer), Text(older)) is None, name
 
 
 def test_a_text_that_says_less_does_not_take_the_place_of_one_that_says_more():
@@ -122,9 +120,9 @@ def test_a_text_that_says_less_does_not_take_the_place_of_one_that_says_more():
     assert similarity(more, less) is None
 
 
-@pytest.mark.parametrize("text", [*(pair[0] for pair in SAME.values()), "", "?", "a", "茶" * 50])
-def test_a_text_is_wholly_like_itself(text):
-    assert similarity(Text(text), Text(text)) == 1
+def test_a_text_is_wholly_like_itself():
+    for text in [*(pair[0] for pair in SAME.values()), "", "?", "a", "茶" * 50]:
+        assert similarity(Text(text), Text(text)) == 1, text
 
 
 def test_texts_of_the_same_words_are_not_alike_below_the_limit():
