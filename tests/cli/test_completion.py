@@ -27,23 +27,20 @@ def completed(memlog: Run) -> Callable[[str], list[str]]:
     return ask
 
 
-@pytest.mark.parametrize(
-    ("line", "answer"),
-    [
-        ("memlog co", ["completion", "config", "context", "core"]),
-        ("memlog core se", ["set"]),
-        ("memlog append session", ["session_break"]),
-        ("memlog query tea --mode ", ["hybrid", "text", "vector"]),
-        ("memlog query tea --format j", ["json", "jsonl"]),
-        ("memlog core get a", ["agent"]),
-        ("memlog log tail --fo", ["--follow"]),
-        ("memlog completion ", ["bash", "zsh", "fish"]),
-    ],
-)
-def test_commands_options_and_choices_are_completed(
-    completed: Callable[[str], list[str]], line: str, answer: list[str]
-) -> None:
-    assert completed(line) == answer
+COMPLETED = {
+    "memlog co": ["completion", "config", "context", "core"],
+    "memlog core se": ["set"],
+    "memlog append session": ["session_break"],
+    "memlog query tea --mode ": ["hybrid", "text", "vector"],
+    "memlog query tea --format j": ["json", "jsonl"],
+    "memlog core get a": ["agent"],
+    "memlog log tail --fo": ["--follow"],
+    "memlog completion ": ["bash", "zsh", "fish"],
+}
+
+
+def test_commands_options_and_choices_are_completed(completed: Callable[[str], list[str]]) -> None:
+    assert {line: completed(line) for line in COMPLETED} == COMPLETED
 
 
 def test_completing_writes_nothing(completed: Callable[[str], list[str]], store: Path) -> None:

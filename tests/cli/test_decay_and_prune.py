@@ -80,25 +80,20 @@ def test_a_decay_is_done_once_a_day_and_says_so(memlog: Run, store: Path) -> Non
     assert segment.read_bytes().count(b"salience_decayed") == 1
 
 
-@pytest.mark.parametrize(
-    ("rates", "code", "named"),
-    [
+def test_rates_that_cannot_be_are_refused(memlog_here: Run, store: Path) -> None:
+    for rates, code, named in (
         ('{"context":1.5}', 65, "the rate of context is 1.5"),
         ('{"context":-1}', 65, "the rate of context is -1"),
         ('{"contex":0.9}', 65, "'contex', not one of decisions, "),
         ("{}", 65, "no category has a rate"),
         ('{"context":NaN}', 2, "'--rates'"),
         ("0.9", 2, "'--rates'"),
-    ],
-)
-def test_rates_that_cannot_be_are_refused(
-    memlog: Run, store: Path, rates: str, code: int, named: str
-) -> None:
-    done = memlog("decay", "--rates", rates, "--json")
-    assert done.code == code
-    assert named in done.error["message"]
-    assert done.error["hint"]
-    assert not (store / "log").exists()
+    ):
+        done = memlog_here("decay", "--rates", rates, "--json")
+        assert done.code == code, rates
+        assert named in done.error["message"], rates
+        assert done.error["hint"], rates
+        assert not (store / "log").exists(), rates
 
 
 @pytest.mark.usefixtures("faded")

@@ -53,9 +53,8 @@ def test_another_chats_fact_is_said_to_be(memlog):
 
 
 @pytest.mark.usefixtures("empty_store")
-@pytest.mark.parametrize(
-    ("args", "code"),
-    [
+def test_bad_input_is_refused_with_one_line_and_a_hint(memlog_here, store):
+    for args, code in (
         (["set", "tea", "sencha", "--rank", "0"], 2),
         (["set", "tea", "sencha", "oolong", "--rank", "1", "--rank", "1"], 65),
         (["set", "tea", "sencha", "--rank", "9"], 65),
@@ -67,15 +66,13 @@ def test_another_chats_fact_is_said_to_be(memlog):
         (["set", "tea", "a\nb"], 65),
         (["get", "\n"], 65),
         (["remove", "tea"], 1),
-    ],
-)
-def test_bad_input_is_refused_with_one_line_and_a_hint(memlog, store, args, code):
-    done = memlog("fact", *args)
-    assert (done.code, done.out) == (code, b""), done.err
-    message, hint = done.err.splitlines()[-2:]
-    assert message.startswith(b"memlog: ")
-    assert hint.startswith(b"hint: ")
-    assert not list(store.rglob("*.jsonl"))
+    ):
+        done = memlog_here("fact", *args)
+        assert (done.code, done.out) == (code, b""), (args, done.err)
+        message, hint = done.err.splitlines()[-2:]
+        assert message.startswith(b"memlog: "), args
+        assert hint.startswith(b"hint: "), args
+        assert not list(store.rglob("*.jsonl")), args
 
 
 def test_a_topic_of_another_script_is_set_and_shown(memlog):

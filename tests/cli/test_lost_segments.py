@@ -1,6 +1,7 @@
 """A sealed segment that is gone: said clearly, verify exits 3 until it is accepted, and all goes on."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,14 @@ def test_reads_and_appends_go_on_without_what_is_lost(memlog: Run, lost: str) ->
 @pytest.mark.parametrize("is_loop", [False, True])
 @pytest.mark.parametrize("is_sealed", [False, True])
 def test_a_chat_whose_folder_became_a_link_is_lost_and_all_others_go_on(
-    memlog: Run, store: Path, tmp_path: Path, is_sealed: bool, is_loop: bool
+    memlog: Run,
+    store: Path,
+    tmp_path: Path,
+    without_model: dict[str, str],
+    is_sealed: bool,
+    is_loop: bool,
 ) -> None:
+    memlog = partial(memlog, env=without_model)
     for chat in ("x:1", "x:2"):
         memlog(*CHAT, chat)
     memlog("project", "--no-embed")

@@ -147,9 +147,8 @@ def test_a_save_that_looks_for_no_duplicates_makes_no_read_model(store: Path, sa
     assert not (store / "model").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
+def test_what_cannot_be_saved_is_refused(memlog_here: Run, store: Path) -> None:
+    for options, code in (
         ((), 2),
         (("--content", ""), 65),
         (("--content", "tea", "--importance", "2"), 2),
@@ -157,13 +156,11 @@ def test_a_save_that_looks_for_no_duplicates_makes_no_read_model(store: Path, sa
         (("--content", "tea", "--chat", "telegram"), 2),
         (("--content", "tea", "--memory-id", ""), 65),
         (("--content", "tea", "--ts", "yesterday"), 65),
-    ],
-)
-def test_what_cannot_be_saved_is_refused(memlog: Run, store: Path, options: list[str], code: int) -> None:
-    done = memlog("memory", "save", "--json", *options)
-    assert done.code == code
-    assert done.error["hint"]
-    assert not (store / "log").exists()
+    ):
+        done = memlog_here("memory", "save", "--json", *options)
+        assert done.code == code, options
+        assert done.error["hint"], options
+        assert not (store / "log").exists(), options
 
 
 def test_a_content_that_is_not_utf_8_is_refused(memlog: Run) -> None:
@@ -183,27 +180,22 @@ def test_a_list_is_ordered_by_salience_then_by_change(memlog: Run, save: Run) ->
     assert listed(memlog, "--min-salience", "0.5") == ["new", "old"]
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (("--category", "identity"), {"a"}),
-        (("--kind", "insight"), {"b"}),
-        (("--chat", "x:1"), {"a", "b"}),
-        (("--topic", "drinks"), {"b", "c"}),
-        (("--tag", "tea"), {"a", "c"}),
-        (("--archived",), {"z"}),
-    ],
-)
-def test_a_list_has_what_is_asked_for(
-    memlog: Run, save: Run, options: tuple[str, ...], expected: set[str]
-) -> None:
+def test_a_list_has_what_is_asked_for(memlog: Run, save: Run) -> None:
     save("a", "--memory-id", "a", "--category", "identity", "--chat", "x:1", "--tag", "tea", "--tag", "food")
     save("b", "--memory-id", "b", "--kind", "insight", "--chat", "x:1", "--topic", "drinks")
     save("c", "--memory-id", "c", "--topic", "drinks", "--tag", "tea")
     save("z", "--memory-id", "z")
     memlog("memory", "archive", "z")
-    assert set(listed(memlog)) == {"a", "b", "c"}
-    assert set(listed(memlog, *options)) == expected
+    expected: dict[tuple[str, ...], set[str]] = {
+        (): {"a", "b", "c"},
+        ("--category", "identity"): {"a"},
+        ("--kind", "insight"): {"b"},
+        ("--chat", "x:1"): {"a", "b"},
+        ("--topic", "drinks"): {"b", "c"},
+        ("--tag", "tea"): {"a", "c"},
+        ("--archived",): {"z"},
+    }
+    assert {options: set(listed(memlog, *options)) for options in expected} == expected
 
 
 def test_a_list_for_people_shows_salience_and_age_apart_with_counts_times_and_importance(
@@ -248,13 +240,11 @@ def test_the_content_of_an_update_can_come_from_stdin(memlog: Run, save: Run) ->
     assert (found["content"], found["title"]) == ("black tea", "black tea")
 
 
-@pytest.mark.parametrize(
-    "options", [(), ("--id", "e1", "--ts", "2026-02-24T10:15:00Z"), ("--tag", "a", "--no-tags")]
-)
-def test_an_update_that_says_nothing_is_wrong_usage(memlog: Run, save: Run, options: tuple[str, ...]) -> None:
+def test_an_update_that_says_nothing_is_wrong_usage(memlog: Run, save: Run) -> None:
     save("green tea", "--memory-id", "m")
-    done = memlog("memory", "update", "m", "--json", *options)
-    assert (done.code, done.error["code"]) == (2, "usage")
+    for options in ((), ("--id", "e1", "--ts", "2026-02-24T10:15:00Z"), ("--tag", "a", "--no-tags")):
+        done = memlog("memory", "update", "m", "--json", *options)
+        assert (done.code, done.error["code"]) == (2, "usage"), options
 
 
 def test_an_archived_memory_is_not_found_and_a_save_revives_it(memlog: Run, save: Run) -> None:
@@ -286,24 +276,21 @@ def test_a_touch_counts(memlog: Run, save: Run) -> None:
     assert counts == {"a": 2, "b": 1}
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
+def test_an_unknown_memory_is_named(memlog: Run, save: Run) -> None:
+    save("tea", "--memory-id", "m")
+    for args in (
         ("show", "x"),
         ("history", "x"),
         ("update", "x", "--content", "tea"),
         ("archive", "x"),
         ("delete", "x"),
         ("touch", "m", "x", "y"),
-    ],
-    ids=" ".join,
-)
-def test_an_unknown_memory_is_named(memlog: Run, save: Run, args: tuple[str, ...]) -> None:
-    save("tea", "--memory-id", "m")
-    done = memlog("memory", *args, "--json")
-    assert (done.code, done.error["code"], done.error["retryable"]) == (1, "memory_not_found", False)
-    assert done.error["message"] == ("no memory 'x', 'y'" if "touch" in args else "no memory 'x'")
-    assert done.error["hint"] == "memlog memory list"
+    ):
+        done = memlog("memory", *args, "--json")
+        assert (done.code, done.error["code"]) == (1, "memory_not_found"), args
+        assert done.error["retryable"] is False, args
+        assert done.error["message"] == ("no memory 'x', 'y'" if "touch" in args else "no memory 'x'")
+        assert done.error["hint"] == "memlog memory list", args
     assert len(memlog("memory", "history", "m", "--json").json["events"]) == 1
 
 
@@ -347,17 +334,16 @@ def test_a_history_shows_each_event_and_its_line(memlog: Run, save: Run, store: 
     assert [line.removeprefix("    ") for line in text[2::3]] == lines
 
 
-@pytest.mark.parametrize(
-    "args", [("list",), ("list", "--format", "md"), ("show", "m"), ("history", "m")], ids=" ".join
-)
-def test_what_would_drive_a_terminal_is_escaped(memlog: Run, args: tuple[str, ...]) -> None:
+def test_what_would_drive_a_terminal_is_escaped(memlog: Run) -> None:
     hostile = ("--title", HOSTILE, "--category", HOSTILE, "--topic", HOSTILE, "--source", HOSTILE)
     # A log may hold any category; `memory save` does not.
     memlog("append", "memory_saved", "--memory-id", "m", "--content", HOSTILE, "--tag", HOSTILE, *hostile)
-    done = memlog("memory", *args)
-    assert done.code == 0
-    assert re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", done.out.decode()) is None
-    assert re.search(rb"\\(x|u00)1b", done.out)
+    for args in (("list",), ("list", "--format", "md"), ("show", "m"), ("history", "m")):
+        done = memlog("memory", *args)
+        assert done.code == 0, args
+        controls = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+        assert re.search(controls, done.out.decode()) is None, args
+        assert re.search(rb"\\(x|u00)1b", done.out), args
 
 
 def test_no_line_of_a_content_can_pass_for_one_of_memlogs(memlog: Run, save: Run) -> None:
