@@ -132,7 +132,7 @@ def test_other_threads_run_while_a_long_text_is_searched(text: str) -> None:
 def test_windows_find_what_one_piece_finds() -> None:
     chance = random.Random(3)
     parts = []
-    for canary in canaries(4 * len(KINDS)):
+    for canary in canaries(3 * len(KINDS)):
         parts.append(chance.choice(list(WRAPPINGS.values()))(canary.text))
         parts.append(
             chance.choice([" and ", "\n", " lorem" * chance.randrange(400), "\\n" * chance.randrange(800)])
@@ -142,7 +142,7 @@ def test_windows_find_what_one_piece_finds() -> None:
     text = "".join(parts)
     whole = list(keys_in(text, len(text)))
     assert len(whole) > 200
-    for window in (40_000, 70_000, 262_144):
+    for window in (40_000, 262_144):
         assert len(text) > window
         assert list(keys_in(text, window)) == whole
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memlog
+from memlog.projector import limits
 from memlog.projector.digest import dump
 from memlog.projector.lifecycle import Projector
 from memlog.projector.limits import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTURED
@@ -141,18 +142,27 @@ def test_what_is_repeated_for_each_passage_takes_no_more_than_some_of_the_text(t
         assert sum(map(len, stored(tmp_path / case))) < 20 * len(json.dumps(events)), case
 
 
+@pytest.fixture
+def lower_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of them, so that texts about them are short."""
+    assert (LONGEST_STRUCTURED, LONGEST_LIST, LONGEST_NAMES) == (500_000, 10_000, 4_096)
+    monkeypatch.setattr(limits, "LONGEST_STRUCTURED", 50_000)
+    monkeypatch.setattr(limits, "LONGEST_LIST", 1_000)
+
+
+@pytest.mark.usefixtures("lower_limits")
 def test_an_event_beyond_the_budget_is_noted_with_the_reason(tmp_path: Path) -> None:
     fact = {"type": "fact_stored", "topic_key": "t", "kind": "ranked", "rank": 1, "value": "tea"}
     budgeted: list[tuple[dict[str, Any], str | None]] = [
-        (message("tea " * (LONGEST_STRUCTURED // 4)), None),
-        (message("tea " * (LONGEST_STRUCTURED // 4) + "x"), "long_text"),
-        ({"type": "memory_saved", "content": "茶" * (LONGEST_STRUCTURED + 1)}, "long_text"),
-        (fact | {"rest": [LONG, LONG]}, None),
-        (fact | {"rest": [LONG] * 5}, "long_text"),
-        (fact | {"rest": ["oolong"] * (LONGEST_LIST - 1)}, None),
-        (fact | {"rest": ["oolong"] * LONGEST_LIST}, "long_list"),
-        (message("tea", name="x" * (LONGEST_NAMES + 1)), "long_names"),
-        ({"type": "core_memory_updated", "section": "user", "key": "k", "value": "x" * 600_000}, None),
+        (message("tea " * 12_500), None),
+        (message("tea " * 12_500 + "x"), "long_text"),
+        ({"type": "memory_saved", "content": "茶" * 50_001}, "long_text"),
+        (fact | {"rest": ["x" * 10_000] * 2}, None),
+        (fact | {"rest": ["x" * 10_000] * 5}, "long_text"),
+        (fact | {"rest": ["oolong"] * 999}, None),
+        (fact | {"rest": ["oolong"] * 1_000}, "long_list"),
+        (message("tea", name="x" * 4_097), "long_names"),
+        ({"type": "core_memory_updated", "section": "user", "key": "k", "value": "x" * 60_000}, None),
     ]
     with memlog.open(tmp_path) as store:
         store.append([event | {"id": f"{number}"} for number, (event, _) in enumerate(budgeted)])
@@ -178,12 +188,13 @@ def test_a_list_makes_no_more_rows_than_the_budget_allows(name: str, count: int,
     assert model < 300_000_000
 
 
+@pytest.mark.usefixtures("lower_limits")
 def test_a_plain_text_is_found_by_its_words_and_leaves_with_its_event(tmp_path: Path) -> None:
-    words = " ".join(f"word{number}" for number in range(60_000))
+    words = " ".join(f"word{number}" for number in range(6_000))
     with memlog.open(tmp_path / "store") as store:
         store.append([{"type": "memory_saved", "id": "long", "memory_id": "m", "content": words}])
         store.append([message(words, id="said")])
-        found = store.search("word59999", mode="text")
+        found = store.search("word5999", mode="text")
         assert {hit.kind for hit in found.hits} == {"memory", "message"}
         passages = [chunk.content for chunk in chunks(words, ChunkSizes())]
         assert "".join(passages) == words
@@ -194,9 +205,10 @@ def test_a_plain_text_is_found_by_its_words_and_leaves_with_its_event(tmp_path: 
         assert store.maintenance.verify().ok
 
 
+@pytest.mark.usefixtures("lower_limits")
 def test_a_plain_text_has_one_digest_read_on_or_from_scratch(tmp_path: Path) -> None:
     with memlog.open(tmp_path) as store:
-        for content in ("tea", "oolong " * 100_000, "green"):
+        for content in ("tea", "oolong " * 10_000, "green"):
             store.append([message(content)])
             store.maintenance.project(embed=False)
         read_on = store.maintenance.digest()

@@ -7,6 +7,7 @@ import pytest
 from memlog.projector.lifecycle import Projector
 from memlog.projector.sqlite import connect
 from memlog.projector.verify import verify
+from tests.projector.test_any_batches import LETTERS
 
 DAMAGE = {
     "a message changed": "UPDATE messages SET content = 'other' WHERE id = 'w-004'",
@@ -30,7 +31,7 @@ DAMAGE = {
 
 
 @pytest.fixture
-def projected(fixture_store, embedder):
+def projected(fixture_store):
     projector = Projector(fixture_store("week"))
     projector.catch_up()
     yield projector
@@ -47,8 +48,8 @@ def test_a_clean_store_is_clean(projected):
     assert found.digest == found.replayed
 
 
-def test_planted_damage_is_found(projected, embedder, tmp_path):
-    projected.embed(embedder, limit=64)
+def test_planted_damage_is_found(projected, tmp_path):
+    projected.embed(LETTERS, limit=64)
     assert checked(projected).ok
     projected.close()
     for planted, sql in DAMAGE.items():
