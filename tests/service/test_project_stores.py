@@ -236,9 +236,9 @@ def test_who_lets_go_of_a_lock_in_time_is_waited_for(projects):
     path = make(projects, "work", "tea")
     fd = os.open(path / "projector.lock", os.O_CREAT | os.O_RDWR)
     disk.lock(fd)
-    timer = threading.Timer(0.2, lambda: os.close(fd))
+    timer = threading.Timer(0.1, lambda: os.close(fd))
     timer.start()
-    assert projects.remove("work").done
+    assert projects.remove("work", lock_timeout=60).done
     timer.join()
 
 

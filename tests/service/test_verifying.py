@@ -1,6 +1,7 @@
 """Checking a whole store: what is wrong with its read model or its cache is found, and nothing is changed."""
 
 import json
+import shutil
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -172,40 +173,38 @@ def cache_of_other_bytes(folder: Path) -> None:
         path.write_bytes(b"no database" * 1000)
 
 
-@pytest.mark.parametrize(
-    ("plant", "says"),
-    [
-        (zero_bytes, "the read model could not be read"),
-        (another_file, "the read model could not be read"),
-        (cut_in_half, "read model"),
-        (zeroed_in_the_middle, "read model"),
-        (no_generation, "model/CURRENT names a read model that does not exist"),
-        (current_names_nothing, "model/CURRENT names a read model that does not exist"),
-        (sql("DELETE FROM events"), "the read model has 0 events, the log 3"),
-        (
-            sql("INSERT INTO duplicates VALUES ('memory', 'x', '2026-02-24.jsonl', 5)"),
-            "1 duplicates, the log 0",
-        ),
-        (sql("UPDATE facts SET value = 'black'"), "unlike a replay"),
-        (sql("INSERT INTO messages_fts (rowid, content) VALUES (1, 'planted')"), "full text is unlike"),
-        (sql("DELETE FROM meta"), "chunk sizes"),
-        (cache_of_other_bytes, "the cache could not be read"),
-        (in_cache("UPDATE vectors SET vector = zeroblob(8) WHERE rowid = 1"), "differ in length"),
-        (in_cache("UPDATE vectors SET vector = zeroblob(7)"), "no row of numbers"),
-        (in_cache("UPDATE vectors SET vector = x'0000c07f'"), "not finite"),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
-def test_damage_of_what_is_disposable_is_found_and_left(
-    store: Path, plant: Callable[[Path], None], says: str
-) -> None:
-    plant(store)
-    kept = generation(store).read_bytes() if generation(store).exists() else None
-    found = checked(store)
-    assert any(says in text for text in found.problems + found.notes)
-    assert found.tampered == []
-    assert found.ok is (plant.__name__ == "DELETE FROM meta")
-    assert kept is None or generation(store).read_bytes() == kept
+DAMAGE = [
+    (zero_bytes, "the read model could not be read"),
+    (another_file, "the read model could not be read"),
+    (cut_in_half, "read model"),
+    (zeroed_in_the_middle, "read model"),
+    (no_generation, "model/CURRENT names a read model that does not exist"),
+    (current_names_nothing, "model/CURRENT names a read model that does not exist"),
+    (sql("DELETE FROM events"), "the read model has 0 events, the log 3"),
+    (
+        sql("INSERT INTO duplicates VALUES ('memory', 'x', '2026-02-24.jsonl', 5)"),
+        "1 duplicates, the log 0",
+    ),
+    (sql("UPDATE facts SET value = 'black'"), "unlike a replay"),
+    (sql("INSERT INTO messages_fts (rowid, content) VALUES (1, 'planted')"), "full text is unlike"),
+    (sql("DELETE FROM meta"), "chunk sizes"),
+    (cache_of_other_bytes, "the cache could not be read"),
+    (in_cache("UPDATE vectors SET vector = zeroblob(8) WHERE rowid = 1"), "differ in length"),
+    (in_cache("UPDATE vectors SET vector = zeroblob(7)"), "no row of numbers"),
+    (in_cache("UPDATE vectors SET vector = x'0000c07f'"), "not finite"),
+]
+
+
+def test_damage_of_what_is_disposable_is_found_and_left(store: Path, tmp_path: Path) -> None:
+    for number, (plant, says) in enumerate(DAMAGE):
+        damaged = shutil.copytree(store, tmp_path / str(number))
+        plant(damaged)
+        kept = generation(damaged).read_bytes() if generation(damaged).exists() else None
+        found = checked(damaged)
+        assert any(says in text for text in found.problems + found.notes), plant.__name__
+        assert found.tampered == [], plant.__name__
+        assert found.ok is (plant.__name__ == "DELETE FROM meta"), plant.__name__
+        assert kept is None or generation(damaged).read_bytes() == kept, plant.__name__
 
 
 def test_an_erasure_that_was_not_finished_is_told_and_no_damage(store: Path) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 import memlog
 from memlog.query.facts.topic_keys import LONGEST, fact_words, key_of
+from tests.support.refusals import refused
 
 KEYS = [
     (
@@ -59,16 +60,9 @@ def test_a_similar_topic_has_another_key():
 
 def test_what_can_be_no_key_is_refused():
     for name in ("", "   ", "___", "?!", "\u200b", "a\tb", "a\nb", "a\x00b", "\x1b[31m", "x" * 300):
-        assert refusal(name), repr(name)
-
-
-def refusal(name):
-    """The hint of the refusal, if there is one."""
-    try:
-        key_of(name)
-    except memlog.BadInput as error:
-        return error.hint
-    return None
+        with refused(name) as caught:
+            key_of(name)
+        assert caught.value.hint, repr(name)
 
 
 def test_the_longest_key_is_taken():

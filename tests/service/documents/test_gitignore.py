@@ -136,15 +136,20 @@ def limits(added):
     return {skipped.file: skipped.detail for skipped in added.skipped if skipped.reason == "limit"}
 
 
-@pytest.mark.deep
 def test_rules_that_take_for_ever_are_named_and_not_followed_and_all_others_are(store, folder, monkeypatch):
     write(folder, {".gitignore": "a.md\n", "docs/.gitignore": SLOW_RULES, f"docs/{SLOW_NAME}": "x"})
+    monkeypatch.setattr(readers, "_RULES_SECONDS", 1)
+    matched, real = [], Readers._matched
+    monkeypatch.setattr(
+        Readers, "_matched", lambda self, rules, paths: matched.append(rules) or real(self, rules, paths)
+    )
     added = store.documents.add(folder)
-    assert limits(added) == {"docs/.gitignore": "its rules are not followed: it takes more than 2 seconds"}
+    assert limits(added) == {"docs/.gitignore": "its rules are not followed: it takes more than 1 seconds"}
     assert {"a.md", "docs/a.md"} <= set(ignored(added))
     assert {"docs/top.md", "top.md"} <= set(files(store))
-    monkeypatch.setattr(Readers, "verdicts", lambda *_: pytest.fail("they are asked once"))
     assert limits(store.documents.refresh()[0]) == limits(added)
+    assert matched.count(SLOW_RULES.encode()) == 1
+    assert matched.count(b"a.md\n") > 1
 
 
 def test_rules_that_are_too_long_to_be_followed_stop_nothing(store, folder, monkeypatch):

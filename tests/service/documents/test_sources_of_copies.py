@@ -75,7 +75,7 @@ def test_watching_says_which_sources_another_copy_refreshes(world: World) -> Non
         stop = threading.Event()
         thread = threading.Thread(target=lambda: copy.maintenance.watch(stop=stop, tell=lambda _: None))
         thread.start()
-        for _ in range(100):
+        for _ in range(600):
             if any("docs add FOLDER --source notes" in note for note in notes):
                 break
             stop.wait(0.1)

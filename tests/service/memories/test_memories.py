@@ -409,7 +409,7 @@ def test_a_history_is_in_the_order_in_which_things_happened(memories):
 
 def _update(path, number, barrier):
     with memlog.open(path) as store:
-        barrier.wait(30)
+        barrier.wait(60)
         for step in range(5):
             store.memories.update("m", content=f"{number} {step}", event_id=f"{number}-{step}")
 
