@@ -45,7 +45,7 @@ check: $(INSTALLED) $(RSYNC)  ## lint, and the tests of the folders that differ 
 	$(PYTEST) $$(.ci/changed-tests $(BASE))
 
 test-deep: $(SITE) $(RSYNC)  ## many histories, failing calls, power cuts, damage, growth, type checkers, the site, wheels, aarch64, coverage
-	MEMLOG_EXAMPLES=20 $(PYTEST) -m 'deep or index or hypothesis' $(TESTS)
+	MEMLOG_EXAMPLES=20 $(PYTEST) -m 'deep or index or hypothesis or drawn' $(TESTS)
 	@$(MAKE) --no-print-directory coverage docs wheel-test aarch64
 
 snapshots: $(INSTALLED)  ## write docs/cli.md, docs/operations.md, the transcripts of tests/cli, the examples of the pages and the schema's page as they are now; read the difference
@@ -83,8 +83,8 @@ eval: $(INSTALLED)  ## search quality on LoCoMo and XQuAD in the folder that MEM
 	$(BIN)/python -m tests.eval.latency
 	$(BIN)/python -m tests.eval.documents --check
 
-bench: $(INSTALLED)  ## what an append costs, a rebuild of 100,000 messages, and one new line
-	$(BIN)/python tests/bench.py
+bench: $(INSTALLED)  ## what an append costs, a rebuild of 100,000 messages, one new line, and the gate
+	$(BIN)/python -m tests.bench
 
 coverage: $(INSTALLED)  ## every branch of what appends, locks, seals, scrubs and keeps checkpoints is run by its own tests
 	$(BIN)/coverage run -m pytest -q -m 'not index and not wheel' tests/eventlog tests/crash/damage tests/projector/test_reading_on.py \

@@ -1,9 +1,9 @@
-"""`make bench`: what a whole append costs, a rebuild, and one new line.
+"""`make bench`: what a whole append costs, a rebuild, one new line, and the gate.
 
-Prints figures, and checks no bound: they are of this machine, which may be busy. (tests/cli/test_starting.py
-checks the first as a ratio.)
+Prints figures, and checks no bound: they are of this machine, which may be busy.
 """
 
+import json
 import os
 import random
 import resource
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import memlog
 from memlog.projector.lifecycle import Projector
+from tests.support.places import FIXTURES
 
 MESSAGES = 100_000
 CHATS = 50
@@ -74,6 +75,15 @@ def one_line(store: Path) -> float:
     return taken * 1000
 
 
+def gate() -> float:
+    """Milliseconds of CPU time for a text."""
+    texts = [json.loads(line)["text"] for line in (FIXTURES / "gate/lines.jsonl").read_text().splitlines()]
+    started = time.process_time()
+    for text in texts:
+        memlog.should_retrieve(text)
+    return (time.process_time() - started) * 1000 / len(texts)
+
+
 def main() -> None:
     # Else an editable install is compiled anew at each start.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -88,6 +98,7 @@ def main() -> None:
         seconds = median_of(lambda: cpu_seconds(rebuild), 5)
         print(f"rebuild of {MESSAGES:,} messages, process: {seconds:.2f} CPU-s")
         print(f"one new line caught up: {median_of(lambda: one_line(store), ROUNDS):.1f} ms")
+        print(f"gate: {median_of(gate, ROUNDS):.3f} ms a text (CPU)")
 
 
 if __name__ == "__main__":

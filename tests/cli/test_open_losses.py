@@ -311,6 +311,7 @@ def test_a_folder_in_the_place_of_a_segment_is_a_loss_and_stops_no_read(written:
     assert tampered(written) == []
 
 
+@pytest.mark.drawn
 def test_a_loss_at_any_place_is_reported_and_hides_nothing(tmp_path: Path) -> None:
     lose_at_random_places(tmp_path / "store", examples(10), Random(16))
 

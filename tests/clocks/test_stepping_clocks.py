@@ -122,6 +122,7 @@ class Agent:
         return {path: path.stat().st_size for path in (self.folder / "store/log").rglob("*.jsonl")}
 
 
+@pytest.mark.drawn
 def test_every_acknowledged_change_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(examples(2)):
         drawn, clock = random.Random(number), Clock(monkeypatch)
