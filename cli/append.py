@@ -78,6 +78,7 @@ def append(ctx: click.Context) -> int:
             refused += sum(not isinstance(answer, Position) for answer in answers)
             STORED.acknowledged()
             tell()
+    log.record_sizes()
     if refused:
         lines = "1 line was" if refused == 1 else f"{refused:,} lines were"
         note(f'{lines} not stored: see the answers with an "error"')

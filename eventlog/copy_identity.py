@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from memlog.eventlog import copy_files, disk, locks
 from memlog.eventlog.copy_files import Origin, lines_in
@@ -22,6 +23,7 @@ from memlog.eventlog.encoding import decoded
 from memlog.eventlog.file_io import closing, status_at
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import WRITERS, SegmentRecord, is_writer
+from memlog.eventlog.streams import writer_of
 
 _FIRST = b"abcdefghijklmnopqrstuvwxyz"
 _OTHERS = b"234567" + _FIRST
@@ -35,7 +37,8 @@ A later restore is noticed; a program that touches files costs at most one name 
 _BEGINNING = 512
 """Bytes of the record of segments; its first two lines have no 150."""
 _SPARE_LINES = 1024
-"""The record is rewritten when it has this many lines more than twice its streams."""
+"""The record is rewritten when it has this many lines more than twice its streams, with the last segment of
+each: seals know the sizes of the others."""
 
 
 class _Identity(msgspec.Struct, frozen=True):
@@ -49,8 +52,8 @@ class _Changed(msgspec.Struct, frozen=True):
     changed_ns: int
 
 
-class _Written(SegmentRecord, frozen=True):
-    """A segment that the writer has made."""
+class Written(SegmentRecord, frozen=True):
+    """A segment that the writer has made, and the bytes that it was known to have."""
 
     inode: int
     generation: int | None
@@ -103,10 +106,35 @@ class Writer:
             known = self._segments.find(stream, segment)
         return known is not None and known.is_of(fd)
 
-    def remember(self, stream: str, segment: str, fd: int, *, lock_timeout: float) -> None:
-        """Record the size of the open segment. Raises Busy and OSError."""
+    def remember(
+        self, stream: str, segment: str, fd: int, size: int | None = None, *, lock_timeout: float
+    ) -> None:
+        """Record that the open segment has `size` bytes; None: as it is now. Raises Busy and OSError."""
+        here = Origin.of(fd)
+        size = disk.status(fd).st_size if size is None else size
+        self._record(Written(stream, segment, here.inode, here.generation, size), lock_timeout)
+
+    def remember_growth(self, stream: str, segment: str, size: int, *, lock_timeout: float) -> None:
+        """Record that a segment of which a size was recorded had `size` bytes. Raises Busy and OSError."""
+        known = self._segments.find(stream, segment)
+        if known is not None:
+            self._record(replace(known, bytes=size), lock_timeout)
+
+    def written(self) -> dict[tuple[str, str], Written]:
+        """What this copy is known to have written, by stream and segment, under all its names; without most
+        sealed segments. Raises OSError.
+        """
+        return self._segments.all()
+
+    def accept(self, sizes: dict[tuple[str, str], int]) -> None:
+        """Take these sizes of segments for all that was written. Raises Busy and OSError."""
+        if sizes.keys() & self.written().keys():
+            with self._locked(self._lock_timeout):
+                self._segments.accept(sizes)
+
+    def _record(self, written: Written, lock_timeout: float) -> None:
         with self._locked(lock_timeout):
-            self._segments.add(stream, segment, fd)
+            self._segments.add(written)
 
     def _proven(self) -> _Identity | None:
         """The identity, if its file is the original and no copy."""
@@ -142,7 +170,7 @@ class Writer:
         identity = _Identity(_new_name(), retired)
         copy_files.replace(self._path, [identity])
         # Known only now: renaming a file changes its time.
-        self._segments.begin(disk.look(self._path).st_ctime_ns)
+        self._segments.begin(disk.look(self._path).st_ctime_ns, self._segments.all().values())
         return identity
 
     @contextmanager
@@ -165,10 +193,10 @@ class _OwnSegments:
         self._inode = self._size = self._lines = 0
         self._is_torn = False
         self._changed: _Changed | None = None
-        self._of_segment: dict[tuple[str, str], _Written] = {}
-        self._of_stream: dict[str, _Written] = {}
+        self._of_segment: dict[tuple[str, str], Written] = {}
+        self._of_writer: dict[tuple[str, str | None], Written] = {}
 
-    def begin(self, changed_ns: int, written: Iterable[_Written] = ()) -> None:
+    def begin(self, changed_ns: int, written: Iterable[Written]) -> None:
         """Replace the file by one with these lines. Raises OSError."""
         copy_files.replace(self._path, [_Changed(changed_ns), *written])
         self._forget()
@@ -181,19 +209,31 @@ class _OwnSegments:
         changed = decoded(lines.partition(b"\n")[0], _Changed)
         return None if changed is None else changed.changed_ns
 
-    def find(self, stream: str, segment: str) -> _Written | None:
+    def all(self) -> dict[tuple[str, str], Written]:
+        """The last line about each segment. Raises OSError."""
+        self._read_on()
+        return self._of_segment
+
+    def find(self, stream: str, segment: str) -> Written | None:
         """The last line about a segment. Raises OSError."""
         if (stream, segment) not in self._of_segment:
             self._read_on()
         return self._of_segment.get((stream, segment))
 
-    def add(self, stream: str, segment: str, fd: int) -> None:
-        """Record the size of the open segment; the caller has locked the file. Raises OSError."""
+    def accept(self, sizes: dict[tuple[str, str], int]) -> None:
+        """Replace the sizes of segments; the caller has locked the file. Raises OSError."""
+        known = self.all()
+        if self._changed is not None:
+            accepted = (
+                replace(each, bytes=sizes.get(name, each.bytes)) for name, each in list(known.items())
+            )
+            self.begin(self._changed.changed_ns, accepted)
+
+    def add(self, written: Written) -> None:
+        """Record the size of a segment; the caller has locked the file. Raises OSError."""
         self._read_on()
-        here = Origin.of(fd)
-        written = _Written(stream, segment, here.inode, here.generation, disk.status(fd).st_size)
-        if self._changed is not None and self._lines > 2 * len(self._of_stream) + _SPARE_LINES:
-            self.begin(self._changed.changed_ns, self._of_stream.values())
+        if self._changed is not None and self._lines > 2 * len(self._of_writer) + _SPARE_LINES:
+            self.begin(self._changed.changed_ns, self._of_writer.values())
         added = copy_files.append(self._path, [written], is_torn=self._is_torn)
         if self._is_torn:
             self._read_on()
@@ -213,16 +253,20 @@ class _OwnSegments:
         if status.st_ino != self._inode or end < self._size:
             self._forget()
         for line in data[self._size : end].split(b"\n"):
-            if (written := decoded(line, _Written)) is not None:
+            if (written := decoded(line, Written)) is not None:
                 self._learn(written)
             elif self._changed is None:
                 self._changed = decoded(line, _Changed)
         self._inode, self._size, self._is_torn = status.st_ino, end, end < len(data)
 
-    def _learn(self, written: _Written) -> None:
+    def _learn(self, written: Written) -> None:
         self._lines += 1
+        known = self._of_segment.get(written.name)
+        # Of two processes, the one that wrote less may record later.
+        if known is not None and known.inode == written.inode and known.bytes > written.bytes:
+            return
         self._of_segment[written.name] = written
-        self._of_stream[written.stream] = written
+        self._of_writer[written.stream, writer_of(written.segment)] = written
 
 
 def _new_name() -> str:

@@ -4,6 +4,7 @@ docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reas
 """
 
 import errno
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -71,6 +72,7 @@ class Rotation:
         self._current: dict[tuple[str, str], SegmentName] = {}
         self._synced: set[tuple[int, int]] = set()
         self._remembered: dict[tuple[str, str, int], float] = {}
+        self._unrecorded: dict[tuple[str, str], int] = {}
 
     @contextmanager
     def current(self, stream: str) -> Iterator[LockedSegment]:
@@ -136,15 +138,24 @@ class Rotation:
             also_grown=also_grown,
         )
 
-    def remember(self, segment: LockedSegment) -> None:
+    def remember(self, segment: LockedSegment, size: int) -> None:
         """Record a segment's size for other processes; it costs a write, so at most once a second."""
-        now, key = time.monotonic(), _key(segment)
-        if now < self._remembered.get(key, -_SECONDS_UNREMEMBERED) + _SECONDS_UNREMEMBERED:
+        now, key, name = time.monotonic(), _key(segment), (segment.stream, segment.name.filename)
+        if now < self._remembered.get(key, -math.inf) + _SECONDS_UNREMEMBERED:
+            self._unrecorded[name] = size
             return
+        self._unrecorded.pop(name, None)
         # The lines are written already: without the record, only a later loss may go unnoticed.
         with suppress(OSError, Busy):
-            self.writer.remember(segment.stream, segment.name.filename, segment.fd, lock_timeout=_SHORTLY)
+            self.writer.remember(*name, segment.fd, size, lock_timeout=_SHORTLY)
         self._remembered[key] = now
+
+    def record_sizes(self) -> None:
+        """Record what `remember` left for later."""
+        while self._unrecorded:
+            name, size = self._unrecorded.popitem()
+            with suppress(OSError, Busy):
+                self.writer.remember_growth(*name, size, lock_timeout=_SHORTLY)
 
     def _check_own(self, segment: LockedSegment) -> None:
         """Raises _NameTakenError if another file has replaced the writer's, or it is shorter than it was."""
@@ -156,7 +167,7 @@ class Rotation:
         if not is_own:
             raise _NameTakenError(errno.EEXIST, "another file has its name", segment.name.filename)
         if is_empty:
-            self._remembered[_key(segment)] = time.monotonic()
+            self._remembered[_key(segment)] = -math.inf
 
     def _has_room(self, segment: LockedSegment) -> bool:
         now, name = timestamps.now(), segment.name

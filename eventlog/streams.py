@@ -118,6 +118,12 @@ def belongs_in(event: Event, stream: str) -> bool:
     return isinstance(event, ConversationEvent) and chat_of_stream(stream) == (event.channel, event.chat_id)
 
 
+def writer_of(filename: str) -> str | None:
+    """The writer in a segment's name; "" for a plain name, None for other files."""
+    name = SegmentName.parse(filename)
+    return None if name is None else name.writer
+
+
 class SegmentName(msgspec.Struct, frozen=True, order=True):
     """The name of a segment. Sorts as segments of a stream are listed.
 

@@ -1,4 +1,4 @@
-"""Detects the loss of bytes that a projection has read and no seal protects.
+"""Detects the loss of bytes that this copy has read or written and no seal protects.
 
 `<store>/watermarks.jsonl` (`watermark_file`) lies beside the log and outlives the read model. Writing it
 needs the projector lock.
@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memlog.eventlog import disk
+from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.erasures import Span, erased_lines, erasures_in, spans_of, split_by
 from memlog.eventlog.layout import LOG, PROJECTOR_LOCK, SegmentRecord
 from memlog.eventlog.locks import locked
 from memlog.eventlog.reader import redacted_keys
+from memlog.eventlog.seals.file import read_seals
 from memlog.eventlog.seals.losses import Ownership, losses
 from memlog.eventlog.seals.measure import size_of
 from memlog.eventlog.seals.reader import sealed_bytes
@@ -41,6 +43,16 @@ class OpenLoss(SegmentRecord, frozen=True):
         return f"{self.segment}: its first {self.read} bytes, read before, have changed"
 
 
+class WriteLoss(OpenLoss, frozen=True):
+    """A segment without a seal that is shorter than this copy has written it, or missing."""
+
+    @property
+    def why(self) -> str:
+        """A sentence for people."""
+        now = "is gone" if self.bytes is None else f"has {self.bytes} bytes"
+        return f"{self.segment} {now}; {self.read} were written before"
+
+
 class ReturnedText(SegmentRecord, frozen=True):
     """A segment whose erased text is back, from another copy or a backup."""
 
@@ -65,6 +77,7 @@ class Watermarks:
         self._store = store
         self._log = store / LOG
         self._file = WatermarkFile(store)
+        self._writer = Writer(store)
 
     @property
     def is_void(self) -> bool:
@@ -97,11 +110,23 @@ class Watermarks:
         """As `losses`, with the segments whose erased text has come back."""
         self._file.refresh()
         marks = self._file.all(stream)
-        if not marks:
-            return []
         shown_by_seals = {loss.name for loss in losses(self._log, only=[mark.name for mark in marks])}
         differences = (_difference(self._log, mark) for mark in marks if mark.name not in shown_by_seals)
-        return [difference for difference in differences if difference is not None]
+        found = {difference.name: difference for difference in differences if difference is not None}
+        lost = [loss for loss in self._unwritten(stream) if not isinstance(found.get(loss.name), OpenLoss)]
+        return [*found.values(), *lost]
+
+    def _unwritten(self, stream: str | None) -> Iterator[WriteLoss]:
+        """The segments that are shorter than this copy has written them, unless a seal accepts it."""
+        for each in self._writer.written().values():
+            if stream not in (None, each.stream):
+                continue
+            size = size_of(self._log, *each.name)
+            if (size or 0) >= each.bytes:
+                continue
+            seals = read_seals(self._log).last.get(each.name, ())
+            if not any(seal.bytes >= each.bytes or seal.lost is not None for seal in seals):
+                yield WriteLoss(*each.name, each.bytes, size)
 
     def accept_losses(self, *, lock_timeout: float) -> list[OpenLoss]:
         """Take the current bytes of damaged segments for all that was read. Returns the accepted losses.
@@ -114,11 +139,16 @@ class Watermarks:
             lost = self.losses()
             marks = {mark.name: mark for mark in self._file.all()}
             for loss in lost:
-                del marks[loss.name]
+                marks.pop(loss.name, None)
                 if loss.bytes is not None:
                     with opened(self._log, loss.stream, loss.segment) as fd:
                         marks[loss.name] = _measured(loss.name, fd, disk.status(fd).st_size)
             self._file.replace(marks.values())
+            sizes = {loss.name: loss.bytes or 0 for loss in lost}
+            if sizes.keys() & self._writer.written().keys():
+                # Another copy may have the rest: what follows goes to other segments.
+                self._writer.retire(self._writer.name())
+            self._writer.accept(sizes)
         return lost
 
     @contextmanager

@@ -120,13 +120,15 @@ class Log:
         at = self._clock.next_at(fd, segment.status)
         lines, highest = self._stamped(drafts, segment, at)
         offsets = write_lines(fd, lines)
-        self._clock.wrote(segment.status, disk.position(fd), at, highest)
+        end = disk.position(fd)
+        self._clock.wrote(segment.status, end, at, highest)
         disk.unlock(fd)
-        self._rotation.remember(segment)
         # After unlocking, so that the syncs of several writers merge. A failed sync is never retried: the
         # kernel may have dropped the pages and would report success.
         if self.durability == "fsync":
             disk.sync_data(fd)
+        # What a power cut may still take is not yet written.
+        self._rotation.remember(segment, end)
         name = segment.name.filename
         return [
             Position(item.id, stream, name, offset, self.durability, item.memory_id, warnings=item.warnings)
@@ -158,6 +160,10 @@ class Log:
             compared(position, item.content, known.get(item.id))
             for item, position in zip(drafts, positions, strict=True)
         ]
+
+    def record_sizes(self) -> None:
+        """Record how long the segments are, so that `verify` finds what goes missing. Raises nothing."""
+        self._rotation.record_sizes()
 
     def own_writers(self) -> tuple[str, ...]:
         """The writer's name of this copy of the store, then its retired names; () before the first append."""

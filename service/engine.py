@@ -106,9 +106,15 @@ class Engine:
 
         return KnownIds(self.path)
 
+    def record_sizes(self) -> None:
+        """See `Log.record_sizes`."""
+        for name in vars(self).keys() & {"log", "hurried_log"}:
+            getattr(self, name).record_sizes()
+
     def close(self) -> None:
         """Close what is open. The engine can be used again after it."""
         # First: who closes a read model last, and may write, folds what SQLite keeps beside it into its file.
+        self.record_sizes()
         if "known_ids" in vars(self):
             self.known_ids.close()
         self.reads.close()

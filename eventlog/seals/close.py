@@ -69,9 +69,12 @@ def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
     ]
     if not drafts:
         return []
-    own = SealFiles(log, Writer(log.parent, lock_timeout=lock_timeout).name()).own
+    writer = Writer(log.parent, lock_timeout=lock_timeout)
+    own = SealFiles(log, writer.name()).own
     with own.locked(lock_timeout) as fd:
-        return own.add(fd, drafts)
+        made = own.add(fd, drafts)
+    writer.accept({seal.name: seal.bytes for seal in made})
+    return made
 
 
 def all_losses(store: Path) -> list[Loss | OpenLoss]:

@@ -12,7 +12,7 @@ from memlog.eventlog.seals.format import Held, Seal, holding
 from memlog.eventlog.seals.measure import has_grown, held_by, held_in, size_of
 from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.segment import opened
-from memlog.eventlog.streams import SegmentName, existing_streams, segment_at, segments_of
+from memlog.eventlog.streams import existing_streams, segment_at, segments_of, writer_of
 
 LOST = ": memlog verify names what is lost"
 LOSS_REMEDY = "put a copy of it back, or accept the loss: memlog seal --accept-loss"
@@ -92,22 +92,17 @@ class Ownership:
 
     def is_foreign(self, segment: str) -> bool:
         """Whether another writer makes a segment, so that it comes by a file sync."""
-        return _writer_of(segment) not in (None, *self._own)
+        return writer_of(segment) not in (None, *self._own)
 
     def is_shared(self, segment: str) -> bool:
         """Whether a file sync may bring an erasure of a segment: it is another writer's, or plain in a log
         that has seals of another copy.
         """
-        return self._has_copies if _writer_of(segment) == "" else self.is_foreign(segment)
+        return self._has_copies if writer_of(segment) == "" else self.is_foreign(segment)
 
     def is_sealed_here(self, segment: str) -> bool:
         """Whether `memlog seal` seals a segment: not those of other or retired writers."""
-        return _writer_of(segment) in self._sealed_here
-
-
-def _writer_of(segment: str) -> str | None:
-    name = SegmentName.parse(segment)
-    return None if name is None else name.writer
+        return writer_of(segment) in self._sealed_here
 
 
 def losses(log: Path, *, only: Iterable[tuple[str, str]] | None = None) -> list[Loss]:

@@ -68,6 +68,7 @@ class Maintenance(OperationGroup):
         from memlog.service.maintenance.verify import verify_store
 
         check_store(self._engine.path)
+        self._engine.record_sizes()
         read_model = self._engine.reads.maintenance
         with read_model.mutex:
             return verify_store(read_model, asked.progress)
@@ -76,6 +77,7 @@ class Maintenance(OperationGroup):
     def examine(self, asked: Examine) -> "list[Finding]":
         from memlog.service.maintenance.doctor import examine
 
+        self._engine.record_sizes()
         read_model = self._engine.reads.maintenance
         with read_model.mutex:
             return examine(read_model, fix=asked.fix)

@@ -18,7 +18,7 @@ from tests.support.generated import sha256_of
 
 OLDER_DAMAGED = [name for name, expected in OLDER.items() if expected["exit"]]
 OLDER_CLEAN = [name for name in OLDER if name not in OLDER_DAMAGED]
-OLDER_SHA256 = "e0f847befe119081c0a5fcbbd9d4cb5dc1a33dd61f91da215df45008a4444e1d"
+OLDER_SHA256 = "43440d77a587c9fd79bb81bb3f76068241c7728f85a4fe12a761688c4908f12c"
 """Of the paths and bytes of all older stores, as a memlog of the first format wrote them."""
 
 Run = Callable[..., Any]

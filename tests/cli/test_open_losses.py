@@ -372,3 +372,58 @@ def lose_something(path: Path, data: bytes, random: Random) -> str:
             number = random.randrange(len(lines))
             path.write_bytes(b"".join(lines[:number] + lines[number + 1 :]))
             return f"without line {number}"
+
+
+# What this copy wrote
+
+
+def _older_copy(store: Path, older: Path) -> None:
+    shutil.copytree(older / "log", store / "log", dirs_exist_ok=True)
+
+
+def _no_folder(store: Path, older: Path) -> None:
+    for stream in ("conversations/x_1", "memory", "facts", "core"):
+        shutil.rmtree(store / "log" / stream)
+
+
+def _no_log(store: Path, older: Path) -> None:
+    shutil.rmtree(store / "log")
+    _older_copy(store, older)
+
+
+@pytest.mark.parametrize("lose", [_older_copy, _no_folder, _no_log])
+def test_what_was_written_and_is_gone_is_a_loss_whether_it_was_read_or_not(
+    memlog, store: Path, tmp_path: Path, lose
+) -> None:
+    for read in ("", "before", "before and after", "after the loss"):
+        place = tmp_path / f"read {read}"
+
+        def say_all(what: str, place: Path = place) -> None:
+            with Store(place, lock_timeout=60) as opened:
+                opened.append([message("x:1", what), {"type": "memory_saved", "content": what}])
+                opened.facts.set("tea", [what])
+                opened.core.set("user", "tea", what)
+
+        say_all("one")
+        if "before" in read:
+            project(place)
+        shutil.copytree(place, tmp_path / f"copy {read}")
+        say_all("two")
+        if "and after" in read:
+            project(place)
+        lose(place, tmp_path / f"copy {read}")
+        if read == "after the loss":
+            project(place)
+        arguments = ("--store", place)
+        for _ in range(2):
+            found = memlog(*arguments, "verify")
+            assert found.code == 3, read
+            named = memlog(*arguments, "doctor").out.decode()
+            for stream in ("conversations/x_1/", "memory/", "facts/", "core/"):
+                assert stream in found.err.decode(), (read, stream)
+                assert stream in named, (read, stream)
+            assert memlog(*arguments, "seal").code == 3, read
+        assert memlog(*arguments, "seal", "--accept-loss").code == 0
+        say_all("three")
+        assert memlog(*arguments, "verify").code == 0, read
+        assert "three" in texts(place, "x:1"), read

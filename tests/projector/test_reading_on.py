@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 import memlog
+from memlog.eventlog.layout import WRITERS
 from memlog.eventlog.streams import segments_of
 from memlog.eventlog.writer import Log
 from memlog.projector import fold
@@ -26,6 +27,7 @@ class History:
         (today,) = self.folder.iterdir()
         self.old = self.folder / "2026-02-24.jsonl"
         today.rename(self.old)
+        shutil.rmtree(store / WRITERS)
         self.log = Log(store)
         self.log.append([message(number) for number in range(3, 6)])
         self.new = max(self.folder.iterdir())

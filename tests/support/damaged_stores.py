@@ -19,7 +19,7 @@ from typing import Any
 import memlog
 from memlog.eventlog import timestamps
 from memlog.eventlog.copy_identity import Writer
-from memlog.eventlog.layout import seals_file
+from memlog.eventlog.layout import WRITERS, seals_file
 from memlog.eventlog.seals.close import accept_losses
 from memlog.eventlog.seals.file import SealFiles, read_seals
 from memlog.eventlog.seals.format import encoded, link
@@ -191,15 +191,21 @@ def _repeat(store: Store) -> None:
     store.add(store.open, line + b'{"id":"m2-1","role":"user","content":"another"}\n{"type":"mess\n')
 
 
+def _begin_anew(store: Store) -> None:
+    """Without what is known to have been written, which would be lost."""
+    for folder in (store.log, store.folder / WRITERS):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def _only_foreign(store: Store) -> None:
-    shutil.rmtree(store.log)
+    _begin_anew(store)
     store.sealed.parent.mkdir(parents=True)
     for day in DAYS[:2]:
         store.sealed.with_name(f"{day}.jsonl").write_bytes(b'{"role":"user","content":"green tea"}\n')
 
 
 def _only_one_segment(store: Store) -> None:
-    shutil.rmtree(store.log)
+    _begin_anew(store)
     store.append(said("m1", "green tea"), "2026-02-24T08:00:00.000Z")
 
 
@@ -271,11 +277,13 @@ DAMAGED: dict[str, tuple[int, str, Callable[[Store], None]]] = {
     "line-edited": (1, "1 line is", lambda store: store.replace(store.open, b"user", b"assistant")),
     "line-without-crc": (
         *(1, "1 line is"),
-        lambda store: store.lines(store.open, lambda lines: [lines[0][:-19] + b"}\n", *lines[1:]]),
+        lambda store: store.lines(
+            store.open, lambda lines: [lines[0][:-19] + b" " * 17 + b"}\n", *lines[1:]]
+        ),
     ),
     "line-with-crc-inside": (1, "1 line is", lambda store: store.replace(store.open, b'"}\n', b'","x":1}\n')),
     "line-space-behind-crc": (1, "1 line is", lambda store: store.replace(store.open, b'"}\n', b'" }\n')),
-    "lines-glued": (1, "1 line is", lambda store: store.replace(store.open, b"\n", b"")),
+    "lines-glued": (1, "1 line is", lambda store: store.replace(store.open, b"\n", b" ")),
     "memory-edited": (
         *(1, "1 line is"),
         lambda store: store.replace(store.log / "memory" / store.open.name, b"tea", b"gin"),

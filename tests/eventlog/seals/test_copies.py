@@ -11,6 +11,7 @@ import pytest
 from memlog.eventlog import scrub
 from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.events import MemorySaved, Redacted
+from memlog.eventlog.layout import WRITERS
 from memlog.eventlog.reader import redacted_keys, segments_about
 from memlog.eventlog.seals.close import accept_losses, seal_all
 from memlog.eventlog.seals.file import SealFiles, read_seals
@@ -317,6 +318,7 @@ def test_an_erasure_of_a_plain_segment_by_another_copy_is_no_tampering(tmp_path:
     here.say("black", "m1")
     (own,) = (here.log / "memory").iterdir()
     plain = own.rename(own.with_name("2026-02-24.jsonl"))
+    shutil.rmtree(here.store / WRITERS)
     shutil.copytree(here.store, there.store)
     for copy in (here, there):
         copy.seal()
