@@ -69,14 +69,14 @@ def _notes_of_forget(done: "ForgetReport", *, dry_run: bool) -> Iterator[str]:
     type=TEXT,
     metavar="TEXT",
     help="Overwrite nothing: search every byte of the store for TEXT, as it is and as JSON may spell it;"
-    " - reads it from stdin. Exit 1 where it is found.",
+    " - reads it from stdin. Exit 1 where it is found, or a file could not be read.",
 )
 def scrub(store: Store, asked: Scrub, *, yes: bool, prove: str | None) -> Answer:
     if prove is not None:
         if yes:
             raise click.UsageError("--prove overwrites nothing: there is nothing to say --yes to")
         proof = store.erasure.prove(stdin_text() if prove == "-" else prove)
-        code = 1 if proof.found else 0
+        code = 1 if proof.found or proof.left_out else 0
         return records_answer(proof, proof.found, _PLACES, notes=[*_notes_of_proof(proof)], exit_code=code)
     check_can_ask(is_yes=yes)
 

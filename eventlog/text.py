@@ -4,6 +4,7 @@
 import unicodedata
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Literal
 
 PIECE = 65_536
 """Characters of a piece. The slowest work on one, ordering combining marks, takes 17 ms."""
@@ -38,16 +39,33 @@ def break_before(text: str, start: int, limit: int) -> int:
 
 def nfkc(text: str) -> str:
     """`text` in Unicode normal form NFKC."""
-    if text.isascii():
-        return text
-    return "".join(unicodedata.normalize("NFKC", _marks_in_order(piece)) for piece in pieces(text))
+    return text if text.isascii() else _composed(text, "NFKD", "NFKC")
 
 
-def _marks_in_order(text: str) -> str:
-    """A text with the same NFKC form, without long unordered runs of combining marks."""
+def nfc(text: str) -> str:
+    """`text` in Unicode normal form NFC."""
+    return text if text.isascii() else _composed(text, "NFD", "NFC")
+
+
+def equivalents(text: str) -> list[str]:
+    """The canonical forms of a text that people use for it, the text itself first."""
+    return list(dict.fromkeys((text, nfc(text), unicodedata.normalize("NFD", text))))
+
+
+_Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
+
+
+def _composed(text: str, decomposed: _Form, composed: _Form) -> str:
+    return "".join(
+        unicodedata.normalize(composed, _marks_in_order(piece, decomposed)) for piece in pieces(text)
+    )
+
+
+def _marks_in_order(text: str, form: _Form) -> str:
+    """A text with the same composed form, without long unordered runs of combining marks."""
     if not any(map(_begins_with_mark, text[::_RUN])):
         return text
-    decomposed = "".join(unicodedata.normalize("NFKD", letter) for letter in text)
+    decomposed = "".join(unicodedata.normalize(form, letter) for letter in text)
     runs = groupby(decomposed, lambda letter: unicodedata.combining(letter) > 0)
     # Sorting is stable, as Unicode's canonical order is.
     ordered = (sorted(run, key=unicodedata.combining) if is_marks else run for is_marks, run in runs)

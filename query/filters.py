@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
 from memlog.eventlog.struct_fields import Local, Reads
+from memlog.eventlog.text import equivalents
 from memlog.query.facts.topic_keys import same_key
 from memlog.query.request import ChatField, Ids, Request, Time, Unit
 from memlog.query.rows import Sql, all_of
@@ -95,7 +96,7 @@ class Filters(Request, frozen=True, kw_only=True):
             ("m.type <> ?", "session_break"),
             ("m.channel = ? AND m.chat_id = ?", self.chat),
             ("m.role = ?", self.role),
-            ("m.name = ?", self.speaker),
+            ("m.name IN (SELECT value FROM json_each(?))", in_any_form(self.speaker)),
             *self._not_excluded("m.id"),
             *self._times("m.created_at"),
         )
@@ -114,10 +115,13 @@ class Filters(Request, frozen=True, kw_only=True):
             *([] if category is None else [of_categories(_CATEGORY, [category], known=FOUND_UNDER)]),
             ("c.source = ?", self.source),
             (
-                "(coalesce(y.topic, f.topic_key) = ? OR f.topic_key = ?)",
-                None if topic is None else [topic, same_key(topic)],
+                "(coalesce(y.topic, f.topic_key) IN (SELECT value FROM json_each(?)) OR f.topic_key = ?)",
+                None if topic is None else [in_any_form(topic), same_key(topic)],
             ),
-            ("? IN (SELECT value FROM json_each(y.tags))", self.tag),
+            (
+                "EXISTS (SELECT 1 FROM json_each(y.tags) t JOIN json_each(?) g ON t.value = g.value)",
+                in_any_form(self.tag),
+            ),
             ("coalesce(y.salience, 1) >= ?", self.min_salience or None),
             *self._not_excluded(owner, "coalesce(y.event_id, f.event_id, d.event_id, '')"),
             *self._times("c.updated_at"),
@@ -152,6 +156,11 @@ class Filters(Request, frozen=True, kw_only=True):
 
     def _times(self, column: str) -> Iterable[tuple[str, object]]:
         return (f"{column} >= ?", self.since), (f"{column} < ?", self.until)
+
+
+def in_any_form(text: str | None) -> str | None:
+    """The canonical forms of a text as a JSON list for SQL; None for None."""
+    return None if text is None else json.dumps(equivalents(text))
 
 
 def of_categories(column: str, categories: Iterable[str], *, known: Collection[str] = CATEGORIES) -> Sql:

@@ -10,7 +10,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.events import MemoryKind
 from memlog.projector.sqlite import Connection
 from memlog.query.event_index import LinePosition
-from memlog.query.filters import of_categories
+from memlog.query.filters import in_any_form, of_categories
 from memlog.query.provenance import EVENT_COLUMNS, StoredEvent, event_at
 from memlog.query.relevance import age_in_days, freshness, relevance
 from memlog.query.rows import POSITION, all_of, record
@@ -104,8 +104,11 @@ def memories(
     condition, values = all_of(
         ("m.kind = ?", kind),
         ("m.chat_id = ?", chat),
-        ("m.topic = ?", topic),
-        ("EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value = ?)", tag),
+        ("m.topic IN (SELECT value FROM json_each(?))", in_any_form(topic)),
+        (
+            "EXISTS (SELECT 1 FROM json_each(m.tags) t JOIN json_each(?) g ON t.value = g.value)",
+            in_any_form(tag),
+        ),
         ("m.salience >= ?", min_salience),
         ("(m.archived_at IS NOT NULL) = ?", archived),
         *([] if category is None else [of_categories("m.category", [category])]),

@@ -27,6 +27,7 @@ from memlog.eventlog.layout import (
 )
 from memlog.eventlog.reader import last_at
 from memlog.eventlog.streams import project_folder, segments_of, shown
+from memlog.eventlog.text import equivalents
 
 # No project's folder has a `~`.
 _ASIDE = re.compile(r"([^~]+)~[0-9a-f]{8}")
@@ -81,15 +82,17 @@ class Projects:
     """The projects with stores in `folder`, as `memlog --project NAME` uses them."""
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+        self.folder = Path(folder).absolute()
 
     def path(self, name: str) -> Path:
-        """The folder of a project's store, whether it exists or not; always directly below `folder`.
+        """The folder of a project's store, whether it exists or not; always directly below `folder`. The name
+        of an existing project may be given in any canonical form.
 
         Raises:
             BadInput: it is no name.
         """
-        return self.folder / project_folder(name)
+        forms = [self.folder / project_folder(form) for form in equivalents(name)]
+        return next((path for path in forms if path.is_dir()), forms[0])
 
     def list(self) -> _Listed:
         """The projects by name; also what a removal that was killed has left. Opens no read model.

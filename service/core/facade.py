@@ -8,6 +8,7 @@ import msgspec
 from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event
 from memlog.eventlog.hashing import short_sha256
+from memlog.eventlog.text import nfc
 from memlog.query.core_memory import CoreMemory, core_memory
 from memlog.query.event_index import streams_of
 from memlog.service.core.file import contents, is_json, sections_of_json, sections_of_text
@@ -48,6 +49,11 @@ class CoreImportReport(msgspec.Struct):
     skipped: int
 
 
+def _as_stored(section: dict[str, str], key: str) -> str:
+    """The key of a section that is canonically equivalent to `key`, else `key`."""
+    return next((known for known in section if nfc(known) == nfc(key)), key)
+
+
 class GetOperation(Protocol[All_co, One_co]):
     """How type checkers see `Core.get`: the type of the answer depends on the arguments."""
 
@@ -76,18 +82,23 @@ class Core(OperationGroup):
             memory = self._read(core_memory)
             if asked.section is None or asked.key is None:
                 return memory
-            return getattr(memory, asked.section).get(asked.key)
+            section = getattr(memory, asked.section)
+            return section.get(_as_stored(section, asked.key))
 
     @operation(SetCoreValue)
     def set(self, asked: SetCoreValue) -> Position:
-        return self._append_one(CoreMemoryUpdated(section=asked.section, key=asked.key, value=asked.value))
+        # A key of ASCII has one form: it needs no read.
+        key = asked.key if asked.key.isascii() else _as_stored(getattr(self.get(), asked.section), asked.key)
+        return self._append_one(CoreMemoryUpdated(section=asked.section, key=key, value=asked.value))
 
     @operation(DeleteCoreValue)
     def delete(self, asked: DeleteCoreValue) -> Position | Literal[False]:
         """Returns False if the key is not set."""
-        if asked.key not in getattr(self.get(), asked.section):
+        section = getattr(self.get(), asked.section)
+        key = _as_stored(section, asked.key)
+        if key not in section:
             return False
-        return self._append_one(CoreMemoryDeleted(section=asked.section, key=asked.key))
+        return self._append_one(CoreMemoryDeleted(section=asked.section, key=key))
 
     @operation(ImportCoreMemory)
     def import_file(self, asked: ImportCoreMemory) -> CoreImportReport:

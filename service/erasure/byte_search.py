@@ -4,16 +4,20 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
+from unicodedata import combining, normalize
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.hashing import sha256
-from memlog.eventlog.layout import LOG
+from memlog.eventlog.layout import CACHE, LOG, MODEL, WRITERS
 from memlog.eventlog.streams import encoded_name, shown
 
+_FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
+_FOLDERS = (LOG, MODEL, CACHE, WRITERS)
 _BLOCK = 4 * 1024 * 1024
 _SQLITE = b"SQLite format 3\0"
 _WAL = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
@@ -31,7 +35,7 @@ class Occurrence(msgspec.Struct, frozen=True):
 class Proof(msgspec.Struct):
     """The result of a search of every byte of a store.
 
-    left_out: links and special files, which were not read.
+    left_out: links below the folders of the store and special files, which were not read.
     git: each `.git` that may hold versions of the store, in compressed objects, which were not searched.
     """
 
@@ -45,22 +49,24 @@ class Proof(msgspec.Struct):
 def prove(store: Path, text: str) -> Proof:
     """Search every file below `store`, and the names of files, for `text`.
 
-    Finds it as UTF-8, as JSON may escape it, and as JSON within JSON, with letters as given; and
-    its sha256, the key of vectors in the cache. Files that are removed meanwhile are skipped.
+    Finds it as UTF-8, as JSON may escape it, and as JSON within JSON, with letters as given or canonically
+    equivalent; and its sha256, the key of vectors in the cache. Reads what memlog reads: a log, model or
+    cache that is a link, too. Files that are removed meanwhile are skipped.
 
     Raises:
         BadInput: the text is empty. OSError: a file cannot be read.
     """
     if not text:
         raise BadInput("the text is empty", hint="memlog scrub --prove TEXT")
-    forms, proof = _forms(text), Proof([], 0, 0, [], _repositories(store))
-    names = {text, encoded_name(text)}
-    for path in _below(store):
+    forms, proof = _Forms.of(text), Proof([], 0, 0, [], _repositories(store))
+    names = {each for form in _FORMS for each in (normalize(form, text), encoded_name(normalize(form, text)))}
+    linked = {path for name in _FOLDERS if (path := store / name).is_symlink() and path.is_dir()}
+    for path in (each for folder in (store, *sorted(linked)) for each in _below(folder)):
         name = shown(path.relative_to(store))
-        if any(form in name for form in names):
+        if any(form in name for form in {text, encoded_name(text), *names}):
             proof.found.append(Occurrence(name, None))
         try:
-            _search(path, name, forms, proof)
+            _search(path, name, forms, proof, follows=path in linked)
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -76,8 +82,8 @@ def _repositories(store: Path) -> list[str]:
     return [shown(path) for path in candidates if os.path.lexists(path)]
 
 
-def _search(path: Path, name: str, forms: list[bytes], proof: Proof) -> None:
-    status = path.lstat()
+def _search(path: Path, name: str, forms: "_Forms", proof: Proof, *, follows: bool) -> None:
+    status = path.stat() if follows else path.lstat()
     if stat.S_ISDIR(status.st_mode):
         return
     if not stat.S_ISREG(status.st_mode):
@@ -90,22 +96,65 @@ def _search(path: Path, name: str, forms: list[bytes], proof: Proof) -> None:
     proof.found += [Occurrence(name, offset) for offset in sorted(offsets)]
 
 
-def _forms(text: str) -> list[bytes]:
-    """The bytes to search for: the text, its JSON strings, JSON strings of those, and its hash."""
+class _Forms(msgspec.Struct):
+    """The bytes to search for, and the length of the longest match."""
+
+    pattern: re.Pattern[bytes]
+    longest: int
+
+    @classmethod
+    def of(cls, text: str) -> "_Forms":
+        """The text, its JSON strings, JSON strings of those, each in any canonical form, and its hashes."""
+        pieces = [_spellings(letter) for letter in _letters(text)]
+        spelt = b"".join(b"(?:%s)" % b"|".join(map(re.escape, piece)) for piece in pieces)
+        hashes = {sha256(each.encode(errors="surrogatepass")).digest() for each in (text, *_canonical(text))}
+        longest = max(32, sum(max(map(len, piece)) for piece in pieces))
+        return cls(re.compile(b"|".join([spelt, *map(re.escape, sorted(hashes))]), re.DOTALL), longest)
+
+
+def _canonical(text: str) -> set[str]:
+    return {normalize(form, text) for form in _FORMS}
+
+
+def _letters(text: str) -> list[str]:
+    """The characters of a text, composed, each with the marks that follow it."""
+    letters: list[str] = []
+    for character in normalize("NFC", text):
+        if letters and combining(character):
+            letters[-1] += character
+        else:
+            letters.append(character)
+    return letters
+
+
+@cache
+def _others() -> dict[str, list[str]]:
+    """The characters that are the same as another one by definition, such as the sign of the kelvin."""
+    others: dict[str, list[str]] = {}
+    for character in map(chr, (*range(0xD800), *range(0xE000, 0x10000))):
+        if (composed := normalize("NFC", character)) != character:
+            others.setdefault(composed, []).append(character)
+    return others
+
+
+def _spellings(letter: str) -> list[bytes]:
+    """A letter composed, decomposed and between, each as it is and as JSON may escape it."""
     # Imported here: most commands do not need it.
     import json
 
-    plain = json.dumps(text, ensure_ascii=False)[1:-1]
-    escaped = json.dumps(text)[1:-1]
-    upper = re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda digits: digits[0].upper(), escaped)
-    once = {text, plain, escaped, upper, plain.replace("/", "\\/"), escaped.replace("/", "\\/")}
+    parts = normalize("NFD", letter)
+    between = (normalize("NFC", parts[:end]) + parts[end:] for end in range(1, len(parts)))
+    once = set()
+    for text in {letter, parts, *between, *_others().get(letter, ())}:
+        plain, escaped = json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
+        upper = re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda digits: digits[0].upper(), escaped)
+        once |= {text, plain, escaped, upper, plain.replace("/", "\\/"), escaped.replace("/", "\\/")}
     twice = {json.dumps(form, ensure_ascii=False)[1:-1] for form in once}
-    spelt = {form.encode(errors="surrogatepass") for form in once | twice}
-    return sorted(spelt | {sha256(text.encode(errors="surrogatepass")).digest()})
+    return sorted({form.encode(errors="surrogatepass") for form in once | twice}, key=len, reverse=True)
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Every path below a folder; no link is followed."""
+    """Every path below a folder; no link in it is followed."""
 
     def refuse(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
@@ -140,15 +189,14 @@ def _blocks(file: BinaryIO, first: int, size: int, head: int) -> _Blocks:
         offset += len(block)
 
 
-def _found_in(blocks: _Blocks, forms: list[bytes]) -> Iterator[int]:
+def _found_in(blocks: _Blocks, forms: _Forms) -> Iterator[int]:
     """The offsets at which one of `forms` begins."""
-    kept = max(map(len, forms)) - 1
+    kept = forms.longest - 1
     before = b""
     for offset, block in blocks:
         data = before + block
-        for form in forms:
-            place = data.find(form)
-            while place >= 0:
-                yield max(0, offset - len(before) + place)
-                place = data.find(form, place + 1)
+        found = forms.pattern.search(data)
+        while found is not None:
+            yield max(0, offset - len(before) + found.start())
+            found = forms.pattern.search(data, found.start() + 1)
         before = data[max(0, len(data) - kept) :]

@@ -22,6 +22,7 @@ from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.reader import Key, LogEntry, in_log_order, redacted_keys, segments_about
 from memlog.eventlog.secrets import masked, texts_within
 from memlog.eventlog.streams import Segment, is_stream
+from memlog.eventlog.text import nfc
 from memlog.eventlog.writer import Log
 from memlog.projector.embedding.cache import keep_only
 from memlog.projector.passages import index
@@ -86,7 +87,8 @@ def forget(log: Log, read_model: ReadModel, asked: Forget) -> ForgetReport:
 
 @contextmanager
 def _searching(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
-    """A function that answers whether a pattern that memlog did not write matches within one of some texts.
+    """A function that answers whether a pattern that memlog did not write matches within one of some texts,
+    as they are or composed (NFC): a search finds either.
 
     Some patterns, such as `(a+)+$`, take exponential time on some texts, and `re` lets no other thread run
     meanwhile. So a process with limits searches.
@@ -96,9 +98,16 @@ def _searching(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
     """
     with closing(BoundedProcess(on_wait=lambda: None)) as process:
 
-        def matches(texts: Iterable[str]) -> bool:
-            found, _ = process.ask(SearchTexts(pattern, [*texts], PATTERN_SECONDS), Verdicts)
+        def match_in(pattern: str, texts: list[str]) -> bool:
+            found, _ = process.ask(SearchTexts(pattern, texts, PATTERN_SECONDS), Verdicts)
             return found.verdicts == [True]
+
+        def matches(texts: Iterable[str]) -> bool:
+            given = [*texts]
+            composed = [*map(nfc, given)]
+            if match_in(pattern, given if composed == given else given + composed):
+                return True
+            return nfc(pattern) != pattern and match_in(nfc(pattern), composed)
 
         matches([])  # compiles it
         yield matches

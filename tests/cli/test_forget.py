@@ -136,7 +136,9 @@ def test_scrub_asks_and_says_what_it_cannot_reach(memlog: Run, environment: dict
 def test_a_pipe_in_the_store_is_named_by_the_proof(memlog: Run, store: Path) -> None:
     memlog("append", "session_break", "--chat", "x:1")
     os.mkfifo(store / "pipe")
-    assert b"pipe is no file, and was not read" in memlog("scrub", "--prove", "nothing").err
+    done = memlog("scrub", "--prove", "nothing")
+    assert b"pipe is no file, and was not read" in done.err
+    assert done.code == 1, "it proves nothing about what it has not read"
 
 
 @pytest.mark.usefixtures("number")

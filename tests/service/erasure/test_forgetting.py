@@ -460,3 +460,11 @@ def test_a_key_in_a_reason_is_masked_since_it_could_never_be_erased(store):
     store.erasure.forget("m1", reason="leaked ghp_016C7e3d41dB5aBcDeF0123456789abcdEFG")
     assert store.erasure.secrets() == []
     assert b"ghp_" not in b"".join(path.read_bytes() for path in store.path.rglob("*.jsonl"))
+
+
+def test_a_pattern_matches_each_canonical_form(store):
+    forms = ["caf\u00e9 noir", "cafe\u0301 noir"]
+    for pattern in (r"caf\u00e9", "caf[\u00e9] n", "cafe\u0301"):
+        positions = store.append([memlog.MemorySaved(content=form) for form in forms])
+        assert store.erasure.forget(match=pattern).redacted == len(positions), pattern
+        assert store.search("noir", mode="text").hits == []

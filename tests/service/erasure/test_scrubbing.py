@@ -328,3 +328,29 @@ def test_no_text_is_no_question_and_a_store_without_a_log_holds_nothing(store):
     with pytest.raises(memlog.BadInput):
         store.erasure.prove("")
     assert (store.erasure.prove("x").found, segments_about(store.path / "log")) == ([], [])
+
+
+def test_a_text_is_found_in_each_canonical_form(store):
+    forms = {
+        "café": ["cafe\u0301"],
+        "각 tea": ["\u1100\u1161\u11a8 tea"],
+        "ẹ̈": ["e\u0323\u0308", "e\u0308\u0323", "\u00eb\u0323", "\u1eb9\u0308"],
+        "20 Å and 3 K": ["20 \u212b and 3 \u212a"],
+        "ñandú/1": ["n\u0303and\u00fa/1"],
+    }
+    for asked, stored in forms.items():
+        for text in [asked, *stored]:
+            for given in [asked, *stored]:
+                store.append([memlog.MemorySaved(content=f"- {text} -", id=f"{asked} {text}")])
+                assert store.erasure.prove(given).found, (given, text)
+        assert not store.erasure.prove(asked + "x").found
+
+
+def test_what_memlog_reads_behind_a_link_is_searched(store, tmp_path):
+    store.append([memlog.MemorySaved(content=SECRET)])
+    store.close()
+    (store.path / "log").rename(tmp_path / "elsewhere")
+    (store.path / "log").symlink_to(tmp_path / "elsewhere")
+    proof = store.erasure.prove(SECRET)
+    assert [each.file.split("/")[:2] for each in proof.found] == [["log", "memory"]]
+    assert proof.left_out == []
