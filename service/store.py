@@ -73,7 +73,7 @@ class LazyGroup(Generic[G]):
 class Store:
     """One store. May be used from several threads; use it with `with`, or call `close`.
 
-    path: its folder; made at the first append.
+    path: its folder, absolute from now on; made at the first append.
     model: a folder with `model.onnx` and `tokenizer.json`; None for the model that memlog ships with.
     durability: `fsync`, or `os`: an acknowledged event then survives the process but not a power cut.
     lock_timeout: seconds to wait for other writers and projectors.
@@ -109,12 +109,12 @@ class Store:
             ("notify", notify, callable(notify), "a function of a text"),
             ("on_stored", on_stored, on_stored is None or callable(on_stored), "a function of positions"),
         )
-        self.path = path_of(path)
+        self.path = path_of(path).absolute()
         read_model = ReadModel(
             self.path,
             chunk_sizes,
             lock_timeout=lock_timeout,
-            model=LocalModel(None if model is None else path_of(model)),
+            model=LocalModel(None if model is None else path_of(model).absolute()),
             notify=notify,
         )
         self._engine = Engine(

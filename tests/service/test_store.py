@@ -271,3 +271,19 @@ def test_stores_of_other_chunk_sizes_have_other_passages(store):
 def test_the_depth_of_a_search_is_never_below_its_hits(store):
     store.append([said("tea " * (number + 1), id=str(number)) for number in range(30)])
     assert len(store.search("tea", k=30, ranking=memlog.Ranking(depth=1), mode="text").hits) == 30
+
+
+def test_a_relative_path_names_one_folder_wherever_the_process_goes(tmp_path, monkeypatch):
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    projects = memlog.Projects("projects")
+    with memlog.open("notes") as store, memlog.open(projects.path("p")) as project:
+        store.append([memlog.MemorySaved(content="one")])
+        monkeypatch.chdir(tmp_path / "there")
+        for opened in (store, project):
+            opened.append([memlog.MemorySaved(content="two")])
+        assert [hit.content for hit in store.search("one", mode="text").hits] == ["one"]
+        assert store.path == tmp_path / "here/notes"
+    assert [*(tmp_path / "there").iterdir()] == []
+    assert [project.name for project in projects.list()] == ["p"]
