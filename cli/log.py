@@ -70,9 +70,12 @@ def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **s
 )
 @click.option("-f", "--follow", is_flag=True, help="Keep printing new lines, until Ctrl-C.")
 def tail(*, lines: int, follow: bool, raw: bool, positions: bool, **streams: Any) -> None:  # noqa: ANN401
-    """Print the newest lines of the log; with -f, then each line that any process appends."""
+    """Print the newest lines of the log; with -f, then each line that any process appends.
+
+    Redacted events are left out; --raw prints every line.
+    """
     reader = _reader(raw=raw, positions=positions, **streams)
-    for entries in reader.follow(lines, note) if follow else [reader.last(lines)]:
+    for entries in reader.follow(lines, note, all=raw) if follow else [reader.last(lines, all=raw)]:
         print_lines(_printed(entry, raw=raw, positions=positions) for entry in _readable(entries))
 
 

@@ -127,6 +127,16 @@ def redacted_keys(segments: Iterable[Segment], bounds: Bounds | None = None) -> 
     }
 
 
+def redactions_among(entries: Iterable[LogEntry]) -> set[Key]:
+    """The targets of the redactions among `entries`."""
+    return {
+        (entry.segment.stream, target)
+        for entry in entries
+        if isinstance(entry.event, Redacted)
+        for target in entry.event.targets
+    }
+
+
 def is_redacted(entry: LogEntry, redacted: Container[Key]) -> bool:
     """Whether a line is redacted; a redaction itself never is."""
     return entry.key in redacted and not isinstance(entry.event, Redacted)
@@ -173,15 +183,17 @@ def accepted(segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], N
             yield again
 
 
-def last_entries(segments: list[Segment], count: int) -> list[LogEntry]:
-    """The last `count` lines of `segments`, by time of appending.
+def last_entries(
+    segments: list[Segment], count: int, *, redacted: Container[Key] = frozenset()
+) -> list[LogEntry]:
+    """The last `count` lines of `segments` that are not `redacted`, by time of appending.
 
     A line without `at` counts as appended with the line before it of its stream and writer.
     """
     dated: list[tuple[str, LogEntry]] = []
     for written in by_writer(segments).values():
         at = ""
-        for entry in _last_of_writer(written, count):
+        for entry in _last_of_writer(written, count, redacted):
             at = max(at, entry.at or entry.segment.name.day)
             dated.append((at, entry))
     # Sorting keeps the order of each writer.
@@ -253,10 +265,10 @@ def why_left_out(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -
     return "duplicate" if known[key] == entry.content else "conflict"
 
 
-def _last_of_writer(segments: list[Segment], count: int) -> list[LogEntry]:
+def _last_of_writer(segments: list[Segment], count: int, redacted: Container[Key]) -> list[LogEntry]:
     last: list[LogEntry] = []
     for segment in reversed(segments):
-        last = [*_last_of_segment(segment, count - len(last)), *last]
+        last = [*_last_of_segment(segment, count - len(last), redacted), *last]
         if len(last) == count:
             break
     return last
@@ -270,8 +282,14 @@ def _last_at(segment: Segment) -> str:
         return last_at_in(fd)
 
 
-def _last_of_segment(segment: Segment, count: int) -> list[LogEntry]:
+def _last_of_segment(segment: Segment, count: int, redacted: Container[Key]) -> list[LogEntry]:
     """Decodes the last lines alone: a segment may be long."""
-    lines = (line for line in lines_of(segment) if line.data is None or not is_blank(line.data))
-    last = deque(lines, maxlen=count)
-    return [entry for line in last if (entry := entry_of(segment, line)) is not None]
+    most = count
+    while True:
+        lines = (line for line in lines_of(segment) if line.data is None or not is_blank(line.data))
+        last = deque(lines, maxlen=most)
+        entries = [entry for line in last if (entry := entry_of(segment, line)) is not None]
+        kept = [entry for entry in entries if not is_redacted(entry, redacted)]
+        if len(kept) >= count or len(last) < most:
+            return kept[max(0, len(kept) - count) :]
+        most = 8 * most + 64

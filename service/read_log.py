@@ -12,7 +12,10 @@ from memlog.eventlog.reader import LogEntry as LogEntry
 from memlog.eventlog.reader import (
     accepted,
     in_log_order,
+    is_redacted,
     last_entries,
+    redacted_keys,
+    redactions_among,
     segments_about,
     todays_members,
 )
@@ -47,20 +50,30 @@ class LogReader:
         """
         return accepted(self._segments(), leave_out)
 
-    def last(self, count: int) -> list[LogEntry]:
-        """The `count` lines that were appended last."""
-        return last_entries(self._segments(), count)
+    def last(self, count: int, *, all: bool = False) -> list[LogEntry]:
+        """The `count` lines that were appended last, without redacted ones; all: with them."""
+        segments = self._segments()
+        return last_entries(segments, count, redacted=frozenset() if all else redacted_keys(segments))
 
-    def follow(self, count: int, notify: Callable[[str], None]) -> Iterator[Iterator[LogEntry]]:
+    def follow(
+        self, count: int, notify: Callable[[str], None], *, all: bool = False
+    ) -> Iterator[Iterator[LogEntry]]:
         """Yields the last `count` lines, then, at each look at the log, those appended since. Does not end.
 
         notify: called with what a person should know, such as that a segment was cut short.
+        all: with the lines that are redacted by the time of the look.
         """
         follower = Follower(self._found, notify)
-        last = last_entries(self._found(), count)
+        redacted = set() if all else redacted_keys(self._found())
+        last = last_entries(self._found(), count, redacted=redacted)
         yield (entry for entry in last if not follower.is_new(entry))
         for _ in looks(self._log):
-            yield follower.new()
+            if all:
+                yield follower.new()
+                continue
+            new = list(follower.new())
+            redacted |= redactions_among(new)
+            yield (entry for entry in new if not is_redacted(entry, redacted))
 
     def _found(self) -> list[Segment]:
         return segments_about(self._log, stream=self._stream, chat=self._chat)

@@ -233,11 +233,11 @@ class Following:
         self._heard = b""
 
     def hear(self) -> Any:
-        """The content of the next line."""
+        """The content of the next line; None without one."""
         while b"\n" not in self._heard:
             self._heard += self._read(self._fd)
         line, _, self._heard = self._heard.partition(b"\n")
-        return json.loads(line)["content"]
+        return json.loads(line).get("content")
 
     def hear_error(self) -> bytes:
         """What it says next on stderr."""
@@ -307,6 +307,23 @@ def test_what_any_process_appends_is_printed(
     assert tail.hear() == "in a new stream"
     code, err = tail.end(signal.SIGINT)
     assert (code, err.strip()) == (130, b"memlog: interrupted\nhint: what was done is kept")
+
+
+def test_what_was_forgotten_is_not_among_the_last_lines(
+    memlog: Run, store: Path, follow: Callable[..., Following]
+) -> None:
+    log = Log(store)
+    log.append([CHAT | {"content": f"secret {number}", "id": f"s{number}"} for number in range(80)])
+    log.append([CHAT | {"content": content, "id": content} for content in ("kept", "secret")])
+    ids = [f"s{number}" for number in range(80)] + ["secret"]
+    log.append_redactions([("conversations/x_1", each) for each in ids], None)
+    assert [line.get("content") for line in memlog("log", "tail", "-n", "2").lines] == ["kept", None]
+    assert b"secret 79" in memlog("log", "tail", "-n", "100", "--raw").out
+    tail = follow("-n", "2", "--chat", "x:1")
+    assert [tail.hear(), tail.hear()] == ["kept", None]
+    log.append([CHAT | {"content": "secret", "id": "secret"}])
+    log.append([CHAT | {"content": "later"}])
+    assert tail.hear() == "later"
 
 
 @pytest.mark.usefixtures("empty_store")
