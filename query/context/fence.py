@@ -24,18 +24,25 @@ _COMBINED = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u
 _CITATION = re.compile(rf"[{re.escape(_BRACKETS)}](?=[\s{_COMBINED}]*(?:M|[{_LIKE_M}][\s{_COMBINED}]*\d))")
 _LINES = "|".join(re.escape(line[:-1]).replace(r"\ ", r"\s+") for line in (FIRST_LINE, LAST_LINE))
 _MARKS = re.compile(rf"(?<!\\)(\\*+)({_CITATION.pattern}|(?i:{_LINES}))")
+_ROLES = re.compile(
+    rf"(?im)^((?:[^\S\n]|[\\{_COMBINED}])*+)([{re.escape(_BRACKETS)}])(?=(?:[^\S\n]|[{_COMBINED}])*(?:tool|system)\b)"
+)
+"""The beginning of a line that reads as a message of a tool or of the system."""
 
 
 def escaped(text: str, *, keep_lines: bool = False) -> str:
     r"""`text` as data on one line.
 
-    keep_lines: keep line breaks, tabs, and backslashes that precede no mark: the text is not in a block.
+    keep_lines: keep line breaks, tabs, and backslashes that precede no mark: the text is not in a block. Its
+        lines cannot begin with `[TOOL]` or `[SYSTEM]`.
     """
     if not keep_lines:
         text = text.replace("\\", "\\\\")
     kept, times = ("\n\t", 2) if keep_lines else ("", 1)
     # Before white space becomes escapes: a mark may extend over two lines.
     marked = _MARKS.sub(lambda match: match[1] * times + f"\\{match[2]}", text)
+    if keep_lines:
+        marked = _ROLES.sub(r"\1\\\2", marked)
     return shown(marked, python_escape, kept=kept)
 
 
