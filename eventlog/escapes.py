@@ -1,8 +1,8 @@
 """Removes one level of escapes from a text, and maps positions back.
 
-A level is one quoting: JSON or a Python literal (`\\n`, `\\u001b`), a URL (`%3D`), HTML (`&quot;`),
-quoted-printable (`=3D`), terminal colours, zero-width characters. An escape becomes one character; a colour
-or a zero-width character is removed.
+A level is one quoting: JSON or a Python literal (`\\n`, `\\u001b`), Markdown (`\\_`), a URL (`%3D`), HTML
+(`&quot;`), quoted-printable (`=3D`, and `=` at the end of a line), terminal colours, invisible characters. An
+escape becomes one character; a colour, an invisible character or a soft line break is removed.
 """
 
 import re
@@ -10,14 +10,20 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 _COLOUR = r"(?:\[[0-9;:?]{0,32}[A-Za-z]|\([0AB])"
-_NO_WIDTH = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+_NO_WIDTH = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Default ignorable code points, as a set of a pattern: DerivedCoreProperties.txt of Unicode 16."""
+_INVISIBLE = re.compile(f"[{_NO_WIDTH}]")
+_SOFT = re.compile(r"=(?:3D|\r?\n)")
 _ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">"}
 _ESCAPE = re.compile(
     rf"[\\%\x1b&={_NO_WIDTH}](?:"
-    rf"(?<=[{_NO_WIDTH}])|(?<=\x1b){_COLOUR}|(?<=%)[0-9A-Fa-f]{{2}}|(?<==)3D|"
+    rf"(?<=[{_NO_WIDTH}])|(?<=\x1b){_COLOUR}|(?<=%)[0-9A-Fa-f]{{2}}|(?<==)(?:3D|\r?\n)|"
     r"(?<=&)(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|quot|apos|amp|lt|gt);|"
     rf"(?<=\\)(?:(?:x1[bB]|u001[bB]|033|e){_COLOUR}|"
-    r"u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-7]{3}|[abefnrtv0\"'`\\/]))"
+    r"u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-7]{3}|[abefnrtv0]|[!-/:-@\[-`{-~]))"
 )
 _CONTROLS = dict(zip("abefnrtv0", "\a\b\x1b\f\n\r\t\v\0", strict=True))
 _LAST_CHARACTER = 0x10FFFF
@@ -25,9 +31,9 @@ _LAST_CHARACTER = 0x10FFFF
 
 def is_escaped(text: str) -> bool:
     """A quick test whether `text` may have an escape."""
-    if "\\" in text or "%" in text or "\x1b" in text or "&" in text or "=3D" in text:
+    if "\\" in text or "%" in text or "\x1b" in text or "&" in text or _SOFT.search(text):
         return True
-    return not text.isascii() and any(character in text for character in _NO_WIDTH)
+    return not text.isascii() and _INVISIBLE.search(text) is not None
 
 
 def unescaped(text: str) -> str:
@@ -57,7 +63,8 @@ def _characters(text: str, indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def _width(escape: str) -> int:
-    return 0 if escape[0] in _NO_WIDTH or "[" in escape or "(" in escape else 1
+    is_colour = escape[0] == "\x1b" or (len(escape) > 2 and ("[" in escape or "(" in escape))
+    return 0 if is_colour or escape[-1] == "\n" or _INVISIBLE.match(escape) else 1
 
 
 def _character(match: re.Match[str]) -> str:

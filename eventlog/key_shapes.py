@@ -11,6 +11,8 @@ import msgspec
 
 APART = "(?<![A-Za-z0-9])"
 ANYWHERE = ""
+_END = "(?![_-]{0,8}[A-Za-z0-9])"
+"""The end of a key: emphasis in Markdown may follow, `_`."""
 
 
 class KeyShape(msgspec.Struct, frozen=True, gc=False):
@@ -107,7 +109,7 @@ SHAPES = (
     KeyShape("azure-signature", "sig=", r"([\w%+/-]{43,}+=*+)",
              "https://learn.microsoft.com/en-us/rest/api/storageservices/create-service-sas",
              before="[?&;]", width=1),
-    KeyShape("azure-client-secret", "Q~", r"[\w~.-]{31,34}(?![\w~.-])", _GITLEAKS,
+    KeyShape("azure-client-secret", "Q~", r"[\w~.-]{31,34}(?![_~.-]{0,8}[A-Za-z0-9])", _GITLEAKS,
              before=APART + r"[\w~.-]{3}[0-9]", width=4),
     KeyShape("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"\w{36,}+",
              "https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/"),
@@ -121,8 +123,8 @@ SHAPES = (
     # A word with hyphens may begin with sk-, too; it has no digit and no capital within 40 characters.
     KeyShape("openai-key", "sk-", r"(?=[a-zA-Z_-]{0,40}[0-9])(?=[a-z0-9_-]{0,40}[A-Z])[\w-]{20,}+",
              _GITLEAKS),
-    KeyShape("deepseek-key", "sk-", r"[0-9a-f]{32}(?![\w-])", "https://api-docs.deepseek.com/"),
-    KeyShape("elevenlabs-key", "sk_", r"[0-9a-f]{48}(?!\w)", _GITHUB),
+    KeyShape("deepseek-key", "sk-", r"[0-9a-f]{32}" + _END, "https://api-docs.deepseek.com/"),
+    KeyShape("elevenlabs-key", "sk_", r"[0-9a-f]{48}(?![A-Za-z0-9])", _GITHUB),
     KeyShape("groq-key", "gsk_", "[A-Za-z0-9]{52}", "https://console.groq.com/docs/quickstart"),
     KeyShape("xai-key", "xai-", r"[\w-]{70,}+", "https://docs.x.ai/docs/tutorial"),
     KeyShape("perplexity-key", "pplx-", "[A-Za-z0-9]{48}",
@@ -147,10 +149,10 @@ SHAPES = (
     # It begins with an account's id, digits in Base64.
     KeyShape("discord-token", "MT Mj Mz ND NT Nj Nz OD OT", r"[\w-]{21,26}\.[\w-]{6}\.[\w-]{27,}+",
              "https://docs.discord.com/developers/reference#authentication"),
-    KeyShape("telegram-token", ":AA", r"[\w-]{33}(?![\w-])",
+    KeyShape("telegram-token", ":AA", r"[\w-]{33}" + _END,
              "https://core.telegram.org/bots/api#authorizing-your-bot",
              before=f"(?:{APART}|(?<=/bot))[0-9]{{8,10}}", width=10),
-    KeyShape("google-key", "AIza", r"[\w-]{35}(?![\w-])",
+    KeyShape("google-key", "AIza", r"[\w-]{35}" + _END,
              "https://cloud.google.com/docs/authentication/api-keys"),
     KeyShape("google-token", "GOCSPX- ya29.", r"[\w-]{20,}+",
              "https://developers.google.com/identity/protocols/oauth2"),
@@ -161,7 +163,7 @@ SHAPES = (
     KeyShape("stripe-key", "whsec_", "[A-Za-z0-9+/=]{24,}+", "https://docs.stripe.com/webhooks"),
     KeyShape("square-key", "sq0atp- sq0csp- sq0idp-", r"[\w-]{22,}+",
              "https://developer.squareup.com/docs/build-basics/access-tokens"),
-    KeyShape("square-key", "EAAA", r"[\w-]{60}(?![\w-])",
+    KeyShape("square-key", "EAAA", r"[\w-]{60}" + _END,
              "https://developer.squareup.com/docs/build-basics/access-tokens"),
     KeyShape("shopify-token", "shpat_ shpca_ shppa_ shpss_ shpua_", "[0-9a-fA-F]{32}",
              "https://shopify.dev/docs/apps/build/authentication-authorization/access-tokens"),
@@ -222,7 +224,7 @@ SHAPES = (
     KeyShape("hubspot-token", "pat-na1- pat-na2- pat-na3- pat-eu1- pat-ap1-", "[0-9a-f]{8}-[0-9a-f-]{27}",
              _GITHUB),
     KeyShape("twilio-key", "SK", "[0-9a-f]{32}(?![A-Za-z0-9])", "https://www.twilio.com/docs/iam/api-keys"),
-    KeyShape("sendgrid-key", "SG.", r"[\w-]{22}\.[\w-]{43}(?![\w-])",
+    KeyShape("sendgrid-key", "SG.", r"[\w-]{22}\.[\w-]{43}" + _END,
              "https://docs.sendgrid.com/ui/account-and-settings/api-keys"),
     # Not cache-key- and a hash.
     KeyShape("mailgun-key", "key-", "[0-9a-f]{32}(?![A-Za-z0-9])", _GITLEAKS, before="(?<![A-Za-z0-9-])"),

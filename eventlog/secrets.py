@@ -103,6 +103,7 @@ def _rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN40
         if isinstance(value, str):
             made = rewrite(head + value)[len(head) :] if head else rewrite(value)
         elif isinstance(value, list):
+            value = _joined_block(value, rewrite)
             made = [*value]
             behind_name = _head(value[0]) if len(value) == 2 else ""
             waiting += [
@@ -120,6 +121,12 @@ def _rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN40
             waiting += reversed(inner)
         parent[place] = made
     return clean[0]
+
+
+def _joined_block(items: list[Any], rewrite: Callable[[str], str]) -> list[Any]:
+    """`items`, rewritten as one text if they are the lines of a text with a PEM block."""
+    is_block = all(isinstance(item, str) for item in items) and any("-----BEGIN" in item for item in items)
+    return rewrite("\n".join(items)).split("\n") if is_block else items
 
 
 def _head(name: object) -> str:

@@ -1,6 +1,7 @@
 """What stands around a key in a log: other programs quote, colour and encode what they print."""
 
 import json
+import re
 from collections.abc import Callable
 from html import escape
 from urllib.parse import quote
@@ -42,3 +43,32 @@ WRAPPINGS: dict[str, Wrapping] = {
     "URL": lambda text: f"https://example.com/?next={quote('/a?k=' + text, safe='')}",
     "URL twice": lambda text: quote(quote(f"k={text}&x=1", safe=""), safe=""),
 }
+
+SPLITTING: dict[str, Wrapping] = {
+    "italic": lambda text: f"_{text}_ and __{text}__",
+    "escaped in Markdown": lambda text: re.sub(r"([_*\-.#+~=|:/!\[\]])", r"\\\1", text),
+    "invisible characters within": lambda text: text.replace(
+        text[5:], f"\u2063{text[5:9]}\ufe0f\u200e{text[9:]}"
+    ),
+    "a line broken in mail": lambda text: f"{text[:7]}=\n{text[7:20]}=\r\n{text[20:]}",
+    "a line broken in mail, in JSON": lambda text: json.dumps(
+        {"body": f"{text[:7]}=\r\n{text[7:20]}=\n{text[20:]}"}
+    ),
+}
+"""What stands within a key, or may be taken for a part of it."""
+
+LISTS: dict[str, Wrapping] = {
+    "JSON": lambda text: json.dumps({"key": text.split("\n")}),
+    "indented JSON": lambda text: json.dumps({"key": text.split("\n")}, indent=2),
+    "JSON in JSON": lambda text: json.dumps(json.dumps(text.split("\n"))),
+    "repr": lambda text: repr(text.split("\n")),
+    "a list in Markdown": lambda text: "\n".join(f"- {line}" for line in text.split("\n")),
+    "a numbered list": lambda text: "\n".join(f"{n}. {line}" for n, line in enumerate(text.split("\n"))),
+    "code in a list": lambda text: "\n".join(f"* `{line}`" for line in text.split("\n")),
+    "a table": lambda text: "\n".join(f"| {n} | {line} |" for n, line in enumerate(text.split("\n"))),
+    "HTML": lambda text: "<ul>" + "".join(f"<li>{line}</li>" for line in text.split("\n")) + "</ul>",
+    "breaks in HTML": lambda text: "<br/>\n".join(text.split("\n")),
+    "objects": lambda text: json.dumps([{"line": line} for line in text.split("\n")]),
+    "YAML": lambda text: "key:\n" + "".join(f'  - "{line}"\n' for line in text.split("\n")),
+}
+"""A block of lines, as a list of lines."""

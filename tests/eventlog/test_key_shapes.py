@@ -1,6 +1,7 @@
 """What looks like a key, and what does not."""
 
 import json
+import re
 from base64 import b64encode
 from functools import cache
 from itertools import chain
@@ -14,7 +15,7 @@ from memlog.eventlog.encoding import decoded
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.key_shapes import KINDS
 from memlog.eventlog.secrets import kinds_in, kinds_in_line, masked, masked_event, texts_within
-from tests.eventlog.key_wrappings import WRAPPINGS
+from tests.eventlog.key_wrappings import LISTS, SPLITTING, WRAPPINGS
 from tests.support.canaries import Canary, Chance, canaries
 from tests.support.month_log import MonthLog
 from tests.support.places import FIXTURES
@@ -23,6 +24,7 @@ FORGETTING = FIXTURES.parent / "docs/memory/forgetting.md"
 CANARIES = canaries(4 * len(KINDS))
 LEAST_RECALL = 0.98
 PLACE = "0PLACE0"
+_SPLITS = re.compile(r"\\(?=[^A-Za-z0-9])|=(?:\r?\n|(?:\\r)?\\n)|[\u200e\u2063\ufe0f]")
 
 
 def without_key(canary: Canary, wrapping: str) -> str:
@@ -56,6 +58,28 @@ def test_the_key_alone_is_masked_in_each_wrapping() -> None:
 def test_each_kind_is_masked_in_all_wrappings() -> None:
     shares = {kind: share([found for (each, _), found in recall().items() if each == kind]) for kind in KINDS}
     assert {kind: each for kind, each in shares.items() if each < LEAST_RECALL} == {}
+
+
+def test_a_key_is_masked_whatever_stands_within_it_or_embraces_it() -> None:
+    for name, wrapped in SPLITTING.items():
+        for each in CANARIES:
+            # As a person reads it, without what splits the key.
+            left = _SPLITS.sub("", masked(wrapped(each.text)))
+            assert each.key[len(each.key) // 2 :] not in left, (name, each)
+
+
+def test_a_block_of_lines_is_masked_as_a_list_of_lines() -> None:
+    for each in CANARIES:
+        lines = each.text.split("\n")
+        if each.kind != "private-key" or len(lines) < 3:
+            continue
+        inner = [line for line in lines if len(line) > 30 and "-----" not in line]
+        for name, wrapped in LISTS.items():
+            assert not [line for line in inner if line in masked(wrapped(each.text))], (name, each)
+        event = {"type": "memory_saved", "content": "x", "metadata": {"key": lines, "others": ["a", "b"]}}
+        clean = masked_event(json.dumps(event).encode())
+        assert not [line for line in inner if line.encode() in clean]
+        assert b'"others":["a","b"]' in clean
 
 
 def test_at_least_forty_kinds_have_canaries_and_sources() -> None:
