@@ -1,6 +1,7 @@
 """Advisory file locks (flock) with a deadline; the kernel frees them at kill -9."""
 
 import errno
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ _FIRST_PAUSE = 0.0002
 _LONGEST_PAUSE = 0.010
 _BETWEEN_LOOKS = 0.25
 _PROC = "/proc"
+_held_by_thread: set[tuple[int, Path]] = set()
+"""The threads that hold lock files by `locked`."""
 
 
 def acquire(
@@ -61,10 +64,20 @@ def locked(
     if_stopped: float | None = None,
     is_held_here: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
-    """A context that holds the lock file at `path`, made if missing, never removed; see `acquire`."""
+    """A context that holds the lock file at `path`, made if missing, never removed; see `acquire`.
+
+    Raises Busy at once if this thread holds it: a callback or a signal handler would wait for itself.
+    """
+    mine = threading.get_ident(), path.absolute()
     with closing(permissions.open_file(path, disk.WRITE | disk.CREATE)) as fd:
+        if mine in _held_by_thread and not _try(fd):
+            raise Busy(f"{what} is in use by this thread", hint="not in a callback or a signal handler")
         acquire(fd, what, timeout, if_stopped=if_stopped, is_held_here=is_held_here)
-        yield
+        try:
+            _held_by_thread.add(mine)
+            yield
+        finally:
+            _held_by_thread.discard(mine)
 
 
 @contextmanager

@@ -81,8 +81,8 @@ class ReadModel:
         self.held_vectors = HeldVectors()
         self.notify = notify
         self._shared_catch_up: SharedCatchUp[_State, Projection] = SharedCatchUp(self._state)
-        self._embedding = threading.Lock()
-        self._told_behind = threading.Event()
+        self._embedding = threading.RLock()
+        self._told_behind: set[str] = set()
 
     def another(self, *, notify: Callable[[str], None], lock_timeout: float = math.inf) -> "ReadModel":
         """The same read model for another thread, with a connection of its own: neither waits for the other.
@@ -165,6 +165,7 @@ class ReadModel:
         check_store(self.path)
         if self.is_read_only:
             return self._as_it_stands(), False
+        self._shared_catch_up.check_entry()
         if not sync and self.projector.why_unusable() is None:
             return self.projector.live(), False
         try:
@@ -194,12 +195,14 @@ class ReadModel:
             with suppress(Busy):
                 self.embedded(embedder, silent, limit=_QUERY_EMBEDDINGS, lock_timeout=_QUERY_LOCK_TIMEOUT)
         finally:
-            self._embedding.release()
+            # Also what a signal handler that raised right behind an earlier `acquire` has left.
+            while self._embedding._is_owned():  # type: ignore[attr-defined]
+                self._embedding.release()
 
     def _tell_behind(self, why: str) -> None:
         """Tell it once, until a read has caught up again."""
-        if not self._told_behind.is_set():
-            self._told_behind.set()
+        if not self._told_behind:
+            self._told_behind.add(why)
             self.notify(f"{why}: what was appended last may be missing")
 
     def _catch_up(

@@ -12,8 +12,20 @@ do 1.13 times the searches of one), so two searches keep it busy; the others are
 More would cost memory: a connection by which many searches are made holds up to 64 MiB of vectors a shelf."""
 
 
+class _Claim:
+    """A read or a decision under way. read_model: the one that it was given."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+        self.read_model: ReadModel | None = None
+
+
 class ReadPool:
     """`READERS` read models of one store; each opens its connection when it is first needed.
+
+    A signal handler may raise at any step in the main thread. So locks are taken by `with` alone, which
+    nothing interrupts, and a claim that ends is left even if leaving it is interrupted: no other thread waits
+    for ever.
 
     first: the one that writers decide by. A single thread reads by it, too, and so has one connection.
     maintenance: one more, for what takes long, so that nothing else waits for it.
@@ -23,10 +35,11 @@ class ReadPool:
         self._first = first
         self._read_models = [first, *(first.another(notify=first.notify) for _ in range(READERS - 1))]
         self.maintenance = first.another(notify=first.notify)
-        self._returned = threading.Condition()
-        self._waiting: list[object] = []
-        self._reading: list[int] = []
-        self._deciding: list[int] = []
+        self._lock = threading.RLock()
+        self._returned = threading.Condition(self._lock)
+        self._waiting: list[_Claim] = []
+        self._reading: list[_Claim] = []
+        self._deciding: list[_Claim] = []
 
     def read(self, ask: Ask[Answer]) -> Answer:
         """See `ReadModel.read`."""
@@ -35,14 +48,12 @@ class ReadPool:
 
     def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
         """See `ReadModel.decide`. One thread decides at a time."""
-        thread = threading.get_ident()
-        self._deciding.append(thread)
+        claim = _Claim()
         try:
+            self._deciding.append(claim)
             return self._first.decide(ask, creates=creates)
         finally:
-            with self._returned:
-                self._deciding.remove(thread)
-                self._returned.notify_all()
+            self._leave(claim)
 
     def healed(self, work: Callable[[ReadModel], Answer]) -> Answer:
         """See `ReadModel.healed`; `work` is given the read model to work on."""
@@ -59,8 +70,6 @@ class ReadPool:
                 held.enter_context(read_model.mutex)
                 read_model.close()
             yield
-        with self._returned:
-            self._returned.notify_all()
 
     def open(self) -> None:
         """Open every connection."""
@@ -75,38 +84,52 @@ class ReadPool:
     @contextmanager
     def _one(self) -> Iterator[ReadModel]:
         """A read model that no other thread uses; a thread that uses one already may be given the same."""
-        read_model = self._taken()
+        claim = _Claim()
         try:
-            yield read_model
+            read_model = self._given(claim)
+            with read_model.mutex:
+                yield read_model
         finally:
-            read_model.mutex.release()
-            with self._returned:
-                self._reading.remove(threading.get_ident())
-                self._returned.notify_all()
+            self._leave(claim)
 
-    def _taken(self) -> ReadModel:
-        """Threads are served in the order in which they came; one that uses a read model need not wait."""
-        thread, place = threading.get_ident(), object()
-        with self._returned:
-            self._waiting.append(place)
-            try:
-                while True:
-                    if place is self._waiting[0] or thread in self._reading or thread in self._deciding:
-                        read_model = self._free_for(thread)
-                        if read_model is not None:
-                            self._reading.append(thread)
-                            return read_model
-                    self._returned.wait()
-            finally:
-                self._waiting.remove(place)
-                self._returned.notify_all()
+    def _given(self, claim: _Claim) -> ReadModel:
+        """Threads are served in the order in which they came, but a read within another one of its thread is
+        served as soon as a read model is free.
+        """
+        with self._lock:
+            self._waiting.append(claim)
+            while True:
+                under_way = (*self._waiting, *self._reading, *self._deciding)
+                is_within = any(each.thread == claim.thread and each is not claim for each in under_way)
+                if claim is self._waiting[0] or is_within:
+                    claim.read_model = self._free_for(claim.thread)
+                    if claim.read_model is not None:
+                        self._reading.append(claim)
+                        self._waiting.remove(claim)
+                        self._returned.notify_all()
+                        return claim.read_model
+                self._returned.wait()
 
     def _free_for(self, thread: int) -> ReadModel | None:
         """While others read, the first one comes last, and not at all where another thread is to decide."""
-        keeps_off = self._deciding and thread not in self._deciding and thread not in self._reading
-        first = [] if keeps_off else [self._first]
+        taken = {id(each.read_model) for each in self._reading if each.thread != thread}
+        keeps_off = any(each.thread != thread for each in self._deciding)
         others = self._read_models[1:]
-        for read_model in [*others, *first] if self._reading else [*first, *others]:
-            if read_model.mutex.acquire(blocking=False):
-                return read_model
-        return None
+        order = [*others, self._first] if self._reading else [self._first, *others]
+        free = (each for each in order if id(each) not in taken and not (keeps_off and each is self._first))
+        return next(free, None)
+
+    def _leave(self, claim: _Claim) -> None:
+        """End a claim; if a signal handler raises meanwhile, its exception comes when it is ended."""
+        try:
+            self._end(claim)
+        except BaseException:
+            self._end(claim)
+            raise
+
+    def _end(self, claim: _Claim) -> None:
+        with self._lock:
+            for claims in (self._waiting, self._reading, self._deciding):
+                if claim in claims:
+                    claims.remove(claim)
+            self._returned.notify_all()

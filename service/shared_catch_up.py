@@ -22,8 +22,9 @@ class SharedCatchUp(Generic[State, Done]):
     def __init__(self, state: Callable[[], State | None]) -> None:
         self._state = state
         self._read_state: State | None = None
-        self._turn = threading.Lock()
+        self._turn = threading.RLock()
         self._numbers = count(1)
+        self._turns = 0
         self._done = 0
         self._busy_at = 0.0
 
@@ -40,18 +41,21 @@ class SharedCatchUp(Generic[State, Done]):
 
         Returns:
             What `catch_up` did; None if it was not needed.
+
+        Raises:
+            Busy: this very thread makes a catch-up.
         """
+        self.check_entry()
         began = time.monotonic()
         number, state = self._look()
         if self._is_read(state):
             return None
-        waits = not self._turn.acquire(blocking=False)
-        if waits:
-            self._turn.acquire()
-        try:
+        turns = self._turns
+        # By `with`: nothing comes between the lock and its release, even if a signal handler raises.
+        with self._turn:
             if self._done > number:
                 return None
-            if waits:
+            if self._turns != turns:
                 # A fresh look serves those who wait, too: they may have appended after the first one.
                 number, state = self._look()
             if self._is_read(state):
@@ -62,11 +66,19 @@ class SharedCatchUp(Generic[State, Done]):
             except Busy:
                 self._busy_at = time.monotonic()
                 raise
+            finally:
+                self._turns += 1
             self._read_state = state if is_whole else None
             self._done = number
             return done
-        finally:
-            self._turn.release()
+
+    def check_entry(self) -> None:
+        """Raises Busy if this thread makes a catch-up: a callback or a signal handler of it reads."""
+        if self._turn._is_owned():  # type: ignore[attr-defined] # threading.Condition asks so, too
+            raise Busy(
+                "this thread is bringing the read model up to date",
+                hint="read again when it has: not in a callback or a signal handler",
+            )
 
     def _look(self) -> tuple[int, State | None]:
         """The state, and a number that is greater than that of each earlier call."""

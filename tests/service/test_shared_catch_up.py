@@ -21,16 +21,19 @@ class Turn:
     """A lock that tells of who waits for it."""
 
     def __init__(self):
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._waits = threading.Semaphore(0)
 
-    def acquire(self, blocking=True):
-        if blocking:
+    def __enter__(self):
+        if not self._lock.acquire(blocking=False):
             self._waits.release()
-        return self._lock.acquire(blocking)
+            self._lock.acquire()
 
-    def release(self):
+    def __exit__(self, *_):
         self._lock.release()
+
+    def _is_owned(self):
+        return self._lock._is_owned()
 
     def wait_for(self, count):
         """Until so many more wait."""
