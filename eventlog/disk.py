@@ -26,6 +26,9 @@ NEW = os.O_CREAT | os.O_EXCL
 # Opening a pipe or device does not block; callers check what they have opened.
 _ALWAYS = os.O_CLOEXEC | os.O_NONBLOCK
 
+_locked: set[int] = set()
+"""The descriptors with a lock."""
+
 
 def open(path: Path | str, flags: int, *, folder: int | None = None, follow: bool = False) -> int:
     """A descriptor of `path`, which no child process inherits. A new file is for its owner alone.
@@ -37,7 +40,9 @@ def open(path: Path | str, flags: int, *, folder: int | None = None, follow: boo
 
 
 def close(fd: int) -> None:
-    """Close a descriptor, and free its lock."""
+    """Close a descriptor, and free its lock, of which a forked child may have a copy."""
+    if fd in _locked:
+        unlock(fd)
     os.close(fd)
 
 
@@ -152,10 +157,26 @@ def lock(fd: int) -> None:
     import fcntl
 
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    _locked.add(fd)
 
 
 def unlock(fd: int) -> None:
     """Free the lock."""
     import fcntl
 
+    _locked.discard(fd)
     fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+def _drop_inherited_locks() -> None:
+    """A forked child would hold its parent's locks until it ends. It may not free them: they are one with the
+    parent's. The descriptors stay open, so that closing them closes no other file.
+    """
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for fd in _locked:
+        os.dup2(nothing, fd, inheritable=False)
+    os.close(nothing)
+    _locked.clear()
+
+
+os.register_at_fork(after_in_child=_drop_inherited_locks)

@@ -1,6 +1,7 @@
 """Locks wait for their holder, and for one in the same process as long as it takes."""
 
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 
 from memlog.eventlog import disk, locks, log_format
 from memlog.eventlog.errors import Busy
+from tests.support.watched import until
 
 
 @contextmanager
@@ -65,3 +67,36 @@ def test_the_generation_is_the_number_that_the_system_gives(monkeypatch: pytest.
     monkeypatch.setattr("fcntl.ioctl", lambda *_: (7).to_bytes(4, sys.byteorder) + bytes(4))
     with Path(__file__).open("rb") as file:
         assert disk.generation(file.fileno()) == 7
+
+
+FORKS = """
+import multiprocessing, os, sys
+from pathlib import Path
+from memlog.eventlog.locks import locked
+
+stdin = os.dup(0)  # of which multiprocessing closes the original in a child
+
+with locked(Path(sys.argv[1]), "it", 1):
+    child = multiprocessing.get_context("fork").Process(target=os.read, args=(stdin, 1))
+    child.start()
+    if sys.argv[2] == "dies":
+        print("forked", flush=True)
+        os.kill(os.getpid(), 9)
+print("forked", flush=True)
+os.read(stdin, 1)
+child.join()
+"""
+
+
+@pytest.mark.parametrize("parent", ["goes on", "dies"])
+def test_a_forked_child_keeps_no_lock_of_its_parent(tmp_path: Path, parent: str) -> None:
+    path = tmp_path / "lock"
+    command = [sys.executable, "-c", FORKS, path, parent]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"forked\n"
+        if parent == "dies":
+            process.wait(60)
+        until(lambda: not locks.is_held(path))
+        process.stdin.close()
