@@ -84,6 +84,7 @@ LEFT_OUT: dict[str, str] = {
     "eventlog.permissions.*": "one call of the system each",
     "eventlog.log_state.*": "compares the status of files that it has listed",
     "eventlog.reader.is_redacted": "looks a key up",
+    "eventlog.reader.last_entries": "looks keys up",
     "eventlog.reader.why_left_out": "looks a key up",
     "eventlog.scrub.*": "overwrites lines of the log by their place",
     "eventlog.seals.file.*": "looks up a segment by its name",

@@ -65,9 +65,9 @@ def test_the_recorded_trace_of_an_append_is_that_of_strace(tmp_path: Path) -> No
     recorded = [step for step in recorded if Path(step[1]).is_relative_to(store.parent)]
     ours = [(call, path, data) for call, path, data in recorded if call in SEEN and call != "read"]
     writes = [path for call, path, _ in ours if call == "write"]
-    # Two of them seals and one FORMAT; of the writer its name, and of each of three segments a line.
+    # Two of them seals and one FORMAT; of the writer its name, and of each of three segments two lines.
     assert len([path for path in writes if "/writers/" not in path]) == 7
-    assert len([path for path in writes if "/writers/" in path]) == 2 + 3
+    assert len([path for path in writes if "/writers/" in path]) == 2 + 6
     assert len([step for step in ours if step[0] == "sync_data"]) == 9  # FORMAT; a seal and what it seals
     assert [step for step in _steps(real, store) if step[0] != "read"] == ours
     reads = [(call, path) for call, path, _ in recorded if call == "read"]
