@@ -37,12 +37,12 @@ demo: $(PRODUCT)  ## install memlog without tools of development, and try it on 
 $(RSYNC):
 	@.ci/fetch-rsync $(@D)
 
-test: $(INSTALLED) $(RSYNC)  ## every promise once, one process a processor; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
+test: $(INSTALLED) $(RSYNC)  ## every promise once but those of test-deep, or TESTS; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
 	$(PYTEST) $(TESTS)
 
-check: $(INSTALLED) $(RSYNC)  ## lint, and the tests of the folders that differ from BASE (default: main and what is not committed)
+check: $(INSTALLED) $(RSYNC)  ## lint, and the tests of the folders that you changed since the commit BASE (default: where your branch left main)
 	@$(MAKE) --no-print-directory lint
-	$(PYTEST) $$(.ci/changed-tests $(BASE))
+	@tests=$$(.ci/changed-tests $(BASE)) && echo $(PYTEST) $$tests && $(PYTEST) $$tests
 
 test-deep: $(SITE) $(RSYNC)  ## many histories, failing calls, power cuts, damage, growth, type checkers, the site, wheels, aarch64, coverage
 	MEMLOG_EXAMPLES=20 $(PYTEST) -m 'deep or index or hypothesis or drawn' $(TESTS)

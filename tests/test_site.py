@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.deep
+pytest.importorskip("mkdocs", reason="make docs installs it")
 
 ROOT = Path(__file__).parent.parent
 
