@@ -42,7 +42,7 @@ def open(path: Path | str, flags: int, *, folder: int | None = None, follow: boo
 def close(fd: int) -> None:
     """Close a descriptor, and free its lock, of which a forked child may have a copy."""
     if fd in _locked:
-        unlock(fd)
+        _free(fd)
     os.close(fd)
 
 
@@ -162,6 +162,10 @@ def lock(fd: int) -> None:
 
 def unlock(fd: int) -> None:
     """Free the lock."""
+    _free(fd)
+
+
+def _free(fd: int) -> None:
     import fcntl
 
     _locked.discard(fd)
