@@ -67,18 +67,20 @@ def append(ctx: click.Context) -> int:
         return 0
     log, fd = open_log(ctx), stdin().fileno()
     worst = refused = 0
-    with _progress_of(fd) as tell:
-        for batch in _batches(fd):
-            answers, code = _answered(log, batch)
-            worst = max(worst, code)
-            if says_sentences(ctx):
-                click.echo("\n".join(one_line(_sentence(answer)) for answer in answers))
-            else:
-                print_json(*answers)
-            refused += sum(not isinstance(answer, Position) for answer in answers)
-            STORED.acknowledged()
-            tell()
-    log.record_sizes()
+    try:
+        with _progress_of(fd) as tell:
+            for batch in _batches(fd):
+                answers, code = _answered(log, batch)
+                worst = max(worst, code)
+                if says_sentences(ctx):
+                    click.echo("\n".join(one_line(_sentence(answer)) for answer in answers))
+                else:
+                    print_json(*answers)
+                refused += sum(not isinstance(answer, Position) for answer in answers)
+                STORED.acknowledged()
+                tell()
+    finally:
+        log.record_sizes()
     if refused:
         lines = "1 line was" if refused == 1 else f"{refused:,} lines were"
         note(f'{lines} not stored: see the answers with an "error"')

@@ -23,7 +23,7 @@ from memlog.eventlog.encoding import decoded
 from memlog.eventlog.file_io import closing, status_at
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import WRITERS, SegmentRecord, is_writer
-from memlog.eventlog.streams import writer_of
+from memlog.eventlog.streams import SegmentName, writer_of
 
 _FIRST = b"abcdefghijklmnopqrstuvwxyz"
 _OTHERS = b"234567" + _FIRST
@@ -115,9 +115,11 @@ class Writer:
         self._record(Written(stream, segment, here.inode, here.generation, size), lock_timeout)
 
     def remember_growth(self, stream: str, segment: str, size: int, *, lock_timeout: float) -> None:
-        """Record that a segment of which a size was recorded had `size` bytes. Raises Busy and OSError."""
+        """Record that a segment of which a size was recorded had `size` bytes, unless its name was given up:
+        then a loss may have been accepted. Raises Busy and OSError.
+        """
         known = self._segments.find(stream, segment)
-        if known is not None:
+        if known is not None and writer_of(segment) == self.name():
             self._record(replace(known, bytes=size), lock_timeout)
 
     def written(self) -> dict[tuple[str, str], Written]:
@@ -266,7 +268,14 @@ class _OwnSegments:
         if known is not None and known.inode == written.inode and known.bytes > written.bytes:
             return
         self._of_segment[written.name] = written
-        self._of_writer[written.stream, writer_of(written.segment)] = written
+        made = written.stream, writer_of(written.segment)
+        if made not in self._of_writer or _age(self._of_writer[made]) <= _age(written):
+            self._of_writer[made] = written
+
+
+def _age(written: Written) -> tuple[int, str]:
+    name = SegmentName.parse(written.segment)
+    return (0, written.segment) if name is None else (name.number, name.day)
 
 
 def _new_name() -> str:

@@ -20,7 +20,8 @@ _SOFT = re.compile(r"=(?:3D|\r?\n)")
 _ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">"}
 _ESCAPE = re.compile(
     rf"[\\%\x1b&={_NO_WIDTH}](?:"
-    rf"(?<=[{_NO_WIDTH}])|(?<=\x1b){_COLOUR}|(?<=%)[0-9A-Fa-f]{{2}}|(?<==)(?:3D|\r?\n)|"
+    rf"(?<=[{_NO_WIDTH}])|(?<=\x1b){_COLOUR}|(?<=%)[0-9A-Fa-f]{{2}}|"
+    r"(?<==)(?:3D|\r?\n)|"
     r"(?<=&)(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|quot|apos|amp|lt|gt);|"
     rf"(?<=\\)(?:(?:x1[bB]|u001[bB]|033|e){_COLOUR}|"
     r"u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-7]{3}|[abefnrtv0]|[!-/:-@\[-`{-~]))"

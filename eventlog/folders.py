@@ -7,17 +7,17 @@ from pathlib import Path
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.file_io import closing, status_at
-from memlog.eventlog.layout import LOG, SETTINGS
+from memlog.eventlog.layout import LOG, SETTINGS, WRITERS
 from memlog.eventlog.streams import shown
 
 
 def check_store(folder: Path) -> None:
-    """Raises NotFound if `folder` has neither a log nor a settings file.
+    """Raises NotFound if `folder` has no log, no settings file, and no record of what was written to a log.
 
     Only writes create a store: for reads, a mistyped path is an error.
     """
     try:
-        is_store = any(status_at(folder / name) is not None for name in (LOG, SETTINGS))
+        is_store = any(status_at(folder / name) is not None for name in (LOG, SETTINGS, WRITERS))
     except OSError:
         return  # something is there; reading it reports the error
     if not is_store:

@@ -7,6 +7,7 @@ import errno
 import math
 import os
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -73,6 +74,7 @@ class Rotation:
         self._synced: set[tuple[int, int]] = set()
         self._remembered: dict[tuple[str, str, int], float] = {}
         self._unrecorded: dict[tuple[str, str], int] = {}
+        self._at_end: weakref.finalize[..., Rotation] | None = None
 
     @contextmanager
     def current(self, stream: str) -> Iterator[LockedSegment]:
@@ -94,6 +96,7 @@ class Rotation:
                         following = self._unused(stream, following, folders[-1])
                         disk.close(_open(following, disk.APPEND | disk.NEW, folders[-1]))
                 except _NameTakenError:
+                    self.record_sizes()
                     # Another copy may hold the lines that this file lacks: new lines go to another writer's.
                     self.writer.retire(writer)
                     writer = self.writer.name()
@@ -143,19 +146,21 @@ class Rotation:
         now, key, name = time.monotonic(), _key(segment), (segment.stream, segment.name.filename)
         if now < self._remembered.get(key, -math.inf) + _SECONDS_UNREMEMBERED:
             self._unrecorded[name] = size
+            if self._at_end is None:
+                # Also where nobody closes the store.
+                self._at_end = weakref.finalize(self, _record, self.writer, self._unrecorded, _SHORTLY)
             return
-        self._unrecorded.pop(name, None)
         # The lines are written already: without the record, only a later loss may go unnoticed.
-        with suppress(OSError, Busy):
+        try:
             self.writer.remember(*name, segment.fd, size, lock_timeout=_SHORTLY)
+            self._unrecorded.pop(name, None)
+        except (OSError, Busy):
+            self._unrecorded[name] = size
         self._remembered[key] = now
 
     def record_sizes(self) -> None:
         """Record what `remember` left for later."""
-        while self._unrecorded:
-            name, size = self._unrecorded.popitem()
-            with suppress(OSError, Busy):
-                self.writer.remember_growth(*name, size, lock_timeout=_SHORTLY)
+        _record(self.writer, self._unrecorded, self._lock_timeout)
 
     def _check_own(self, segment: LockedSegment) -> None:
         """Raises _NameTakenError if another file has replaced the writer's, or it is shorter than it was."""
@@ -198,6 +203,13 @@ class Rotation:
         with suppress(PermissionError):
             sync_folder(self._store.parent)
         self._synced.add(segment)
+
+
+def _record(writer: Writer, sizes: dict[tuple[str, str], int], lock_timeout: float) -> None:
+    for name, size in list(sizes.items()):
+        with suppress(OSError, Busy):
+            writer.remember_growth(*name, size, lock_timeout=lock_timeout)
+            sizes.pop(name, None)
 
 
 class _NameTakenError(OSError):

@@ -113,11 +113,13 @@ class ReadPool:
     def _free_for(self, thread: int) -> ReadModel | None:
         """While others read, the first one comes last, and not at all where another thread is to decide."""
         taken = {id(each.read_model) for each in self._reading if each.thread != thread}
+        own = [each.read_model for each in self._reading if each.thread == thread]
         keeps_off = any(each.thread != thread for each in self._deciding)
         others = self._read_models[1:]
         order = [*others, self._first] if self._reading else [self._first, *others]
         free = (each for each in order if id(each) not in taken and not (keeps_off and each is self._first))
-        return next(free, None)
+        # A read within another one disturbs it least by a connection of its own.
+        return min(free, key=own.__contains__, default=None)
 
     def _leave(self, claim: _Claim) -> None:
         """End a claim; if a signal handler raises meanwhile, its exception comes when it is ended."""

@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -105,11 +105,16 @@ class _Forms(msgspec.Struct):
     @classmethod
     def of(cls, text: str) -> "_Forms":
         """The text, its JSON strings, JSON strings of those, each in any canonical form, and its hashes."""
-        pieces = [_spellings(letter) for letter in _letters(text)]
-        spelt = b"".join(b"(?:%s)" % b"|".join(map(re.escape, piece)) for piece in pieces)
+        letters = [_forms_of(letter) for letter in _letters(text)]
+        spelt = {tuple(_spelt(style, forms) for forms in letters) for style in _styles()}
         hashes = {sha256(each.encode(errors="surrogatepass")).digest() for each in (text, *_canonical(text))}
-        longest = max(32, sum(max(map(len, piece)) for piece in pieces))
-        return cls(re.compile(b"|".join([spelt, *map(re.escape, sorted(hashes))]), re.DOTALL), longest)
+        longest = max(32, *(sum(max(map(len, piece)) for piece in pieces) for pieces in spelt))
+        patterns = [
+            b"".join(b"(?:%s)" % b"|".join(map(re.escape, piece)) for piece in pieces) for pieces in spelt
+        ]
+        return cls(
+            re.compile(b"|".join([*sorted(patterns), *map(re.escape, sorted(hashes))]), re.DOTALL), longest
+        )
 
 
 def _canonical(text: str) -> set[str]:
@@ -137,20 +142,43 @@ def _others() -> dict[str, list[str]]:
     return others
 
 
-def _spellings(letter: str) -> list[bytes]:
-    """A letter composed, decomposed and between, each as it is and as JSON may escape it."""
+def _forms_of(letter: str) -> list[str]:
+    """A letter composed, decomposed and between."""
+    parts = normalize("NFD", letter)
+    between = (normalize("NFC", parts[:end]) + parts[end:] for end in range(1, len(parts)))
+    return [*{letter, parts, *between, *_others().get(letter, ())}]
+
+
+_Style = Callable[[str], str]
+
+
+def _styles() -> list[_Style]:
+    """How a text may be spelt: as it is, as JSON, and as JSON within JSON.
+
+    One style spells a whole text: a mix of them would match a run of backslashes in exponentially many ways.
+    """
     # Imported here: most commands do not need it.
     import json
 
-    parts = normalize("NFD", letter)
-    between = (normalize("NFC", parts[:end]) + parts[end:] for end in range(1, len(parts)))
-    once = set()
-    for text in {letter, parts, *between, *_others().get(letter, ())}:
-        plain, escaped = json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
-        upper = re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda digits: digits[0].upper(), escaped)
-        once |= {text, plain, escaped, upper, plain.replace("/", "\\/"), escaped.replace("/", "\\/")}
-    twice = {json.dumps(form, ensure_ascii=False)[1:-1] for form in once}
-    return sorted({form.encode(errors="surrogatepass") for form in once | twice}, key=len, reverse=True)
+    def plain(text: str) -> str:
+        return json.dumps(text, ensure_ascii=False)[1:-1]
+
+    def escaped(text: str) -> str:
+        return json.dumps(text)[1:-1]
+
+    def upper(text: str) -> str:
+        return re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda digits: digits[0].upper(), escaped(text))
+
+    once: list[_Style] = [
+        *(str, plain, escaped, upper),
+        *(lambda text, style=style: style(text).replace("/", "\\/") for style in (plain, escaped)),
+    ]
+    return [*once, *(lambda text, style=style: plain(style(text)) for style in once)]
+
+
+def _spelt(style: _Style, forms: list[str]) -> tuple[bytes, ...]:
+    spelt = {style(form).encode(errors="surrogatepass") for form in forms}
+    return tuple(sorted(spelt, key=lambda each: (-len(each), each)))
 
 
 def _below(folder: Path) -> Iterator[Path]:

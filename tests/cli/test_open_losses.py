@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -388,10 +390,14 @@ def _no_folder(store: Path, older: Path) -> None:
 
 def _no_log(store: Path, older: Path) -> None:
     shutil.rmtree(store / "log")
+
+
+def _older_log(store: Path, older: Path) -> None:
+    shutil.rmtree(store / "log")
     _older_copy(store, older)
 
 
-@pytest.mark.parametrize("lose", [_older_copy, _no_folder, _no_log])
+@pytest.mark.parametrize("lose", [_older_copy, _no_folder, _no_log, _older_log])
 def test_what_was_written_and_is_gone_is_a_loss_whether_it_was_read_or_not(
     memlog, store: Path, tmp_path: Path, lose
 ) -> None:
@@ -427,3 +433,31 @@ def test_what_was_written_and_is_gone_is_a_loss_whether_it_was_read_or_not(
         say_all("three")
         assert memlog(*arguments, "verify").code == 0, read
         assert "three" in texts(place, "x:1"), read
+
+
+def test_an_accepted_loss_stays_accepted_when_a_process_that_wrote_it_ends(memlog, store: Path) -> None:
+    with Store(store) as opened:
+        opened.append([message("x:1", "one")])
+        older = segment(store).read_bytes()
+        opened.append([message("x:1", "two")])
+        opened.maintenance.verify()
+        opened.append([message("x:1", "three")])
+        segment(store).write_bytes(older)
+        assert memlog("verify").code == 3
+        assert memlog("seal", "--accept-loss").code == 0
+    assert memlog("verify").code == 0
+
+
+def test_what_a_process_wrote_that_closed_nothing_is_known(memlog, store: Path, tmp_path: Path) -> None:
+    """Also what it wrote within a second after its last record."""
+    script = (
+        "import memlog, sys\n"
+        "store = memlog.open(sys.argv[1])\n"
+        "for text in ('one', 'two', 'three'):\n"
+        "    store.append(memlog.Message(channel='x', chat_id='1', role='user', content=text))\n"
+    )
+    subprocess.run([sys.executable, "-c", script, store], check=True)
+    path = segment(store)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]))
+    assert memlog("verify").code == 3

@@ -71,6 +71,7 @@ class LogOnDisk:
 
     def shrink(self, count: int) -> None:
         """Cut the last `count` bytes off, as a crash does: nobody knows that the segment was longer."""
+        self.writer.record_sizes()
         size = self.segment.stat().st_size - count
         os.truncate(self.segment, size)
         Writer(self.store)._segments.accept({("memory", self.segment.name): size})

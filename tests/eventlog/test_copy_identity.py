@@ -184,6 +184,20 @@ def test_a_record_of_many_lines_is_written_anew_with_the_last_of_each(
     assert Writer(store).has_written(STREAM, SEGMENT, segment)
 
 
+def test_a_record_that_is_written_anew_has_the_newest_segment_of_a_stream(
+    store: Path, segment: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copy_identity, "_SPARE_LINES", 0)
+    writer = Writer(store)
+    newest = f"2026-02-25.{writer.name()}.0001.jsonl"
+    older = f"2026-02-24.{writer.name()}.jsonl"
+    for name in (older, newest, older, older):
+        writer.remember("memory", name, segment, lock_timeout=1)
+    for _ in range(8):
+        writer.remember(STREAM, SEGMENT, segment, lock_timeout=1)
+    assert ("memory", newest) in Writer(store).written()
+
+
 def test_a_torn_line_of_the_record_hides_no_later_one(store: Path, segment: int) -> None:
     with record_of(store).open("ab") as record:
         record.write(b'{"stream":"conv')

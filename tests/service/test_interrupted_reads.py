@@ -56,6 +56,26 @@ def found_by_another_thread(store):
     return results
 
 
+@contextmanager
+def other_readers(store):
+    """Two other threads read all the time."""
+    stop = threading.Event()
+
+    def read():
+        while not stop.is_set():
+            found(store)
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+
+
 def calls_of_a_read(store):
     store.append([tea(0)])
     found(store)
@@ -97,7 +117,7 @@ def test_a_signal_handler_that_reads_is_answered_or_refused(store):
             except memlog.Busy:
                 answers.append("refused")
 
-        with at_call(1 + number * 7919 % calls, read):
+        with other_readers(store), at_call(1 + number * 7919 % calls, read):
             assert found(store) == number + 2
         assert found_by_another_thread(store) == [number + 2]
     assert len(answers) > STEPS / 2

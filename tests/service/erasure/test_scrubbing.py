@@ -337,6 +337,7 @@ def test_a_text_is_found_in_each_canonical_form(store):
         "ẹ̈": ["e\u0323\u0308", "e\u0308\u0323", "\u00eb\u0323", "\u1eb9\u0308"],
         "20 Å and 3 K": ["20 \u212b and 3 \u212a"],
         "ñandú/1": ["n\u0303and\u00fa/1"],
+        "\\" * 40: [],  # which a mix of spellings would match in exponentially many ways
     }
     for asked, stored in forms.items():
         for text in [asked, *stored]:
