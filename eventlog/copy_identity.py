@@ -224,12 +224,9 @@ class _OwnSegments:
 
     def accept(self, sizes: dict[tuple[str, str], int]) -> None:
         """Replace the sizes of segments; the caller has locked the file. Raises OSError."""
-        known = self.all()
-        if self._changed is not None:
-            accepted = (
-                replace(each, bytes=sizes.get(name, each.bytes)) for name, each in list(known.items())
-            )
-            self.begin(self._changed.changed_ns, accepted)
+        accepted = [replace(each, bytes=sizes.get(name, each.bytes)) for name, each in self.all().items()]
+        # Without its time the name is not proven, and the next append takes another.
+        self.begin(0 if self._changed is None else self._changed.changed_ns, accepted)
 
     def add(self, written: Written) -> None:
         """Record the size of a segment; the caller has locked the file. Raises OSError."""

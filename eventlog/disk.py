@@ -172,7 +172,7 @@ def _free(fd: int) -> None:
     fcntl.flock(fd, fcntl.LOCK_UN)
 
 
-def _drop_inherited_locks() -> None:
+def _drop_inherited_locks() -> None:  # pragma: no cover - runs in a forked child
     """A forked child would hold its parent's locks until it ends. It may not free them: they are one with the
     parent's. The descriptors stay open, so that closing them closes no other file.
     """

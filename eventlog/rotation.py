@@ -3,6 +3,7 @@
 docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reasons.
 """
 
+import atexit
 import errno
 import math
 import os
@@ -74,7 +75,6 @@ class Rotation:
         self._synced: set[tuple[int, int]] = set()
         self._remembered: dict[tuple[str, str, int], float] = {}
         self._unrecorded: dict[tuple[str, str], int] = {}
-        self._at_end: weakref.finalize[..., Rotation] | None = None
 
     @contextmanager
     def current(self, stream: str) -> Iterator[LockedSegment]:
@@ -146,9 +146,7 @@ class Rotation:
         now, key, name = time.monotonic(), _key(segment), (segment.stream, segment.name.filename)
         if now < self._remembered.get(key, -math.inf) + _SECONDS_UNREMEMBERED:
             self._unrecorded[name] = size
-            if self._at_end is None:
-                # Also where nobody closes the store.
-                self._at_end = weakref.finalize(self, _record, self.writer, self._unrecorded, _SHORTLY)
+            _unclosed.add(self)
             return
         # The lines are written already: without the record, only a later loss may go unnoticed.
         try:
@@ -203,6 +201,16 @@ class Rotation:
         with suppress(PermissionError):
             sync_folder(self._store.parent)
         self._synced.add(segment)
+
+
+_unclosed: "weakref.WeakSet[Rotation]" = weakref.WeakSet()
+
+
+@atexit.register
+def _record_unclosed() -> None:
+    """Also where nobody closes the store, its sizes are recorded."""
+    for rotation in list(_unclosed):
+        _record(rotation.writer, rotation._unrecorded, _SHORTLY)
 
 
 def _record(writer: Writer, sizes: dict[tuple[str, str], int], lock_timeout: float) -> None:

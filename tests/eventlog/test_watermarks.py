@@ -180,6 +180,17 @@ def test_a_change_before_what_was_read_on_is_found(store: Projected) -> None:
     assert (lost.read, lost.bytes) == (before.offset, store.path.stat().st_size)
 
 
+def test_the_accepted_loss_of_a_file_of_another_program_leaves_the_writer_its_name(store: Projected) -> None:
+    foreign = store.path.with_name("2026-02-24.jsonl")
+    foreign.write_bytes(b'{"type":"memory_saved","content":"tea"}\n' * 3)
+    store.project()
+    shorter(foreign)
+    name = Writer(store.store).name()
+    (loss,) = Watermarks(store.store).accept_losses(lock_timeout=1)
+    assert (loss.segment, Writer(store.store).name()) == (foreign.name, name)
+    assert store.losses() == []
+
+
 def test_a_torn_line_counts_for_nothing(store: Projected) -> None:
     """A projection was killed while it wrote: the line before it holds."""
     size = store.path.stat().st_size
