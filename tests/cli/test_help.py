@@ -54,7 +54,7 @@ def test_every_command_and_option_says_what_it_does() -> None:
 
 
 def test_every_command_that_prints_has_json() -> None:
-    """A group that only holds commands prints nothing; `append` answers in JSON whether asked or not."""
+    """A group without an action of its own prints nothing; `append` always answers in JSON."""
     for path, command in COMMANDS.items():
         names = [name for option in command.params for name in option.opts]
         assert "--json" in names or not does_something(command), called(path)

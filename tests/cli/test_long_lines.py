@@ -61,7 +61,7 @@ LINES = {
 
 @pytest.fixture
 def long_lines(tmp_path: Path) -> Path:
-    """A file in which each of them stands between two others."""
+    """A file that has each long line between two short ones."""
     path = tmp_path / "long"
     with path.open("wb") as file:
         file.write(GOOD)

@@ -55,7 +55,7 @@ SPLITTING: dict[str, Wrapping] = {
         {"body": f"{text[:7]}=\r\n{text[7:20]}=\n{text[20:]}"}
     ),
 }
-"""What stands within a key, or may be taken for a part of it."""
+"""Texts that split a key, or that join it as if they were a part of it."""
 
 LISTS: dict[str, Wrapping] = {
     "JSON": lambda text: json.dumps({"key": text.split("\n")}),

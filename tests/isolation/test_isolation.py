@@ -122,7 +122,7 @@ def test_every_public_method_is_known_as_a_read_or_as_none(store: memlog.Store) 
     assert what_is_public(store) == set()
 
 
-# That something is asked
+# Each read finds something in its own chat
 
 
 ANNA, BORIS = ("telegram", "a"), ("telegram", "a_b")

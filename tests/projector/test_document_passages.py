@@ -85,7 +85,7 @@ def test_a_passage_is_what_stands_at_its_characters_and_lines(projector):
         lines = text.split("\n")
         for content, start, end, first, last in rows:
             passage = text[start:end]
-            # Around it may stand what is repeated of an earlier one: a fence, a heading.
+            # A passage may repeat the fence or the heading of an earlier one.
             assert passage in content, name
             assert 1 <= first <= last <= len(lines), name
             assert passage.removesuffix("\n") in "\n".join(lines[first - 1 : last]), name

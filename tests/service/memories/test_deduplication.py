@@ -287,7 +287,7 @@ def test_a_text_of_next_to_nothing_is_saved_once(memories):
 
 
 def test_a_long_text_is_saved_without_being_cut(store, monkeypatch):
-    """Whoever reads next waits until its passages are cut for the search."""
+    """A save leaves the splitting into passages to the next read."""
     store.memories.list()
     for name in ("chunks", "plain_chunks"):
         monkeypatch.setattr(index, name, lambda *_: pytest.fail("it was cut"))
