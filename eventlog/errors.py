@@ -53,6 +53,7 @@ ErrorCode = Literal[
     "database",
     "damaged",
     "no_room",
+    "inherited",
     "embedding",
     # Command line only:
     "usage",

@@ -1,6 +1,7 @@
 """Advisory file locks (flock) with a deadline; the kernel frees them at kill -9."""
 
 import errno
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ _BETWEEN_LOOKS = 0.25
 _PROC = "/proc"
 _held_by_thread: set[tuple[int, Path]] = set()
 """The threads that hold lock files by `locked`."""
+os.register_at_fork(after_in_child=_held_by_thread.clear)
 
 
 def acquire(

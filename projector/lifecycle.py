@@ -261,12 +261,11 @@ class Projector:
     def _is_unusable(self) -> bool:
         return self.why_unusable() is not None
 
-    def close(self) -> None:
-        """Close the connection to the live generation."""
-        if self._live is not None:
+    def close(self, *, is_inherited: bool = False) -> None:
+        """Close the connection to the live generation; or leave one to the parent of this forked process."""
+        if self._live is not None and not is_inherited:
             self._live[1].close()
-            self._live = None
-        self.frozen = None
+        self._live = self.frozen = None
 
     def _read_on(
         self,

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.file_io import status_at
+from memlog.projector.inherited import connection_type, is_inherited, remember
 
 Connection = sqlite3.Connection
 """A connection; pysqlite3's and sqlean's have the same methods as the standard library's."""
@@ -39,6 +40,8 @@ DAMAGED: Final = "damaged"
 NO_ROOM: Final = "no_room"
 """The code of an error if a sound database cannot be written, since SQLite keeps files beside it and the file
 system is out of room, or of inodes."""
+INHERITED: Final = "inherited"
+"""The code of an error if the parent of this process had the file open when it forked."""
 _OUT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _SIDE_FILE_BYTES = 32 * 1024
 """SQLite makes -shm in steps of 32 KiB, and cannot read a database in WAL mode without the first one.
@@ -145,11 +148,21 @@ def connect_without_room(path: Path) -> Connection:
 
 
 def _connected(path: Path | None, mode: Mode) -> Connection:
+    if path is not None and is_inherited(path):
+        message = f"{path}: another thread had it open when this process was forked"
+        raise DatabaseError(message, hint="fork while no thread reads, or start with spawn", code=INHERITED)
     uri = "file::memory:" if path is None else f"{path.absolute().as_uri()}?{_access(path, mode)}"
     with wrapped(path or "a database in memory"):
         db: Connection = binding().connect(
-            uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0
+            uri,
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=5.0,
+            factory=connection_type(binding()),
         )
+        if path is not None:
+            remember(db, path)
         for pragma in (_NO_TEMPORARY_FILES, *_PRAGMAS[mode]):
             db.execute(f"PRAGMA {pragma}")
         if mode != "look" and why_no_vectors() is None:

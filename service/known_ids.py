@@ -1,6 +1,5 @@
 """Looks up whether the ids that callers give to new events are known, as far as the read model has come."""
 
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -9,6 +8,7 @@ from memlog.eventlog.acknowledgements import IdHolder, KnownId
 from memlog.eventlog.content_ids import content_hash_of_one
 from memlog.eventlog.decode import decode
 from memlog.eventlog.errors import MemlogError
+from memlog.eventlog.forks import ForkMutex, SplitByFork
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.segment import line_at
@@ -19,15 +19,16 @@ from memlog.projector.sqlite import Connection, connect, wrapped
 from memlog.query.ids import forgotten_ids, id_holders
 
 
-class KnownIds:
+class KnownIds(SplitByFork):
     """The ids in the read model of the store at `store`, which is read as it is: it is not built, does not
     catch up, and no lock of memlog's is taken. May be used from several threads.
     """
 
     def __init__(self, store: Path) -> None:
+        super().__init__()
         self._log = store / LOG
         self._generations = Generations(store)
-        self._mutex = threading.Lock()
+        self._in_use = ForkMutex()
         self._live: tuple[Path, Connection] | None = None
 
     def __call__(self, stream: str, ids: Sequence[str]) -> dict[str, KnownId]:
@@ -35,7 +36,7 @@ class KnownIds:
 
         The events are durable when this is asked, so no error of the read model may take their place.
         """
-        with self._mutex, suppress(MemlogError, OSError), wrapped("the read model"):
+        with self._in_use.lock, suppress(MemlogError, OSError), wrapped("the read model"):
             db = self._connection()
             if db is None:
                 return {}
@@ -49,8 +50,22 @@ class KnownIds:
 
     def close(self) -> None:
         """Close what is open."""
-        with self._mutex:
+        with self._in_use.lock:
             self._close()
+
+    def before_fork(self, until: float) -> None:
+        """Close the connection, unless a thread goes on using it."""
+        if self._in_use.take(until):
+            self._close()
+
+    def after_fork_in_parent(self) -> None:
+        """Let other threads use it again."""
+        self._in_use.give_back()
+
+    def after_fork_in_child(self) -> None:
+        """Leave a connection that was in use to the parent."""
+        self._in_use.renew()
+        self._live = None
 
     def _close(self) -> None:
         if self._live is not None:

@@ -5,17 +5,30 @@ from functools import cache
 from pathlib import Path
 
 from memlog.eventlog.errors import EmbeddingError
+from memlog.eventlog.forks import SplitByFork, keep_for_ever
 from memlog.projector.embedding.models import Embedder, Model, bundled_model, load_embedder
 from memlog.projector.sqlite import why_no_vectors
 
 
-class LocalModel:
+class LocalModel(SplitByFork):
     """The model of a folder, or the one that memlog ships with (None). Threads may share it."""
 
     def __init__(self, folder: Path | None) -> None:
+        super().__init__()
         self._folder = folder
         self._embedder: Embedder | None = None
         self._failure: EmbeddingError | None = None
+
+    def after_fork_in_child(self) -> None:
+        """Load it again when it is needed: a child has none of the threads that compute."""
+        global _loading
+        _loading = threading.Lock()
+        if self._embedder is not None:
+            keep_for_ever(self._embedder)
+        if _bundled_embedder.cache_info().currsize:
+            keep_for_ever(_bundled_embedder())
+        self._embedder = None
+        _bundled_embedder.cache_clear()
 
     def embedder(self) -> Embedder:
         """The loaded model.

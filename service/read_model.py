@@ -13,6 +13,7 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError
 from memlog.eventlog.folders import check_store, make_path
+from memlog.eventlog.forks import ForkMutex, SplitByFork
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.log_state import FileState, changed_streams, state_of
 from memlog.eventlog.streams import shown
@@ -57,7 +58,7 @@ class _State(NamedTuple):
     log: list[FileState]
 
 
-class ReadModel:
+class ReadModel(SplitByFork):
     """The read model of the store at `path`, for one thread at a time: others wait at `mutex`.
 
     model: what passages are embedded with.
@@ -73,15 +74,16 @@ class ReadModel:
         model: LocalModel,
         notify: Callable[[str], None],
     ) -> None:
+        super().__init__()
         self.path = path
         self.model = model
         self._lock_timeout = lock_timeout
         self.projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout, model=model.known)
-        self.mutex = threading.RLock()
+        self._in_use = ForkMutex()
         self.held_vectors = HeldVectors()
         self.notify = notify
         self._shared_catch_up: SharedCatchUp[_State, Projection] = SharedCatchUp(self._state)
-        self._embedding = threading.RLock()
+        self._embedding = ForkMutex()
         self._told_behind: set[str] = set()
 
     def another(self, *, notify: Callable[[str], None], lock_timeout: float = math.inf) -> "ReadModel":
@@ -89,24 +91,41 @@ class ReadModel:
 
         lock_timeout: seconds that it waits for another projector, where this one does not wait shorter.
         """
-        read_model = ReadModel(
-            self.path,
-            self.projector.sizes,
-            lock_timeout=min(lock_timeout, self._lock_timeout),
-            model=self.model,
-            notify=notify,
-        )
+        timeout = min(lock_timeout, self._lock_timeout)
+        sizes = self.projector.sizes
+        read_model = ReadModel(self.path, sizes, lock_timeout=timeout, model=self.model, notify=notify)
         for shared in ("_shared_catch_up", "_embedding", "_told_behind"):
             setattr(read_model, shared, getattr(self, shared))
         # A change by hand is reported once.
         read_model.projector.core_view = self.projector.core_view
         return read_model
 
+    @property
+    def mutex(self) -> threading.RLock:
+        """Held by the thread that uses it."""
+        return self._in_use.lock
+
     def close(self) -> None:
         """Close what is open."""
         with self.mutex:
             self.projector.close()
             self.held_vectors = HeldVectors()
+
+    def before_fork(self, until: float) -> None:
+        """Close the connection, unless a thread goes on using it."""
+        if self._in_use.take(until):
+            self.close()
+
+    def after_fork_in_parent(self) -> None:
+        """Let other threads use it again."""
+        self._in_use.give_back()
+
+    def after_fork_in_child(self) -> None:
+        """Leave a connection that was in use to the parent."""
+        self.projector.close(is_inherited=True)
+        self._in_use.renew()
+        self._embedding.renew()
+        self.held_vectors = HeldVectors()
 
     def read(self, ask: Ask[Answer]) -> Answer:
         """What `ask` reads by a connection that is caught up with the log. Another process that has the read
@@ -189,15 +208,16 @@ class ReadModel:
 
     def _embed_some(self, embedder: Embedder | None, silent: dict[str, str]) -> None:
         """Embed what a query may wait for. One thread at a time: two would compute the same vectors."""
-        if embedder is None or not self._embedding.acquire(timeout=_QUERY_LOCK_TIMEOUT):
+        lock = self._embedding.lock
+        if embedder is None or not lock.acquire(timeout=_QUERY_LOCK_TIMEOUT):
             return
         try:
             with suppress(Busy):
                 self.embedded(embedder, silent, limit=_QUERY_EMBEDDINGS, lock_timeout=_QUERY_LOCK_TIMEOUT)
         finally:
             # Also what a signal handler that raised right behind an earlier `acquire` has left.
-            while self._embedding._is_owned():  # type: ignore[attr-defined]
-                self._embedding.release()
+            while lock._is_owned():  # type: ignore[attr-defined]
+                lock.release()
 
     def _tell_behind(self, why: str) -> None:
         """Tell it once, until a read has caught up again."""

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
+from memlog.eventlog.forks import SplitByFork
 from memlog.service.read_model import Answer, Ask, ReadModel
 
 READERS = 4
@@ -20,7 +21,7 @@ class _Claim:
         self.read_model: ReadModel | None = None
 
 
-class ReadPool:
+class ReadPool(SplitByFork):
     """`READERS` read models of one store; each opens its connection when it is first needed.
 
     A signal handler may raise at any step in the main thread. So locks are taken by `with` alone, which
@@ -32,14 +33,22 @@ class ReadPool:
     """
 
     def __init__(self, first: ReadModel) -> None:
+        super().__init__()
         self._first = first
         self._read_models = [first, *(first.another(notify=first.notify) for _ in range(READERS - 1))]
         self.maintenance = first.another(notify=first.notify)
+        self._forget_claims()
+
+    def _forget_claims(self) -> None:
         self._lock = threading.RLock()
         self._returned = threading.Condition(self._lock)
         self._waiting: list[_Claim] = []
         self._reading: list[_Claim] = []
         self._deciding: list[_Claim] = []
+
+    def after_fork_in_child(self) -> None:
+        """No thread of the parent reads here."""
+        self._forget_claims()
 
     def read(self, ask: Ask[Answer]) -> Answer:
         """See `ReadModel.read`."""

@@ -7,12 +7,13 @@ from itertools import count
 from typing import Generic, TypeVar
 
 from memlog.eventlog.errors import Busy
+from memlog.eventlog.forks import SplitByFork
 
 State = TypeVar("State")
 Done = TypeVar("Done")
 
 
-class SharedCatchUp(Generic[State, Done]):
+class SharedCatchUp(SplitByFork, Generic[State, Done]):
     """Lets threads share catch-ups. Each read sees what was appended before it.
 
     state: returns what a catch-up depends on: while it stays the same, there is nothing to read. None is
@@ -20,13 +21,18 @@ class SharedCatchUp(Generic[State, Done]):
     """
 
     def __init__(self, state: Callable[[], State | None]) -> None:
+        super().__init__()
         self._state = state
-        self._read_state: State | None = None
-        self._turn = threading.RLock()
+        self.after_fork_in_child()
         self._numbers = count(1)
         self._turns = 0
         self._done = 0
         self._busy_at = 0.0
+
+    def after_fork_in_child(self) -> None:
+        """No thread of the parent catches up here."""
+        self._read_state: State | None = None
+        self._turn = threading.RLock()
 
     def share(
         self, catch_up: Callable[[float, State | None, State | None], tuple[Done, bool]], timeout: float

@@ -12,7 +12,7 @@ import pytest
 import memlog
 from memlog.cli.error_handler import EXIT_CODES, exit_code_of, failure_of
 from memlog.eventlog import errors
-from memlog.projector.sqlite import DAMAGED, NO_ROOM
+from memlog.projector.sqlite import DAMAGED, INHERITED, NO_ROOM
 from tests.support.places import ROOT
 
 TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(found)}
@@ -97,7 +97,7 @@ def codes_in(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
 
 
 def literals_in(code: ast.expr) -> Iterator[str]:
-    named = {"DAMAGED": DAMAGED, "NO_ROOM": NO_ROOM}
+    named = {"DAMAGED": DAMAGED, "INHERITED": INHERITED, "NO_ROOM": NO_ROOM}
     for node in ast.walk(code):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value

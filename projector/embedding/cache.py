@@ -6,12 +6,13 @@ from contextlib import closing
 from pathlib import Path
 
 from memlog.eventlog import disk, permissions
-from memlog.eventlog.errors import DatabaseError
+from memlog.eventlog.errors import Busy, DatabaseError
 from memlog.eventlog.file_io import status_at
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.hashing import sha256
 from memlog.eventlog.layout import EMBEDDINGS
 from memlog.projector.sqlite import (
+    INHERITED,
     NO_ROOM,
     Connection,
     connect,
@@ -143,10 +144,15 @@ def _unfit(db: Connection) -> list[str]:
 
 
 def _opened(path: Path) -> Connection:
-    """The cache; a new one in the place of a damaged one, which holds nothing that is not computed again."""
+    """The cache; a new one in the place of a damaged one, which holds nothing that is not computed again.
+
+    Raises Busy if the parent of this process has it open: its vectors are not thrown away.
+    """
     try:
         return _made(path)
     except DatabaseError as error:
+        if error.code == INHERITED:
+            raise Busy(error.message, hint=error.hint) from error
         if error.code == NO_ROOM:
             raise
         remove_database(path)

@@ -1,11 +1,12 @@
 """Fills the vector tables from the cache, and with vectors that it computes."""
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
 
+from memlog.eventlog.errors import Busy
 from memlog.eventlog.layout import EMBEDDINGS
 from memlog.projector.catchup import Progress, Turn
 from memlog.projector.embedding import EMBED_BATCH
@@ -76,7 +77,8 @@ def take_cached_vectors(db: Connection, store: Path, known_model: Callable[[], M
     if not (store / EMBEDDINGS).exists():
         return 0
     taken = 0
-    with closing(VectorCache(store, model.id)) as cache, transaction(db):
+    # Busy: a forked child goes without the cache that its parent has open.
+    with suppress(Busy), closing(VectorCache(store, model.id)) as cache, transaction(db):
         for shelf, passages in index.waiting(db, EMBED_BATCH):
             cached = cache.find([passage.text for passage in passages])
             taken += len(vectors.store(db, shelf.vectors, shelf.queue, passages, cached))

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from memlog.eventlog.forks import SplitByFork
 from memlog.service.bounded_process.protocol import Extract, Match, RequestFailed, TextReply, Verdicts
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Extracted(NamedTuple):
     warning: str
 
 
-class Readers:
+class Readers(SplitByFork):
     """The reader process of a store, started when it is first needed. May be used from several threads.
 
     seconds: of the processor that one file may take.
@@ -34,11 +35,16 @@ class Readers:
     """
 
     def __init__(self, seconds: int, *, on_wait: Callable[[], None]) -> None:
+        super().__init__()
         self.seconds = seconds
         self._on_wait = on_wait
+        self.after_fork_in_child()
+        self._refused: dict[bytes, str] = {}
+
+    def after_fork_in_child(self) -> None:
+        """Leave the process to the parent, whose requests it answers."""
         self._lock = threading.Lock()
         self._made: BoundedProcess | None = None
-        self._refused: dict[bytes, str] = {}
 
     def text_of(self, data: bytes, filetype: str) -> Extracted:
         """The text of the bytes of a file; HTML is UTF-8.

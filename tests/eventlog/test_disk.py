@@ -18,7 +18,7 @@ BEHIND_THE_DISK = sorted(
         for name in ("atomic_file.py", "core_memory_file.py", "embedding/cache.py", "generations.py")
     }
 )
-HARMLESS = {"os.stat_result", "os.urandom", "os.strerror", "os.DirEntry"}
+HARMLESS = {"os.stat_result", "os.urandom", "os.strerror", "os.DirEntry", "os.register_at_fork"}
 TOUCHING = {
     *("chmod", "exists", "glob", "hardlink_to", "is_dir", "is_symlink", "iterdir", "lstat", "mkdir"),
     *("read_bytes", "read_text", "rglob", "rmdir", "symlink_to", "touch", "write_bytes", "write_text"),

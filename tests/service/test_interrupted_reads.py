@@ -77,12 +77,15 @@ def other_readers(store):
 
 
 def calls_of_a_read(store):
-    store.append([tea(0)])
-    found(store)
+    counts = []
+    for _ in range(4):  # the first of which imports and opens, too
+        store.append([tea(0)])
+        with at_call(0, lambda: None) as count:
+            found(store)
+            counts.append(count())
     store.append([tea(1)])
-    with at_call(0, lambda: None) as count:
-        found(store)
-        return count()
+    found(store)
+    return min(counts)
 
 
 def test_a_read_that_is_interrupted_anywhere_stops_no_later_one(store):
