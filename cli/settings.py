@@ -33,8 +33,11 @@ class Settings:
 
     @property
     def store(self) -> Path:
-        """The store's folder; the project's where no store is named."""
+        """The store's folder; the project's where no store is named. Before anything is opened there, root
+        becomes its owner.
+        """
         store: Path = self.value("store")
+        _become_owner(store)
         return store
 
     def value(self, name: str) -> Any:  # noqa: ANN401 - of the setting's type
@@ -95,7 +98,17 @@ def projects_folder() -> Path:
     # Imported here: most programs name their store.
     from platformdirs import user_data_path
 
-    return user_data_path("memlog", appauthor=False)
+    folder = user_data_path("memlog", appauthor=False)
+    _become_owner(folder)
+    return folder
+
+
+def _become_owner(store: Path) -> None:
+    if os.geteuid() == 0:
+        # Imported here: no other user needs it.
+        from memlog.eventlog.owner import become_owner
+
+        become_owner(store)
 
 
 def read_file(path: Path) -> dict[str, Any]:

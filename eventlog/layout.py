@@ -32,6 +32,9 @@ GITATTRIBUTES = ".gitattributes"
 PRIVATE = (LOG, MODEL, CACHE, WRITERS, PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK)
 """Paths that only the owner may read, with all below them."""
 
+DISPOSABLE = (MODEL, CACHE, WRITERS, WATERMARKS, PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK)
+"""What is made anew when it is missing."""
+
 TOP = (*PRIVATE, SETTINGS, WATERMARKS, GITIGNORE, GITATTRIBUTES)
 """All that memlog creates in a store's folder."""
 

@@ -60,4 +60,8 @@ def _add_entries(folder: str, states: list[FileState]) -> list[str]:
                 states.append((entry.path, status.st_mode, status.st_ino, status.st_size, *times))
     except (FileNotFoundError, NotADirectoryError):
         return []  # removed since it was listed; the next state differs
+    except PermissionError:
+        if not states:
+            raise
+        return []  # its own state differs once it can be read
     return below

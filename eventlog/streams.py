@@ -224,21 +224,33 @@ def segment_names(folder: Path | int) -> list[SegmentName]:
     return _segment_names(folder)[0]
 
 
-def segments_of(log: Path, only: Iterable[str] | None = None) -> tuple[list[Segment], list[Path]]:
+def segments_of(
+    log: Path, only: Iterable[str] | None = None, *, unread: dict[str, OSError] | None = None
+) -> tuple[list[Segment], list[Path]]:
     """All segments below `log`, sorted; and the paths that are no part of the log.
 
     Links, devices and files with other names are never read: the second list has them, without hidden ones.
 
     only: the streams to list; None for all.
+    unread: gets the error of each stream, or of `conversations`, that may not be read; None to raise it.
     """
     # Imported here: an append lists no segments.
     from memlog.eventlog.seals.reader import sealed_bytes
 
     segments: list[Segment] = []
-    folders, strangers = _stream_folders(log) if only is None else (existing_streams(log, only), [])
+    if only is None:
+        folders, strangers = _stream_folders(log, unread)
+    else:
+        folders, strangers = existing_streams(log, only), []
     sealed = sealed_bytes(log)
     for stream, folder in folders:
-        names, others = _segment_names(folder)
+        try:
+            names, others = _segment_names(folder)
+        except PermissionError as error:
+            if unread is None:
+                raise
+            unread[stream] = error
+            continue
         last_plain = current_segments(names).get("")
         for name in names:
             gets_lines = name.writer != "" or name == last_plain
@@ -275,14 +287,22 @@ def _segment_names(folder: Path | int) -> tuple[list[SegmentName], list[Path]]:
     return sorted(names), others
 
 
-def _stream_folders(log: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
+def _stream_folders(
+    log: Path, refused: dict[str, OSError] | None
+) -> tuple[list[tuple[str, Path]], list[Path]]:
     if not disk.is_folder(log):
         return [], []
     tops, others = _subfolders(log)
     strangers = [path for path in others if path.name != FORMAT and not is_seals_file(path.name)]
     streams = [(path.name, path) for path in tops if path.name != CONVERSATIONS]
     if log / CONVERSATIONS in tops:
-        chats, unread = _subfolders(log / CONVERSATIONS)
+        try:
+            chats, unread = _subfolders(log / CONVERSATIONS)
+        except PermissionError as error:
+            if refused is None:
+                raise
+            refused[CONVERSATIONS] = error
+            chats, unread = [], []
         streams += [(f"{CONVERSATIONS}/{path.name}", path) for path in chats]
         strangers += unread
     return sorted(streams), strangers

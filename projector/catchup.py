@@ -5,8 +5,9 @@ A read model is built from scratch in the same way, in an empty file, so both gi
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from memlog.eventlog.reader import reading
 from memlog.eventlog.seals.losses import LOST, Loss, losses
 from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.segment import Fingerprint
-from memlog.eventlog.streams import Segment, SegmentName, segments_of
+from memlog.eventlog.streams import Segment, SegmentName, segments_of, shown
 from memlog.projector import checkpoints, projection_id, schema
 from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
 from memlog.projector.passages.chunking import ChunkSizes
@@ -81,11 +82,17 @@ def catch_up(
         Busy: a turn was not to be had in time, or the log was rewritten again and again. What was done so
             far stays.
     """
-    segments, strangers = segments_of(log, streams)
-    report = CatchUp(notes=_notes_of(log, strangers))
-    only = None if streams is None else [name for name in sealed_bytes(log) if name[0] in streams]
+    refused: dict[str, OSError] = {}
+    segments, strangers = segments_of(log, streams, unread=refused)
+    report = CatchUp(notes=[*_notes_of(log, strangers), *map(_refusal, refused.values())])
+    is_read = partial(_is_readable, refused)
+    known = {name: point for name, point in checkpoints.load_all(db, streams).items() if is_read(name[0])}
+    only = None
+    if refused or streams is not None:
+        named = sealed_bytes(log)
+        only = [name for name in named if is_read(name[0]) and (streams is None or name[0] in streams)]
     report.notes += _notes_on(losses(log, only=only))
-    work = _unread(log, segments, checkpoints.load_all(db, streams), bounds)
+    work = _unread(log, segments, known, bounds)
     watermarks = watermarks_of(log) if remembers and work else None
     begins_to_remember = watermarks is not None and watermarks.is_void
     end = None if seconds is None else time.monotonic() + seconds
@@ -97,12 +104,18 @@ def catch_up(
             if not all(map(reader.read_on, work[stream])):
                 report.is_whole = False
                 return report
+        except PermissionError as error:
+            if not Path(error.filename).is_relative_to(log):
+                raise
+            report.notes.append(_refusal(error))
+            refused[stream] = error
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change}; the stream was replayed")
             reader.replay(stream)
     if watermarks is not None and begins_to_remember:
         # As in a copied store, of which the read model has segments that nobody reads on.
-        report.notes += remember(db, watermarks, segments_of(log)[0])
+        readable = [each for each in segments_of(log, unread=refused)[0] if is_read(each.stream)]
+        report.notes += remember(db, watermarks, readable)
     return report
 
 
@@ -145,6 +158,14 @@ def _notes_of(log: Path, strangers: list[Path]) -> list[str]:
     from memlog.eventlog.unread_files import why_not_read
 
     return [f"{why_not_read(log, path)}; memlog doctor says what to do" for path in strangers]
+
+
+def _is_readable(refused: Container[str], stream: str) -> bool:
+    return stream not in refused and stream.partition("/")[0] not in refused
+
+
+def _refusal(error: OSError) -> str:
+    return f"{shown(str(error.filename))}: {error.strerror}: left out; give it to the store's owner (chown)"
 
 
 def unread_bytes(db: Connection, log: Path) -> int:

@@ -338,7 +338,7 @@ class Projector:
                         newer = catchup.catch_up(db, self.log, self.sizes)
                     report.add(newer)
                     watermarks = catchup.watermarks_of(self.log)
-                    lost = catchup.remember(db, watermarks, segments_of(self.log)[0])
+                    lost = catchup.remember(db, watermarks, segments_of(self.log, unread={})[0])
                     report.notes = list(dict.fromkeys([*report.notes, *lost]))
                     db.execute("PRAGMA locking_mode = NORMAL")
                     db.execute("PRAGMA journal_mode = WAL")

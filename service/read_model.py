@@ -16,6 +16,7 @@ from memlog.eventlog.folders import check_store, make_path
 from memlog.eventlog.forks import ForkMutex, SplitByFork
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.log_state import FileState, changed_streams, state_of
+from memlog.eventlog.owner import making_way
 from memlog.eventlog.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding.fill import Embedded
@@ -165,7 +166,7 @@ class ReadModel(SplitByFork):
         with self.mutex:
             try:
                 with wrapped("the read model"), _wrapping_decode_errors():
-                    return work()
+                    return making_way(self.path, work, self.notify)
             except DatabaseError as error:
                 if error.code != DAMAGED or self.is_read_only:
                     raise

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, get_args, overloa
 from memlog.eventlog.acknowledgements import Durability, OnStored, Position
 from memlog.eventlog.errors import BadInput, shown_value, system_error
 from memlog.eventlog.events import Event
+from memlog.eventlog.owner import check_owner
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.query.request import path_of
 from memlog.service.engine import Engine, OperationGroup
@@ -84,6 +85,7 @@ class Store:
     on_stored: called with the positions of events once they are durable, before any method returns.
 
     Raises:
+        LogError: this process is root's, and the store another user's.
         BadInput: an argument is not of its type, or outside its bounds.
     """
 
@@ -110,6 +112,7 @@ class Store:
             ("on_stored", on_stored, on_stored is None or callable(on_stored), "a function of positions"),
         )
         self.path = path_of(path).absolute()
+        check_owner(self.path)
         read_model = ReadModel(
             self.path,
             chunk_sizes,

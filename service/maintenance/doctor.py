@@ -12,6 +12,7 @@ import msgspec
 from memlog.eventlog import disk, layout
 from memlog.eventlog.errors import DatabaseError, MemlogError, NotFound, system_error
 from memlog.eventlog.folders import check_store
+from memlog.eventlog.owner import refusals, remove_unusable
 from memlog.eventlog.streams import shown
 from memlog.projector import catchup
 from memlog.projector.embedding.cache import check_cache
@@ -37,6 +38,7 @@ _LITTLE_ROOM = 256 * 1024 * 1024
 _FEW_INODES = 16  # a rebuild and an append to a new chat make fewer
 _MOST_CONFLICTS = 5
 _MAKE_READABLE = "chmod -R u+rwX on it, or run memlog as its owner; if the disk fails, copy the store"
+_ANEW = "memlog doctor --fix removes what can be made anew"
 _PROJECT = "memlog project, or memlog doctor --fix"
 _OVER_A_NETWORK = re.compile(
     r"nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|gpfs|beegfs|ocfs2|gfs2|davfs|virtiofs|fuse(\..*)?"
@@ -53,6 +55,7 @@ def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
         "model": lambda: _model(read_model),
         "store": lambda: _store(read_model),
         "file system": lambda: _file_system(read_model.path),
+        "owner": lambda: _owner(read_model.path, fix=fix),
         "disk": lambda: _room(read_model),
         "permissions": lambda: _permissions(read_model.path, fix=fix),
         "read model": lambda: _read_model(read_model, fix=fix),
@@ -167,6 +170,21 @@ def _room(read_model: ReadModel) -> Finding:
 def _existing(folder: Path) -> Path:
     """The folder, or its nearest parent that exists."""
     return folder if disk.is_folder(folder) else _existing(folder.absolute().parent)
+
+
+def _owner(store: Path, *, fix: bool) -> Finding:
+    """Whether this user may read and write all of the store, of which another user may have made a part."""
+    refused = list(refusals(store))
+    if fix:
+        removed = [note for error in refused if (note := remove_unusable(store, error)) is not None]
+        refused = list(refusals(store))
+        if removed and not refused:
+            return Finding("owner", "fixed", "; ".join(removed))
+    if not refused:
+        return Finding("owner", "ok", "the files of the store can be read and written")
+    are = numbered(len(refused), "file or folder is", "files or folders are")
+    said = f"{are} another user's, such as {shown(refused[0].filename)}"
+    return Finding("owner", "problem", said, f"chown -R {os.geteuid()} on the store, as root; {_ANEW}")
 
 
 def _permissions(store: Path, *, fix: bool) -> Finding:

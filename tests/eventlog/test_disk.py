@@ -18,7 +18,12 @@ BEHIND_THE_DISK = sorted(
         for name in ("atomic_file.py", "core_memory_file.py", "embedding/cache.py", "generations.py")
     }
 )
-HARMLESS = {"os.stat_result", "os.urandom", "os.strerror", "os.DirEntry", "os.register_at_fork"}
+HARMLESS = {
+    *("os.DirEntry", "os.register_at_fork", "os.stat_result", "os.strerror", "os.urandom"),
+    # Who this process is, and what it may do.
+    *("os.R_OK", "os.W_OK", "os.X_OK", "os.access", "os.geteuid", "os.initgroups", "os.setgroups"),
+    *("os.setegid", "os.seteuid", "os.setgid", "os.setuid", "os.__file__"),
+}
 TOUCHING = {
     *("chmod", "exists", "glob", "hardlink_to", "is_dir", "is_symlink", "iterdir", "lstat", "mkdir"),
     *("read_bytes", "read_text", "rglob", "rmdir", "symlink_to", "touch", "write_bytes", "write_text"),
