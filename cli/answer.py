@@ -31,6 +31,8 @@ from memlog.cli.output import (
     with_options,
 )
 from memlog.cli.standard_streams import reader_may_go
+from memlog.cli.zone import minute
+from memlog.eventlog import timestamps
 
 _GAP = "  "
 _LEAST = 14
@@ -68,7 +70,7 @@ class Table(msgspec.Struct, frozen=True):
     """
 
     columns: Sequence[str]
-    rows: Sequence[Sequence[object]]
+    rows: Iterable[Sequence[object]]
     is_headed: bool = True
 
 
@@ -177,7 +179,8 @@ def records_answer(
 def table_of(records: Iterable[object], columns: Columns) -> Table:
     """Make a table with a row for each record."""
     cells = [attrgetter(cell) if isinstance(cell, str) else cell for cell in columns.values()]
-    return Table([*columns], [[cell(record) for cell in cells] for record in records])
+    # Made as they are printed: the first time of an answer names its zone.
+    return Table([*columns], ([cell(record) for cell in cells] for record in records))
 
 
 def rows_answer(
@@ -282,7 +285,8 @@ def _end_of_line(text: str, start: int, width: int) -> int:
 
 
 def _text(cell: object) -> str:
-    return "" if cell is None else str(cell)
+    text = "" if cell is None else str(cell)
+    return minute(text) if timestamps.is_written_form(text) else text
 
 
 def _padded(text: str, width: int) -> str:

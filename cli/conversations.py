@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 import click
 
 from memlog.cli.answer import Answer, Columns, TextAnswer, list_answer, named_values, records_answer
-from memlog.cli.output import dim, minute, one_line, print_raw, printable
+from memlog.cli.output import dim, one_line, print_raw, printable
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.cli.turns import lines_around, set_in, turn
+from memlog.cli.zone import minute
 from memlog.eventlog.errors import NotFound
 from memlog.service.requests.conversations import (
     ListSessions,

@@ -3,10 +3,10 @@
 import click
 
 from memlog.cli.answer import Answer, Columns, Done, list_answer
-from memlog.cli.output import minute
 from memlog.cli.param_types import STDIN
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
+from memlog.cli.zone import minute
 from memlog.service.requests.daily import CompressDailyEvents, ListDailyEvents, RecordDailyEvent
 
 _COLUMNS: Columns = {

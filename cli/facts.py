@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import click
 
 from memlog.cli.answer import Answer, Columns, Done, list_answer, rows_answer, table_of
-from memlog.cli.output import minute, one_line, printable
+from memlog.cli.output import one_line, printable
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
+from memlog.cli.zone import minute
 from memlog.service.requests.facts import AskFacts, ExtractFacts, GetFact, ListFacts, RemoveFact, SetFact
 
 if TYPE_CHECKING:

@@ -5,10 +5,16 @@ from typing import Any, get_origin
 import click
 import msgspec
 
-from memlog.cli.param_types import CHAT, DAY, JSON_OBJECT, PATH, TEXT, TIME, CategoryType, Number
+from memlog.cli.param_types import CHAT, DAY, END, JSON_OBJECT, PATH, TEXT, TIME, CategoryType, Number
 from memlog.eventlog.struct_fields import Field
 
-_FORMS: dict[str, click.ParamType[Any]] = {"chat": CHAT, "day": DAY, "path": PATH, "time": TIME}
+_FORMS: dict[str, click.ParamType[Any]] = {
+    "chat": CHAT,
+    "day": DAY,
+    "end": END,
+    "path": PATH,
+    "time": TIME,
+}
 
 
 def option_of(field: Field, declaration: str | None = None, **changes: Any) -> click.Option:  # noqa: ANN401

@@ -10,7 +10,7 @@ import msgspec
 
 from memlog.cli.answer import JSON_OPTION
 from memlog.cli.output import note, print_lines, printable
-from memlog.cli.param_types import CHAT, TEXT, TIME
+from memlog.cli.param_types import CHAT, END, TEXT, TIME
 from memlog.cli.settings import Settings
 from memlog.cli.standard_options import Group
 from memlog.service.read_log import LogEntry, LogReader, fault_of, members_of
@@ -34,7 +34,7 @@ _OPTIONS = (
 
 @log.command(params=[*_OPTIONS])
 @click.option("--since", type=TIME, help="Only events from this time on (2026-02-24, or RFC 3339).")
-@click.option("--until", type=TIME, help="Only events before this time.")
+@click.option("--until", type=END, help="Only events before this time, or up to the end of this day.")
 def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **streams: Any) -> None:  # noqa: ANN401
     """Print events as JSON, one per line, in the order in which they happened.
 

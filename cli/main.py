@@ -4,6 +4,7 @@ import atexit
 import os
 import sys
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import NoReturn
 
@@ -17,6 +18,7 @@ from memlog.cli.settings import SettingOption, Settings, misspelt_variables
 from memlog.cli.standard_options import HELP_NAMES, VERSION_OPTION
 from memlog.cli.standard_streams import OutputError, use_own_streams
 from memlog.cli.stored_events import STORED
+from memlog.cli.zone import ZONE
 
 _COMMANDS = {
     "Write": {
@@ -135,7 +137,8 @@ def memlog_command(ctx: click.Context, quiet: bool) -> None:
     `append` writes events to the log, `project` replays the log into a searchable read model, `query`
     searches it. The log is the only truth: the folders model/ and cache/ can always be deleted.
     """
-    ctx.ensure_object(Settings)
+    settings = ctx.ensure_object(Settings)
+    ZONE.name = partial(settings.value, "timezone")
     RUN.is_quiet = quiet
     for variable, meant in misspelt_variables():
         note(f"{variable} is not a setting; did you mean {meant}?")
@@ -157,6 +160,7 @@ def run(interrupts: Interrupts | None = None) -> int:
     code = 0
     error: BaseException | None = None
     RUN.context = None
+    ZONE.is_told = False
     try:
         result = memlog_command.main(prog_name="memlog", standalone_mode=False)
         code = result if isinstance(result, int) else 0

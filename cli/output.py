@@ -161,11 +161,6 @@ def counted(count: int, thing: str) -> str:
     return f"{count} {thing}" + ("" if count == 1 else "s")
 
 
-def minute(ts: str | None) -> str:
-    """A time of the log for people: `2026-02-24 10:15`, UTC; empty without one."""
-    return (ts or "")[:16].replace("T", " ")
-
-
 bold = partial(click.style, bold=True)
 """A text in bold, where colours are shown."""
 

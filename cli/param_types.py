@@ -3,11 +3,13 @@
 import math
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from memlog.cli.zone import zone
 from memlog.eventlog import timestamps
 from memlog.eventlog.categories import read_as
 from memlog.eventlog.errors import BadInput
@@ -61,11 +63,22 @@ def _chat(text: str) -> tuple[str, str]:
     return channel, chat_id
 
 
-def _time(text: str) -> str:
+def _time(text: str, *, is_end: bool = False) -> str:
     try:
-        return timestamps.of_day_or_time(text)
+        return timestamps.of_day_or_time(text, zone(), is_end=is_end)
     except ValueError as error:
         raise ValueError(f"{text!r} is no time such as 2026-02-24 or 2026-02-24T10:15:00Z") from error
+
+
+def _zone(text: str) -> str:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(text).key
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError(
+            f"{text!r} is no time zone known here, such as Europe/Helsinki or UTC; pip install tzdata has all"
+        ) from error
 
 
 def _json_object(text: str) -> Any:  # noqa: ANN401 - a JSON object
@@ -146,7 +159,13 @@ CHAT = TextType("channel:chat_id", _chat)
 """(channel, chat_id), split at the first `:`."""
 
 TIME = TextType("time", _time)
-"""A day, or an RFC 3339 time; as the log writes times."""
+"""A local day, or an RFC 3339 time; as the log writes times."""
+
+END = TextType("time", partial(_time, is_end=True))
+"""As TIME; a day is the first moment after it."""
+
+ZONE = TextType("zone", _zone)
+"""The name of a time zone."""
 
 DAY = TextType("day", timestamps.day)
 """A date of the calendar: 2026-02-24."""

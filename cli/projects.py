@@ -1,6 +1,7 @@
 """memlog projects."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -8,11 +9,12 @@ import click
 from memlog.cli.answer import Answer, Columns, list_answer, named_values, printed, silence, table_of
 from memlog.cli.maintenance import status_values
 from memlog.cli.open_store import open_store
-from memlog.cli.output import counted, minute, printable
+from memlog.cli.output import counted, printable
 from memlog.cli.param_types import PROJECT
 from memlog.cli.settings import Settings, projects_folder
 from memlog.cli.standard_options import Group
 from memlog.cli.stdin import agrees, check_can_ask
+from memlog.cli.zone import ZONE, minute
 from memlog.service.projects import Project, ProjectRemoval, Projects, unknown_project
 
 _COLUMNS: Columns = {
@@ -27,8 +29,10 @@ _name = click.argument("name", metavar="NAME", type=PROJECT)
 
 
 @click.group(cls=Group)
-def projects() -> None:
+@click.pass_context
+def projects(ctx: click.Context) -> None:
     """List, show and remove projects. Each has its own store, in the platform's user data folder."""
+    ZONE.name = partial(ctx.ensure_object(Settings).value, "timezone", of_store=False)
 
 
 @projects.command("list")

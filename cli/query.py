@@ -7,9 +7,10 @@ import click
 
 from memlog import Evidence, Hit
 from memlog.cli.answer import Answer, Columns, Table, silence, table_of
-from memlog.cli.output import bold, dim, highlighted, minute, one_line
+from memlog.cli.output import bold, dim, highlighted, one_line
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.turns import lines_around, set_in
+from memlog.cli.zone import minute
 from memlog.service.highlights import Highlighter, highlighter
 from memlog.service.requests.reads import Search
 

@@ -40,12 +40,14 @@ class Settings:
         _become_owner(store)
         return store
 
-    def value(self, name: str) -> Any:  # noqa: ANN401 - of the setting's type
-        """The value of a setting; raises as `find`."""
-        return self.find(name)[0]
+    def value(self, name: str, *, of_store: bool = True) -> Any:  # noqa: ANN401 - of the setting's type
+        """The value of a setting; see `find`."""
+        return self.find(name, of_store=of_store)[0]
 
-    def find(self, name: str) -> tuple[Any, Origin]:
+    def find(self, name: str, *, of_store: bool = True) -> tuple[Any, Origin]:
         """The value of a setting, and where it comes from. An empty variable counts as unset.
+
+        of_store: whether memlog.toml is read, where one store is meant.
 
         Raises:
             BadInput: an environment variable or memlog.toml holds an invalid value.
@@ -58,7 +60,7 @@ class Settings:
             return self.options[name], "option"
         if text := os.environ.get(setting.variable):
             return setting.read(text, setting.variable, is_text=True), "environment"
-        if setting.in_file and name in self._in_file():
+        if setting.in_file and of_store and name in self._in_file():
             return self._in_file()[name], "memlog.toml"
         return self._project_store() if name == "store" else setting.default, "default"
 

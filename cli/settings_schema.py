@@ -5,12 +5,13 @@ from typing import Annotated, Any
 import click
 import msgspec
 
-from memlog.cli.param_types import FOLDER, PROJECT, Number
+from memlog.cli.param_types import FOLDER, PROJECT, ZONE, Number
 from memlog.eventlog.errors import BadInput
 
 _DEFAULTS = {
     "store": "the project's folder below the platform's user data",
     "model": "the model that memlog ships with",
+    "timezone": "the system's, which TZ sets",
 }
 
 
@@ -121,6 +122,13 @@ SETTINGS = (
         click.IntRange(1, 3600),
         "seconds",
         "Processor time that reading one HTML or PDF file may take. A longer one is skipped.",
+    ),
+    Setting(
+        "timezone",
+        None,
+        ZONE,
+        "zone",
+        "The time zone of times in text output, and of days such as those of --since. JSON is in UTC.",
     ),
     Setting(
         "archive_threshold",

@@ -1,7 +1,8 @@
 """Renders messages, and the surroundings of a hit, for people."""
 
 from memlog import Surroundings, WindowMessage
-from memlog.cli.output import dim, minute, one_line, printable
+from memlog.cli.output import dim, one_line, printable
+from memlog.cli.zone import minute
 
 
 def turn(message: WindowMessage) -> str:

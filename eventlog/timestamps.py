@@ -2,12 +2,15 @@
 
 import re
 import time
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import time as time_of_day
 from functools import lru_cache
 
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 # Hours to 23: some Pythons accept 24:00, and a log must give the same rows on all.
 _TO_THE_MINUTE = r"(?a)\d{4}-\d\d-\d\d[Tt ](?:[01]\d|2[0-3]):\d\d"
+_OFFSET = re.compile(r"(?:[Zz]|[+-]\d\d:?\d\d)$", re.ASCII)
+_LEAP = re.compile(r"(?a)(.{13}:\d\d):60(?:\.\d+)?")
 
 LAST = "9999-12-31T23:59:59.999Z"
 """The latest time."""
@@ -37,6 +40,8 @@ def is_written_form(text: str) -> bool:
 def normalised(text: str, *, naive_is_utc: bool) -> str:
     """An RFC 3339 time of any offset and precision, in memlog's form. Drops digits beyond the millisecond.
 
+    A leap second (23:59:60 UTC) is the last millisecond of the second before, as days have no other place.
+
     naive_is_utc: take a time without offset as UTC, as foreign writers mean it (`utcnow().isoformat()`).
 
     Raises:
@@ -44,7 +49,8 @@ def normalised(text: str, *, naive_is_utc: bool) -> str:
     """
     if not re.match(_TO_THE_MINUTE, text):
         raise ValueError(f"{text!r} is not a time such as 2026-02-24T10:15:00Z")
-    moment = datetime.fromisoformat(text.upper())
+    is_leap = _LEAP.match(text)
+    moment = datetime.fromisoformat((_LEAP.sub(r"\1:59.999", text) if is_leap else text).upper())
     if moment.tzinfo is None:
         if not naive_is_utc:
             raise ValueError(f"{text!r} has no offset; add Z for UTC")
@@ -53,6 +59,8 @@ def normalised(text: str, *, naive_is_utc: bool) -> str:
         utc = moment.astimezone(UTC)
     except OverflowError as error:
         raise ValueError(f"{text!r} is outside the years 1 to 9999") from error
+    if is_leap and (utc.hour, utc.minute) != (23, 59):
+        raise ValueError(f"{text!r} is not a time: a leap second is 23:59:60 UTC")
     return _written(utc)
 
 
@@ -61,10 +69,35 @@ def as_text(moment: datetime) -> str:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
-def of_day_or_time(text: str) -> str:
-    """A day, as its first moment, or an RFC 3339 time, in UTC without an offset. Raises ValueError."""
-    is_day = len(text) == len("2026-02-24")
-    return normalised(f"{text}T00:00:00" if is_day else text, naive_is_utc=True)
+def of_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = False) -> str:
+    """A day, as its first moment, or a time in RFC 3339, which may lack its offset. Raises ValueError.
+
+    zone: of days, and of times without an offset; None is the system's.
+    is_end: a day is the first moment after it.
+    """
+    if len(text) == len("2026-02-24"):
+        first = datetime.combine(date.fromisoformat(day(text)), time_of_day.min)
+        try:
+            return _written((first + timedelta(days=is_end)).replace(tzinfo=zone).astimezone(UTC))
+        except (OverflowError, ValueError, OSError):  # as the system's functions put it
+            return LAST if is_end else "0001-01-01T00:00:00.000Z"
+    if zone is UTC or _OFFSET.search(text):
+        return normalised(text, naive_is_utc=True)
+    moment = datetime.fromisoformat(normalised(text, naive_is_utc=True)[:-1]).replace(tzinfo=zone)
+    return _written(moment.astimezone(UTC))
+
+
+def of_seconds(seconds: float) -> str:
+    """Seconds since 1970 as a time. Raises ValueError outside the years 1 to 9999."""
+    try:
+        return _written(datetime(1970, 1, 1) + timedelta(seconds=seconds))
+    except OverflowError as error:
+        raise ValueError(f"{seconds!r} is outside the years 1 to 9999") from error
+
+
+def in_zone(text: str, zone: tzinfo | None) -> datetime:
+    """A time in memlog's form as a time in a zone; None is the system's. Raises ValueError, OverflowError."""
+    return datetime.fromisoformat(text).astimezone(zone)
 
 
 def day(text: str) -> str:

@@ -12,7 +12,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.events import TYPES, ConversationEvent
 from memlog.eventlog.streams import SegmentName, chat_of_stream
 
-VERSION = 2
+VERSION = 3
 """Changes with any change of the conversion; part of the projection id."""
 
 

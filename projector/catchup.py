@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,7 @@ def catch_up(
     """
     refused: dict[str, OSError] = {}
     segments, strangers = segments_of(log, streams, unread=refused)
-    report = CatchUp(notes=[*_notes_of(log, strangers), *map(_refusal, refused.values())])
+    report = CatchUp(notes=[*_notes_of(log, strangers), *starmap(_refusal, refused.items())])
     is_read = partial(_is_readable, refused)
     known = {name: point for name, point in checkpoints.load_all(db, streams).items() if is_read(name[0])}
     only = None
@@ -105,9 +106,9 @@ def catch_up(
                 report.is_whole = False
                 return report
         except PermissionError as error:
-            if not Path(error.filename).is_relative_to(log):
+            if not Path(error.filename or "").is_relative_to(log):
                 raise
-            report.notes.append(_refusal(error))
+            report.notes.append(_refusal(stream, error))
             refused[stream] = error
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change}; the stream was replayed")
@@ -164,8 +165,9 @@ def _is_readable(refused: Container[str], stream: str) -> bool:
     return stream not in refused and stream.partition("/")[0] not in refused
 
 
-def _refusal(error: OSError) -> str:
-    return f"{shown(str(error.filename))}: {error.strerror}: left out; give it to the store's owner (chown)"
+def _refusal(stream: str, error: OSError) -> str:
+    place = shown(str(error.filename or stream))
+    return f"{place}: {error.strerror}: left out; give it to the store's owner (chown)"
 
 
 def unread_bytes(db: Connection, log: Path) -> int:

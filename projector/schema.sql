@@ -385,6 +385,7 @@ CREATE TABLE documents (
     size         INTEGER,           -- in bytes
     version      TEXT NOT NULL,     -- sha256 of its bytes
     content      TEXT NOT NULL,
+    dated_at     TEXT NOT NULL,     -- by its front matter, else its file
     indexed_at   TEXT NOT NULL,
     precedence   TEXT NOT NULL
 );

@@ -53,12 +53,12 @@ def daily_events(
 ) -> list[DailyEvent]:
     """Daily events by day; within a day, in the order of events.
 
-    date: of this day. since, until: since <= day < until. uncompressed: only those not yet distilled.
+    date: of this day. since, until: since <= day <= until. uncompressed: only those not yet distilled.
     """
     condition, values = all_of(
         ("event_date = ?", date),
         ("event_date >= ?", since),
-        ("event_date < ?", until),
+        ("event_date <= ?", until),
         ("channel = ?", channel),
         ("(compressed_at IS NULL) = ?", True if uncompressed else None),
     )

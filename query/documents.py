@@ -48,6 +48,7 @@ class Document(msgspec.Struct, kw_only=True):
 
     id: `source_id/file`; file: its path below the source's root.
     size: in bytes. version: sha256 of its bytes, in hex.
+    dated_at: by its front matter, else its file.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Document(msgspec.Struct, kw_only=True):
     passages: int
     version: str
     mtime: str | None
+    dated_at: str
     indexed_at: str
 
 
@@ -95,7 +97,7 @@ _PASSAGES = (
     " + (SELECT count(*) FROM memory_chunks c WHERE c.document_id = d.document_id)"
 )
 
-_COLUMNS = f"document_id, source_id, file, filetype, size, {_PASSAGES}, version, mtime, indexed_at"
+_COLUMNS = f"document_id, source_id, file, filetype, size, {_PASSAGES}, version, mtime, dated_at, indexed_at"
 
 
 def sources(db: Connection, source_id: str | None = None) -> list[Source]:

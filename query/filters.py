@@ -8,7 +8,7 @@ from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
 from memlog.eventlog.struct_fields import Local, Reads
 from memlog.eventlog.text import equivalents
 from memlog.query.facts.topic_keys import same_key
-from memlog.query.request import ChatField, Ids, Request, Time, Unit
+from memlog.query.request import ChatField, End, Ids, Request, Time, Unit
 from memlog.query.rows import Sql, all_of
 
 Kind = Literal["message", "memory", "document"]
@@ -77,7 +77,7 @@ class Filters(Request, frozen=True, kw_only=True):
     tag: Annotated[str | None, "Only memories with this tag."] = None
     min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.0
     since: Annotated[Time | None, "Only hits from this time on (2026-02-24, or RFC 3339)."] = None
-    until: Annotated[Time | None, "Only hits before this time."] = None
+    until: Annotated[End | None, "Only hits before this time, or up to the end of this day."] = None
     exclude: Annotated[Ids, "Leave out these events, memories or documents."] = frozenset()
     own_scope: Annotated[
         bool, Local(is_callback=False), "Include memories of no chat beside those of `chat`."

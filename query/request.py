@@ -102,6 +102,16 @@ def written_time(time: str | datetime) -> str:
         raise BadInput(f"{shown_value(time)} is no time", hint=hint) from error
 
 
+def written_end(time: str | datetime) -> str:
+    """As `written_time`; a day alone is the first moment after it, which includes the day.
+
+    Raises:
+        BadInput: it is no such time.
+    """
+    is_day = isinstance(time, str) and len(time) == len("2026-02-24")
+    return timestamps.of_day_or_time(written_time(time)[:10], is_end=True) if is_day else written_time(time)
+
+
 def written_day(day: str | datetime) -> str:
     """A day as the log writes it: 2026-02-24.
 
@@ -156,6 +166,9 @@ ChatField = Annotated[ChatName, Reads(Chat.of, "chat"), msgspec.Meta(title="CHAN
 
 Time = Annotated[str | datetime, Reads(written_time, "time")]
 """A time in any form; the field holds the form in which the log writes times."""
+
+End = Annotated[str | datetime, Reads(written_end, "end")]
+"""The end of a stretch in any form; a day is included. The field holds the first moment after it."""
 
 Day = Annotated[str | datetime, Reads(written_day, "day")]
 """A day of the calendar; the field holds a text such as 2026-02-24."""

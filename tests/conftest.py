@@ -5,6 +5,7 @@ import multiprocessing.context
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,10 @@ from tests.support.month_log import MonthLog
 # A sync to a disk takes 2 ms, and a test makes ten. What memlog syncs, and when, is tested in tests/crash.
 if (folder := memory(room=4 * 1024**3)) is not None:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))
+
+# Texts for people have local times.
+os.environ["TZ"] = "UTC"
+time.tzset()
 
 # No example has a deadline: on a busy machine any of them may take a second.
 settings.register_profile("memlog", deadline=None, max_examples=examples(20))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, SourceRegistered, SourceRemoved
 from memlog.eventlog.hashing import sha256
 from memlog.projector.handlers.accepted import Placed, as_json, buried, bury
+from memlog.projector.handlers.document_dates import dated
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import Whole
@@ -67,6 +68,7 @@ def _index(db: Connection, placed: Placed, said: DocumentIndexed, sizes: ChunkSi
         kind=_kind(db, said.source_id),
         mtime=None if said.mtime is None else str(said.mtime),
         version=said.version or sha256(said.content.encode()).hexdigest(),
+        dated_at=dated(said, placed.ts),
         indexed_at=placed.ts,
     )
     upsert(db, "documents", ("document_id",), row)
@@ -107,7 +109,7 @@ def _remove_passages(db: Connection, thing: str) -> None:
 
 def _add_passages(db: Connection, thing: str, sizes: ChunkSizes) -> None:
     """Cut a document into passages. Those of a source of kind `memory` are searched as memories."""
-    columns = "stream, file, content, indexed_at, version, filetype, kind"
+    columns = "stream, file, content, dated_at, version, filetype, kind"
     row = db.execute(f"SELECT {columns} FROM documents WHERE document_id = ?", (thing,))
     stream, file, content, ts, version, filetype, kind = required_row(row)
     whole = Whole(stream, thing, file, content, ts, ts, label=None if kind == "memory" else file)

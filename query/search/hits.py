@@ -98,7 +98,7 @@ _OWNERS: dict[Owner, tuple[str, str]] = {
         "daily_events",
         f"o.summary, NULL, NULL, NULL, NULL, '{DAILY_EVENTS}', 'daily_event', {_DAY}",
     ),
-    "document": ("documents", "o.content, NULL, NULL, NULL, o.file, NULL, o.source_id, o.indexed_at"),
+    "document": ("documents", "o.content, NULL, NULL, NULL, o.file, NULL, o.source_id, o.dated_at"),
 }
 """The table `o` of each owner, and the columns of a `Hit` from `content` to `ts`."""
 

@@ -37,7 +37,7 @@ class ListDailyEvents(Request, frozen=True, kw_only=True):
 
     date: Annotated[Day | None, "Only of this day (2026-02-24)."] = None
     since: Annotated[Day | None, "Only from this day on."] = None
-    until: Annotated[Day | None, "Only before this day."] = None
+    until: Annotated[Day | None, "Only up to this day, which is included."] = None
     channel: Annotated[str | None, "Only of this channel."] = None
     uncompressed: Annotated[bool, "Only those that are not distilled yet."] = False
 

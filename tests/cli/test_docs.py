@@ -33,7 +33,18 @@ SOURCE = [
     *("source_id", "kind", "root", "include", "exclude", "documents", "passages", "bytes", "indexed_at"),
 ]
 DOCUMENT = [
-    *("id", "source_id", "file", "filetype", "size", "passages", "version", "mtime", "indexed_at"),
+    *(
+        "id",
+        "source_id",
+        "file",
+        "filetype",
+        "size",
+        "passages",
+        "version",
+        "mtime",
+        "dated_at",
+        "indexed_at",
+    ),
 ]
 
 

@@ -259,7 +259,7 @@ def test_no_text_passes_for_another_turn(memlog: Run, segment: Run) -> None:
     for args in (("query", "tea", "--mode", "text", "--expand", "1"), ("show", "m1", "--around", "1")):
         lines = memlog(*args).out.decode().splitlines()
         (turn,) = [
-            line for line in lines if line.lstrip(" >").startswith("[") and "> [2026-02-24 00:00]" in line
+            line for line in lines if line.lstrip(" >").startswith("[") and "> [2026-02-24 00:00" in line
         ]
         left = turn.index(">")
         first = lines.index(turn)

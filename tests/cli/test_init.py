@@ -123,11 +123,8 @@ def test_the_file_changes_nothing_and_has_every_setting_with_its_default(memlog:
     }
     (store / "memlog.toml").write_text(uncommented)
     origins = {each["name"]: each["origin"] for each in memlog("config", "--json").json["settings"]}
-    assert {name for name, origin in origins.items() if origin != "memlog.toml"} == {
-        "store",
-        "project",
-        "model",
-    }
+    unset = {name for name, origin in origins.items() if origin != "memlog.toml"}
+    assert unset == {"store", "project", "model", "timezone"}
 
 
 def test_every_setting_in_the_file_is_explained(memlog: Run, store: Path) -> None:

@@ -88,11 +88,12 @@ def test_both_folders_of_a_chat_are_read(memlog: Run, segment: Run, command: str
     assert contents(memlog("log", command, "--stream", "conversations/x_1")) == ["another chat"]
 
 
-def test_since_is_included_and_until_is_not(memlog: Run, segment: Run) -> None:
+def test_since_is_included_and_so_is_the_day_of_until(memlog: Run, segment: Run) -> None:
     days = [said(str(day), ts=f"2026-02-{day}T00:00:00Z") for day in (23, 24, 25)]
     segment("conversations/x_1", b"".join(days))
-    assert contents(memlog("log", "cat", "--since", "2026-02-24", "--until", "2026-02-25")) == ["24"]
+    assert contents(memlog("log", "cat", "--since", "2026-02-24", "--until", "2026-02-24")) == ["24"]
     assert contents(memlog("log", "cat", "--raw", "--since", "2026-02-24T00:00:00.001Z")) == ["25"]
+    assert contents(memlog("log", "cat", "--until", "2026-02-24T00:00:00Z")) == ["23"]
 
 
 def test_foreign_lines_come_in_todays_shape_with_what_memlog_does_not_know(memlog: Run, segment: Run) -> None:

@@ -206,7 +206,7 @@ def test_a_list_for_people_shows_salience_and_age_apart_with_counts_times_and_im
     (head, row) = memlog("memory", "list").out.decode().splitlines()
     assert head.split()[:4] == ["salience", "freshness", "importance", "relevance"]
     assert re.fullmatch(
-        r"1\.000 +\d\.\d{3} +0\.70 +\d\.\d{3} +other +1 +\d{4}-\d\d-\d\d \d\d:\d\d +2026-02-24 10:15"
+        r"1\.000 +\d\.\d{3} +0\.70 +\d\.\d{3} +other +1 +\d{4}-\d\d-\d\d \d\d:\d\d UTC +2026-02-24 10:15"
         r" +tea +green tea",
         row,
     )

@@ -85,6 +85,7 @@ def test_each_default_is_that_of_the_library() -> None:
         "chunk_tokens": sizes.window,
         "chunk_overlap": sizes.overlap,
         "document_seconds": opened["document_seconds"].default,
+        "timezone": None,
         "archive_threshold": pruned["threshold"].default,
         "search_limit": searched["k"].default,
         "search_mode": searched["mode"].default,

@@ -78,7 +78,8 @@ MOMENTS = [
 def test_a_time_is_a_text_or_a_datetime(store: Store) -> None:
     for moment in MOMENTS:
         assert found(store, filters=Filters(since=moment)) == ["I like tea"], moment
-        assert found(store, filters=Filters(until=moment)) == [], moment
+        is_day = isinstance(moment, str) and "T" not in moment
+        assert found(store, filters=Filters(until=moment)) == (["I like tea"] if is_day else []), moment
 
 
 WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {

@@ -1,0 +1,61 @@
+"""The time zone of a command line: times are shown in it, and days are its days. JSON stays in UTC."""
+
+import os
+from collections.abc import Callable
+from datetime import datetime, tzinfo
+
+from memlog.eventlog import timestamps
+
+
+class Zone:
+    """The zone of this run.
+
+    name: gives that of the setting `timezone`; None is the system's, which TZ sets.
+    is_told: whether a time was printed with its zone.
+    """
+
+    def __init__(self) -> None:
+        self.name: Callable[[], str | None] = lambda: None
+        self.is_told = False
+
+
+ZONE = Zone()
+"""This process runs one command line."""
+
+
+def zone() -> tzinfo | None:
+    """The zone of this run; None is the system's."""
+    name = ZONE.name()
+    return None if name is None else _known(name)
+
+
+def minute(ts: str | None) -> str:
+    """A time of the log for people, local: `2026-02-24 10:15`; empty without one. The first one of a run
+    names its zone.
+    """
+    if not ts:
+        return ""
+    try:
+        moment = timestamps.in_zone(ts, zone())
+    except (OverflowError, ValueError, OSError):  # at the ends of the calendar
+        return f"{ts[:16].replace('T', ' ')} UTC"
+    name = "" if ZONE.is_told else f" {_name(moment)}"
+    ZONE.is_told = True
+    return moment.isoformat(" ", "minutes")[:16] + name
+
+
+def _name(moment: datetime) -> str:
+    """The name of the zone, such as Europe/Helsinki; else the short one of the moment (EET)."""
+    key = getattr(moment.tzinfo, "key", None) or os.environ.get("TZ", "").removeprefix(":")
+    if "/" in key and not key.startswith("/") and _known(key) is not None:
+        return key
+    return moment.tzname() or "UTC"
+
+
+def _known(name: str) -> tzinfo | None:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
