@@ -118,19 +118,27 @@ class Number(click.FloatRange):
 class _Path(click.ParamType):  # type: ignore[type-arg]
     """A path. gettext would translate the name of click's own type; see `standard_options`.
 
-    must_be_readable: refuse a path that exists and cannot be read.
+    A shell expands no `~` within quotes, behind `=`, or in a file.
+
+    is_setting: refuse a path that exists and cannot be read, and expand `~user`, too. Elsewhere this may be
+        the name of a file, such as an editor's backup.
     """
 
     name = "path"
 
-    def __init__(self, *, must_be_readable: bool) -> None:
-        self._must_be_readable = must_be_readable
+    def __init__(self, *, is_setting: bool) -> None:
+        self._is_setting = is_setting
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ANN401
         # Python takes it for the current folder; in a script it is a variable that is not set.
         if not os.fspath(value):
             self.fail("the path is empty", param, ctx)
-        if self._must_be_readable and os.path.exists(value) and not os.access(value, os.R_OK):  # noqa: PTH110
+        home = os.fspath(value).partition("/")[0]
+        if home == "~" or (self._is_setting and home.startswith("~")):
+            value = os.path.expanduser(value)  # noqa: PTH111 - Path's takes any HOME for a home folder
+            if not os.path.isabs(value) or (home == "~" and os.environ.get("HOME") == ""):  # noqa: PTH117
+                self.fail(f"{home} is no home folder: give the path without it", param, ctx)
+        if self._is_setting and os.path.exists(value) and not os.access(value, os.R_OK):  # noqa: PTH110
             self.fail(f"Path {os.fspath(value)!r} is not readable.", param, ctx)
         return Path(value)
 
@@ -170,10 +178,10 @@ ZONE = TextType("zone", _zone)
 DAY = TextType("day", timestamps.day)
 """A date of the calendar: 2026-02-24."""
 
-FOLDER = _Path(must_be_readable=True)
-"""A folder's path."""
+FOLDER = _Path(is_setting=True)
+"""A folder's path, of a setting."""
 
-PATH = _Path(must_be_readable=False)
+PATH = _Path(is_setting=False)
 """A path of a file or a folder, which the command checks."""
 
 JSON_OBJECT = TextType("json", _json_object)

@@ -96,11 +96,25 @@ class Settings:
 
 
 def projects_folder() -> Path:
-    """The folder of all projects' stores, below the platform's user data."""
+    """The folder of all projects' stores, below the platform's user data.
+
+    Raises:
+        BadInput: the user has no home folder.
+    """
     # Imported here: most programs name their store.
     from platformdirs import user_data_path
 
-    folder = user_data_path("memlog", appauthor=False)
+    try:
+        folder = user_data_path("memlog", appauthor=False)
+    except RuntimeError:  # older releases return a relative path
+        folder = Path()
+    if not folder.is_absolute():
+        home = os.environ.get("HOME")
+        raise BadInput(
+            "there is no home folder, in which stores stand by default:"
+            f" HOME is {'not set' if home is None else repr(home)}",
+            hint="name the store with --store or MEMLOG_STORE, or set HOME",
+        )
     _become_owner(folder)
     return folder
 
