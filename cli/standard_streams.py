@@ -93,6 +93,7 @@ def _text(output: _Output, before: Any) -> io.TextIOWrapper:  # noqa: ANN401 - a
     return io.TextIOWrapper(
         output,
         encoding=getattr(before, "encoding", "utf-8"),
-        errors=getattr(before, "errors", "backslashreplace"),
+        # No locale keeps an answer back: what its encoding lacks is printed as an escape.
+        errors="backslashreplace",
         line_buffering=getattr(before, "line_buffering", False),
     )

@@ -2,10 +2,13 @@
 
 import json
 import resource
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from tests.support.command_tree import MEMLOG
 
 Run = Callable[..., Any]
 
@@ -73,3 +76,37 @@ def test_long_texts_are_counted_by_status_and_named_by_doctor(
         assert finding["finding"].startswith("1 event with more than ")
         assert finding["finding"].endswith(place)
         assert finding["remedy"]
+
+
+LOCALES = {
+    "latin-1": {"PYTHONIOENCODING": "latin-1"},
+    "cp1251, strictly": {"PYTHONIOENCODING": "cp1251:strict"},
+    "shift_jis": {"PYTHONIOENCODING": "shift_jis"},
+    "C": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+}
+
+
+@pytest.mark.parametrize("locale", LOCALES.values(), ids=LOCALES)
+def test_every_locale_prints_every_text(
+    memlog: Run, environment: dict[str, str], locale: dict[str, str]
+) -> None:
+    event = {"channel": "c", "chat_id": "1", "role": "user", "name": "Łukasz", "content": "tea \U0001f375"}
+    memory = {"type": "memory_saved", "memory_id": "m1", "content": "tea Ω", "title": "\u0f0b \ue000"}
+    memlog("append", input="\n".join(map(json.dumps, ({"type": "message"} | event, memory))).encode())
+    memlog("fact", "set", "city", "東京")
+    for args in (
+        ("query", "tea", "--mode", "text"),
+        ("query", "tea", "--mode", "text", "--format", "md"),
+        ("query", "tea", "--mode", "text", "--json"),
+        ("context", "tea"),
+        ("window", "--chat", "c:1"),
+        ("memory", "show", "m1"),
+        ("memory", "list"),
+        ("fact", "get", "city"),
+        ("log", "cat"),
+        ("--help",),
+        ("forget", "--help"),
+    ):
+        done = subprocess.run([MEMLOG, *args], env=environment | locale, capture_output=True, check=False)
+        assert (done.returncode, b"Error" in done.stderr) == (0, False), (args, done.stderr)
+        assert done.stdout, args
