@@ -1,5 +1,6 @@
 """Makes and opens the folders of a store, name by name: nothing below the log is reached through a link."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.file_io import closing, status_at
-from memlog.eventlog.layout import LOG, SETTINGS, WRITERS
+from memlog.eventlog.layout import LOG, MODEL, SETTINGS, WRITERS
 from memlog.eventlog.streams import shown
 
 
@@ -26,6 +27,26 @@ def check_store(folder: Path) -> None:
             hint="check --store and --project; the first append makes a store, and so does memlog init",
             code="store_not_found",
         )
+
+
+def unwritable_folder(store: Path) -> Path | None:
+    """The folder that keeps read models from being written: the store's, or theirs; None without one."""
+    if disk.is_folder(store) and not os.access(store, os.W_OK):
+        return store
+    return store / MODEL if is_kept_read_only(store / MODEL) else None
+
+
+def is_kept_read_only(folder: Path) -> bool:
+    """Whether a folder is for reading alone: on a mount such as one of a container, or as its owner, who is
+    this user, has set its mode. What another user has made so is moved out of the way (`owner.making_way`).
+    """
+    try:
+        if not disk.is_folder(folder) or os.access(folder, os.W_OK):
+            return False
+        is_mounted_so = bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+        return is_mounted_so or disk.look(folder, follow=True).st_uid == os.geteuid()
+    except OSError:  # it is gone meanwhile
+        return False
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """The read model for readers: built on demand, and caught up with the log."""
 
 import math
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,9 +11,9 @@ from typing import NamedTuple, Protocol, TypeVar
 import msgspec
 
 from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError
-from memlog.eventlog.folders import check_store, make_path
+from memlog.eventlog.folders import check_store, is_kept_read_only, make_path, unwritable_folder
 from memlog.eventlog.forks import ForkMutex, SplitByFork
-from memlog.eventlog.layout import LOG
+from memlog.eventlog.layout import CACHE, LOG
 from memlog.eventlog.log_state import FileState, changed_streams, state_of
 from memlog.eventlog.owner import making_way
 from memlog.eventlog.streams import shown
@@ -215,6 +214,10 @@ class ReadModel(SplitByFork):
         try:
             with suppress(Busy):
                 self.embedded(embedder, silent, limit=_QUERY_EMBEDDINGS, lock_timeout=_QUERY_LOCK_TIMEOUT)
+        except OSError as error:
+            if not is_kept_read_only(self.path / CACHE):
+                raise
+            self.notify(f"{shown(error.filename)}: {error.strerror}: what was appended last has no vector")
         finally:
             # Also what a signal handler that raised right behind an earlier `acquire` has left.
             while lock._is_owned():  # type: ignore[attr-defined]
@@ -260,15 +263,16 @@ class ReadModel(SplitByFork):
 
     def _as_it_stands(self) -> Connection:
         """The live generation of a store that cannot be written, which stays as it is."""
+        where = shown(unwritable_folder(self.path) or self.path)
         if self.projector.generations.current() is not None:
             self.projector.live(read_only=True)  # which the next look uses
         if why := self.projector.why_unusable():
             raise DatabaseError(
-                f"{why}, and {shown(self.path)} cannot be written to make one",
+                f"{why}, and {where} cannot be written to make one",
                 hint="run memlog project as someone who may write there, or on a copy",
                 code="cannot_create",
             )
-        self.notify(f"{shown(self.path)} cannot be written: the read model stays as it is")
+        self.notify(f"{where} cannot be written: the read model stays as it is")
         return self.projector.live(read_only=True)
 
     def embedded(
@@ -302,19 +306,19 @@ class ReadModel(SplitByFork):
         self.check_writable()
 
     def check_writable(self) -> None:
-        """Raises NotFound where there is no store, LogError where its folder cannot be written."""
+        """Raises NotFound where there is no store, LogError where a folder of it cannot be written."""
         check_store(self.path)
-        if self.is_read_only:
-            raise cannot_create(self.path, "the folder cannot be written")
+        if (folder := unwritable_folder(self.path)) is not None:
+            raise cannot_create(folder, "the folder cannot be written")
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the store's folder cannot be written."""
-        return self.path.is_dir() and not os.access(self.path, os.W_OK)
+        """Whether the folder of the store, or of its read models, cannot be written."""
+        return unwritable_folder(self.path) is not None
 
     @property
     def is_only_read(self) -> bool:
-        """Whether databases of the store can only be read: its folder cannot be written, or has no room."""
+        """Whether databases of the store can only be read: a folder cannot be written, or has no room."""
         return self.is_read_only or self.projector.frozen is not None
 
 
@@ -325,13 +329,9 @@ def name_pending(db: Connection, silent: dict[str, str]) -> None:
 
 
 def _of_conflicts(count: int) -> str:
-    if count == 1:
-        return (
-            "1 event reuses the id of an earlier, different event: no read shows it; memlog doctor names both"
-        )
-    return (
-        f"{count} events reuse ids of earlier, different events: no read shows them; memlog doctor names them"
-    )
+    many = f"{count} events reuse ids of earlier, different events: no read shows them"
+    one = "1 event reuses the id of an earlier, different event: no read shows it"
+    return f"{one if count == 1 else many}; memlog doctor names {'both' if count == 1 else 'them'}"
 
 
 @contextmanager

@@ -179,3 +179,63 @@ def test_verify_replays_in_memory_what_it_cannot_write(bound: Run, frozen: Run, 
     done = bound("verify", "--json")
     assert done.json["digest"] == done.json["replayed"] is not None
     assert sorted(store.rglob("*")) == before
+
+
+@pytest.fixture
+def keep_read_only(store: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
+    """Makes a folder of the store one to read: by its mode and those of its files, or as a mount."""
+    before: list[tuple[Path, int]] = []
+    mounts: list[Path] = []
+
+    def keep(name: str) -> None:
+        folder = store / name
+        if request.param == "mount":
+            if subprocess.run(["mount", "--bind", folder, folder], capture_output=True).returncode:
+                pytest.skip("this process cannot mount")
+            mounts.append(folder)
+            subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
+            return
+        for path in (*folder.iterdir(), folder):
+            before.append((path, path.stat().st_mode))
+            path.chmod(0o500 if path is folder else request.param)
+
+    yield keep
+    for path, mode in before:
+        path.chmod(mode)
+    for folder in mounts:
+        subprocess.run(["umount", folder], check=True)
+
+
+WAYS = pytest.mark.parametrize("keep_read_only", [0o400, 0o600, "mount"], indirect=True, ids=str)
+
+
+@WAYS
+@pytest.mark.usefixtures("filled")
+def test_reads_answer_from_a_folder_of_read_models_that_is_to_be_read(
+    bound: Run, store: Path, keep_read_only: Callable[[str], None]
+) -> None:
+    keep_read_only("model")
+    before = sorted(store.rglob("*"))
+    for args, said in [*READS, (("context", "tea"), b"green tea")]:
+        done = bound(*args)
+        assert (done.code, said in done.out) == (0, True), (args, done.err)
+        assert f"{store / 'model'} cannot be written".encode() in done.err, args
+        assert sorted(store.rglob("*")) == before, args
+    assert bound("verify").code == 0
+    refused = bound("project", "--json")
+    assert (refused.code, refused.error["code"]) == (73, "cannot_create")
+    assert bound("append", input=line(LINES[0] | {"id": "m2"})).code == 0
+
+
+@WAYS
+@pytest.mark.usefixtures("filled")
+def test_reads_answer_where_no_vector_can_be_kept(
+    bound: Run, store: Path, keep_read_only: Callable[[str], None]
+) -> None:
+    assert bound("query", "tea").code == 0
+    bound("append", "memory_saved", "--content", "white tea")
+    keep_read_only("cache")
+    for args in (("query", "tea"), ("context", "tea")):
+        done = bound(*args)
+        assert (done.code, b"white tea" in done.out) == (0, True), (args, done.err)
+    assert [path.name for path in store.iterdir() if "unreadable" in path.name] == []
