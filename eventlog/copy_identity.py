@@ -28,7 +28,10 @@ from memlog.eventlog.streams import SegmentName, writer_of
 _FIRST = b"abcdefghijklmnopqrstuvwxyz"
 _OTHERS = b"234567" + _FIRST
 _LENGTH = 6
-_MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
+_MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id", "/proc/sys/kernel/random/boot_id")
+"""The last one is of the kernel: containers have no id of their own, and a new host name each run."""
+_NO_ID = (b"", b"uninitialized")
+"""What images have in the place of an id; the second one until systemd has started once."""
 _LONGEST_ID = 4096
 _MOST_RETIRED = 4096
 _SETTLING_NS = 3600 * 10**9
@@ -286,10 +289,10 @@ def name_from(drawn: bytes) -> str:
 
 
 def _machine() -> str:
-    """Identifies the machine among those that share a store, by 32 bits of its id."""
+    """Identifies the machine among those that share a store, by 32 bits of its id, or of its host name."""
     for path in _MACHINE_IDS:
         with suppress(OSError), closing(disk.open(path, disk.READ, follow=True)) as fd:
             machine_id = disk.read(fd, _LONGEST_ID, 0).strip()
-            if machine_id:
+            if machine_id not in _NO_ID:
                 return f"{zlib.crc32(machine_id):08x}"
     return f"{zlib.crc32(os.uname().nodename.encode()):08x}"

@@ -103,12 +103,36 @@ def test_a_machine_without_an_id_is_known_by_its_host_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Images of containers hold an empty /etc/machine-id."""
-    (tmp_path / "empty").touch()
-    monkeypatch.setattr(
-        copy_identity, "_MACHINE_IDS", (str(tmp_path / "gone"), str(tmp_path), str(tmp_path / "empty"))
-    )
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "new").write_text("uninitialized\n")
+    without = tuple(str(tmp_path / name) for name in ("gone", ".", "empty", "new"))
+    monkeypatch.setattr(copy_identity, "_MACHINE_IDS", without)
     Writer(tmp_path / "store").name()
     assert file_of(tmp_path / "store").name == f"{zlib.crc32(os.uname().nodename.encode()):08x}"
+
+
+@pytest.mark.parametrize("machine_id", [None, "", "uninitialized\n"])
+def test_containers_without_an_id_are_one_writer_until_the_machine_starts_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine_id: str | None
+) -> None:
+    if machine_id is not None:
+        (tmp_path / "id").write_text(machine_id)
+    boot_id = tmp_path / "boot_id"
+    *ids, known = copy_identity._MACHINE_IDS
+    assert known == "/proc/sys/kernel/random/boot_id"
+    monkeypatch.setattr(copy_identity, "_MACHINE_IDS", (*[str(tmp_path / "id") for _ in ids], str(boot_id)))
+
+    def run_container(number: int) -> str:
+        host = os.uname_result(("Linux", f"container-{number}", "6.1", "#1", "x86_64"))
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "uname", lambda: host)
+            return Writer(tmp_path / "store").name()
+
+    boot_id.write_text("e0283130-23f8-4a13-9567-6f7aa38df5c8\n")
+    assert len({run_container(number) for number in range(60)}) == 1
+    boot_id.write_text("1f3b1f8e-65b8-4d5c-8ab4-40a3f2b29d54\n")
+    assert len({run_container(number) for number in range(60)}) == 1
+    assert len([*(tmp_path / "store/writers").glob("*.segments")]) == 2
 
 
 def test_a_name_that_is_no_writers_is_replaced(store: Path) -> None:
