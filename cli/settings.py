@@ -152,7 +152,7 @@ def _parsed(path: Path, where: str) -> dict[str, Any]:
         raise BadInput(f"{where} is no file", hint="memlog.toml holds settings, one `name = value` a line")
     data = path.read_bytes()
     try:
-        return tomllib.loads(data.decode())
+        return tomllib.loads(data.decode().removeprefix("\ufeff"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise BadInput(f"{where}: not UTF-8 (at line {line})", hint="save it as UTF-8") from error

@@ -24,7 +24,7 @@ def stdin() -> BinaryIO:
 
 
 def stdin_text() -> str:
-    """Read stdin to its end, without the newline that `echo` adds.
+    """Read stdin to its end, without the newline that `echo` adds, and without a byte order mark.
 
     Raises:
         BadInput: stdin is closed, not UTF-8, or longer than an event may be.
@@ -33,7 +33,7 @@ def stdin_text() -> str:
     if len(data) > MAX_LINE:
         raise TOO_LONG
     try:
-        return data.decode().removesuffix("\n")
+        return data.decode().removeprefix("\ufeff").removesuffix("\n")
     except UnicodeDecodeError as error:
         message = f"the content is not UTF-8: byte {error.start}: {error.reason}"
         raise BadInput(message, hint=HINTS["not_utf8"]) from error

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memlog.eventlog.acknowledgements import Position
-from memlog.eventlog.decode import BOM
+from memlog.eventlog.decode import without_bom
 from memlog.eventlog.encode import Draft
 from memlog.eventlog.encoding import decoded
 from memlog.eventlog.errors import MemlogError
@@ -37,7 +37,7 @@ def append_lines(log: Log, lines: Sequence[NumberedLine]) -> Iterator[tuple[int,
 
 def _without_blank(lines: Sequence[NumberedLine]) -> Iterator[NumberedLine]:
     for number, line in lines:
-        whole = line.removeprefix(BOM) if line is not None and number == 1 else line
+        whole = None if line is None else without_bom(line)
         if whole is None or whole.strip():
             yield number, whole
 

@@ -25,11 +25,11 @@ _CHANGE_ENVELOPE_FIELDS = len(Change.__struct_fields__)
 
 _TAGS = {kind: tag for tag, kind in TYPES.items()}
 
-VERSION = 7
+VERSION = 8
 """Changes whenever other lines are accepted or `canonical` changes; part of the projection id."""
 
-BOM = b"\xef\xbb\xbf"
-"""The byte order mark at the start of some files."""
+_BOM = b"\xef\xbb\xbf"
+"""The byte order mark at the start of some files, which `cat` puts before a line inside another one."""
 
 ERASING = b"\x18"
 """The first byte of a line that is being erased, which is not read. memlog's other lines begin with a brace,
@@ -47,9 +47,7 @@ _canonical = msgspec.json.Encoder(order="deterministic")
 
 def decode(line: bytes, place: Place) -> Event:
     """The event of a line without its newline, in today's shape. Raises BadLine for the quarantine."""
-    line = line.removesuffix(b"\r")
-    if place.offset == 0:
-        line = line.removeprefix(BOM)
+    line = without_bom(line.removesuffix(b"\r"))
     # First: a changed line of memlog is `bad_crc`, whatever else is wrong with it.
     has_crc = ends_with_crc(line)
     try:
@@ -77,7 +75,14 @@ def is_blank(line: bytes) -> bool:
     """Whether a line is empty or being erased: legal, and no event."""
     if line.startswith(b"{"):  # most lines
         return False
-    return not line or line.isspace() or line == BOM or line.startswith(ERASING)
+    return not line.strip() or not without_bom(line).strip() or line.startswith(ERASING)
+
+
+def without_bom(line: bytes) -> bytes:
+    """A line without the byte order marks before it."""
+    while line.startswith(_BOM):
+        line = line.removeprefix(_BOM)
+    return line
 
 
 def canonical(event: Event) -> bytearray:

@@ -21,6 +21,7 @@ from memlog.eventlog.decode import (
     event_of,
     members_of,
     raw_members,
+    without_bom,
 )
 from memlog.eventlog.encoding import encoded, with_crc
 from memlog.eventlog.errors import BadInput, MemlogError
@@ -87,7 +88,8 @@ def draft(
             key.
         MemlogError: from `find_stream`.
     """
-    return (_masked if redact else _as_given)(event, find_stream)
+    given = without_bom(event) if isinstance(event, bytes) else event
+    return (_masked if redact else _as_given)(given, find_stream)
 
 
 def redactions_of(targets: Iterable[tuple[str, str]], reason: str | None) -> Iterator[Redacted]:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog.content_ids import content_hash
-from memlog.eventlog.decode import BOM, decode, envelope_of, is_blank, raw_members
+from memlog.eventlog.decode import decode, envelope_of, is_blank, raw_members, without_bom
 from memlog.eventlog.events import Change, Event, Redacted, tag_of
 from memlog.eventlog.precedence import precedence
 from memlog.eventlog.quarantine import BadLine, check_length
@@ -226,7 +226,7 @@ def todays_members(entry: LogEntry) -> dict[str, Any]:
         if name in names
     }
     known: dict[str, Any] = msgspec.to_builtins(event)
-    unknown = raw_members.decode(data.removeprefix(BOM)).items()
+    unknown = raw_members.decode(without_bom(data)).items()
     return (
         {"type": tag_of(event)}
         | {name: value for name, value in envelope.items() if value is not None}

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memlog.eventlog.chat import Chat
-from memlog.eventlog.decode import BOM, ENVELOPE, envelope_of
+from memlog.eventlog.decode import ENVELOPE, envelope_of, without_bom
 from memlog.eventlog.errors import BadInput, Busy, NotFound
 from memlog.eventlog.events import Id, Redacted, tag_of
 from memlog.eventlog.quarantine import BadLine
@@ -284,7 +284,7 @@ def texts_of(entry: LogEntry) -> Iterator[str]:
 def _members(entry: LogEntry) -> dict[str, Any]:
     """The members of a line, including unknown ones; none if it is no object."""
     try:
-        members = msgspec.json.decode((entry.line.data or b"").removeprefix(BOM))
+        members = msgspec.json.decode(without_bom(entry.line.data or b""))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return members if isinstance(members, dict) else {}

@@ -56,6 +56,7 @@ def ranked_list(text: str) -> tuple[str, list[str]]:
     Raises:
         NoCertainList: the topic or the list is not certain.
     """
+    text = text.removeprefix("\ufeff")  # of a file that a program has read
     if len(text) > LONGEST:
         raise NoCertainList(f"the text has more than {LONGEST} characters")
     said = cleaned(text)

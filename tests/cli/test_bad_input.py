@@ -19,6 +19,7 @@ from memlog.eventlog.streams import SegmentName
 from tests.cli.refusals import not_stored
 
 Run = Callable[..., Any]
+BOM = b"\xef\xbb\xbf"
 
 
 def memory(content: str) -> bytes:
@@ -67,7 +68,6 @@ BAD: dict[str, tuple[bytes, str, str]] = {
     "plain text": (b"remember the milk", "not_json", "byte 0"),
     "a torn line": (b'{"type":"memory_saved","content":"a nei', "torn", "ends inside"),
     "a nested bomb": (b'{"type":"memory_saved","x":' + b"[" * 20_000, "too_deep", "too deep"),
-    "a BOM within a file": (b"\xef\xbb\xbf" + memory("bom"), "not_json", "byte 0"),
 }
 
 
@@ -259,15 +259,78 @@ def test_lines_may_end_with_crlf(memlog: Run, store: Path, segment: Run) -> None
 
 
 def test_a_file_may_begin_with_a_byte_order_mark(store: Path, segment: Run) -> None:
-    segment("memory", b"\xef\xbb\xbf" + BEFORE + b"\n" + AFTER + b"\n")
+    segment("memory", BOM + BEFORE + b"\n" + AFTER + b"\n")
     assert found(store) == NEIGHBOURS
     assert quarantined(store) == []
 
 
-def test_an_input_may_begin_with_a_byte_order_mark(memlog: Run) -> None:
+def test_files_with_byte_order_marks_may_be_joined_in_a_segment(
+    memlog: Run, store: Path, segment: Run
+) -> None:
+    """As `cat a.jsonl b.jsonl` joins them, and as `echo >>` adds a line to one."""
+    path = segment("memory", BOM + BEFORE + b"\n" + BOM + b"\r\n" + BOM + BOM + AFTER + b"\r\n")
+    assert found(store) == NEIGHBOURS
+    assert quarantined(store) == []
+    assert memlog("append", "memory_saved", "--content", "a later neighbour").code == 0
+    with path.open("ab") as file:
+        file.write(BOM + memory("a neighbour by hand") + b"\n")
+    assert found(store) == {*NEIGHBOURS, "a later neighbour", "a neighbour by hand"}
+    logged = [json.loads(line) for line in memlog("log", "cat", "--json").out.splitlines()]
+    assert {each["content"] for each in logged} == {*NEIGHBOURS, "a later neighbour", "a neighbour by hand"}
+    assert memlog("verify").code == 0
+    assert memlog("forget", "--match", "by hand", "--yes").code == 0
+    assert "a neighbour by hand" not in found(store)
+
+
+def test_an_input_may_have_a_byte_order_mark_before_each_line(memlog: Run, store: Path) -> None:
     """What is legal in a segment, as Windows programs write it, is legal as an input."""
     for end in (b"\n", b""):
-        assert memlog("append", input=b"\xef\xbb\xbf" + BEFORE + end).code == 0
+        assert memlog("append", input=BOM + BEFORE + b"\n" + BOM + b"\n" + BOM + AFTER + end).code == 0
+    with opened(store) as written:
+        written.append(BOM + memory("a neighbour by Python"))
+    assert found(store) >= {*NEIGHBOURS, "a neighbour by Python"}
+
+
+LIST = "\ufeffMy favourite teas are 1) Assam, 2) Sencha"
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (("append", "memory_saved", "--content", "-"), "\ufefftea"),
+        (("append", "message", "--chat", "x:1", "--role", "user", "--content", "-"), "\ufefftea\n"),
+        (("memory", "save", "--content", "-"), "\ufefftea"),
+        (("query", "-", "--mode", "text"), "\ufefftea"),
+        (("context", "-"), "\ufefftea"),
+        (("gate", "-"), "\ufeffwhat is my favourite tea?"),
+        (("ask", "-"), "\ufeffwhat is my favourite tea?"),
+        (("fact", "extract"), LIST),
+        (("fact", "extract", "-"), LIST),
+        (("fact", "extract", LIST), ""),
+        (("scrub", "--prove", "-"), "\ufefftea"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_byte_order_mark_before_a_text_is_no_text(memlog: Run, args: tuple[str, ...], text: str) -> None:
+    """The answer, and what is stored, are the same as without it."""
+    memlog("append", "memory_saved", "--memory-id", "m", "--content", "tea")
+    memlog("fact", "set", "favorite_teas", "Assam")
+    with_mark = memlog(*args, input=text.encode())
+    bare = memlog(*(arg.removeprefix("\ufeff") for arg in args), input=text.removeprefix("\ufeff").encode())
+    assert with_mark.code == bare.code
+    assert args[0] == "append" or len(with_mark.out) == len(bare.out)
+    stored = memlog("log", "cat", "--json")
+    assert stored.code == 0
+    assert "\ufeff".encode() not in stored.out
+    if args[0] == "fact":
+        assert with_mark.out == bare.out
+        assert b"Sencha" in with_mark.out
+
+
+def test_a_settings_file_may_begin_with_a_byte_order_mark(memlog: Run, store: Path) -> None:
+    store.mkdir()
+    (store / "memlog.toml").write_bytes(BOM + b"search_limit = 3\r\n")
+    assert memlog("config", "search_limit").out == b"3\n"
 
 
 def test_a_nul_that_is_escaped_is_a_character_like_any_other(memlog: Run) -> None:

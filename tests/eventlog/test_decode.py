@@ -537,14 +537,16 @@ def test_a_carriage_return_before_the_newline_is_no_part_of_a_line() -> None:
     assert read(memory_json() + b"\r").content == "tea"
 
 
-def test_a_byte_order_mark_is_accepted_at_the_beginning_of_a_file_and_nowhere_else() -> None:
-    line = b"\xef\xbb\xbf" + memory_json()
-    assert read(line, offset=0).content == "tea"
-    assert reason_of(line, offset=1) == "not_json"
+def test_a_byte_order_mark_before_a_line_is_no_part_of_it() -> None:
+    for marks in (b"\xef\xbb\xbf", b"\xef\xbb\xbf" * 2):
+        for offset in (0, 1):
+            assert read(marks + memory_json(), offset=offset).content == "tea"
+            assert read(marks + GOLDEN + b"\r", "conversations/telegram_7", offset=offset).id == "m-1"
+    assert reason_of(memory_json()[:5] + b"\xef\xbb\xbf" + memory_json()[5:]) == "invalid"
 
 
 def test_a_line_that_holds_nothing_is_blank() -> None:
-    for line in [b"", b"\r", b"  \t", b"\xef\xbb\xbf"]:
+    for line in [b"", b"\r", b"  \t", b"\xef\xbb\xbf", b"\xef\xbb\xbf\xef\xbb\xbf\r"]:
         assert is_blank(line), line
 
 
