@@ -219,7 +219,7 @@ class Walk:
                 self.files.append(path)
 
     def _matches(self, path: str, entry: _Entry) -> bool:
-        is_folder = entry.is_dir(follow_symlinks=False)
+        is_folder = _leads_on(entry) if entry.is_symlink() else entry.is_dir(follow_symlinks=False)
         return self._patterns.reach_into(path) if is_folder else self._patterns.ask_for(path)
 
     def _why_unseen(self, path: str, entry: _Entry) -> Reason | None:
@@ -259,6 +259,14 @@ class Walk:
 
     def _skip(self, path: str, reason: Reason, detail: str | None = None) -> None:
         self.skipped.append(SkippedFile(shown(path), reason, detail))
+
+
+def _leads_on(link: _Entry) -> bool:
+    """Whether a link may stand for a folder: it leads to one, or nowhere."""
+    try:
+        return not link.is_file()
+    except OSError:  # in a circle
+        return True
 
 
 def _reached(parts: Sequence[str], pattern: _Parts) -> set[int]:

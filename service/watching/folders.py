@@ -81,6 +81,7 @@ class Folders(Worker):
         self._store = read_model.path
         self._watched: dict[str, _Watched] = {}
         self._left_to_others: list[str] = []
+        self._links: dict[str, list[str]] = {}
 
     def _work(self) -> None:
         stop = self._shared.stop
@@ -124,6 +125,12 @@ class Folders(Worker):
         self._left_to_others = notes
         return [each for each in registered if each not in others]
 
+    def _new_links(self, reports: Iterable[IndexingReport]) -> list[str]:
+        """What is told of links that were none when their source was read last."""
+        before, now = self._links, {each.source_id: links_of(each) for each in reports}
+        self._links = before | now
+        return [note for name, notes in now.items() for note in notes if note not in before.get(name, ())]
+
     def _take(self, registered: list[Registered]) -> None:
         """Watch these from now on, and no others."""
         before = self._watched
@@ -146,7 +153,7 @@ class Folders(Worker):
             self._go_on()
         reports = self._documents.refresh(watched.source.source_id, progress=self._progress)
         notes = problems_of(reports)
-        self._notes += notes
+        self._notes += [*notes, *self._new_links(reports)]
         # What could not be read is tried again, except a missing folder: `look` sees when it is back.
         watched.state = None if notes and state != _GONE else state
         step = WatchStep(
@@ -155,6 +162,12 @@ class Folders(Worker):
         if step.indexed or step.removed:
             self._tell(step, started)
         return True
+
+
+def links_of(report: IndexingReport) -> list[str]:
+    """What is told of the links in a folder of notes."""
+    told = (each for each in report.skipped if each.reason == "link" and each.detail is not None)
+    return [f"{report.source_id}/{each.file}: {each.detail}" for each in told]
 
 
 def problems_of(reports: Iterable[IndexingReport]) -> list[str]:

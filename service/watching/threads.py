@@ -17,7 +17,7 @@ from memlog.service.maintenance.project import project
 from memlog.service.read_model import ReadModel
 from memlog.service.requests.maintenance import Replay
 from memlog.service.watching.catch_up import Rows, Vectors
-from memlog.service.watching.folders import DocumentsBy, Folders, problems_of
+from memlog.service.watching.folders import DocumentsBy, Folders, links_of, problems_of
 from memlog.service.watching.lock import WatchLock
 from memlog.service.watching.worker import Shared, WatchStep, Worker
 
@@ -68,7 +68,7 @@ def bring_up(read_model: ReadModel, documents: Documents, *, tell: Tell, progres
         rows = project(read_model, Replay(embed=False, progress=progress))
         _notify(read_model, rows.notes)
         reports = documents.refresh(progress=progress)
-        _notify(read_model, problems_of(reports))
+        _notify(read_model, [*problems_of(reports), *(note for each in reports for note in links_of(each))])
         done = project(read_model, Replay(progress=progress))
     _notify(read_model, [*done.notes, *(f"no vectors: {why}" for why in done.silent.values())])
     tell(

@@ -154,3 +154,34 @@ def test_a_source_of_documents_is_not_made_a_workspace(store, workspace):
         store.workspaces.add(workspace)
     assert "memlog docs remove agent" in caught.value.hint
     assert (event_count(store), store.workspaces.list()) == (before, [])
+
+
+@pytest.mark.parametrize("leads_to", ["what it was", "nowhere", "itself"])
+@pytest.mark.parametrize("name", ["MEMORY.md", "memory", "memory/2026-02-24.md", "USER.md"])
+def test_what_becomes_a_link_is_named_once(store, workspace, tmp_path, name, leads_to):
+    store.workspaces.add(workspace)
+    path, away = workspace / name, tmp_path / "away"
+    path.rename(away)
+    path.symlink_to({"what it was": away, "nowhere": tmp_path / "gone", "itself": path}[leads_to])
+    for report in (store.documents.refresh()[0], store.workspaces.add(workspace)):
+        (skipped,) = report.skipped
+        assert (skipped.file, skipped.reason) == (name, "link")
+        assert "not followed" in skipped.detail
+
+
+def test_links_that_no_pattern_asks_for_are_not_named(store, workspace, tmp_path):
+    (tmp_path / "other.md").write_text("green")
+    for name in ("link.md", "memory/link.txt"):
+        (workspace / name).symlink_to(tmp_path / "other.md")
+    (workspace / "folder").symlink_to(tmp_path)
+    assert store.workspaces.add(workspace).skipped == []
+
+
+def test_a_watch_names_what_becomes_a_link(store, workspace):
+    store.workspaces.add(workspace)
+    (workspace / "memory").rename(workspace / "notes")
+    (workspace / "memory").symlink_to(workspace / "notes")
+    said = []
+    with memlog.open(store.path, notify=said.append) as watching:
+        watching.maintenance.watch(once=True)
+    assert [note for note in said if note.startswith("agent/memory: it is a link")] != []
