@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
 from memlog.eventlog.struct_fields import Local, Reads
 from memlog.eventlog.text import equivalents
-from memlog.query.facts.topic_keys import same_key
+from memlog.query.facts.topic_keys import compared, same_key
 from memlog.query.request import ChatField, End, Ids, Request, Time, Unit
 from memlog.query.rows import Sql, all_of
 
@@ -115,8 +115,9 @@ class Filters(Request, frozen=True, kw_only=True):
             *([] if category is None else [of_categories(_CATEGORY, [category], known=FOUND_UNDER)]),
             ("c.source = ?", self.source),
             (
-                "(coalesce(y.topic, f.topic_key) IN (SELECT value FROM json_each(?)) OR f.topic_key = ?)",
-                None if topic is None else [in_any_form(topic), same_key(topic)],
+                "(coalesce(y.topic, f.topic_key) IN (SELECT value FROM json_each(?))"
+                " OR f.topic_key IN (?, ?))",
+                None if topic is None else [in_any_form(topic), (key := same_key(topic)), compared(key)],
             ),
             (
                 "EXISTS (SELECT 1 FROM json_each(y.tags) t JOIN json_each(?) g ON t.value = g.value)",

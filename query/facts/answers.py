@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from memlog.projector.sqlite import Connection
-from memlog.query.facts.current import Fact, Topic, all_topics, topics
+from memlog.query.facts.current import Fact, Topic, all_topics, called, topics
 
 NOT_STORED = "I don't have that stored yet"
 """The answer when no fact is found."""
@@ -70,8 +70,8 @@ def answered(facts: Sequence[Fact], route: Route) -> FactAnswer:
 
 
 def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_chat: bool) -> FactAnswer:
-    """The facts of the topic `key`, or the one at a rank of its list."""
-    topic = topic_of(db, key, chat=chat, any_chat=any_chat)
+    """The facts of the topic `key`, else of its other number or spelling, or the one at a rank of its list."""
+    topic = find(db, lambda topics: called(topics, [key]), chat=chat, any_chat=any_chat)
     if topic is None:
         return not_stored(f"no topic {key} {where(chat, any_chat=any_chat)}")
     facts = topic.facts if rank is None else [fact for fact in [topic.at(rank)] if fact]
@@ -86,16 +86,6 @@ def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_
         other_chat=topic.chat != chat,
     )
     return answered(facts, route)
-
-
-def topic_of(db: Connection, key: str, *, chat: str | None, any_chat: bool) -> Topic | None:
-    """The topic `key` of a chat; if it has none and with `any_chat`, the newest of the other chats."""
-    return find(
-        db,
-        lambda topics: next((topic for topic in topics if topic.key == key), None),
-        chat=chat,
-        any_chat=any_chat,
-    )
 
 
 def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) -> Topic | None:

@@ -7,7 +7,7 @@ from memlog.projector.sqlite import Connection
 from memlog.projector.text import stemming
 from memlog.projector.text.stemming import ENGLISH
 from memlog.query.facts.answers import FactAnswer, Route, Rule, answered, find, no_rank, not_stored, where
-from memlog.query.facts.current import Fact, Topic
+from memlog.query.facts.current import Fact, Topic, called
 from memlog.query.facts.question_parser import Question, parse
 from memlog.query.facts.topic_keys import built_in, fact_words, favorite_part, is_plural, key_of
 
@@ -42,7 +42,7 @@ def _topic(db: Connection, question: Question, *, chat: str | None, any_chat: bo
 def _named(question: Question, topics: Sequence[Topic]) -> Topic | None:
     keys = _keys(question)
     if keys is not None:
-        return next((topic for topic in topics if topic.key in keys), None)
+        return called(topics, keys)
     names = [(topic, name) for topic in topics if (name := _name(topic, question)) is not None]
     same = [topic for topic, name in names if [*name] == [*question.words]]
     alike = same or [topic for topic, name in names if _has_same_stems(name, question)]

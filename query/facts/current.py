@@ -12,7 +12,7 @@ import msgspec
 from memlog.eventlog.events import FactKind
 from memlog.projector.sqlite import Connection
 from memlog.query.event_index import LinePosition
-from memlog.query.facts.topic_keys import same_key
+from memlog.query.facts.topic_keys import compared, same_key
 from memlog.query.rows import POSITION, record
 
 
@@ -84,6 +84,17 @@ _FACTS = (
 def topics(db: Connection, chat: str | None) -> list[Topic]:
     """The topics of a chat, `<channel>:<chat_id>` or None for the store's own scope; the newest first."""
     return _topics(db.execute(f"{_FACTS} WHERE f.chat_id = ?", (chat or "",)).fetchall())
+
+
+def exactly(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
+    """The first topic with one of these keys, for what is written."""
+    return next((topic for topic in topics if topic.key in keys), None)
+
+
+def called(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
+    """The first topic with one of these keys; else the first that differs in number or spelling alone."""
+    alike = {compared(key) for key in keys}
+    return exactly(topics, keys) or next((topic for topic in topics if compared(topic.key) in alike), None)
 
 
 def all_topics(db: Connection) -> list[Topic]:

@@ -1,6 +1,7 @@
-"""Topic keys: one key for all spellings of a topic, in singular and plural.
+"""Topic keys: what a fact is stored under, and what a key is compared by when somebody asks.
 
-docs/memory/facts.md describes the rules.
+Storing keeps two names apart that may mean two things (`http` and `https`); asking also finds a topic by its
+other number or spelling. docs/memory/facts.md describes the rules.
 """
 
 import re
@@ -26,10 +27,13 @@ _PLURALS = (
 )
 """Plural endings and their singulars; None marks endings of a singular. The first match counts."""
 
+_FAVORITE = "favorite"
 _SHORTEST_PLURAL = 4
+_VOWELS = "aeiouy"
 _APART = r"[\s_\-‐-―]+"
-_POSSESSIVE = r"['’]s\b"
-_AROUND = " \t.,:;!?\"'`«»“”„‘’()[]{}*"
+_POSSESSIVE = "'s"
+_BEFORE = " \t\"'`«»“”„‘’([{*"
+_AROUND = f"{_BEFORE}.,:;!?)]}}"
 
 
 @cache
@@ -40,7 +44,7 @@ def fact_words() -> Mapping[str, FactWords]:
 
 
 def key_of(name: str) -> str:
-    """The key of a topic: `favourite colour` and `My-Favorite-Colors` are `favorite_colors`.
+    """The key of a topic: `My-City` is `city`, `favourite colour` is `favorite_colors`.
 
     Raises:
         BadInput: the name is empty, has a control character, or its key has more than 128 characters.
@@ -61,10 +65,27 @@ def same_key(stored: str) -> str:
     return _key(words_of(stored)) or stored
 
 
+def compared(key: str) -> str:
+    """What two keys have in common if they differ in number, spelling, possessives or signs.
+
+    It is also the key under which memlog once stored such a topic.
+    """
+    bare = (word.strip(_AROUND).removesuffix(_POSSESSIVE) for word in key.split("_"))
+    words = [word for word in bare if word]
+    if len(words) > 1 and words[0] == _FAVORITE:
+        return "_".join([_FAVORITE, *_american(words[1:], _plural)])
+    return "_".join(_american(words, singular)) or key
+
+
 def words_of(text: str) -> list[str]:
-    """The words of a name, folded, without punctuation around them and invisible characters."""
-    words = (word.strip(_AROUND) for word in re.split(_APART, re.sub(_POSSESSIVE, "", visible(text))))
-    return [word for word in words if word]
+    """The words of a name, folded, without punctuation around them and invisible characters.
+
+    A sign before a word stays: `.net` is not `net`.
+    """
+    words = (
+        word.lstrip(_BEFORE).rstrip(_AROUND) for word in re.split(_APART, visible(text).replace("’", "'"))
+    )
+    return [word for word in words if word.strip(_AROUND)]
 
 
 def visible(text: str) -> str:
@@ -115,6 +136,8 @@ def singular(word: str) -> str:
         word in _forms(_english().invariable)
         or len(word) < _SHORTEST_PLURAL
         or not (word.isascii() and word.isalpha())
+        # `https` and `nfs` are abbreviations.
+        or not any(vowel in word for vowel in _VOWELS)
     ):
         return word
     for ending, instead in _PLURALS:
@@ -142,15 +165,14 @@ def _key(words: Sequence[str]) -> str:
         words = words[1:]
     for language in fact_words():
         part = favorite_part(words, language)
-        if part is not None:
+        if part:
             return _favorite_key(words, part, language)
-    return "_".join(_american(words, singular)) if words else ""
+    return "_".join(words)
 
 
 def _favorite_key(words: Sequence[str], part: Sequence[str], language: str) -> str:
     if language == ENGLISH:
-        named = _american(part, singular)
-        return built_in(named, language) or "_".join(["favorite", *_american(part, _plural)])
+        return built_in(_american(part, singular), language) or "_".join([_FAVORITE, *part])
     bare = [*part[:-1], *(without_owner(word, language) for word in part[-1:])]
     return built_in(part, language) or built_in(bare, language) or "_".join(words)
 

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import Event, FactKind, FactRemoved, FactStored
-from memlog.query.facts.answers import FactAnswer, by_key, no_rank, topic_of, where
+from memlog.query.facts.answers import FactAnswer, by_key, no_rank, where
 from memlog.query.facts.ask import ask
-from memlog.query.facts.current import Fact, Topic, all_topics, topics
+from memlog.query.facts.current import Fact, Topic, all_topics, called, exactly, topics
 from memlog.query.facts.topic_keys import key_of
 from memlog.service.engine import OperationGroup
 from memlog.service.facts.ranked_lists import NoCertainList, ranked_list
@@ -117,7 +117,7 @@ class Facts(OperationGroup):
     @operation(RemoveFact)
     def remove(self, asked: RemoveFact) -> list[Position]:
         key = key_of(asked.topic)
-        standing = self._decide(lambda db: topic_of(db, key, chat=asked.scope, any_chat=False))
+        standing = self._decide(lambda db: called(topics(db, asked.scope), [key]))
         if standing is None:
             raise _unknown(f"no topic {key} {where(asked.scope, any_chat=False)}")
         if asked.rank is not None and standing.at(asked.rank) is None:
@@ -137,7 +137,7 @@ class Facts(OperationGroup):
         twice = next((rank for rank, count in Counter(ranks).items() if count > 1), None)
         if twice is not None:
             raise BadInput(f"two values have rank {twice}", hint="a rank has one value")
-        standing = self._decide(lambda db: topic_of(db, key, chat=chat, any_chat=False))
+        standing = self._decide(lambda db: exactly(topics(db, chat), [key]))
         last = standing.facts[-1].rank if standing and standing.kind == "ranked" else 0
         for rank in sorted(ranks):
             if rank > last + 1:

@@ -117,7 +117,7 @@ def test_a_removed_rank_leaves_the_others_where_they_are(store):
     assert len(store.facts.remove("tea", rank=2)) == 1
     assert listed(store, "teas") == {1: "sencha", 3: "assam"}
     found = store.facts.get("teas", rank=2)
-    assert (found.answer, found.why) == (NOT_STORED, "tea has no rank 2, but 1, 3")
+    assert (found.answer, found.why) == (NOT_STORED, "teas has no rank 2, but 1, 3")
 
 
 def test_a_topic_is_removed_in_every_spelling_and_kind(store):
