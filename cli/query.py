@@ -59,6 +59,8 @@ def _table(hits: list[Hit]) -> Table:
         "id": "id",
         "snippet": "snippet",
     }
+    if any(hit.copies > 1 for hit in hits):
+        columns = {**columns, "copies": "copies"}
     if any(hit.around for hit in hits):
         columns = {**columns, "around": lambda hit: "\n".join(_around(hit))}
     return table_of(hits, columns)
@@ -67,7 +69,7 @@ def _table(hits: list[Hit]) -> Table:
 def _lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
     """A hit for people: a row of a table would hold its snippet too far to the right."""
     snippet = one_line(hit.snippet)
-    head = [hit.kind, hit.chat, _who(hit), minute(hit.ts), "(beside a match)" if hit.only_context else None]
+    head = [hit.kind, hit.chat, _who(hit), minute(hit.ts), *_notes(hit)]
     return [
         bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
         f"    {highlighted(snippet, matched(snippet))}",
@@ -75,6 +77,11 @@ def _lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
         *(f"    {side}: {_evidence(seen)}" for side, seen in (hit.explain or {}).items()),
         dim(f"    {one_line(f'{_place(hit)}  {hit.id}')}"),
     ]
+
+
+def _notes(hit: Hit) -> list[str]:
+    copies = [f"(the newest of {hit.copies:,} copies)"] if hit.copies > 1 else []
+    return [*copies, *(["(beside a match)"] if hit.only_context else [])]
 
 
 def _evidence(seen: Evidence) -> str:

@@ -64,8 +64,8 @@ def session_content(
 ) -> SessionContent:
     """The messages of the current session of a chat, oldest first.
 
-    last: only the newest. tokens: of the newest as many whole ones as fit with their speakers, counted with
-    the shipped vocabulary. across_sessions: include earlier sessions.
+    last: only the newest. tokens: of the newest as many whole ones as fit with their speakers, by the
+    counter `model` of contexts. across_sessions: include earlier sessions.
 
     Raises:
         NotFound: the store has events, and none of this chat.

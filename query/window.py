@@ -9,8 +9,8 @@ import msgspec
 
 from memlog.eventlog.chat import Chat
 from memlog.projector.sqlite import Connection
-from memlog.projector.text.tokens import count_tokens
 from memlog.query.chats import check_known
+from memlog.query.context.token_counters import tokens as tokens_of
 from memlog.query.rows import record
 from memlog.query.speakers import speaker
 
@@ -62,8 +62,8 @@ def window(
 ) -> Window:
     """The newest messages of a chat since its last session break; the last 50 without `last` and `tokens`.
 
-    last: messages at most. tokens: only whole messages whose contents fit, counted with the shipped
-    vocabulary. across_sessions: those of earlier sessions, too.
+    last: messages at most. tokens: only whole messages whose contents fit, by the counter
+    `model` of contexts. across_sessions: those of earlier sessions, too.
 
     Raises:
         NotFound: the store has events, and none of this chat.
@@ -101,7 +101,7 @@ def newest(
     for row in rows:
         message = record(WindowMessage, row)
         if left is not None:
-            left -= count_tokens(text(message))
+            left -= tokens_of(text(message), "model")
             if left < 0:
                 break
         messages.append(message)

@@ -34,6 +34,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     title: of a memory; of a core value its section and key; of a file its name.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     tokens: of the entry in the context, with its citation; ±1 for the number of the citation.
+    copies: how many messages or memories say this, of which it is the newest.
     """
 
     citation: str = ""
@@ -51,6 +52,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     ts: str | None = None
     position: LinePosition
     tokens: int = 0
+    copies: int = 1
 
     @property
     def is_memory(self) -> bool:
@@ -105,6 +107,7 @@ def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:
         "chat": hit.chat,
         "ts": hit.ts,
         "position": hit.position,
+        "copies": hit.copies,
     }
     return ContextEntry(part=part, label=label, **(of_hit | members))
 

@@ -119,8 +119,9 @@ class _MessagesPrinter(Printer):
 def line_of(entry: ContextEntry, *, in_chat: bool) -> str:
     """An entry as one line of the text: `- [PREFERENCE] … (importance: 0.7) [M1]`."""
     chat = f" ({entry.chat})" if entry.chat and not in_chat else ""
+    copies = f" ({entry.copies:,} copies)" if entry.copies > 1 else ""
     weight = f" (importance: {round(entry.importance, 2):g})" if entry.importance is not None else ""
-    return f"- [{entry.label}] {escaped(_statement(entry) + chat)}{weight} [{entry.citation}]"
+    return f"- [{entry.label}] {escaped(_statement(entry) + chat)}{copies}{weight} [{entry.citation}]"
 
 
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
@@ -145,6 +146,8 @@ def _object(entry: ContextEntry) -> str:
     names = {"citation": entry.citation, "part": entry.part, "label": entry.label}
     names["memory_id" if entry.is_memory else "id"] = entry.id
     members = {name: getattr(entry, name) for name in _JSON_MEMBERS}
+    if entry.copies > 1:
+        members["copies"] = entry.copies
     return marked_json(as_json(names | {name: it for name, it in members.items() if it is not None}))
 
 

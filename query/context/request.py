@@ -35,8 +35,8 @@ class BuildContext(OfText, frozen=True, kw_only=True):
     counter: Annotated[
         Counter,
         (
-            "What a token is: of the shipped vocabulary (model); 4 characters (chars4); a Chinese character"
-            " is 1.5, a word 0.75 (heuristic)."
+            "What a token is: of a language model, estimated (model); 4 characters (chars4); a Chinese"
+            " character is 1.5, a word 0.75 (heuristic)."
         ),
     ] = "model"
     form: Annotated[

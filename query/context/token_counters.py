@@ -1,11 +1,12 @@
 """Counts the tokens of a text, by one of three counters.
 
-model: tokens of the vocabulary that memlog ships. chars4: characters // 4. heuristic: Chinese characters
-× 1.5 and words × 0.75, rounded up; a word is a run of letters and digits, or of signs that stand alone.
+model: an estimate for large language models (`model_tokens`). chars4: characters // 4. heuristic: Chinese
+characters × 1.5 and words × 0.75, rounded up; a word is a run of letters and digits, or of signs that stand
+alone.
 
 A text is joined from pieces that begin and end at words. So each piece has its own weight, and the size of
-the text is at most that of the sum of the weights. A piece weighs at least a token per 16 characters: in the
-vocabulary a word of a million letters is one token, the one for unknown words.
+the text is at most that of the sum of the weights. A piece weighs at least a token per 16 characters, also by
+the heuristic, for which a word of a million letters is less than one.
 """
 
 import math
@@ -15,12 +16,9 @@ from functools import cache
 from typing import Literal
 
 from memlog.eventlog.text import pieces
-from memlog.projector.text.tokens import count_tokens
+from memlog.query.context.model_tokens import CHARACTERS, model_tokens
 
 Counter = Literal["model", "chars4", "heuristic"]
-
-_CHARACTERS = 16
-"""Of a token, at most."""
 
 _CHINESE = r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]"
 _WORD = r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)++(?!\S)"
@@ -33,7 +31,7 @@ def weight(text: str, counter: Counter) -> float:
 
 def least_weight(text: str) -> float:
     """The least weight of a text, without counting tokens."""
-    return len(text) / _CHARACTERS
+    return len(text) / CHARACTERS
 
 
 def size(weight: float, counter: Counter) -> int:
@@ -63,7 +61,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 _WEIGHTS: dict[Counter, Callable[[str], float]] = {
-    "model": count_tokens,
+    "model": model_tokens,
     "chars4": lambda text: len(text) / 4,
     "heuristic": _heuristic,
 }

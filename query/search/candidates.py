@@ -1,6 +1,6 @@
-"""Candidates: what one side of a search found, and its cut."""
+"""Candidates: what one side of a search found."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from memlog.query.filters import Kind
@@ -26,6 +26,7 @@ class Candidate(NamedTuple):
     message_no: of a message.
     chunk_no: its best passage; None for a message that was found as a whole.
     start, end: of the passage in its owner, in code points; the whole if `end` is None.
+    says: what it has in common with its copies, for which it stands. copies: how many there are with it.
     """
 
     kind: Kind
@@ -37,6 +38,8 @@ class Candidate(NamedTuple):
     chunk_no: int | None = None
     start: int = 0
     end: int | None = None
+    says: Hashable = None
+    copies: int = 1
 
     @property
     def ref(self) -> Ref:
@@ -48,41 +51,11 @@ Lists = list[list[Candidate]]
 """The candidates of one side: the full text has a list for each kind of hit."""
 
 
-class Fetched(NamedTuple):
-    """Candidates by falling score, perhaps several with one `ref`; whether there are no more."""
-
-    candidates: list[Candidate]
-    is_all: bool
-
-
-def best(fetch: Callable[[int], Fetched], depth: int) -> list[Candidate]:
-    """The first `depth` distinct candidates, each with the best of its scores.
-
-    Fetches past the cut until the score changes, and orders equal scores: the same question on the same log
-    gives the same answer.
-    """
-    limit = depth + depth // 4 + 1
-    while True:
-        candidates, is_all = fetch(limit)
-        first: dict[Ref, Candidate] = {}
-        for candidate in candidates:
-            first.setdefault(candidate.ref, candidate)
-        scores = [_score(candidate) for candidate in first.values()]
-        if is_all or (len(scores) > depth and _score(candidates[-1]) < scores[depth - 1]):
-            break
-        limit *= 4
-    return sorted(in_order(first.values()), key=_score, reverse=True)[:depth]
-
-
 def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Candidates of equal scores in their order: newer first, then by kind, stream and id."""
     ordered = sorted(candidates, key=lambda candidate: (candidate.kind, candidate.owner, candidate.key))
     ordered.sort(key=lambda candidate: candidate.ts, reverse=True)
     return ordered
-
-
-def _score(candidate: Candidate) -> float:
-    return 0.0 if candidate.score is None else candidate.score
 
 
 def candidate_of(row: Sequence[Any], score: float) -> Candidate:

@@ -15,11 +15,10 @@ from memlog.query.search.candidates import (
     MEMORY_PASSAGE,
     MESSAGE,
     Candidate,
-    Fetched,
     Scores,
-    best,
     candidate_of,
 )
+from memlog.query.search.copies import Fetched, best
 from memlog.query.search.neighbours import Neighbourhood
 
 
@@ -109,4 +108,4 @@ def _matches(db: Connection, index: _Index, expression: str, filters: Filters, d
         candidates = [candidate_of(row, round(score, _DIGITS)) for *row, score in rows]
         return Fetched(candidates, is_all=len(rows) < limit)
 
-    return best(fetch, depth)
+    return best(db, fetch, depth)

@@ -1,7 +1,6 @@
 """Joins the lists of a search, by rank or by score."""
 
-from collections.abc import Callable, Iterable, Mapping
-from operator import itemgetter
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import NamedTuple
 
 from memlog.query.search.candidates import SCORE_DIGITS, Ref
@@ -12,6 +11,13 @@ _HIGHEST = 1.5
 
 InOrder = Callable[[Iterable[Ref]], list[Ref]]
 """Orders entries of equal scores."""
+
+Says = Callable[[Ref], Hashable]
+"""What an entry has in common with its copies, of which the best is taken; None for one that is not taken."""
+
+
+def _itself(ref: Ref) -> Hashable:
+    return ref
 
 
 class Ranked(NamedTuple):
@@ -35,7 +41,11 @@ class Ranks(NamedTuple):
 
 
 def ranked(
-    scores: Mapping[Ref, float], priors: Mapping[Ref, float], cut: int, in_order: InOrder
+    scores: Mapping[Ref, float],
+    priors: Mapping[Ref, float],
+    cut: int,
+    in_order: InOrder,
+    says: Says = _itself,
 ) -> list[Ranked]:
     """The best `cut` of a list, by scaled scores plus priors."""
     if not scores:
@@ -47,12 +57,18 @@ def ranked(
         for ref, score in scores.items()
     }
     return [
-        Ranked(ref, scores[ref], priors.get(ref, 0.0), score) for ref, score in _best(scaled, cut, in_order)
+        Ranked(ref, scores[ref], priors.get(ref, 0.0), score)
+        for ref, score in _best(scaled, cut, in_order, says)
     ]
 
 
 def fused(
-    lists: Iterable[Ranks], ranking: Ranking, factors: Mapping[Ref, float], cut: int, in_order: InOrder
+    lists: Iterable[Ranks],
+    ranking: Ranking,
+    factors: Mapping[Ref, float],
+    cut: int,
+    in_order: InOrder,
+    says: Says = _itself,
 ) -> list[tuple[Ref, float]]:
     """The best `cut` of all lists, best first, each with its fused score.
 
@@ -67,16 +83,23 @@ def fused(
     multiplied = {
         ref: round(score * factors.get(ref, 1.0), 2 * SCORE_DIGITS) for ref, score in scores.items()
     }
-    return _best(multiplied, cut, in_order)
+    return _best(multiplied, cut, in_order, says)
 
 
-def _best(scores: Mapping[Ref, float], cut: int, in_order: InOrder) -> list[tuple[Ref, float]]:
-    """The best `cut`, by falling score; only possible ones are ordered."""
-    if not scores:
-        return []
-    least = sorted(scores.values(), reverse=True)[:cut][-1]
-    rows = [(ref, scores[ref]) for ref in in_order(ref for ref, score in scores.items() if score >= least)]
-    return sorted(rows, key=itemgetter(1), reverse=True)[:cut]
+def _best(scores: Mapping[Ref, float], cut: int, in_order: InOrder, says: Says) -> list[tuple[Ref, float]]:
+    """The best `cut` without copies, by falling score; only possible ones are ordered."""
+    by_score: dict[float, list[Ref]] = {}
+    for ref, score in scores.items():
+        by_score.setdefault(score, []).append(ref)
+    taken: dict[Hashable, tuple[Ref, float]] = {}
+    for score in sorted(by_score, reverse=True):
+        for ref in in_order(by_score[score]):
+            text = says(ref)
+            if text is not None:
+                taken.setdefault(text, (ref, score))
+            if len(taken) == cut:
+                return [*taken.values()]
+    return [*taken.values()]
 
 
 def best_possible(weights: Iterable[float], ranking: Ranking) -> float:

@@ -56,6 +56,8 @@ class Hit(msgspec.Struct, kw_only=True):
     explain: by side (`text`, `vector`); None unless requested.
     around: the messages beside a message, the text beside a document's passage; None unless requested, and
         for memories.
+    copies: how many say the same, of one kind, role and speaker, with this one, which is the newest; 1 for a
+        message that only its neighbours found.
     """
 
     kind: Kind
@@ -80,6 +82,7 @@ class Hit(msgspec.Struct, kw_only=True):
     end_line: int | None = None
     explain: dict[str, Evidence] | None = None
     around: Surroundings | None = None
+    copies: int = 1
 
     @property
     def speaker(self) -> str:
@@ -127,6 +130,7 @@ def hit_of(db: Connection, candidate: Candidate, score: float, question: FtsQuer
         similarity=None,
         only_context=False,
         snippet="",
+        copies=candidate.copies,
     )
     hit.snippet = snippet(hit.content, question.marks, candidate.start, candidate.end)
     if candidate.owner == "document":

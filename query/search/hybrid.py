@@ -1,7 +1,7 @@
 """Hybrid search over messages, memories and documents: full text and vectors, ranked and fused."""
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from functools import partial
 
 import msgspec
@@ -12,6 +12,7 @@ from memlog.projector.sqlite import Connection, error_types, is_of_the_statement
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
 from memlog.query.search.candidates import Candidate, Lists, Ref, Scores, in_order
+from memlog.query.search.copies import same_in_all, what_it_says
 from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS
 from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
 from memlog.query.search.hits import Hit, add_evidence, hit_of
@@ -58,7 +59,7 @@ def search(
             sides["text"] = texts
         if request.mode != "text" and (near := _vector_side(db, request, embedder, silent, held)) is not None:
             sides["vector"] = [near]
-        hits = _ranked(db, request, sides)
+        hits = _ranked(db, request, same_in_all(sides))
     return SearchResult(
         hits=hits,
         mode=request.mode,
@@ -77,7 +78,10 @@ class _Pool:
     def __init__(
         self, db: Connection, sides: Mapping[str, Lists], filters: Filters, *, with_context: bool
     ) -> None:
+        self._db = db
         self._by_ref = {each.ref: each for lists in sides.values() for rows in lists for each in rows}
+        self._found = {each.says for each in self._by_ref.values()}
+        self._beside: dict[Ref, Hashable] = {}
         numbers = [ref for ref in self._by_ref if isinstance(ref, int)]
         self.near = neighbourhood_of(db, numbers, filters, alone=not with_context)
         self.passages = passages_of(db, self._by_ref.values())
@@ -88,6 +92,15 @@ class _Pool:
             message = self.near.messages[ref]
             return Candidate("message", "message", message.key, None, message.ts, ref)
         return self._by_ref[ref]
+
+    def says(self, ref: Ref) -> Hashable:
+        """What a member has in common with its copies; None for a neighbour that is a copy of a candidate."""
+        if ref in self._by_ref or not isinstance(ref, int):
+            return self._by_ref[ref].says
+        if ref not in self._beside:
+            says = what_it_says(self._db, ref)
+            self._beside[ref] = None if says in self._found else says
+        return self._beside[ref]
 
     def in_order(self, refs: Iterable[Ref]) -> list[Ref]:
         """Members of equal scores in their order."""
@@ -104,7 +117,7 @@ def _ranked(db: Connection, request: Search, sides: Mapping[str, Lists]) -> list
     weights = _weights(ranking, sides)
     ranks = {
         side: [
-            Ranks(weights[side], ranked(each, likely, ranking.cut(request.k), pool.in_order))
+            Ranks(weights[side], ranked(each, likely, ranking.cut(request.k), pool.in_order, pool.says))
             for each in lists
         ]
         for side, lists in _scores(db, request, sides, pool.near).items()
@@ -113,7 +126,7 @@ def _ranked(db: Connection, request: Search, sides: Mapping[str, Lists]) -> list
     all_ranks = [each for lists in ranks.values() for each in lists]
     hits = {
         ref: hit_of(db, pool.candidate(ref), min(1.0, max(0.0, score / best)), request.question)
-        for ref, score in fused(all_ranks, ranking, factors, request.k, pool.in_order)
+        for ref, score in fused(all_ranks, ranking, factors, request.k, pool.in_order, pool.says)
     }
     add_evidence(hits, sides, ranks, explain=request.explain)
     for ref, hit in hits.items():

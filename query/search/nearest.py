@@ -18,11 +18,10 @@ from memlog.query.search.candidates import (
     MEMORY_PASSAGE,
     SCORE_DIGITS,
     Candidate,
-    Fetched,
     Scores,
-    best,
     candidate_of,
 )
+from memlog.query.search.copies import Fetched, best
 from memlog.query.search.neighbours import Neighbourhood
 from memlog.query.search.vector_cache import HeldVectors, nearest_first, similarities
 
@@ -99,7 +98,7 @@ def nearest(
         within = [each for each in candidates if each.score is not None and each.score >= horizon]
         return Fetched(sorted(within, key=attrgetter("score"), reverse=True), is_all=horizon == -math.inf)
 
-    return best(fetch, depth)
+    return best(db, fetch, depth)
 
 
 def with_neighbours(scores: Scores, around: Neighbourhood, *, add: bool) -> Scores:

@@ -37,9 +37,10 @@ HIT = [
         "end_line",
         "explain",
         "around",
+        "copies",
     ),
 ]
-OF_OTHERS = dict.fromkeys(("file", "section", "start_line", "end_line", "explain", "around"))
+OF_OTHERS = dict.fromkeys(("file", "section", "start_line", "end_line", "explain", "around")) | {"copies": 1}
 
 
 @pytest.fixture

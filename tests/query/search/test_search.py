@@ -226,7 +226,7 @@ def test_filters_apply_before_the_cut(store):
 
 
 def test_equal_scores_are_ordered_newer_first_and_the_same_each_time(store):
-    store.append([said("same words", ts=f"2026-02-24T08:00:{n:02d}Z", id=f"m{n}") for n in range(45)])
+    store.append([said(f"same words {n:02}", ts=f"2026-02-24T08:00:{n:02}Z", id=f"m{n}") for n in range(45)])
     first = [hit.id for hit in store.search("same words", mode="text", k=5).hits]
     assert first == ["m44", "m43", "m42", "m41", "m40"]
     store.maintenance.project(from_scratch=True, embed=False)
