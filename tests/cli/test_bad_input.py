@@ -468,8 +468,11 @@ CHAT_IDS = ["/etc/passwd", ".", "..", "a\nb", "a\0b", "~root", "CON", "x" * 300,
 def test_whatever_a_chat_is_called_it_has_a_folder_and_is_found(
     memlog: Run, store: Path, tmp_path: Path
 ) -> None:
-    said = {"type": "message", "channel": "x", "role": "user", "content": "a neighbour"}
-    lines = [json.dumps(said | {"chat_id": chat_id}).encode() + b"\n" for chat_id in CHAT_IDS]
+    said = {"type": "message", "channel": "x", "role": "user"}
+    lines = [
+        json.dumps(said | {"chat_id": chat_id, "content": f"neighbour {number}"}).encode() + b"\n"
+        for number, chat_id in enumerate(CHAT_IDS)
+    ]
     assert memlog("append", input=b"".join(lines)).code == 0
     hits = memlog("query", "neighbour", "--mode", "text", "-k", "100", "--json").json["hits"]
     assert sorted(hit["chat"] for hit in hits) == sorted(f"x:{chat_id}" for chat_id in CHAT_IDS)
