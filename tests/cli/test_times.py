@@ -12,18 +12,32 @@ from tests.cli.conftest import Finished
 
 Run = Callable[..., Finished]
 
-EVENTS = """\
-{"type":"message","id":"m1","channel":"c","chat_id":"1","role":"user","content":"tea","ts":"2026-02-23T23:30:00Z"}
-{"type":"message","id":"m2","channel":"c","chat_id":"1","role":"user","content":"tea again","ts":"2026-06-24T20:59:59Z"}
-{"type":"message","id":"m3","channel":"c","chat_id":"1","role":"user","content":"tea once","ts":"2016-12-31T23:59:60Z"}
-{"type":"daily_event_recorded","id":"d1","ts":"2026-02-23T10:00:00Z","event_date":"2026-02-24","summary":"tea"}
-"""
+MESSAGES = {
+    "m1": ("tea", "2026-02-23T23:30:00Z"),
+    "m2": ("tea again", "2026-06-24T20:59:59Z"),
+    "m3": ("tea once", "2016-12-31T23:59:60Z"),
+}
+EVENTS = [
+    *(
+        {
+            "type": "message",
+            "id": name,
+            "channel": "c",
+            "chat_id": "1",
+            "role": "user",
+            "content": text,
+            "ts": ts,
+        }
+        for name, (text, ts) in MESSAGES.items()
+    ),
+    {"type": "daily_event_recorded", "id": "d1", "event_date": "2026-02-24", "summary": "tea"},
+]
 HELSINKI = {"TZ": "Europe/Helsinki"}
 
 
 @pytest.fixture
 def teas(memlog: Run, store: Path) -> Path:
-    assert memlog("--store", store, "append", input=EVENTS.encode()).code == 0
+    assert memlog("--store", store, "append", input="\n".join(map(json.dumps, EVENTS)).encode()).code == 0
     return store
 
 
