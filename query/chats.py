@@ -5,19 +5,24 @@ from memlog.eventlog.errors import NotFound
 from memlog.projector.sqlite import Connection
 
 
+def is_known(db: Connection, chat: Chat) -> bool:
+    """Whether a chat has a message or a summary."""
+    (known,) = db.execute(
+        "SELECT EXISTS (SELECT 1 FROM messages WHERE channel = ?1 AND chat_id = ?2)"
+        " OR EXISTS (SELECT 1 FROM summaries WHERE channel = ?1 AND chat_id = ?2)",
+        chat,
+    ).fetchone()
+    return bool(known)
+
+
 def check_known(db: Connection, chat: Chat) -> None:
-    """Check that a chat has a message or a summary. An empty store knows every chat: its first may be it.
+    """Check that a chat is known. An empty store knows every chat: its first may be it.
 
     Raises:
         NotFound: the store has events, and none of this chat.
     """
-    known, events = db.execute(
-        "SELECT EXISTS (SELECT 1 FROM messages WHERE channel = ?1 AND chat_id = ?2)"
-        " OR EXISTS (SELECT 1 FROM summaries WHERE channel = ?1 AND chat_id = ?2),"
-        " EXISTS (SELECT 1 FROM events)",
-        chat,
-    ).fetchone()
-    if events and not known:
+    (has_events,) = db.execute("SELECT EXISTS (SELECT 1 FROM events)").fetchone()
+    if has_events and not is_known(db, chat):
         raise NotFound(f"no chat {chat}", hint="memlog sessions lists the chats", code="session_not_found")
 
 

@@ -88,7 +88,6 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
     """The context of the hits, the core memory and the window.
 
     Raises:
-        NotFound: the store has events, and none of the chat.
         sqlite3.Error (of the binding): the read model cannot be read.
     """
     printer = printer_of(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from memlog.projector.sqlite import Connection
 from memlog.query import memories
+from memlog.query.chats import is_known
 from memlog.query.context.entries import (
     ContextEntry,
     core_entries,
@@ -45,14 +46,12 @@ class EligibleEntry(NamedTuple):
 
 
 class EligibleEntries:
-    """The eligible entries of each part, in order of priority.
-
-    Raises:
-        NotFound: the store has events, but none of this chat.
-    """
+    """The eligible entries of each part, in order of priority. A chat that is new has no window."""
 
     def __init__(self, db: Connection, request: BuildContext, hits: ContextHits) -> None:
         self._db, self._request, self._hits = db, request, hits
+        chat = request.conversation
+        self._chat = chat if chat is not None and is_known(db, chat) else None
         self._typed_hits = [(_event_type(db, hit), hit) for hit in hits.memories]
         entries = self._window_entries()
         self._superseded = superseded(db, [*map(_message, entries), *map(_message, hits.messages)])
@@ -108,8 +107,8 @@ class EligibleEntries:
     def summaries(self) -> Iterator[EligibleEntry]:
         """The newest summary of the chat, then the summaries that were found."""
         chosen: dict[Key, tuple[Summary, float | None]] = {}
-        if self._request.conversation is not None:
-            for newest in summaries(self._db, self._request.conversation)[-1:]:
+        if self._chat is not None:
+            for newest in summaries(self._db, self._chat)[-1:]:
                 chosen[newest.position.stream, newest.id] = newest, None
         for hit in self._hits_of("summary_written")[:_FOUND_SUMMARIES]:
             older = summary(self._db, *_key(hit))
@@ -125,7 +124,7 @@ class EligibleEntries:
         return list(self._window.values())
 
     def _window_entries(self) -> list[ContextEntry]:
-        chat = self._request.conversation
+        chat = self._chat
         if chat is None:
             return []
         messages = window(self._db, chat, last=DEFAULT_LAST).messages

@@ -20,7 +20,6 @@ class BuildContext(OfText, frozen=True, kw_only=True):
 
     Raises:
         BadInput: a value is out of its range, or the text is empty.
-        NotFound: the store has events, and none of this chat.
         DatabaseError: the read model cannot be read, nor rebuilt.
     """
 
@@ -46,6 +45,13 @@ class BuildContext(OfText, frozen=True, kw_only=True):
     limit: Annotated[Count, "Memories at most."] = 5
     passages: Annotated[Count, "Passages of conversations at most."] = 20
     min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.3
+    message_id: Annotated[
+        str | None,
+        (
+            "The asking message, which is left out. Without it, the newest message of the chat with this text"
+            " that no assistant has answered yet."
+        ),
+    ] = None
     exclude: Annotated[Ids, "Leave out these events, memories or documents."] = frozenset()
     record: Annotated[
         bool,

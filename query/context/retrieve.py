@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -9,7 +10,6 @@ from msgspec.structs import replace
 
 from memlog.projector.embedding.models import Embedder
 from memlog.projector.sqlite import Connection
-from memlog.query.chats import check_known
 from memlog.query.context.request import BuildContext
 from memlog.query.filters import Filters
 from memlog.query.search.hits import Hit
@@ -49,11 +49,8 @@ def find(db: Connection, request: BuildContext, embedder: Embedder | None) -> Co
     """Search for `request.text`.
 
     Raises:
-        NotFound: the store has events, and none of the chat.
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    if request.conversation is not None:
-        check_known(db, request.conversation)
     once = None if embedder is None else _EmbedsOnce(embedder)
     filters = Filters(
         chat=request.chat, own_scope=True, min_salience=request.min_salience, exclude=request.exclude
@@ -73,19 +70,26 @@ def find(db: Connection, request: BuildContext, embedder: Embedder | None) -> Co
 
 
 def without_the_question(db: Connection, request: BuildContext) -> BuildContext:
-    """`request` without the newest message of the chat with its text: a question does not answer itself.
+    """`request` without the asking message: a question does not answer itself.
+
+    That is `message_id`, else the newest message of the chat with the text, unless an assistant has spoken
+    since: an earlier "yes" is history.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
+    if request.message_id is not None:
+        return replace(request, exclude=request.excluded | {request.message_id})
     if request.chat is None:
         return request
-    row = db.execute(
-        "SELECT id FROM (SELECT id, content, type FROM messages WHERE channel = ? AND chat_id = ?"
-        f" {NEWEST_FIRST} LIMIT {_LOOKED_AT}) WHERE content = ? AND type <> 'session_break' LIMIT 1",
-        (*request.chat, request.text),
-    ).fetchone()
-    return replace(request, exclude=request.excluded.union(row or ()))
+    rows = db.execute(
+        "SELECT id, role, content FROM messages WHERE channel = ? AND chat_id = ? AND type <> 'session_break'"
+        f" {NEWEST_FIRST} LIMIT {_LOOKED_AT}",
+        request.chat,
+    )
+    unanswered = takewhile(lambda row: row[1] != "assistant", rows)
+    asking = next((name for name, _, content in unanswered if content == request.text), None)
+    return request if asking is None else replace(request, exclude=request.excluded | {asking})
 
 
 def _of_memories(request: BuildContext) -> int:
