@@ -13,7 +13,13 @@ from memlog.cli.stored_events import STORED
 from memlog.service.requests.reads import BuildContext
 
 
-@request_command(BuildContext, joined="text", names={"form": "--format"}, opens_store=False)
+@request_command(
+    BuildContext,
+    joined="text",
+    names={"form": "--format"},
+    settings={"timezone": "timezone"},
+    opens_store=False,
+)
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json: one JSON document.")
 def context(ctx: click.Context, asked: BuildContext, *, as_json: bool) -> None:
     form = ctx.get_parameter_source("form")

@@ -4,7 +4,7 @@ In order of priority: the core memory, facts, memories, passages of conversation
 window. Each entry is taken whole or left out; smaller ones behind it may fit. See docs/tools/context.md.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -90,9 +90,7 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    printer = printer_of(
-        request.form, text=request.text, silent=hits.silent, synced=synced, in_chat=request.chat is not None
-    )
+    printer = printer_of(request, silent=hits.silent, synced=synced)
     with transaction(db, "DEFERRED"):
         filling = _Filling(request, printer)
         filling.fill(EligibleEntries(db, request, hits))
@@ -209,6 +207,26 @@ class _Filling:
             for entry in (turns if part == "window" else self._taken)
             if entry.part == part and id(entry) in taken
         ]
+        entries = newest_first(entries)
         for number, entry in enumerate(entries, start=1):
             entry.citation = f"M{number}"
         return entries
+
+
+def newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
+    """`entries`, where the newest memory, or fact, of a topic comes first, and older ones that tell
+    otherwise are marked.
+    """
+    places: dict[tuple[Part, str], list[int]] = {}
+    for place, entry in enumerate(entries):
+        if entry.topic is not None:
+            places.setdefault((entry.part, entry.topic), []).append(place)
+    ordered = list(entries)
+    for group in places.values():
+        # The values of one ranked list have one time, and stay in their order.
+        newer = sorted((entries[place] for place in group), key=lambda entry: entry.ts or "", reverse=True)
+        for place, entry in zip(group, newer, strict=True):
+            is_older = (entry.ts or "") < (newer[0].ts or "")
+            entry.is_older = is_older and folded(entry.content) != folded(newer[0].content)
+            ordered[place] = entry
+    return ordered

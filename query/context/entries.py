@@ -34,6 +34,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     title: of a memory; of a core value its section and key; of a file its name.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     tokens: of the entry in the context, with its citation; ±1 for the number of the citation.
+    topic: of a memory or a fact, what it tells about. is_older: whether a newer entry tells otherwise.
     copies: how many messages or memories say this, of which it is the newest.
     """
 
@@ -53,6 +54,8 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     position: LinePosition
     tokens: int = 0
     copies: int = 1
+    topic: str | None = None
+    is_older: bool = False
 
     @property
     def is_memory(self) -> bool:
@@ -92,6 +95,7 @@ def fact_entries(topic: Topic, score: float | None) -> list[ContextEntry]:
             chat=fact.chat,
             ts=fact.updated_at,
             position=fact.position,
+            topic=topic.key,
         )
         for fact in topic.facts
     ]
@@ -123,6 +127,7 @@ def memory_entry(memory: Memory | None, hit: Hit) -> ContextEntry | None:
         title=memory.title,
         content=memory.content,
         importance=memory.importance,
+        topic=memory.topic,
     )
 
 

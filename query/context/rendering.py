@@ -10,9 +10,17 @@ from typing import Any, Protocol
 
 import msgspec
 
+from memlog.eventlog import timestamps
 from memlog.query.context.entries import ContextEntry
-from memlog.query.context.fence import FIRST_LINE, LAST_LINE, escaped, marked_json, shown_json
-from memlog.query.context.request import Form
+from memlog.query.context.fence import (
+    FIRST_LINE,
+    LAST_LINE,
+    SESSION_LINES,
+    escaped,
+    marked_json,
+    shown_json,
+)
+from memlog.query.context.request import BuildContext
 from memlog.query.speakers import speaker
 
 _ROLES = ("user", "assistant")
@@ -41,31 +49,71 @@ class Printer(Protocol):
         """The whole text, ending with a newline; "" if there is nothing to print."""
 
 
-def printer_of(form: Form, *, text: str, silent: dict[str, str], synced: bool, in_chat: bool) -> Printer:
-    """The printer of a form.
-
-    text: the current message. silent, synced: as in a search. in_chat: entries are of one chat or of none, so
-    they do not name their chat.
-    """
-    if form == "json":
+def printer_of(request: BuildContext, *, silent: dict[str, str], synced: bool) -> Printer:
+    """The printer of the form of a request. silent, synced: as in a search."""
+    if request.form == "json":
         return _JsonPrinter(silent, synced)
-    return _TextPrinter(in_chat) if form == "text" else _MessagesPrinter(text, in_chat)
+    lines = _Lines(request)
+    return _TextPrinter(lines) if request.form == "text" else _MessagesPrinter(request, lines)
+
+
+class _Lines:
+    """Prints entries as lines: `- [PREFERENCE] 2026-11-23: Anna likes tea [M1]`.
+
+    first, last: the lines around them.
+    """
+
+    def __init__(self, request: BuildContext) -> None:
+        self._zone, self._chat = request.zone(), request.chat_name
+        self._is_dated = request.style == "dated"
+        self.first, self.last = (FIRST_LINE, LAST_LINE) if self._is_dated else SESSION_LINES
+
+    def line(self, entry: ContextEntry) -> str:
+        """An entry with its citation. One of another chat than the current one names it."""
+        chat = f" ({entry.chat})" if entry.chat not in (None, self._chat) else ""
+        marks = f" ({entry.copies:,} copies)" if entry.copies > 1 else ""
+        if entry.is_older:
+            marks += " (older)"
+        if entry.importance is not None and not self._is_dated:
+            marks += f" (importance: {round(entry.importance, 2):g})"
+        return f"- [{entry.label}] {escaped(self.statement(entry) + chat)}{marks} [{entry.citation}]"
+
+    def statement(self, entry: ContextEntry) -> str:
+        """The content of an entry, with its date, and its speaker or title."""
+        minute = self._minute(entry.ts)
+        if entry.part in ("passage", "window"):
+            return f"{minute} {speaker(entry.role, entry.name)}: {entry.content}"
+        # The title of a memory without one is the beginning of its content.
+        has_title = entry.title and not (entry.is_memory and entry.content.startswith(entry.title))
+        content = f"{entry.title}: {entry.content}" if has_title else entry.content
+        is_of_a_day = entry.part == "summary" or entry.label == "EVENT"
+        has_date = minute and (is_of_a_day or (self._is_dated and entry.part != "core"))
+        return f"{minute[:10]}: {content}" if has_date else content
+
+    def _minute(self, ts: str | None) -> str:
+        if ts is None:
+            return ""
+        try:
+            return timestamps.in_zone(ts, self._zone).isoformat(" ", "minutes")[:16]
+        except (OverflowError, ValueError, OSError):  # at the ends of the calendar
+            return ts[:16].replace("T", " ")
 
 
 class _TextPrinter(Printer):
-    def __init__(self, in_chat: bool) -> None:
-        self._in_chat = in_chat
+    def __init__(self, lines: _Lines) -> None:
+        self._lines = lines
 
     def frame(self) -> str:
-        return f"{FIRST_LINE}\n{LAST_LINE}\n"
+        return self._around("")
 
     def piece(self, entry: ContextEntry) -> str:
-        return f"{line_of(entry, in_chat=self._in_chat)}\n"
+        return f"{self._lines.line(entry)}\n"
 
     def printed(self, entries: Sequence[ContextEntry]) -> str:
-        if not entries:
-            return ""
-        return f"{FIRST_LINE}\n{''.join(map(self.piece, entries))}{LAST_LINE}\n"
+        return self._around("".join(map(self.piece, entries))) if entries else ""
+
+    def _around(self, lines: str) -> str:
+        return f"{self._lines.first}\n{lines}{self._lines.last}\n"
 
 
 class _JsonPrinter(Printer):
@@ -86,22 +134,22 @@ class _JsonPrinter(Printer):
 
 
 class _MessagesPrinter(Printer):
-    def __init__(self, text: str, in_chat: bool) -> None:
-        self._in_chat = in_chat
-        self._current = as_json({"role": "user", "content": text})
+    def __init__(self, request: BuildContext, lines: _Lines) -> None:
+        self._lines = lines
+        self._current = as_json({"role": "user", "content": request.text})
 
     def frame(self) -> str:
         return self._around([self._system([])])
 
     def piece(self, entry: ContextEntry) -> str:
-        return self._line(entry) if self.cites(entry) else f"{_turn(entry)},"
+        return self._line(entry) if self.cites(entry) else f"{self._turn(entry)},"
 
     def cites(self, entry: ContextEntry) -> bool:
         return entry.part != "window"
 
     def printed(self, entries: Sequence[ContextEntry]) -> str:
         cited = [entry for entry in entries if self.cites(entry)]
-        turns = [_turn(entry) for entry in entries if not self.cites(entry)]
+        turns = [self._turn(entry) for entry in entries if not self.cites(entry)]
         return self._around([*([self._system(cited)] if cited else []), *turns])
 
     def _around(self, messages: Iterable[str]) -> str:
@@ -109,36 +157,23 @@ class _MessagesPrinter(Printer):
 
     def _system(self, entries: Iterable[ContextEntry]) -> str:
         lines = "".join(map(self._line, entries))
-        first, last = as_json(FIRST_LINE)[1:-1], as_json(f"\n{LAST_LINE}")[1:-1]
+        first, last = as_json(self._lines.first)[1:-1], as_json(f"\n{self._lines.last}")[1:-1]
         return f'{{"role":"system","content":"{first}{lines}{last}"}}'
 
     def _line(self, entry: ContextEntry) -> str:
-        return as_json(f"\n{line_of(entry, in_chat=self._in_chat)}")[1:-1]
+        return as_json(f"\n{self._lines.line(entry)}")[1:-1]
 
-
-def line_of(entry: ContextEntry, *, in_chat: bool) -> str:
-    """An entry as one line of the text: `- [PREFERENCE] … (importance: 0.7) [M1]`."""
-    chat = f" ({entry.chat})" if entry.chat and not in_chat else ""
-    copies = f" ({entry.copies:,} copies)" if entry.copies > 1 else ""
-    weight = f" (importance: {round(entry.importance, 2):g})" if entry.importance is not None else ""
-    return f"- [{entry.label}] {escaped(_statement(entry) + chat)}{copies}{weight} [{entry.citation}]"
+    def _turn(self, entry: ContextEntry) -> str:
+        """A message of the window as a language model takes it."""
+        if entry.role in _ROLES:
+            return as_json({"role": entry.role, "content": escaped(entry.content, keep_lines=True)})
+        content = f"[{(entry.role or '').upper()}] {escaped(self._lines.statement(entry))}"
+        return as_json({"role": "user", "content": content})
 
 
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
     r"""`value` as JSON, with invisible characters as `\u202e`, which a program reads as the same."""
     return shown_json(msgspec.json.encode(value).decode())
-
-
-def _statement(entry: ContextEntry) -> str:
-    """The content of an entry, with its time and speaker, or its title."""
-    minute = (entry.ts or "")[:16].replace("T", " ")
-    if entry.part in ("passage", "window"):
-        return f"{minute} {speaker(entry.role, entry.name)}: {entry.content}"
-    if entry.part == "summary" or (entry.part == "memory" and entry.label == "EVENT"):
-        return f"{minute[:10]}: {entry.content}"
-    # The title of a memory without one is the beginning of its content.
-    has_title = entry.title and not (entry.is_memory and entry.content.startswith(entry.title))
-    return f"{entry.title}: {entry.content}" if has_title else entry.content
 
 
 def _object(entry: ContextEntry) -> str:
@@ -148,12 +183,6 @@ def _object(entry: ContextEntry) -> str:
     members = {name: getattr(entry, name) for name in _JSON_MEMBERS}
     if entry.copies > 1:
         members["copies"] = entry.copies
+    if entry.is_older:
+        members["older"] = True
     return marked_json(as_json(names | {name: it for name, it in members.items() if it is not None}))
-
-
-def _turn(entry: ContextEntry) -> str:
-    """A message of the window as a language model takes it."""
-    if entry.role in _ROLES:
-        return as_json({"role": entry.role, "content": escaped(entry.content, keep_lines=True)})
-    content = f"[{(entry.role or '').upper()}] {escaped(_statement(entry))}"
-    return as_json({"role": "user", "content": content})

@@ -1,5 +1,6 @@
 """What a context is made for: every read of a store imports this, a context alone imports what makes it."""
 
+from datetime import tzinfo
 from typing import Annotated, Literal
 
 from memlog.eventlog.chat import Chat
@@ -8,6 +9,7 @@ from memlog.query.context.token_counters import Counter
 from memlog.query.request import ChatField, Count, Ids, OfText, Synced, Unit
 
 Form = Literal["text", "json", "messages"]
+Style = Literal["dated", "session"]
 
 
 class BuildContext(OfText, frozen=True, kw_only=True):
@@ -42,6 +44,13 @@ class BuildContext(OfText, frozen=True, kw_only=True):
         Form,
         "text for a prompt; json for programs; messages as a language model is sent them.",
     ] = "text"
+    style: Annotated[
+        Style,
+        "dated: entries with their dates. session: the lines of the Java MemoryService, without dates.",
+    ] = "dated"
+    timezone: Annotated[
+        str | None, "The time zone of dates and times in text, such as Europe/Helsinki; else the system's."
+    ] = None
     limit: Annotated[Count, "Memories at most."] = 5
     passages: Annotated[Count, "Passages of conversations at most."] = 20
     min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.3
@@ -65,6 +74,24 @@ class BuildContext(OfText, frozen=True, kw_only=True):
         super().__post_init__()
         if not self.text.strip():
             raise BadInput("the message is empty", hint="say what the context is for")
+        self.zone()
+
+    def zone(self) -> tzinfo | None:
+        """The time zone; None is the system's.
+
+        Raises:
+            BadInput: there is none of this name.
+        """
+        if self.timezone is None:
+            return None
+        # Imported here: most stores have no such setting.
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+        try:
+            return ZoneInfo(self.timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            hint = "a name such as Europe/Helsinki or UTC; the package tzdata has all"
+            raise BadInput(f"timezone is {self.timezone!r}, which is not known here", hint=hint) from error
 
     @property
     def conversation(self) -> Chat | None:

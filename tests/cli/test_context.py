@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memlog.query.context.fence import FIRST_LINE, LAST_LINE
+from memlog.query.context.fence import FIRST_LINE, LAST_LINE, SESSION_LINES
 
 Run = Callable[..., Any]
 
@@ -34,9 +34,10 @@ def test_stdout_has_the_block_and_stderr_all_else(memlog: Run) -> None:
     done = memlog("context", "tea", "--chat", "x:1", "--explain")
     first, *lines, last = done.out.decode().splitlines()
     assert (done.code, first, last) == (0, FIRST_LINE, LAST_LINE)
-    assert [re.sub(r"\d{4}-\S+ \d\d:\d\d", "TIME", line) for line in lines] == [
+    days = (re.sub(r"\d{4}-\S+ \d\d:\d\d", "TIME", line) for line in lines)
+    assert [re.sub(r"\d{4}-\d\d-\d\d", "DAY", line) for line in days] == [
         "- [CORE] user.name: Ann [M1]",
-        "- [FACT] likes black tea (importance: 0.5) [M2]",
+        "- [FACT] DAY: likes black tea [M2]",
         "- [RECENT] TIME user: green tea [M3]",
         "- [RECENT] TIME user: hello [M4]",
     ]
@@ -83,9 +84,14 @@ def test_a_store_in_which_nothing_stands_gives_nothing(memlog: Run, tmp_path: Pa
     assert b"memlog: nothing found" in done.err
 
 
-def test_an_unknown_chat_is_an_error(memlog: Run) -> None:
+def test_a_new_chat_and_an_empty_store_are_no_error(memlog: Run, tmp_path: Path) -> None:
     done = memlog("context", "tea", "--chat", "x:2", "--json")
-    assert (done.code, done.error["code"]) == (1, "session_not_found")
+    assert (done.code, done.err.count(b"not_found")) == (0, 0)
+    assert [entry["part"] for entry in done.json["entries"]] == ["core"]
+    assert memlog("window", "--chat", "x:2").code == 1
+    (tmp_path / "empty/log").mkdir(parents=True)
+    empty = memlog("--store", tmp_path / "empty", "context", "tea", "--chat", "x:1")
+    assert (empty.code, empty.out) == (0, b"")
 
 
 def test_one_format_is_asked_for(memlog: Run) -> None:
@@ -146,3 +152,39 @@ def test_a_prompt_is_utf8_whatever_the_locale(memlog: Run, segment: Run) -> None
     segment("conversations/x_1", '{"id":"m3","role":"user","content":"喝绿茶"}\n'.encode())
     done = memlog("context", "绿茶", "--chat", "x:1", env={"LC_ALL": "C", "PYTHONIOENCODING": "ascii"})
     assert "喝绿茶" in done.out.decode()
+
+
+def test_entries_are_dated_and_of_one_topic_the_newer_comes_first(memlog: Run) -> None:
+    for day, city in (("2026-03-02", "moved to Oulu"), ("2026-02-01", "lives in Helsinki")):
+        saved = {"type": "memory_saved", "memory_id": day, "content": f"Ann {city}", "topic": "home"}
+        memlog("append", input=json.dumps(saved | {"ts": f"{day}T23:30:00Z"}).encode())
+    given = memlog("context", "Where is Ann", env={"MEMLOG_TIMEZONE": "Europe/Helsinki"}).out.decode()
+    homes = [line.partition("] ")[2].partition(" [")[0] for line in given.splitlines() if "-0" in line]
+    assert homes == ["2026-03-03: Ann moved to Oulu", "2026-02-02: Ann lives in Helsinki (older)"]
+    old = memlog("context", "Where is Ann", "--style", "session").out.decode().splitlines()
+    assert (old[0], old[-1]) == SESSION_LINES
+    assert "- [FACT] Ann moved to Oulu (importance: 0.5) [M2]" in old
+    document = memlog("context", "Where is Ann", "--json").json
+    assert [entry.get("older") for entry in document["entries"] if entry["part"] == "memory"][:2] == [
+        None,
+        True,
+    ]
+
+
+def test_messages_keep_their_history_and_leave_out_the_asking_one_alone(memlog: Run) -> None:
+    turns = [("user", "yes"), ("assistant", "Shall I book it?"), ("user", "no"), ("assistant", "Cancel it?")]
+    lines = [
+        {"type": "message", "id": f"t{n}", "channel": "x", "chat_id": "3", "role": role, "content": text}
+        for n, (role, text) in enumerate(turns)
+    ]
+    memlog("append", input=b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+
+    def told(*options: str) -> list[tuple[str, str]]:
+        asked = ("context", "yes", "--chat", "x:3", "--passages", "0", "--format", "messages", *options)
+        messages = memlog(*asked).json["messages"]
+        return [(each["role"], each["content"]) for each in messages if each["role"] != "system"]
+
+    assert told() == [*turns, ("user", "yes")]
+    memlog("append", "message", "--chat", "x:3", "--role", "user", "--content", "yes", "--id", "t9")
+    assert told() == [*turns, ("user", "yes")]
+    assert told("--message-id", "t0") == [*turns[1:], ("user", "yes"), ("user", "yes")]

@@ -11,6 +11,7 @@ from tokenizers import BertWordPieceTokenizer
 
 import memlog
 from memlog import projector
+from memlog.query.context.fence import FIRST_LINE
 
 TOKENIZER = BertWordPieceTokenizer(str(Path(projector.__file__).parent / "vocab.txt"), lowercase=True)
 HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -181,7 +182,7 @@ def test_a_context_keeps_to_its_budget_and_cites_what_stands(tmp_path, seed, que
 def check_citations(filled, given):
     """Each is printed once, in order, where the form prints them, and is of the line that says it."""
     assert [entry.citation for entry in given.entries] == [f"M{n + 1}" for n in range(len(given.entries))]
-    printed = re.findall(r"(?<!\\)\[(M\d+)\]", given.text)
+    printed = re.findall(r"(?<!\\)\[(M\d+)\]", given.text.removeprefix(FIRST_LINE))
     if given.form == "text":
         assert printed == [entry.citation for entry in given.entries]
     if given.form == "json":
