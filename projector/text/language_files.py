@@ -157,20 +157,23 @@ class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Words by which near duplicates of a memory are told from other memories, in lower case.
 
-    turning: change the meaning of a sentence: numbers, days, negations, limits. `word*` matches the beginning
-        of a word. A word too many prevents a merge, one too few may lose a memory.
-    turning_endings: the same, as endings; `ending*` may have up to 20 letters behind it.
-    filling: do not change the meaning of a sentence. joints: join two parts that may change places.
-    irregular_verbs: forms of one verb with `/` between them.
-    tense_endings: a regular expression for endings of verbs whose tenses Snowball leaves apart.
+    turning: change the meaning of a sentence: numbers, days, limits. `word*` matches the beginning of a word.
+        A word too many prevents a merge, one too few may lose a memory.
+    negating: the same, of words that also change what a filler behind them says: "not always" is not "not".
+    turning_endings: as `turning`, as endings; `ending*` may have up to 20 letters behind it.
+    filling: do not change the meaning of a sentence; in Chinese perhaps with the character before. A language
+        without any is not understood. joints: join two parts that may change places.
+    certain, foreign: regular expressions for what texts of the language have, and those of languages like it
+        have not, and the reverse.
     """
 
+    negating: str = ""
     turning: str = ""
     turning_endings: str = ""
     filling: str = ""
     joints: str = ""
-    irregular_verbs: str = ""
-    tense_endings: str = ""
+    certain: str = ""
+    foreign: str = ""
 
 
 class EnglishWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -70,7 +70,7 @@ def answered(facts: Sequence[Fact], route: Route) -> FactAnswer:
 
 
 def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_chat: bool) -> FactAnswer:
-    """The facts of the topic `key`, else of its other number or spelling; of a list, one rank."""
+    """The facts of the topic `key`, else of its other number or spelling, or the one at a rank."""
     topic = find(db, lambda topics: called(topics, [key]), chat=chat, any_chat=any_chat)
     if topic is None:
         return not_stored(f"no topic {key} {where(chat, any_chat=any_chat)}")

@@ -23,7 +23,8 @@ from memlog.query import memories, provenance
 from memlog.query.memories import Memory
 from memlog.query.provenance import StoredEvent
 from memlog.query.search.duplicate_candidates import likely_memories
-from memlog.service.memories.near_duplicates import LONGEST, Text, says_all, similarity
+from memlog.service.memories.compared_text import Text
+from memlog.service.memories.near_duplicates import LONGEST, says_all, similarity
 from memlog.service.memories.save import ALREADY_KNOWN, SAVED, Append, SaveReport, merged_into, save
 from memlog.service.read_model import Deciding
 

@@ -15,25 +15,40 @@ from memlog.projector.text.language_files import languages
 def turns(word: str) -> bool:
     """Whether `word`, in lower case, changes the meaning of a sentence."""
     words, begins = _turning()
-    return word in words or word.startswith(begins) or _turning_endings().fullmatch(word) is not None
+    return (
+        word in words
+        or negates(word)
+        or word.startswith(begins)
+        or _turning_endings().fullmatch(word) is not None
+    )
 
 
-def fills(word: str) -> bool:
-    """Whether `word`, or a run of Chinese characters, can be left out of a sentence."""
-    return word in _words("filling") or _filling_run().fullmatch(word) is not None
+def understood() -> list[str]:
+    """The languages of which memlog knows the words that do not change the meaning of a sentence."""
+    return [name for name, language in languages("memories").items() if language.memories.filling]
+
+
+def is_certain(text: str, language: str) -> bool:
+    """Whether a text in lower case has what tells its language from all others in the same script."""
+    words = languages("memories")[language].memories
+    return bool(re.search(words.certain, text)) and not (words.foreign and re.search(words.foreign, text))
+
+
+def negates(word: str) -> bool:
+    """Whether `word`, in lower case, changes what the word behind it says."""
+    return word in _words("negating") or word.endswith("n't")
+
+
+def fills(word: str, language: str | None) -> bool:
+    """Whether `word`, or a run of Chinese characters, can be left out of a sentence of a language."""
+    if language is None:
+        return False
+    return word in _filling(language) or _filling_run(language).fullmatch(word) is not None
 
 
 def joins(word: str) -> bool:
     """Whether the parts on both sides of `word` may change places."""
     return word in _words("joints")
-
-
-def verb_stem(word: str) -> str | None:
-    """A stem that the tenses of a verb share where Snowball has several; None for most words."""
-    if word in _irregular():
-        return _irregular()[word]
-    found = _verb().fullmatch(word)
-    return found["stem"] if found else None
 
 
 def _tables(name: str) -> list[str]:
@@ -61,18 +76,10 @@ def _turning_endings() -> re.Pattern[str]:
 
 
 @cache
-def _irregular() -> dict[str, str]:
-    verbs = [verb.split("/") for verb in _words("irregular_verbs")]
-    return {form: verb[0] for verb in verbs for form in verb}
+def _filling(language: str) -> frozenset[str]:
+    return frozenset(languages("memories")[language].memories.filling.replace("ё", "е").split())
 
 
 @cache
-def _verb() -> re.Pattern[str]:
-    """Verbs whose tenses have several Snowball stems: использует, использовал; maksetaan, maksettiin."""
-    endings = "|".join(filter(None, _tables("tense_endings")))
-    return re.compile(rf"(?P<stem>[^\W\d_]{{3,}}?)(?:{endings})")
-
-
-@cache
-def _filling_run() -> re.Pattern[str]:
-    return re.compile(f"(?:{'|'.join(filter(is_cjk, _words('filling')))})*")
+def _filling_run(language: str) -> re.Pattern[str]:
+    return re.compile(f"(?:{'|'.join(filter(is_cjk, _filling(language)))})*")

@@ -31,9 +31,10 @@ KEYS = [
     ("c++", "C++"),
 ]
 
-APART = """http https|postgre Postgres|texa Texas|kubernete Kubernetes|redi Redis|nf nfs|car cars
-|glass glasses|new news|box boxes|levi Levi's|cheque check|metre meter|programme program|child children
-|favorite favorites|net .net|env .env|favorite team, favorite teams"""
+APART = """http https|postgre Postgres|texa Texas|kubernete Kubernetes|redi Redis
+|nf nfs|car cars|glass glasses|new news|box boxes|levi Levi's|cheque check|metre meter
+|programme program|child children|favorite favorites
+|net .net|env .env|favorite team, favorite teams"""
 
 ALIKE = [
     ("cities", "city"),
