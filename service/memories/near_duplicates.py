@@ -28,6 +28,9 @@ LONGEST = 10_000
 _MOST_ADDED = 1
 """Words, beside fillers, that a near duplicate may add."""
 
+_LONGEST_PHRASE = 3
+"""Words, beside fillers, that it may add behind its last one instead: "by card"."""
+
 _SHORTEST_ADDED = 3
 """Letters."""
 
@@ -140,9 +143,10 @@ def _says_all(older: Sequence[Token], newer: Sequence[Token], language: str | No
         if not all(_are_fillers(each, leading, language) for each in (lost, characters)):
             return False
         more = [t.word for t in added if not t.is_cjk and not fills(t.word, language)]
-        if not all(_is_content(word, language) for word in more):
+        is_phrase = not before and after[-1] is newer[-1] and len(more) <= _LONGEST_PHRASE
+        if not all(_is_content(word, language) for word in (more[-1:] if is_phrase else more)):
             return False
-        told += len(more)
+        told += min(len(more), 1) if is_phrase else len(more)
     return told <= _MOST_ADDED
 
 
