@@ -17,7 +17,7 @@ from memlog.service.requests.reads import BuildContext
     BuildContext,
     joined="text",
     names={"form": "--format"},
-    settings={"timezone": "timezone"},
+    settings={"timezone": "timezone", "scope": "context_scope"},
     opens_store=False,
 )
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json: one JSON document.")
@@ -58,6 +58,7 @@ def _explain(given: memlog.Context) -> None:
         f"{given.tokens} of {given.max_tokens} tokens ({given.counter}),"
         f" {given.frame} of them around the entries"
     )
+    note(f"scope {given.scope}: {one_line(given.scope_why)}")
     for entry in given.entries:
         note(f"{entry.citation}: {entry.part} {one_line(entry.id)}, {entry.tokens} tokens")
     for left in given.left_out:
@@ -67,7 +68,10 @@ def _explain(given: memlog.Context) -> None:
 def _explained(given: memlog.Context) -> dict[str, object]:
     members = ("citation", "part", "id", "tokens")
     return {
-        **{name: getattr(given, name) for name in ("tokens", "max_tokens", "frame", "counter")},
+        **{
+            name: getattr(given, name)
+            for name in ("tokens", "max_tokens", "frame", "counter", "scope", "scope_why")
+        },
         "taken": [{name: getattr(entry, name) for name in members} for entry in given.entries],
         "left_out": given.left_out,
     }

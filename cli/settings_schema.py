@@ -146,6 +146,14 @@ SETTINGS = (
         "What a query searches by: words (text), meaning (vector), or both fused by rank (hybrid).",
     ),
     Setting(
+        "context_scope",
+        "auto",
+        click.Choice(("auto", "store", "chat")),
+        "auto, store, chat",
+        "What a context of a chat gives beside its window: of the whole store, or of that chat alone."
+        " auto: store while at most one person talks to the agent.",
+    ),
+    Setting(
         "search_depth",
         50,
         click.IntRange(1, 1000),

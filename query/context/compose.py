@@ -14,7 +14,7 @@ from memlog.projector.sqlite import Connection, transaction
 from memlog.query.context.eligible import EligibleEntries, EligibleEntry
 from memlog.query.context.entries import PARTS, ContextEntry, Part
 from memlog.query.context.rendering import Printer, printer_of
-from memlog.query.context.request import BuildContext, Form
+from memlog.query.context.request import BuildContext, Form, Scope
 from memlog.query.context.retrieve import ContextHits
 from memlog.query.context.token_counters import Counter, least_weight, size, tokens, weight
 
@@ -44,6 +44,7 @@ class Context(msgspec.Struct, kw_only=True):
     frame: tokens of the text around the entries. If they exceed `max_tokens`, `text` is empty.
     entries: in the order of printing. left_out: candidates that were not taken, and why.
     silent: what did not take part, and why. synced: whether the read model had caught up with the log.
+    scope: `store` or `chat`; scope_why: why.
     unrecorded: why the access of the memories was not recorded; None if it was, or was not wanted.
     took_ms: milliseconds.
     """
@@ -58,6 +59,8 @@ class Context(msgspec.Struct, kw_only=True):
     left_out: list[OmittedEntry]
     silent: dict[str, str]
     synced: bool
+    scope: Scope = "store"
+    scope_why: str = ""
     unrecorded: str | None = None
     took_ms: float = 0.0
 

@@ -51,6 +51,7 @@ class EligibleEntries:
     def __init__(self, db: Connection, request: BuildContext, hits: ContextHits) -> None:
         self._db, self._request, self._hits = db, request, hits
         chat = request.conversation
+        self._is_of_all = request.scope == "store"
         self._chat = chat if chat is not None and is_known(db, chat) else None
         self._typed_hits = [(_event_type(db, hit), hit) for hit in hits.memories]
         entries = self._window_entries()
@@ -148,15 +149,17 @@ class EligibleEntries:
         return None
 
     def _topics(self) -> list[Topic]:
-        if self._request.chat is None:
+        if self._is_of_all:
             return all_topics(self._db)
         return [*topics(self._db, self._request.chat_name), *topics(self._db, None)]
 
     def _answering(self, by_fact: dict[str, Topic]) -> list[Topic]:
         """The topics that answer the text, if it is a question of a fact."""
-        any_chat = self._request.chat is None
-        chats = [None] if any_chat else [self._request.chat_name, None]
-        answers = [ask(self._db, self._request.text, chat=chat, any_chat=any_chat) for chat in chats]
+        own = [self._request.chat_name, None] if self._request.chat is not None else []
+        text = self._request.text
+        answers = [ask(self._db, text, chat=chat, any_chat=False) for chat in own]
+        if self._is_of_all:
+            answers.append(ask(self._db, text, chat=None, any_chat=True))
         facts = [fact for answer in answers for fact in answer.facts]
         return [by_fact[fact.fact_id] for fact in facts if fact.fact_id in by_fact]
 

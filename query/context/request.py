@@ -9,6 +9,7 @@ from memlog.query.context.token_counters import Counter
 from memlog.query.request import ChatField, Count, Ids, OfText, Synced, Unit
 
 Form = Literal["text", "json", "messages"]
+Scope = Literal["auto", "store", "chat"]
 Style = Literal["dated", "session"]
 
 
@@ -27,11 +28,16 @@ class BuildContext(OfText, frozen=True, kw_only=True):
 
     chat: Annotated[
         ChatField | None,
-        (
-            "The current conversation, whose window is given. Passages and summaries are then of it alone,"
-            " facts and memories of it or of no chat."
-        ),
+        ("The current conversation, whose window is given."),
     ] = None
+    scope: Annotated[
+        Scope,
+        (
+            "With `chat`, what else is given. store: of all conversations, less of the others. chat: of this"
+            " one alone; facts and memories also of no chat. auto: store while at most one person talks to"
+            " the agent, by the names of user messages; else chat."
+        ),
+    ] = "auto"
     max_tokens: Annotated[Count, "Tokens of all that is printed, at most."] = 4000
     counter: Annotated[
         Counter,

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 CANDIDATES = 2
 """Candidates for each requested memory and passage."""
 
+OF_ANOTHER_CHAT = 0.6
+"""The weight of what another chat says. Measured on LoCoMo 6 to 10 as five chats of one store, without
+names in the questions: evidence of the own chat .781, of another .719; with 1.0 .740 and .740."""
+
 _HITS = 50
 """Memories, facts, summaries, daily events and files together: the search ranks no fewer."""
 
@@ -52,9 +56,8 @@ def find(db: Connection, request: BuildContext, embedder: Embedder | None) -> Co
         sqlite3.Error (of the binding): the read model cannot be read.
     """
     once = None if embedder is None else _EmbedsOnce(embedder)
-    filters = Filters(
-        chat=request.chat, own_scope=True, min_salience=request.min_salience, exclude=request.exclude
-    )
+    chat = request.chat if request.scope == "chat" else None
+    filters = Filters(chat=chat, own_scope=True, min_salience=request.min_salience, exclude=request.exclude)
     of_memories = replace(filters, kinds=frozenset(["memory"]))
     of_messages = replace(filters, kinds=frozenset(["message"]))
     memories = search(db, Search(request.text, k=_of_memories(request), filters=of_memories), once)
@@ -66,7 +69,18 @@ def find(db: Connection, request: BuildContext, embedder: Embedder | None) -> Co
         every = Search(request.text, k=_of_memories(request), filters=replace(of_memories, min_salience=0.0))
         known = {hit.id for hit in memories.hits}
         faded = [hit for hit in search(db, every, once).hits if hit.id not in known]
-    return ContextHits(memories.hits, messages.hits, faded, memories.silent | messages.silent)
+    silent = memories.silent | messages.silent
+    return ContextHits(_weighted(memories.hits, request), _weighted(messages.hits, request), faded, silent)
+
+
+def _weighted(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:
+    """Hits by falling score, where those of other conversations than the current one count less."""
+    if request.chat is None or request.scope == "chat":
+        return hits
+    for hit in hits:
+        if hit.chat not in (None, request.chat_name):
+            hit.score *= OF_ANOTHER_CHAT
+    return sorted(hits, key=lambda hit: hit.score, reverse=True)
 
 
 def without_the_question(db: Connection, request: BuildContext) -> BuildContext:

@@ -26,6 +26,7 @@ from memlog.projector.sqlite import (
     why_no_vectors,
     wrapped,
 )
+from memlog.query.context.scope import automatic_scope
 from memlog.query.ids import Conflict, conflicts, plain_texts
 from memlog.service.maintenance.findings import Finding, numbered, or_ok
 from memlog.service.maintenance.log_findings import examine_log
@@ -248,7 +249,8 @@ def _lines(read_model: ReadModel) -> list[Finding]:
     try:
         with wrapped("the read model"):
             db = read_model.projector.live(read_only=read_model.is_read_only)
-            return [_conflicts(db), _quarantine(db)]
+            scope, why = automatic_scope(db)
+            return [_conflicts(db), _quarantine(db), Finding("scope", "ok", f"{scope}: {shown(why)}")]
     except DatabaseError:  # `_read_model` reports it
         return []
 

@@ -58,7 +58,9 @@ def test_json_says_on_stderr_what_explain_has(memlog: Run) -> None:
         *("relevance_score", "importance", "chat", "ts", "position"),
     ]
     explained = json.loads(done.err.splitlines()[-1])["explain"]
-    assert list(explained) == ["tokens", "max_tokens", "frame", "counter", "taken", "left_out"]
+    assert list(explained) == [
+        *("tokens", "max_tokens", "frame", "counter", "scope", "scope_why", "taken", "left_out")
+    ]
     assert explained["tokens"] <= explained["max_tokens"] == whole - 1
     assert [each["citation"] for each in explained["taken"]] == ["M1", "M2", "M3"]
     assert [(each["id"], each["why"]) for each in explained["left_out"]] == [("m1", "no room")]
@@ -87,7 +89,7 @@ def test_a_store_in_which_nothing_stands_gives_nothing(memlog: Run, tmp_path: Pa
 def test_a_new_chat_and_an_empty_store_are_no_error(memlog: Run, tmp_path: Path) -> None:
     done = memlog("context", "tea", "--chat", "x:2", "--json")
     assert (done.code, done.err.count(b"not_found")) == (0, 0)
-    assert [entry["part"] for entry in done.json["entries"]] == ["core"]
+    assert [entry["part"] for entry in done.json["entries"]] == ["core", "memory", "passage", "passage"]
     assert memlog("window", "--chat", "x:2").code == 1
     (tmp_path / "empty/log").mkdir(parents=True)
     empty = memlog("--store", tmp_path / "empty", "context", "tea", "--chat", "x:1")
@@ -188,3 +190,29 @@ def test_messages_keep_their_history_and_leave_out_the_asking_one_alone(memlog: 
     memlog("append", "message", "--chat", "x:3", "--role", "user", "--content", "yes", "--id", "t9")
     assert told() == [*turns, ("user", "yes")]
     assert told("--message-id", "t0") == [*turns[1:], ("user", "yes"), ("user", "yes")]
+
+
+def test_one_person_has_one_memory_across_chats_and_two_have_two(memlog: Run) -> None:
+    memlog("memory", "save", "--content", "allergic to peanuts", "--chat", "x:1")
+
+    def asked(*options: str) -> tuple[bool, bytes]:
+        given = memlog("context", "peanuts?", "--chat", "x:9", "--explain", "--no-record", *options)
+        assert given.code == 0
+        return b"allergic to peanuts (x:1)" in given.out, given.err
+
+    def say(name: str) -> None:
+        said = ("--chat", "x:1", "--role", "user", "--name", name, "--content", "hi")
+        assert memlog("append", "message", *said).code == 0
+
+    assert asked()[0]
+    say("Ann")
+    assert (asked()[0], asked("--scope", "chat")[0]) == (True, False)
+    say("Bo")
+    is_told, why = asked()
+    assert (is_told, b"scope chat: several people talk to the agent, such as Ann and Bo" in why) == (
+        False,
+        True,
+    )
+    assert b"such as Ann and Bo" in memlog("doctor").out
+    assert asked("--scope", "store")[0]
+    assert memlog("context", "peanuts?", "--chat", "x:9", env={"MEMLOG_CONTEXT_SCOPE": "store"}).out != b""

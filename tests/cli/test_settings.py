@@ -87,6 +87,7 @@ def test_each_default_is_that_of_the_library() -> None:
         "document_seconds": opened["document_seconds"].default,
         "timezone": None,
         "archive_threshold": pruned["threshold"].default,
+        "context_scope": "auto",
         "search_limit": searched["k"].default,
         "search_mode": searched["mode"].default,
         "search_fusion": package.Ranking().fusion,

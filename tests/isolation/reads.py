@@ -120,7 +120,9 @@ def _search(asked: Asked) -> Iterator[Answer]:
 def _context(asked: Asked) -> Iterator[Answer]:
     def given(text: str, **options: Any) -> Any:
         return told(
-            lambda: asked.store.context(text, record=False, explain=True, counter="chars4", **options)
+            lambda: asked.store.context(
+                text, record=False, explain=True, counter="chars4", scope="chat", **options
+            )
         )
 
     chat = asked.chats[0]

@@ -32,7 +32,7 @@ READS: dict[str, list[tuple[list[str], Whose | str]]] = {
         ([WORDS, "--in", "memories", "--chat", "CHAT"], ANNA),
         (["tea", "--in", "documents"], OWN_SCOPE),
     ],
-    "context": [([WORDS], ALL), ([WORDS, "--chat", "CHAT"], OWN_CHAT)],
+    "context": [([WORDS], ALL), ([WORDS, "--chat", "CHAT", "--scope", "chat"], OWN_CHAT)],
     "window": [(["--chat", "CHAT"], ANNA), (["--chat", "CHAT", "--across-sessions"], ANNA)],
     "session content": [(["CHAT"], ANNA)],
     "sessions": [([], ALL), (["--chat", "CHAT"], ANNA)],

@@ -299,7 +299,7 @@ def test_a_message_that_also_said_what_stands_is_given(superseded):
 
 def test_a_message_of_another_chat_with_the_same_id_is_not_meant(superseded):
     superseded.append([said("my city is Turku, too", "turku", chat=OTHER), pause(OTHER)])
-    assert ids(superseded.context("my city Turku", chat=OTHER), "passage") == ["turku"]
+    assert ids(superseded.context("my city Turku", chat=OTHER, scope="chat"), "passage") == ["turku"]
 
 
 def test_a_fact_of_no_chat_means_its_message_by_its_id_alone(store):
@@ -372,7 +372,7 @@ def facts(given):
 
 
 def test_a_topic_that_is_asked_for_is_given_whole_by_rank(known):
-    given = known.context("what is my second favourite colour?", chat=CHAT)
+    given = known.context("what is my second favourite colour?", chat=CHAT, scope="chat")
     assert facts(given) == ["favorite_colors 1: Blue", "favorite_colors 2: Green", "favorite_colors 3: Black"]
 
 
@@ -390,9 +390,9 @@ def test_a_fact_of_no_chat_enters_where_the_chat_has_none_of_its_topic(known):
 
 def test_without_a_chat_facts_of_all_are_given_and_say_whose_they_are(known):
     text = known.context("favourite colours").text
-    assert "favorite_colors 1: Red (telegram:8) [M" in text
-    assert "favorite_colors 1: Blue (telegram:7) (older) [M" in text
-    assert "favorite_colors 1: White [M" in text
+    assert "favorite_colors 1: Red (telegram:8)" in text
+    assert "favorite_colors 1: Blue (telegram:7)" in text
+    assert "favorite_colors 1: White" in text
 
 
 def test_nothing_of_another_chat_enters_where_a_chat_is_asked_for(known):
@@ -402,7 +402,7 @@ def test_nothing_of_another_chat_enters_where_a_chat_is_asked_for(known):
     known.memories.save("tea is a plant", memory_id="nobody")
     known.daily.record("tea with Anna", channel="telegram", sender_id="8")
     known.daily.record("tea for all")
-    given = known.context("tea, favourite colours", chat=CHAT)
+    given = known.context("tea, favourite colours", chat=CHAT, scope="chat")
     assert {entry.chat for entry in given.entries} <= {None, NAME}
     said_of_none = {entry.content for entry in given.entries if entry.part == "memory"}
     assert said_of_none == {"tea for all", "tea is a plant"}

@@ -1,0 +1,38 @@
+"""Whose memory a context gives: that of the whole store, or that of one conversation."""
+
+from typing import NamedTuple
+
+from memlog.projector.sqlite import Connection
+from memlog.query.context.request import BuildContext, Scope
+
+_NAME = "(SELECT {}(name) FROM messages WHERE role = 'user' AND name IS NOT NULL)"
+
+
+class ChosenScope(NamedTuple):
+    """The scope of a context, `store` or `chat`, and why."""
+
+    scope: Scope
+    why: str
+
+
+def scope_of(db: Connection, request: BuildContext) -> ChosenScope:
+    """The scope of a request.
+
+    Raises:
+        sqlite3.Error (of the binding): the read model cannot be read.
+    """
+    if request.chat is None:
+        return ChosenScope("store", "no chat was named")
+    if request.scope != "auto":
+        return ChosenScope(request.scope, "it was asked for")
+    return automatic_scope(db)
+
+
+def automatic_scope(db: Connection) -> ChosenScope:
+    """The scope of a store in which none was asked for: what one person said in a chat is not for another."""
+    first, last = db.execute(f"SELECT {_NAME.format('min')}, {_NAME.format('max')}").fetchone()
+    if first is None:
+        return ChosenScope("store", "no user message names its speaker")
+    if first == last:
+        return ChosenScope("store", f"all user messages that name their speaker are of {first}")
+    return ChosenScope("chat", f"several people talk to the agent, such as {first} and {last}")
