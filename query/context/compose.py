@@ -12,7 +12,7 @@ from memlog.eventlog.content_ids import folded
 from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection, transaction
 from memlog.query.context.eligible import EligibleEntries, EligibleEntry
-from memlog.query.context.entries import PARTS, ContextEntry, Part
+from memlog.query.context.entries import PARTS, ContextEntry, Part, core_entries
 from memlog.query.context.rendering import Printer, printer_of
 from memlog.query.context.request import BuildContext, Form, Scope
 from memlog.query.context.retrieve import ContextHits
@@ -95,8 +95,10 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
     """
     printer = printer_of(request, silent=hits.silent, synced=synced)
     with transaction(db, "DEFERRED"):
-        filling = _Filling(request, printer)
-        filling.fill(EligibleEntries(db, request, hits))
+        core = [each for each in core_entries(db) if each.id not in request.excluded]
+        filling = _Filling(request, printer, core)
+        if request.part != "stable":
+            filling.fill(EligibleEntries(db, request, hits))
     text, count, entries = filling.done()
     return Context(
         text=text,
@@ -115,20 +117,27 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
 class _Filling:
     """Takes the entries that fit, in the order in which they are offered."""
 
-    def __init__(self, request: BuildContext, printer: Printer) -> None:
+    def __init__(self, request: BuildContext, printer: Printer, core: Sequence[ContextEntry]) -> None:
         self._request, self._printer = request, printer
         self._used = weight(printer.frame(), request.counter)
         self._has_frame = self._fits(0)
         self._taken: list[ContextEntry] = []
+        self._window: list[EligibleEntry] = []
         self._cites = 0
         self._by_text: dict[str, ContextEntry] = {}
         self._seen: set[tuple[str, str, Part]] = set()
         self.left_out: list[OmittedEntry] = []
+        if request.part == "turn":
+            # The stable part has these citations, and says this.
+            self._cites = len(core)
+            self._by_text = {folded(entry.content): entry for entry in core}
+        self._first = 1 + self._cites
+        if request.part != "turn":
+            self._offer_all(map(EligibleEntry, core))
 
     def fill(self, candidates: EligibleEntries) -> None:
         """Offer all candidates, by priority."""
         request = self._request
-        self._offer_all(candidates.core())
         self._offer_all(candidates.facts())
         self._offer_all(candidates.memories(), limit=request.limit)
         self._offer_all(candidates.passages(), limit=request.passages)
@@ -211,7 +220,7 @@ class _Filling:
             if entry.part == part and id(entry) in taken
         ]
         entries = newest_first(entries)
-        for number, entry in enumerate(entries, start=1):
+        for number, entry in enumerate(entries, start=self._first):
             entry.citation = f"M{number}"
         return entries
 

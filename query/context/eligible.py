@@ -9,7 +9,6 @@ from memlog.query import memories
 from memlog.query.chats import is_known
 from memlog.query.context.entries import (
     ContextEntry,
-    core_entries,
     fact_entries,
     hit_entry,
     memory_entry,
@@ -57,11 +56,6 @@ class EligibleEntries:
         entries = self._window_entries()
         self._superseded = superseded(db, [*map(_message, entries), *map(_message, hits.messages)])
         self._window = {_key(entry): self._checked(entry) for entry in entries}
-
-    def core(self) -> list[EligibleEntry]:
-        """The core memory."""
-        entries = core_entries(self._db)
-        return [EligibleEntry(entry) for entry in entries if entry.id not in self._request.excluded]
 
     def facts(self) -> Iterator[EligibleEntry]:
         """Facts of topics that the text names, then the facts that were found."""

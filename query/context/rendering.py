@@ -136,7 +136,8 @@ class _JsonPrinter(Printer):
 class _MessagesPrinter(Printer):
     def __init__(self, request: BuildContext, lines: _Lines) -> None:
         self._lines = lines
-        self._current = as_json({"role": "user", "content": request.text})
+        asked = request.text if request.part != "stable" else ""
+        self._current = [as_json({"role": "user", "content": asked})] if asked else []
 
     def frame(self) -> str:
         return self._around([self._system([])])
@@ -153,7 +154,7 @@ class _MessagesPrinter(Printer):
         return self._around([*([self._system(cited)] if cited else []), *turns])
 
     def _around(self, messages: Iterable[str]) -> str:
-        return f'{{"messages":[{",".join([*messages, self._current])}]}}\n'
+        return f'{{"messages":[{",".join([*messages, *self._current])}]}}\n'
 
     def _system(self, entries: Iterable[ContextEntry]) -> str:
         lines = "".join(map(self._line, entries))

@@ -6,14 +6,19 @@ from typing import Annotated, Literal
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import BadInput
 from memlog.query.context.token_counters import Counter
-from memlog.query.request import ChatField, Count, Ids, OfText, Synced, Unit
+from memlog.query.request import ChatField, Count, Ids, Request, Synced, Unit
 
 Form = Literal["text", "json", "messages"]
+Part = Literal["stable", "turn", "both"]
 Scope = Literal["auto", "store", "chat"]
 Style = Literal["dated", "session"]
 
 
-class BuildContext(OfText, frozen=True, kw_only=True):
+class _OfMessage(Request, frozen=True):
+    text: Annotated[str, "The message; the stable part needs none."] = ""
+
+
+class BuildContext(_OfMessage, frozen=True, kw_only=True):
     """Build the memory context for the message `text`: core memory, facts, memories, passages of
     conversations, summaries, and the newest messages of `chat`, in at most `max_tokens`.
 
@@ -38,6 +43,13 @@ class BuildContext(OfText, frozen=True, kw_only=True):
             " the agent, by the names of user messages; else chat."
         ),
     ] = "auto"
+    part: Annotated[
+        Part,
+        (
+            "stable: the core memory alone, the same text until core memory changes, for the beginning of a"
+            " prompt that is cached. turn: all else, with citations that go on behind it."
+        ),
+    ] = "both"
     max_tokens: Annotated[Count, "Tokens of all that is printed, at most."] = 4000
     counter: Annotated[
         Counter,
@@ -78,7 +90,7 @@ class BuildContext(OfText, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Refuse what no context can be made for."""
         super().__post_init__()
-        if not self.text.strip():
+        if not self.text.strip() and self.part != "stable":
             raise BadInput("the message is empty", hint="say what the context is for")
         self.zone()
 

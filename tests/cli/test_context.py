@@ -216,3 +216,21 @@ def test_one_person_has_one_memory_across_chats_and_two_have_two(memlog: Run) ->
     assert b"such as Ann and Bo" in memlog("doctor").out
     assert asked("--scope", "store")[0]
     assert memlog("context", "peanuts?", "--chat", "x:9", env={"MEMLOG_CONTEXT_SCOPE": "store"}).out != b""
+
+
+def test_the_stable_part_is_the_same_bytes_until_core_memory_changes(memlog: Run) -> None:
+    stable = memlog("context", "--part", "stable").out
+    assert stable == f"{FIRST_LINE}\n- [CORE] user.name: Ann [M1]\n{LAST_LINE}\n".encode()
+    for turn in range(50):
+        said = ("--chat", "x:1", "--role", "user", "--content", f"tea number {turn}")
+        memlog("append", "message", *said)
+        assert memlog("context", "--part", "stable", "--chat", "x:1").out == stable
+    given = memlog("context", "tea", "--part", "turn", "--chat", "x:1", "--json").json["entries"]
+    assert [entry["citation"] for entry in given] == [f"M{n + 2}" for n in range(len(given))]
+    assert "core" not in {entry["part"] for entry in given}
+    assert memlog("memory", "show", "likes", "--json").json["access_count"] == 1
+    memlog("core", "set", "user", "city", "Oulu")
+    assert memlog("context", "--part", "stable").out != stable
+    (system,) = memlog("context", "--part", "stable", "--format", "messages").json["messages"]
+    assert system["role"] == "system"
+    assert memlog("context", "--part", "turn").code == 2
