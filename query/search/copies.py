@@ -4,42 +4,44 @@ Copies have the same words and are of one kind, role and speaker. Without this, 
 times fills the candidates, and its answer is none of them.
 """
 
-import re
-from collections.abc import Callable, Collection, Hashable, Iterable
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
 from typing import NamedTuple
 
 from memlog.eventlog.text import nfc
 from memlog.projector.rows import as_list
-from memlog.projector.sqlite import Connection, required_row
-from memlog.query.search.candidates import Candidate, Lists, Owner, Ref, in_order
+from memlog.projector.sqlite import Connection
+from memlog.query.search.candidates import Candidate, Lists, Ref, in_order
 
 _LONGEST = 100_000
 """Characters of a text that may have copies: to fold a longer one takes more than a query."""
 
 _ENDS = ".,;:!?…。、，；：！？؟،؛।"
-_BEHIND_LETTERS = re.compile(rf"(?<=[^\W\d_])[{_ENDS}]+(?=\s)")
 _OPENS = "¿¡"
 
-_TEXTS: dict[Owner, tuple[str, str, str]] = {
-    "message": ("messages", "id", "o.role, o.name, o.content"),
-    "memory": (
-        "memories",
-        "memory_id",
-        "iif(instr(o.content, o.title) = 1, NULL, o.title), o.topic, o.content",
-    ),
-    "summary": ("summaries", "id", "NULL, NULL, o.content"),
-    "daily_event": ("daily_events", "id", "NULL, NULL, o.summary"),
-    "document": ("documents", "document_id", "NULL, NULL, o.content"),
+_AMONG = "WHERE {} IN (SELECT value FROM json_each(?))"
+_MESSAGES = f"SELECT message_no, role, name, content FROM messages {_AMONG.format('message_no')}"
+_PASSAGES = f"SELECT chunk_no, NULL, NULL, content FROM doc_chunks {_AMONG.format('chunk_no')}"
+_OWN_KEY = "o.stream = c.stream AND o.id = c"
+_WHOLE_TEXTS = {
+    owner: f"SELECT c.chunk_no, {columns} FROM memory_chunks c JOIN {table} o ON {condition}"
+    f" {_AMONG.format('c.chunk_no')}"
+    for owner, table, condition, columns in (
+        (
+            *("memory", "memories", "o.memory_id = c.memory_id"),
+            "iif(instr(o.content, o.title) = 1, NULL, o.title), o.topic, o.content",
+        ),
+        ("summary", "summaries", f"{_OWN_KEY}.summary_id", "NULL, NULL, o.content"),
+        ("daily_event", "daily_events", f"{_OWN_KEY}.daily_event_id", "NULL, NULL, o.summary"),
+        ("document", "documents", "o.document_id = c.document_id", "NULL, NULL, o.content"),
+    )
 }
-"""The table `o` of each owner, its key, and what its copies have in common, the text last.
+"""By owner of a passage what its copies have in common, the text last.
 
 The title of a memory tells what the content is of, unless it is the beginning of the content. A fact is the
 value of a key, and has no copies.
 """
-
-_PASSAGES = (
-    "SELECT a.key, NULL, NULL, o.content FROM json_each(?) a JOIN doc_chunks o ON o.chunk_no = a.value"
-)
 
 
 class Fetched(NamedTuple):
@@ -62,24 +64,21 @@ def best(db: Connection, fetch: Callable[[int], Fetched], depth: int) -> list[Ca
         first: dict[Ref, Candidate] = {}
         for candidate in candidates:
             first.setdefault(candidate.ref, candidate)
-        says |= what_they_say(db, [each for ref, each in first.items() if ref not in says])
-        found = _newest(each._replace(says=says[ref]) for ref, each in first.items())
-        scores = sorted(map(_score, found), reverse=True)
-        if is_all or (len(scores) > depth and _score(candidates[-1]) < scores[depth - 1]):
+        says |= what_they_say(db, (each for ref, each in first.items() if ref not in says))
+        scores: dict[Hashable, float] = {}
+        for ref, candidate in first.items():
+            scores[says[ref]] = max(_score(candidate), scores.get(says[ref], -math.inf))
+        if is_all or (len(scores) > depth and _score(candidates[-1]) < sorted(scores.values())[-depth]):
             break
         limit *= 4
+    copies = Counter(says[ref] for ref in first)
+    newest: dict[Hashable, Candidate] = {}
+    for each in in_order(first.values()):
+        newest.setdefault(says[each.ref], each)
+    found = [
+        each._replace(score=scores[text], says=text, copies=copies[text]) for text, each in newest.items()
+    ]
     return sorted(found, key=_score, reverse=True)[:depth]
-
-
-def _newest(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """One candidate for each text, in their order."""
-    by_text: dict[Hashable, Candidate] = {}
-    for each in in_order(candidates):
-        newest = by_text.setdefault(each.says, each)
-        if newest is not each:
-            score = max(_score(newest), _score(each))
-            by_text[each.says] = newest._replace(score=score, copies=newest.copies + each.copies)
-    return [*by_text.values()]
 
 
 def _score(candidate: Candidate) -> float:
@@ -103,42 +102,32 @@ def same_in_all(sides: dict[str, Lists]) -> dict[str, Lists]:
     return {side: [[*map(shown, rows)] for rows in lists] for side, lists in sides.items()}
 
 
-def what_they_say(db: Connection, candidates: Collection[Candidate]) -> dict[Ref, Hashable]:
+def what_they_say(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Hashable]:
     """By candidate what its copies have in common; of a fact and a long text, what no other has."""
-    by_query: dict[str, list[tuple[Candidate, object]]] = {}
+    says: dict[Ref, Hashable] = {}
+    by_query: dict[str, dict[object, Candidate]] = {}
     for each in candidates:
-        if each.kind == "document":
-            by_query.setdefault(_PASSAGES, []).append((each, each.chunk_no))
-        elif each.owner in _TEXTS:
-            by_query.setdefault(_query(*_TEXTS[each.owner]), []).append((each, each.key))
-    says: dict[Ref, Hashable] = {each.ref: each.ref for each in candidates}
-    for sql, asked in by_query.items():
-        for place, role, speaker, text in db.execute(sql, (as_list([key for _, key in asked]),)):
-            candidate, _ = asked[place]
+        says[each.ref] = each.ref
+        if each.message_no is not None:
+            by_query.setdefault(_MESSAGES, {})[each.message_no] = each
+        elif each.owner != "fact":
+            sql = _PASSAGES if each.kind == "document" else _WHOLE_TEXTS[each.owner]
+            by_query.setdefault(sql, {})[each.chunk_no] = each
+    folded: dict[str, str] = {}
+    for sql, by_number in by_query.items():
+        for number, role, speaker, text in db.execute(sql, (as_list([*by_number]),)):
             if len(text) <= _LONGEST:
-                says[candidate.ref] = (candidate.kind, candidate.owner, role, speaker, words(text))
+                each = by_number[number]
+                said = folded.get(text) or folded.setdefault(text, words(text))
+                says[each.ref] = (each.kind, each.owner, role, speaker, said)
     return says
 
 
-def what_it_says(db: Connection, message_no: int) -> Hashable:
-    """The same of one message."""
-    rows = db.execute("SELECT role, name, content FROM messages WHERE message_no = ?", (message_no,))
-    role, speaker, text = required_row(rows)
-    return ("message", "message", role, speaker, words(text)) if len(text) <= _LONGEST else message_no
-
-
-def _query(table: str, key: str, columns: str) -> str:
-    # CROSS JOIN: each is looked up, never all read.
-    return (
-        f"SELECT a.key, {columns} FROM json_each(?) a CROSS JOIN {table} o"
-        f" WHERE o.stream = a.value ->> 0 AND o.{key} = a.value ->> 1"
-    )
-
-
 def words(text: str) -> str:
-    """The case-folded words of `text`, without punctuation between them and at the end.
+    """The case-folded words of `text`, without the punctuation behind them.
 
-    Signs within a word and behind a number stay: they may be code, or part of the number.
+    Signs within a word and before it stay, and signs that stand alone: they may be code.
     """
-    said = " ".join(_BEHIND_LETTERS.sub("", nfc(text).casefold()).split())
+    folded = [word.rstrip(_ENDS) or word for word in nfc(text).casefold().split()]
+    said = " ".join(folded)
     return said.lstrip(_OPENS).rstrip(f"{_ENDS} ") or said

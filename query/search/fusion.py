@@ -93,7 +93,8 @@ def _best(scores: Mapping[Ref, float], cut: int, in_order: InOrder, says: Says) 
         by_score.setdefault(score, []).append(ref)
     taken: dict[Hashable, tuple[Ref, float]] = {}
     for score in sorted(by_score, reverse=True):
-        for ref in in_order(by_score[score]):
+        refs = by_score[score]
+        for ref in in_order(refs) if len(refs) > 1 else refs:
             text = says(ref)
             if text is not None:
                 taken.setdefault(text, (ref, score))

@@ -12,7 +12,7 @@ from memlog.projector.sqlite import Connection, error_types, is_of_the_statement
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
 from memlog.query.search.candidates import Candidate, Lists, Ref, Scores, in_order
-from memlog.query.search.copies import same_in_all, what_it_says
+from memlog.query.search.copies import same_in_all, what_they_say
 from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS
 from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
 from memlog.query.search.hits import Hit, add_evidence, hit_of
@@ -98,7 +98,7 @@ class _Pool:
         if ref in self._by_ref or not isinstance(ref, int):
             return self._by_ref[ref].says
         if ref not in self._beside:
-            says = what_it_says(self._db, ref)
+            says = what_they_say(self._db, [self.candidate(ref)])[ref]
             self._beside[ref] = None if says in self._found else says
         return self._beside[ref]
 
