@@ -10,6 +10,7 @@ import msgspec
 from memlog.eventlog.chat import Chat
 from memlog.projector.sqlite import Connection
 from memlog.query.chats import check_known
+from memlog.query.context.token_counters import least_weight
 from memlog.query.context.token_counters import tokens as tokens_of
 from memlog.query.rows import record
 from memlog.query.speakers import speaker
@@ -97,11 +98,13 @@ def newest(
         [*values, -1 if last is None else last],
     )
     messages: list[WindowMessage] = []
-    left = tokens
+    left: float | None = tokens
     for row in rows:
         message = record(WindowMessage, row)
         if left is not None:
-            left -= tokens_of(text(message), "model")
+            said = text(message)
+            # To count the tokens of some megabytes takes seconds.
+            left -= least_weight(said) if least_weight(said) > left else tokens_of(said, "model")
             if left < 0:
                 break
         messages.append(message)

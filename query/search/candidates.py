@@ -18,6 +18,12 @@ Scores = dict[Ref, float]
 """A list of one side before it is ranked, with what neighbours add."""
 
 
+Place = tuple[str, int, str, int]
+"""Day, number and writer of a segment, and the offset in it: tells the newer of two messages of one time."""
+
+NOWHERE: Place = ("", 0, "", 0)
+
+
 class Candidate(NamedTuple):
     """A message, memory or document that one side found.
 
@@ -26,7 +32,8 @@ class Candidate(NamedTuple):
     message_no: of a message.
     chunk_no: its best passage; None for a message that was found as a whole.
     start, end: of the passage in its owner, in code points; the whole if `end` is None.
-    says: what it has in common with its copies, for which it stands. copies: how many there are with it.
+    says: what it has in common with its copies, for which it stands. place: in the log, of a message.
+    copies: how many there are with it.
     """
 
     kind: Kind
@@ -39,6 +46,7 @@ class Candidate(NamedTuple):
     start: int = 0
     end: int | None = None
     says: Hashable = None
+    place: Place = NOWHERE
     copies: int = 1
 
     @property

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from memlog.eventlog.text import nfc
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
-from memlog.query.search.candidates import Candidate, Lists, Ref, in_order
+from memlog.query.search.candidates import NOWHERE, Candidate, Lists, Place, Ref, in_order
 
 _LONGEST = 100_000
 """Characters of a text that may have copies: to fold a longer one takes more than a query."""
@@ -21,7 +21,10 @@ _ENDS = ".,;:!?…。、，；：！？؟،؛।"
 _OPENS = "¿¡"
 
 _AMONG = "WHERE {} IN (SELECT value FROM json_each(?))"
-_MESSAGES = f"SELECT message_no, role, name, content FROM messages {_AMONG.format('message_no')}"
+_MESSAGES = (
+    "SELECT message_no, role, name, content, day, number, writer, offset"
+    f" FROM messages {_AMONG.format('message_no')}"
+)
 _PASSAGES = f"SELECT chunk_no, NULL, NULL, content FROM doc_chunks {_AMONG.format('chunk_no')}"
 _OWN_KEY = "o.stream = c.stream AND o.id = c"
 _WHOLE_TEXTS = {
@@ -58,27 +61,36 @@ def best(db: Connection, fetch: Callable[[int], Fetched], depth: int) -> list[Ca
     gives the same answer.
     """
     limit = depth + depth // 4 + 1
-    says: dict[Ref, Hashable] = {}
+    said: dict[Ref, Said] = {}
     while True:
         candidates, is_all = fetch(limit)
         first: dict[Ref, Candidate] = {}
         for candidate in candidates:
             first.setdefault(candidate.ref, candidate)
-        says |= what_they_say(db, (each for ref, each in first.items() if ref not in says))
+        said |= what_they_say(db, (each for ref, each in first.items() if ref not in said))
         scores: dict[Hashable, float] = {}
         for ref, candidate in first.items():
-            scores[says[ref]] = max(_score(candidate), scores.get(says[ref], -math.inf))
+            says = said[ref].says
+            scores[says] = max(_score(candidate), scores.get(says, -math.inf))
         if is_all or (len(scores) > depth and _score(candidates[-1]) < sorted(scores.values())[-depth]):
             break
         limit *= 4
-    copies = Counter(says[ref] for ref in first)
+    copies = Counter(said[ref].says for ref in first)
     newest: dict[Hashable, Candidate] = {}
     for each in in_order(first.values()):
-        newest.setdefault(says[each.ref], each)
-    found = [
-        each._replace(score=scores[text], says=text, copies=copies[text]) for text, each in newest.items()
+        says, place = said[each.ref]
+        known = newest.setdefault(says, each)
+        if known.ts == each.ts and place > said[known.ref].place:
+            newest[says] = each
+    kept = sorted(newest.items(), key=lambda item: scores[item[0]], reverse=True)[:depth]
+    return [
+        each._replace(score=scores[says], says=says, place=said[each.ref].place, copies=copies[says])
+        for says, each in kept
     ]
-    return sorted(found, key=_score, reverse=True)[:depth]
+
+
+def _newest_first(candidates: Iterable[Candidate]) -> list[Candidate]:
+    return sorted(in_order(candidates), key=lambda each: (each.ts, each.place), reverse=True)
 
 
 def _score(candidate: Candidate) -> float:
@@ -89,7 +101,7 @@ def same_in_all(sides: dict[str, Lists]) -> dict[str, Lists]:
     """`sides`, with one candidate for each text in all of them: one side may not know the newest copy."""
     newest: dict[Hashable, Candidate] = {}
     copies: dict[Hashable, int] = {}
-    for each in in_order(each for lists in sides.values() for rows in lists for each in rows):
+    for each in _newest_first(each for lists in sides.values() for rows in lists for each in rows):
         newest.setdefault(each.says, each)
         copies[each.says] = max(copies.get(each.says, 1), each.copies)
 
@@ -102,12 +114,19 @@ def same_in_all(sides: dict[str, Lists]) -> dict[str, Lists]:
     return {side: [[*map(shown, rows)] for rows in lists] for side, lists in sides.items()}
 
 
-def what_they_say(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Hashable]:
+class Said(NamedTuple):
+    """`says` and `place` of a candidate."""
+
+    says: Hashable
+    place: Place = NOWHERE
+
+
+def what_they_say(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Said]:
     """By candidate what its copies have in common; of a fact and a long text, what no other has."""
-    says: dict[Ref, Hashable] = {}
+    said: dict[Ref, Said] = {}
     by_query: dict[str, dict[object, Candidate]] = {}
     for each in candidates:
-        says[each.ref] = each.ref
+        said[each.ref] = Said(each.ref)
         if each.message_no is not None:
             by_query.setdefault(_MESSAGES, {})[each.message_no] = each
         elif each.owner != "fact":
@@ -115,12 +134,13 @@ def what_they_say(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, 
             by_query.setdefault(sql, {})[each.chunk_no] = each
     folded: dict[str, str] = {}
     for sql, by_number in by_query.items():
-        for number, role, speaker, text in db.execute(sql, (as_list([*by_number]),)):
+        for number, role, speaker, text, *place in db.execute(sql, (as_list([*by_number]),)):
             if len(text) <= _LONGEST:
                 each = by_number[number]
-                said = folded.get(text) or folded.setdefault(text, words(text))
-                says[each.ref] = (each.kind, each.owner, role, speaker, said)
-    return says
+                of_text = folded.get(text) or folded.setdefault(text, words(text))
+                says = (each.kind, each.owner, role, speaker, of_text)
+                said[each.ref] = Said(says, tuple(place) or NOWHERE)
+    return said
 
 
 def words(text: str) -> str:

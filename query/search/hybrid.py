@@ -98,7 +98,7 @@ class _Pool:
         if ref in self._by_ref or not isinstance(ref, int):
             return self._by_ref[ref].says
         if ref not in self._beside:
-            says = what_they_say(self._db, [self.candidate(ref)])[ref]
+            says = what_they_say(self._db, [self.candidate(ref)])[ref].says
             self._beside[ref] = None if says in self._found else says
         return self._beside[ref]
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,18 @@ def test_query_of_a_memory(memlog: Run, append: Run) -> None:
         "title": "Tea",
     }
     assert (hit["category"], hit["source"]) == ("identity", "manual")
+
+
+def test_query_of_copies_tells_their_number(memlog: Run, append: Run) -> None:
+    append(*[message(text) for text in ("Tea?", "tea", "TEA!")], message("Tea?", role="assistant"))
+    asked = partial(memlog, "query", "tea", "--mode", "text")
+    assert [(hit["content"], hit["copies"]) for hit in asked("--json").json["hits"]] == [
+        ("TEA!", 3),
+        ("Tea?", 1),
+    ]
+    heads = asked().out.decode().splitlines()[::3]
+    assert ["(the newest of 3 copies)" in head for head in heads] == [True, False]
+    assert "copies" in asked("--format", "md").out.decode().splitlines()[0]
 
 
 def test_query_with_the_model(memlog: Run, append: Run) -> None:

@@ -125,6 +125,7 @@ LEFT_OUT: dict[str, str] = {
     "query.rows.*": "SQL of memlog's own",
     "query.search.hits.add_evidence": "candidates that both sides have found",
     "query.search.fusion.*": "numbers by keys",
+    "query.search.copies.same_in_all": "candidates by the name of a side",
     "query.search.vector_cache.*": "vectors",
     "query.search.nearest.*": "vectors",
     "query.search.fulltext.*": "expressions that `query.search.fts_query` made and bounds, and FTS5 parses",

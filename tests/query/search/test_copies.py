@@ -142,6 +142,13 @@ def test_copies_of_memories_and_documents_are_one_hit(store):
     assert [hit.copies for hit in store.search(same, chat="cli:2").hits] == [1]
 
 
+def test_of_copies_of_one_time_the_one_last_in_the_log_is_the_newest(store):
+    same = [said(SPELLINGS[number % 3], 1, id=f"q{-number % 17:02}") for number in range(40)]
+    store.append([each for number, each in enumerate(same) if number < 17])
+    for mode in ("hybrid", "text"):
+        assert [(hit.id, hit.copies) for hit in store.search("wifi", mode=mode).hits] == [("q01", 17)]
+
+
 def test_a_side_that_does_not_know_the_newest_copy_finds_it():
     old, new = (
         Candidate("message", "message", ("s", ts), 0.5, ts, ref, says="x") for ref, ts in ((1, "a"), (2, "b"))
