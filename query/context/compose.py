@@ -13,6 +13,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection, transaction
 from memlog.query.context.eligible import EligibleEntries, EligibleEntry
 from memlog.query.context.entries import PARTS, ContextEntry, Part, core_entries
+from memlog.query.context.excerpts import Excerpts
 from memlog.query.context.rendering import Printer, printer_of
 from memlog.query.context.request import BuildContext, Form, Scope
 from memlog.query.context.retrieve import ContextHits
@@ -22,6 +23,8 @@ _SAYS_ENOUGH = 12
 """The least characters of a passage that is redundant if another entry contains it."""
 
 _NO_ROOM = "no room"
+_WHOLE: tuple[Part, ...] = ("core", "fact")
+"""Parts of which nothing is cut."""
 
 
 class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,9 +99,10 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
     printer = printer_of(request, silent=hits.silent, synced=synced)
     with transaction(db, "DEFERRED"):
         core = [each for each in core_entries(db) if each.id not in request.excluded]
-        filling = _Filling(request, printer, core)
+        excerpts = Excerpts(request.text, request.counter)
+        filling = _Filling(request, printer, excerpts, core)
         if request.part != "stable":
-            filling.fill(EligibleEntries(db, request, hits))
+            filling.fill(EligibleEntries(db, request, hits, excerpts))
     text, count, entries = filling.done()
     return Context(
         text=text,
@@ -117,15 +121,17 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
 class _Filling:
     """Takes the entries that fit, in the order in which they are offered."""
 
-    def __init__(self, request: BuildContext, printer: Printer, core: Sequence[ContextEntry]) -> None:
-        self._request, self._printer = request, printer
+    def __init__(
+        self, request: BuildContext, printer: Printer, excerpts: Excerpts, core: Sequence[ContextEntry]
+    ) -> None:
+        self._request, self._printer, self._excerpts = request, printer, excerpts
         self._used = weight(printer.frame(), request.counter)
         self._has_frame = self._fits(0)
         self._taken: list[ContextEntry] = []
         self._window: list[EligibleEntry] = []
         self._cites = 0
         self._by_text: dict[str, ContextEntry] = {}
-        self._seen: set[tuple[str, str, Part]] = set()
+        self._seen: set[tuple[str, str, Part, str | None]] = set()
         self.left_out: list[OmittedEntry] = []
         if request.part == "turn":
             # The stable part has these citations, and says this.
@@ -140,6 +146,7 @@ class _Filling:
         request = self._request
         self._offer_all(candidates.facts())
         self._offer_all(candidates.memories(), limit=request.limit)
+        self._offer_all(candidates.documents(), limit=request.documents)
         self._offer_all(candidates.passages(), limit=request.passages)
         self._offer_all(candidates.summaries())
         self._window = candidates.window()
@@ -166,12 +173,15 @@ class _Filling:
     def _offer(self, candidate: EligibleEntry, full: str | None) -> bool:
         """Take a candidate, or note why not; whether it was taken."""
         entry = candidate.entry
-        key = (entry.position.stream, entry.id, entry.part)
+        key = (entry.position.stream, entry.id, entry.part, entry.title)
         # A message of the window that does not fit as a passage comes again with the window.
         if key in self._seen or (full is not None and entry.part == "window"):
             return False
         self._seen.add(key)
         added = self._weigh(entry)
+        if not self._fits(added) and self._may_be_cut(entry):
+            entry.content = self._excerpts.of(entry.content)
+            added = self._weigh(entry)
         entry.tokens = size(added, self._request.counter)
         room = None if self._fits(added) else _NO_ROOM
         # An entry that is too large is not compared: it may have millions of characters.
@@ -184,6 +194,15 @@ class _Filling:
         self._cites += self._printer.cites(entry)
         self._by_text.setdefault(folded(entry.content), entry)
         return True
+
+    def _may_be_cut(self, entry: ContextEntry) -> bool:
+        """Whether the best sentences of an entry may stand for it: of a turn, or where else nothing is given.
+
+        Among messages, a turn is whole or absent.
+        """
+        if entry.part == "window":
+            return self._request.form != "messages"
+        return entry.part not in _WHOLE and all(each.part in _WHOLE for each in self._taken)
 
     def _weigh(self, entry: ContextEntry) -> float:
         """The weight that an entry adds to the text."""

@@ -16,6 +16,7 @@ from memlog.query.context.entries import (
     summary_entry,
     window_entries,
 )
+from memlog.query.context.excerpts import Excerpts
 from memlog.query.context.request import BuildContext
 from memlog.query.context.retrieve import CANDIDATES, ContextHits
 from memlog.query.context.superseded import ChatMessage, sums_up_superseded, superseded
@@ -47,9 +48,10 @@ class EligibleEntry(NamedTuple):
 class EligibleEntries:
     """The eligible entries of each part, in order of priority. A chat that is new has no window."""
 
-    def __init__(self, db: Connection, request: BuildContext, hits: ContextHits) -> None:
+    def __init__(self, db: Connection, request: BuildContext, hits: ContextHits, excerpts: Excerpts) -> None:
         self._db, self._request, self._hits = db, request, hits
         chat = request.conversation
+        self._excerpts = excerpts
         self._is_of_all = request.scope == "store"
         self._chat = chat if chat is not None and is_known(db, chat) else None
         self._typed_hits = [(_event_type(db, hit), hit) for hit in hits.memories]
@@ -88,16 +90,26 @@ class EligibleEntries:
                 yield EligibleEntry(faded, why)
 
     def passages(self) -> Iterator[EligibleEntry]:
-        """Passages of messages that were found; of a message of the window the whole."""
+        """Passages of messages that were found, by their best sentences; of the window the whole message."""
         for hit in self._hits.messages:
             in_window = self._window.get(_key(hit))
             if in_window is not None:
                 in_window.entry.relevance_score = hit.score
                 yield in_window
             else:
-                content = passage(self._db, hit)
+                content = self._excerpts.of(passage(self._db, hit))
                 members = {"content": content, "role": hit.role, "name": hit.name}
                 yield self._checked(hit_entry(hit, "passage", "CONVERSATION", **members))
+
+    def documents(self) -> Iterator[EligibleEntry]:
+        """Passages of documents that were found."""
+        for hit in self._hits.documents:
+            lines = (
+                f"{hit.start_line}" if hit.start_line == hit.end_line else f"{hit.start_line}-{hit.end_line}"
+            )
+            content = self._excerpts.of(hit.content)
+            title = f"{hit.source}/{hit.file}:{lines}"
+            yield EligibleEntry(hit_entry(hit, "document", "DOCUMENT", title=title, content=content))
 
     def summaries(self) -> Iterator[EligibleEntry]:
         """The newest summary of the chat, then the summaries that were found."""

@@ -16,9 +16,9 @@ from memlog.query.search.hits import Hit
 from memlog.query.summaries import Summary
 from memlog.query.window import WindowMessage
 
-Part = Literal["core", "fact", "memory", "passage", "summary", "window"]
+Part = Literal["core", "fact", "memory", "document", "passage", "summary", "window"]
 
-PARTS: tuple[Part, ...] = ("core", "fact", "memory", "passage", "summary", "window")
+PARTS: tuple[Part, ...] = ("core", "fact", "memory", "document", "passage", "summary", "window")
 """In the order of priority and of printing."""
 
 
@@ -31,7 +31,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     label: the sort of entry, as the text prints it: `PREFERENCE`.
     content: of a long message or a file of memories the passage that was found.
     relevance_score: the score of a hit, from 0 to 1.
-    title: of a memory; of a core value its section and key; of a file its name.
+    title: of a memory; of a core value its section and key; of a file its name; of a document file and lines.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     tokens: of the entry in the context, with its citation; ±1 for the number of the citation.
     topic: of a memory or a fact, what it tells about. is_older: whether a newer entry tells otherwise.

@@ -71,6 +71,7 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True):
     ] = None
     limit: Annotated[Count, "Memories at most."] = 5
     passages: Annotated[Count, "Passages of conversations at most."] = 20
+    documents: Annotated[Count, "Passages of documents at most."] = 3
     min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.3
     message_id: Annotated[
         str | None,

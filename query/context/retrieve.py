@@ -45,6 +45,7 @@ class ContextHits(msgspec.Struct, frozen=True):
 
     memories: Sequence[Hit] = ()
     messages: Sequence[Hit] = ()
+    documents: Sequence[Hit] = ()
     faded: Sequence[Hit] = ()
     silent: dict[str, str] = {}
 
@@ -70,7 +71,22 @@ def find(db: Connection, request: BuildContext, embedder: Embedder | None) -> Co
         known = {hit.id for hit in memories.hits}
         faded = [hit for hit in search(db, every, once).hits if hit.id not in known]
     silent = memories.silent | messages.silent
-    return ContextHits(_weighted(memories.hits, request), _weighted(messages.hits, request), faded, silent)
+    return ContextHits(
+        memories=_weighted(memories.hits, request),
+        messages=_weighted(messages.hits, request),
+        documents=_documents(db, request, once),
+        faded=faded,
+        silent=silent,
+    )
+
+
+def _documents(db: Connection, request: BuildContext, embedder: "_EmbedsOnce | None") -> Sequence[Hit]:
+    """Passages of documents, which belong to no conversation; none are searched where there are none."""
+    (has_documents,) = db.execute("SELECT EXISTS (SELECT 1 FROM doc_chunks)").fetchone()
+    if not has_documents or not request.documents:
+        return ()
+    filters = Filters(kinds=frozenset(["document"]), exclude=request.exclude)
+    return search(db, Search(request.text, k=request.documents, filters=filters), embedder).hits
 
 
 def _weighted(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:

@@ -234,3 +234,41 @@ def test_the_stable_part_is_the_same_bytes_until_core_memory_changes(memlog: Run
     (system,) = memlog("context", "--part", "stable", "--format", "messages").json["messages"]
     assert system["role"] == "system"
     assert memlog("context", "--part", "turn").code == 2
+
+
+def test_a_question_to_a_document_is_answered_with_file_and_lines(memlog: Run, tmp_path: Path) -> None:
+    manual = tmp_path / "manual"
+    manual.mkdir()
+    pages = [f"# Part {n}\n\nPart {n} of the stove has a door.\n" for n in range(30)]
+    (manual / "boiler.md").write_text("# Boiler\n\nBleed the boiler at 1.5 bar.\n\n" + "\n".join(pages))
+    assert memlog("docs", "add", manual, "--source", "manual").code == 0
+    given = memlog("context", "At what pressure do I bleed the boiler?", "--json").json["entries"]
+    documents = [entry for entry in given if entry["part"] == "document"]
+    assert "Bleed the boiler at 1.5 bar." in documents[0]["content"]
+    assert documents[0]["title"].startswith("manual/boiler.md:1")
+    text = memlog("context", "At what pressure do I bleed the boiler?", "--chat", "x:1").out.decode()
+    assert re.search(r"- \[DOCUMENT\] \d{4}-\d\d-\d\d: manual/boiler\.md:1-?\d*: .*1\.5 bar", text)
+    assert "[DOCUMENT]" not in memlog("context", "boiler?", "--documents", "0").out.decode()
+
+
+LONG = (
+    "We talked about the weather, and it was fine. " * 200
+    + "The wifi code is 4711. "
+    + "It rained then. " * 200
+)
+
+
+@pytest.mark.parametrize("chat", ["x:1", "x:2"])
+def test_a_long_paste_gives_the_sentence_that_answers(memlog: Run, chat: str) -> None:
+    said = ("--chat", "x:1", "--role", "user", "--content", LONG)
+    memlog("append", "message", *said)
+    given = memlog("context", "What is the wifi code?", "--chat", chat, "--max-tokens", "500").out.decode()
+    (line,) = (line for line in given.splitlines() if "4711" in line)
+    assert "…" in line
+    assert len(line) < 600
+    messages = memlog("context", "wifi code?", "--chat", "x:1", "--max-tokens", "500", "--format", "messages")
+    turns = [each["content"] for each in messages.json["messages"] if each["role"] != "system"]
+    assert all(turn in ("green tea", "hello", "wifi code?") for turn in turns)
+    memlog("memory", "save", "--content", f"{LONG} Ann is allergic to nuts", "--memory-id", "long")
+    alone = ("--max-tokens", "200", "--passages", "0", "--limit", "1", "--exclude", "likes")
+    assert b"4711" in memlog("context", "wifi code?", *alone).out
