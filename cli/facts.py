@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from memlog.cli.answer import Answer, Columns, Done, list_answer, rows_answer, table_of
-from memlog.cli.output import one_line, printable
+from memlog.cli.output import asks_for_json, one_line, printable
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.cli.zone import minute
@@ -44,9 +45,17 @@ def set_(store: Store, asked: SetFact) -> Done:
     return Done(done, f"Set {done.topic_key}: {', '.join(values)}.")
 
 
-@request_command(GetFact, group=fact, arguments=["topic"])
+@request_command(
+    GetFact, group=fact, arguments=["topic"], adds="\nThe exit code is 1 if nothing is stored under KEY."
+)
 def get(store: Store, asked: GetFact) -> Answer:
-    return _answer_of(store.facts.get(asked))
+    found = store.facts.get(asked)
+    if not (found.found or asks_for_json(click.get_current_context())):
+        # Not for what is found.
+        from memlog.service.facts.facade import unknown_fact
+
+        raise unknown_fact(f"{found.answer}: {found.why}")
+    return replace(_answer_of(found), exit_code=0 if found.found else 1)
 
 
 @request_command(ListFacts, group=fact)

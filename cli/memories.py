@@ -51,7 +51,13 @@ COLUMNS: Columns = {
 """Of a list of memories."""
 
 
-@click.group(cls=Group)
+class _Memory(Group):
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Also what Python, and the commands of facts and of core memory, call it."""
+        return super().get_command(ctx, "show" if cmd_name == "get" else cmd_name)
+
+
+@click.group(cls=_Memory)
 def memory() -> None:
     """Save, list and change memories: what is worth keeping beyond a conversation."""
 
@@ -79,7 +85,9 @@ def list_(store: Store, asked: ListMemories) -> Answer:
     return list_answer("memories", store.memories.list(asked), COLUMNS)
 
 
-@request_command(GetMemory, group=memory, arguments=["memory_id"])
+@request_command(
+    GetMemory, group=memory, arguments=["memory_id"], adds="\n`memlog memory get` does the same."
+)
 def show(store: Store, asked: GetMemory) -> Answer:
     found = store.memories.get(asked)
     if found is None:

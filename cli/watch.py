@@ -29,18 +29,19 @@ from memlog.service.watching.worker import WatchStep
 @with_options(JSON_OPTION)
 def watch(ctx: click.Context, asked: Watch) -> None:
     with progress_line() as line:
-        shown = _WatchOutput(line, as_json=asks_for_json(ctx), once=asked.once)
-        with open_store(ctx, notify=shown.note) as store, _set_on_sigterm(once=asked.once) as stop:
+        output = _WatchOutput(line, as_json=asks_for_json(ctx), once=asked.once)
+        with open_store(ctx, notify=output.note) as store, _set_on_sigterm(once=asked.once) as stop:
             progress = line.show if line else None
-            store.maintenance.watch(replace(asked, stop=stop, tell=shown.tell, progress=progress))
+            store.maintenance.watch(replace(asked, stop=stop, tell=output.tell, progress=progress))
 
 
 class _WatchOutput:
-    """Shows a watch: a line of JSON a step, notes on stderr, a status line on a terminal."""
+    """Shows a watch: with --json a line a step; else a status line on a terminal, elsewhere a note a step."""
 
     def __init__(self, line: ProgressLine | None, *, as_json: bool, once: bool) -> None:
         self._line = line
         self._as_json, self._once = as_json, once
+        self._is_a_log = line is None and not (as_json or once)
         self._sum = WatchStep()
         self._text = ""
 
@@ -50,6 +51,10 @@ class _WatchOutput:
             print_json(done)
         elif self._once:
             click.echo(_told(done))
+        elif self._is_a_log:
+            if not self._text:
+                note("watching, until SIGTERM or Ctrl-C")
+            note(_told(done))
         STORED.acknowledged()
         self._sum = WatchStep(
             projected=self._sum.projected + done.projected,

@@ -119,9 +119,9 @@ class Facts(OperationGroup):
         key = key_of(asked.topic)
         standing = self._decide(lambda db: called(topics(db, asked.scope), [key]))
         if standing is None:
-            raise _unknown(f"no topic {key} {where(asked.scope, any_chat=False)}")
+            raise unknown_fact(f"no topic {key} {where(asked.scope, any_chat=False)}")
         if asked.rank is not None and standing.at(asked.rank) is None:
-            raise _unknown(no_rank(standing, asked.rank))
+            raise unknown_fact(no_rank(standing, asked.rank))
         return self._append(_removals(standing, asked.rank))
 
     @operation(ListFacts)
@@ -180,5 +180,6 @@ def _removals(standing: Topic, rank: int | None) -> list[Event]:
     return [FactRemoved(topic_key=key, kind="ranked", rank=rank, chat_id=standing.chat)]
 
 
-def _unknown(what: str) -> NotFound:
+def unknown_fact(what: str) -> NotFound:
+    """The error where nothing is stored."""
     return NotFound(what, hint="memlog fact list", code="fact_not_found")

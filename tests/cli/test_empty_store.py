@@ -89,7 +89,7 @@ def test_a_read_of_an_empty_store_is_empty_and_makes_the_whole_schema(memlog, em
     assert {"vec_memory", "vec_docs"} <= {name for _, name, _ in whole_schema}
     for command, expected in READS.items():
         done = memlog(*command, "--json")
-        assert done.code == 0, (command, done.err)
+        assert done.code == (1 if command[:2] == ("fact", "get") else 0), (command, done.err)
         assert done.json.items() >= expected.items(), command
         assert schema_of(empty_store) == whole_schema, command
         shutil.rmtree(empty_store / "model")

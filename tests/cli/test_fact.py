@@ -38,12 +38,29 @@ def test_facts_as_json(memlog):
 
 
 @pytest.mark.usefixtures("empty_store")
-def test_what_is_not_stored_is_said_on_stdout_with_exit_code_0(memlog):
-    for command in (("ask", "second favourite colour"), ("fact", "get", "city")):
-        done = memlog(*command)
-        assert (done.code, done.out) == (0, f"{NOT_STORED}\n".encode())
-        assert b"memlog: " in done.err
-        assert memlog(*command, "--json").json["found"] is False
+def test_a_question_about_what_is_not_stored_is_answered(memlog):
+    done = memlog("ask", "second favourite colour")
+    assert (done.code, done.out) == (0, f"{NOT_STORED}\n".encode())
+    assert b"memlog: " in done.err
+    asked = memlog("ask", "second favourite colour", "--json")
+    assert (asked.code, asked.json["found"]) == (0, False)
+
+
+@pytest.mark.parametrize(
+    "key", [("city",), ("teas", "--rank", "2"), ("teas", "--chat", "x:1"), ("tea_of_nobody", "--any-chat")]
+)
+def test_a_fact_that_is_not_stored_is_said_on_stderr_with_exit_code_1(memlog, key):
+    memlog("fact", "set", "teas", "sencha")
+    for form in ((), ("--format", "md")):
+        done = memlog("--quiet", "fact", "get", *key, *form)
+        assert (done.code, done.out) == (1, b"")
+        assert done.err.startswith(f"memlog: {NOT_STORED}: ".encode())
+        assert b"hint: " in done.err
+    for form in ("--json", "--jsonl"):
+        done = memlog("fact", "get", *key, form)
+        assert (done.code, done.json["found"], done.json["answer"]) == (1, False, NOT_STORED)
+        assert (done.json["facts"], done.err) == ([], b"")
+    assert memlog("fact", "get", "teas").code == 0
 
 
 def test_another_chats_fact_is_said_to_be(memlog):

@@ -351,3 +351,13 @@ def test_no_line_of_a_content_can_pass_for_one_of_memlogs(memlog: Run, save: Run
     head, _, content = memlog("memory", "show", "m").out.decode().partition("\n\n")
     assert head.startswith("memory id      m\n")
     assert content == "    green tea\n\n    salience       1.0\n"
+
+
+def test_a_memory_is_got_as_it_is_shown(memlog: Run) -> None:
+    memlog("append", "memory_saved", "--memory-id", "m1", "--content", "green tea")
+    for options in ((), ("--json",), ("--format", "md")):
+        got, shown = (memlog("memory", name, "m1", *options) for name in ("get", "show"))
+        assert (got.code, got.out) == (0, shown.out)
+    got, shown = (memlog("memory", name, "none") for name in ("get", "show"))
+    assert (got.code, got.out, got.err) == (1, b"", shown.err)
+    assert b"Usage: memlog memory get [OPTIONS] ID" in memlog("memory", "get", "--help").out

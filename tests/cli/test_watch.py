@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from memlog.eventlog.writer import Log
+from tests.support.command_tree import MEMLOG
 from tests.support.places import ROOT
 from tests.support.storm_checks import read_model
 from tests.support.watched import Watch, appended, until
@@ -308,3 +309,25 @@ def test_the_launchd_list_of_the_page_is_one() -> None:
 def test_the_table_of_the_page_has_the_members_of_a_step() -> None:
     named = re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE)
     assert re.findall(r"`(\w+)`", ", ".join(named)) == STEP
+
+
+@pytest.mark.parametrize("is_quiet", [False, True])
+def test_a_watch_in_the_background_says_what_it_does(
+    memlog: Run, store: Path, environment: dict[str, str], tmp_path: Path, is_quiet: bool
+) -> None:
+    said = tmp_path / "said"
+    memlog("append", "memory_saved", "--content", "green tea")
+    words = ["--quiet", "watch"] if is_quiet else ["watch"]
+    with (
+        said.open("wb") as err,
+        subprocess.Popen([MEMLOG, *words], stdout=err, stderr=err, env=environment) as watching,
+    ):
+        until(lambda: (store / "watch.lock").exists())
+        if not is_quiet:
+            until(lambda: "1 events projected" in said.read_text())
+            memlog("append", "memory_saved", "--content", "black tea")
+            until(lambda: said.read_text().count("1 events projected") == 2)
+        watching.terminate()
+    lines = said.read_text().splitlines()
+    assert is_quiet or "memlog: watching, until SIGTERM or Ctrl-C" in lines
+    assert not is_quiet or lines == []
