@@ -88,7 +88,10 @@ def _classified(error: BaseException) -> tuple[int, Failure]:
             hint = "give memlog more of it, or less to do at once; what was acknowledged is stored"
             return _LACKING, Failure("resources", f"the system has no more for memlog: {what}", hint, True)
         case MemlogError():
-            failure = Failure(error.code, error.message, error.hint, error.retryable)
+            # Imported here: most runs end without an error.
+            from memlog.cli.hints import in_commands
+
+            failure = Failure(error.code, error.message, in_commands(error.hint), error.retryable)
             return _code_of(error), failure
         case click.UsageError():
             return error.exit_code, Failure("usage", error.format_message(), _usage_hint(error), False)

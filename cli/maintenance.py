@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from memlog.cli.answer import Answer, Columns, TextAnswer, list_answer, named_values, records_answer, silence
 from memlog.cli.error_handler import LOSS
+from memlog.cli.hints import in_commands
 from memlog.cli.open_store import open_log
 from memlog.cli.output import note, one_line
 from memlog.cli.request_options import Store, request_command
@@ -42,7 +43,7 @@ def doctor(store: Store, asked: Examine) -> Answer:
     # Imported here: the other commands do not examine the machine.
     from memlog.service.maintenance.doctor import is_well
 
-    findings = store.maintenance.examine(asked)
+    findings = [replace(each, remedy=in_commands(each.remedy)) for each in store.maintenance.examine(asked)]
     columns = {"check": "check", "state": "state", "finding": "finding", "remedy": "remedy"}
     document = {"ok": is_well(findings), "findings": findings}
     return records_answer(document, findings, columns, exit_code=0 if is_well(findings) else 1)
@@ -82,7 +83,7 @@ def quarantine(store: Store, asked: ListQuarantine) -> Answer:
         "offset": "offset",
         "bytes": "bytes",
         "reason": "reason",
-        "explanation": store.maintenance.explain,
+        "explanation": lambda line: in_commands(store.maintenance.explain(line)),
     }
     lines = store.maintenance.quarantine(asked)
     return list_answer("lines", lines, columns, if_empty="no line is quarantined")

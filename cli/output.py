@@ -202,5 +202,11 @@ def shows_colours() -> bool | None:
 
 def note(text: str) -> None:
     """Print a note on stderr, unless the run is quiet."""
-    if not RUN.is_quiet:
-        click.echo(f"memlog: {printable(text)}", err=True)
+    if RUN.is_quiet:
+        return
+    if "store." in text:
+        # Imported here: few notes advise a call.
+        from memlog.cli.hints import in_commands
+
+        text = in_commands(text)
+    click.echo(f"memlog: {printable(text)}", err=True)

@@ -144,7 +144,10 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         try:
             return request(**values)
         except BadInput as error:
-            raise click.UsageError(f"{error.message}: {error.hint}") from error
+            # Imported here: most calls are right.
+            from memlog.cli.hints import in_commands
+
+            raise click.UsageError(f"{error.message}: {in_commands(error.hint)}") from error
 
     def _text(self, words: Sequence[str]) -> str:
         text = stdin_text() if words in ((), ("-",)) else " ".join(words)

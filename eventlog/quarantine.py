@@ -26,11 +26,11 @@ HINTS: dict[LineFault, str] = {
     "too_long": "an event has at most 16 MiB: split it",
     "too_deep": "nest less deeply",
     "duplicate_key": "name each member of an object once",
-    "invalid": "memlog append TYPE --help lists the members of a type",
+    "invalid": "help(memlog.TYPE) lists the members of a type",
     "unknown_type": f"known types: {', '.join(TYPES)}",
     "newer_version": "this line needs a newer memlog",
-    "conflict_marker": "keep the lines of both sides and remove git's markers; then run memlog scrub if one"
-    " side was scrubbed; see docs/copies.md",
+    "conflict_marker": "keep the lines of both sides and remove git's markers; then store.erasure.scrub(),"
+    " if one side was scrubbed; see docs/copies.md",
     "missing_crc": "the line was edited: memlog writes `at` only together with `crc`",
     "wrong_stream": "the event belongs to another chat or type than its folder",
 }

@@ -138,7 +138,9 @@ def _locked(segment: Segment, timeout: float) -> Iterator[int]:
     ):
         locks.acquire(fd, f"{segment.stream}/{filename}", timeout)
         if not is_at(filename, disk.status(fd), folder=folders[-1]):
-            raise LogError(f"{segment.stream}/{filename} was replaced meanwhile", hint="memlog scrub")
+            raise LogError(
+                f"{segment.stream}/{filename} was replaced meanwhile", hint="store.erasure.scrub()"
+            )
         yield fd
 
 

@@ -187,6 +187,7 @@ def _parts(drafts: list[Draft]) -> Iterator[list[Draft]]:
 def _not_stored(error: OSError, item: Draft) -> LogError:
     message = f"{item.stream}: {error.strerror or error}: event {item.id} is not known to be stored"
     if error.errno in _CANNOT_CREATE:
-        hint = "make the store's folder writable, and move away what blocks its log"
+        hint = "make the store's folder writable, and move away what blocks its log; or name another folder"
+        hint += " with memlog.open(PATH)"
         return LogError(message, hint=hint, code="cannot_create", retryable=False)
     return LogError(message, hint=f"try again with the same id {item.id}")

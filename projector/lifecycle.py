@@ -228,7 +228,7 @@ class Projector:
         while True:
             path = self.generations.current()
             if path is None:
-                raise DatabaseError("there is no read model", hint="memlog project")
+                raise DatabaseError("there is no read model", hint="store.maintenance.project()")
             if self._live is not None and self._live[0] == path:
                 return self._live[1]
             self.close()

@@ -46,8 +46,8 @@ _OUT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _SIDE_FILE_BYTES = 32 * 1024
 """SQLite makes -shm in steps of 32 KiB, and cannot read a database in WAL mode without the first one.
 https://www.sqlite.org/walformat.html#the_wal_index_file_format"""
-_NO_ROOM = "make room on the disk; the log is untouched, and memlog project goes on from there"
-DISPOSABLE = "the read model is disposable: memlog project --from-scratch"
+_NO_ROOM = "make room on the disk; the log is untouched, and store.maintenance.project() goes on from there"
+DISPOSABLE = "the read model is disposable: store.maintenance.project(from_scratch=True)"
 """The hint under an error after which another read model is to be built."""
 _CANDIDATES = ("pysqlite3", "sqlean", "sqlite3")
 

@@ -23,7 +23,9 @@ def check_known(db: Connection, chat: Chat) -> None:
     """
     (has_events,) = db.execute("SELECT EXISTS (SELECT 1 FROM events)").fetchone()
     if has_events and not is_known(db, chat):
-        raise NotFound(f"no chat {chat}", hint="memlog sessions lists the chats", code="session_not_found")
+        raise NotFound(
+            f"no chat {chat}", hint="store.conversations.sessions() lists the chats", code="session_not_found"
+        )
 
 
 def within(db: Connection, chat: Chat | None) -> tuple[str, Chat | tuple[()]]:

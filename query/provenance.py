@@ -64,7 +64,7 @@ def stored(
     by_stream = {row[0]: row for row in reversed(rows) if stream is None or row[0] == stream}
     if len(by_stream) > 1:
         streams = ", ".join(sorted(by_stream))
-        raise BadInput(f"{name} stands in several streams: {streams}", hint="name one: --stream STREAM")
+        raise BadInput(f"{name} stands in several streams: {streams}", hint="name one: stream=STREAM")
     event = next((event_at(log, row) for row in by_stream.values()), None)
     if event is not None and neighbours:
         event.around = around_event(db, (event.position.stream, event.id), neighbours)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 import msgspec
 
@@ -17,6 +17,8 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.chat import Chat, ChatName
 from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.struct_fields import Field, Reads, choices_of, fields_of
+
+T = TypeVar("T")
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -30,7 +32,7 @@ class Request(msgspec.Struct, frozen=True):
         """See the class."""
         for name, read in _readers(type(self)):
             given = getattr(self, name)
-            value = read(_plain(name, given))
+            value = read_argument(name, read, _plain(name, given))
             if value is not given:
                 msgspec.structs.force_setattr(self, name, value)
 
@@ -52,6 +54,20 @@ class Request(msgspec.Struct, frozen=True):
             return cls(**given)
         except TypeError as error:
             raise BadInput(f"{cls.__name__}: {error}", hint=f"it takes {_names(cls)}") from error
+
+
+def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa: ANN401
+    """What `read` makes of an argument.
+
+    Raises:
+        BadInput: as `read`; the message begins with the argument's name.
+    """
+    try:
+        return read(given)
+    except BadInput as error:
+        if error.message.startswith(f"{name} is "):
+            raise
+        raise BadInput(f"{name}: {error.message}", hint=error.hint, code=error.code) from error
 
 
 def _plain(name: str, value: Any) -> Any:  # noqa: ANN401

@@ -63,7 +63,7 @@ def cannot_create(store: Path, why: str | None) -> LogError:
     """The error for a store that cannot be made, or written."""
     return LogError(
         f"{shown(store)}: {why}",
-        hint="name a folder that can be written with --store",
+        hint="name a folder that can be written with memlog.open(PATH)",
         code="cannot_create",
         retryable=False,
     )

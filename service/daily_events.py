@@ -35,7 +35,7 @@ class DailyEvents(OperationGroup):
     @operation(CompressDailyEvents.named)
     def compress(self, asked: CompressDailyEvents) -> Position:
         if not asked.ids:
-            raise BadInput("no daily event is named", hint="memlog daily list --uncompressed prints ids")
+            raise BadInput("no daily event is named", hint="store.daily.list(uncompressed=True) gives ids")
         self._decide(lambda db: _check_known(db, asked.ids, asked.memory_ids))
         ids, memory_ids = [*dict.fromkeys(asked.ids)], [*dict.fromkeys(asked.memory_ids)]
         return self._append_one(DailyEventsCompressed(id=asked.event_id, ids=ids, memory_ids=memory_ids))
@@ -45,7 +45,7 @@ def _check_known(db: Connection, ids: Sequence[str], memory_ids: Sequence[str]) 
     if missing := unknown(db, ids, "daily_events"):
         raise NotFound(
             f"no daily event {', '.join(map(repr, missing))}",
-            hint="memlog daily list",
+            hint="store.daily.list()",
             code="daily_event_not_found",
         )
     if missing := unknown(db, memory_ids, "memories"):

@@ -179,7 +179,7 @@ class Projects:
                 hint="remove it, and what it points to, by hand",
             )
         if not _is_store(path):
-            raise BadInput(f"{shown(path)} is no store: nothing was removed", hint="memlog projects list")
+            raise BadInput(f"{shown(path)} is no store: nothing was removed", hint="Projects.list()")
         return True
 
     def _put_aside(self, path: Path, lock_timeout: float) -> Path:
@@ -206,7 +206,7 @@ class Projects:
 
 def unknown_project(name: str) -> NotFound:
     """The error where no project has this name."""
-    return NotFound(f"no project {name!r}", hint="memlog projects list", code="project_not_found")
+    return NotFound(f"no project {name!r}", hint="Projects.list()", code="project_not_found")
 
 
 @contextmanager

@@ -83,7 +83,7 @@ class LogReader:
         if found or not segments_of(self._log)[0]:
             return found
         if self._chat is not None:
-            hint = "memlog sessions lists the chats"
+            hint = "store.conversations.sessions() lists the chats"
             raise NotFound(f"no chat {':'.join(self._chat)}", hint=hint, code="session_not_found")
         hint = "a stream is a folder of log/"
         raise NotFound(f"no stream {self._stream!r}", hint=hint, code="stream_not_found")

@@ -269,7 +269,7 @@ class ReadModel(SplitByFork):
         if why := self.projector.why_unusable():
             raise DatabaseError(
                 f"{why}, and {where} cannot be written to make one",
-                hint="run memlog project as someone who may write there, or on a copy",
+                hint="run store.maintenance.project() as someone who may write there, or on a copy",
                 code="cannot_create",
             )
         self.notify(f"{where} cannot be written: the read model stays as it is")

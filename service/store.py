@@ -7,12 +7,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, get_args, overload
 
+from memlog.eventlog import disk
 from memlog.eventlog.acknowledgements import Durability, OnStored, Position
-from memlog.eventlog.errors import BadInput, shown_value, system_error
+from memlog.eventlog.errors import BadInput, NotFound, shown_value, system_error
 from memlog.eventlog.events import Event
+from memlog.eventlog.layout import LOG
 from memlog.eventlog.owner import check_owner
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.query.request import path_of
+from memlog.query.request import path_of, read_argument
 from memlog.service.engine import Engine, OperationGroup
 from memlog.service.local_model import LocalModel
 from memlog.service.operations import operation
@@ -75,6 +77,7 @@ class Store:
     """One store. May be used from several threads; use it with `with`, or call `close`.
 
     path: its folder, absolute from now on; made at the first append.
+    create: make the store now, where it is missing; else reads raise NotFound until the first append.
     model: a folder with `model.onnx` and `tokenizer.json`; None for the model that memlog ships with.
     durability: `fsync`, or `os`: an acknowledged event then survives the process but not a power cut.
     lock_timeout: seconds to wait for other writers and projectors.
@@ -85,7 +88,7 @@ class Store:
     on_stored: called with the positions of events once they are durable, before any method returns.
 
     Raises:
-        LogError: this process is root's, and the store another user's.
+        LogError: this process is root's, and the store another user's; or, with `create`, it cannot be made.
         BadInput: an argument is not of its type, or outside its bounds.
     """
 
@@ -93,6 +96,7 @@ class Store:
         self,
         path: str | Path,
         *,
+        create: bool = False,
         model: str | Path | None = None,
         durability: Durability = "fsync",
         lock_timeout: float = 10.0,
@@ -103,6 +107,7 @@ class Store:
         on_stored: OnStored | None = None,
     ) -> None:
         _check(
+            ("create", create, isinstance(create, bool), "True or False"),
             ("durability", durability, durability in get_args(Durability), "'fsync' or 'os'"),
             ("lock_timeout", lock_timeout, _is_in(lock_timeout, 0, 3600), "seconds, from 0 to 3600"),
             ("chunk_sizes", chunk_sizes, isinstance(chunk_sizes, ChunkSizes | None), "memlog.ChunkSizes()"),
@@ -111,15 +116,17 @@ class Store:
             ("notify", notify, callable(notify), "a function of a text"),
             ("on_stored", on_stored, on_stored is None or callable(on_stored), "a function of positions"),
         )
-        self.path = path_of(path).absolute()
+        self.path = read_argument("path", path_of, path).absolute()
         check_owner(self.path)
         read_model = ReadModel(
             self.path,
             chunk_sizes,
             lock_timeout=lock_timeout,
-            model=LocalModel(None if model is None else path_of(model).absolute()),
+            model=LocalModel(None if model is None else read_argument("model", path_of, model).absolute()),
             notify=notify,
         )
+        if create and not disk.is_folder(self.path / LOG):
+            read_model.make_store()
         self._engine = Engine(
             self.path,
             self.stream_with,
@@ -216,14 +223,20 @@ class Store:
     def warm(self) -> None:
         """Load the embedding model, and open the connections of all reads that run at the same time.
 
-        The first search then takes no longer than the next ones.
+        The first search then takes no longer than the next ones. Where there is no store yet, only the model
+        is loaded.
 
         Raises:
-            NotFound: there is no store.
             DatabaseError: as `search`.
         """
-        self.search("what loads all that a search needs", k=1)
-        self._engine.reads.open()
+        text = "what loads all that a search needs"
+        try:
+            self.search(text, k=1)
+            self._engine.reads.open()
+        except NotFound:
+            embedder, _ = self._engine.read_model.model.embedder_or_why()
+            if embedder is not None:
+                embedder.embed([text])
 
     if not TYPE_CHECKING:
 

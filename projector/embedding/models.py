@@ -195,7 +195,7 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise EmbeddingError(
-            f"{path}: {error.strerror}", hint="MEMLOG_MODEL names a folder with model.onnx and tokenizer.json"
+            f"{path}: {error.strerror}", hint="model=FOLDER names a folder with model.onnx and tokenizer.json"
         ) from error
 
 

@@ -51,12 +51,12 @@ class ChunkSizes(msgspec.Struct, frozen=True):
         if not _SMALLEST_WINDOW <= self.window <= ELEMENT_TOKENS:
             raise BadInput(
                 f"passages of {self.window} tokens: {_SMALLEST_WINDOW} to {ELEMENT_TOKENS} are possible",
-                hint="chunk_tokens sets their size",
+                hint="ChunkSizes.window sets their size",
             )
         if not 0 <= self.overlap < self.window:
             raise BadInput(
                 f"passages of {self.window} tokens cannot overlap by {self.overlap}",
-                hint="set chunk_overlap to less than chunk_tokens",
+                hint="set ChunkSizes.overlap to less than ChunkSizes.window",
             )
 
 

@@ -179,7 +179,7 @@ def _text_side(db: Connection, request: Search, silent: dict[str, str]) -> Lists
             raise
         raise BadInput(
             f"FTS5 does not understand {question.expression!r}: {error}",
-            hint="https://www.sqlite.org/fts5.html#full_text_query_syntax, or leave --raw out",
+            hint="https://www.sqlite.org/fts5.html#full_text_query_syntax, or leave is_raw out",
         ) from error
 
 

@@ -220,4 +220,4 @@ class Documents(OperationGroup):
 
 def unknown_source(name: str) -> NotFound:
     """The error for an unknown source."""
-    return NotFound(f"no source {name!r}", hint="memlog docs list", code="source_not_found")
+    return NotFound(f"no source {name!r}", hint="store.documents.list()", code="source_not_found")

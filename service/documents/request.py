@@ -89,7 +89,7 @@ def checked_name(name: str) -> str:
     except msgspec.ValidationError as error:
         raise BadInput(
             f"{name!r} cannot name a source: {error}",
-            hint="--source NAME: up to 255 characters, without / and control characters",
+            hint="source=NAME: up to 255 characters, without / and control characters",
         ) from error
 
 
@@ -152,7 +152,7 @@ def _same_root(root: Path, source: Registered) -> str:
     if root != known_root and not (known_root.exists() and root.samefile(known_root)):
         raise BadInput(
             f"the source {source.source_id!r} is {known_root}, not {root}",
-            hint="give the other one a name of its own: --source NAME",
+            hint="give the other one a name of its own: source=NAME",
         )
     return str(known_root)
 
@@ -184,6 +184,6 @@ def _with_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Pa
         if patterns.excludes(name) or not (patterns.include or filetype(name)):
             raise BadInput(
                 f"{name} is not among the files that its source takes",
-                hint="memlog docs list shows its patterns; --source NAME makes it a source of its own",
+                hint="store.documents.list() shows its patterns; source=NAME makes it a source of its own",
             )
     return patterns

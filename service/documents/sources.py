@@ -91,8 +91,8 @@ class SourcePlan(NamedTuple):
 
 
 def claiming(source_id: str) -> str:
-    """The command with which a copy of a store claims a source that another one registered."""
-    return f"memlog docs add FOLDER --source {source_id}"
+    """The call with which a copy of a store claims a source that another one registered."""
+    return f"store.documents.add(FOLDER, source={source_id!r})"
 
 
 def left_to_another_copy(source_id: str, writer: str) -> str:

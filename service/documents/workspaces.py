@@ -32,7 +32,8 @@ class Workspaces(OperationGroup):
         if name in self._sources_of_documents():
             raise BadInput(
                 f"the source {name!r} has documents, and is no workspace",
-                hint=f"remove it first (memlog docs remove {name}), or give the workspace another name",
+                hint=f"remove it first (store.documents.remove({name!r})), or give the workspace another"
+                " name",
             )
         return self._documents.add(
             asked.path, source=asked.source, include=FILES, kind="memory", progress=asked.progress

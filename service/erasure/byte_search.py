@@ -57,7 +57,7 @@ def prove(store: Path, text: str) -> Proof:
         BadInput: the text is empty. OSError: a file cannot be read.
     """
     if not text:
-        raise BadInput("the text is empty", hint="memlog scrub --prove TEXT")
+        raise BadInput("the text is empty", hint="store.erasure.prove(TEXT)")
     forms, proof = _Forms.of(text), Proof([], 0, 0, [], _repositories(store))
     names = {each for form in _FORMS for each in (normalize(form, text), encoded_name(normalize(form, text)))}
     linked = {path for name in _FOLDERS if (path := store / name).is_symlink() and path.is_dir()}

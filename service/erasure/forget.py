@@ -147,7 +147,7 @@ def _of_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _
     streams = [each for each in known if stream in (None, each)]
     if len(streams) > 1:
         message = f"{event_id} is in several streams: {', '.join(streams)}"
-        raise BadInput(message, hint="name one: --stream STREAM")
+        raise BadInput(message, hint="name one: stream=STREAM")
     # A line that was cut short holds no event, and may be all that was ever written of one.
     within = streams or [each for each in event_index.streams_with_bad_lines(db) if stream in (None, each)]
     wanted = _Selection(
@@ -157,7 +157,7 @@ def _of_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _
     )
     if not streams and not any(map(wanted.wants, in_log_order(wanted.segments, tails=True))):
         where = "" if stream is None else f" in {stream}"
-        hint = "memlog query prints ids"
+        hint = "store.search() gives ids"
         raise NotFound(f"no event {event_id!r}{where}", hint=hint, code="event_not_found")
     return wanted
 
@@ -166,7 +166,7 @@ def _of_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
     """Every event that touched a memory."""
     events = event_index.events_of(db, [memory_id])
     if not events:
-        raise NotFound(f"no memory {memory_id!r}", hint="memlog memory list", code="memory_not_found")
+        raise NotFound(f"no memory {memory_id!r}", hint="store.memories.list()", code="memory_not_found")
     return _Selection(_segments(log, {stream for stream, _ in events}), lambda _: False, events)
 
 
@@ -177,7 +177,9 @@ def _of_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection:
     name = ":".join(chat)
     of_chat = {entry.key for entry in in_log_order(others) if getattr(entry.event, "chat_id", None) == name}
     if not own and not of_chat:
-        raise NotFound(f"no chat {name}", hint="memlog sessions lists the chats", code="session_not_found")
+        raise NotFound(
+            f"no chat {name}", hint="store.conversations.sessions() lists the chats", code="session_not_found"
+        )
     streams = {segment.stream for segment in own}
     touched = event_index.events_of(db, event_index.memories_of(db, of_chat))
     return _Selection(

@@ -119,5 +119,5 @@ def _finished_by_the_next_run(segment: Segment) -> Iterator[None]:
     except OSError as error:
         raise LogError(
             f"{'/'.join(segment.key)}: {error.strerror or error}: what was forgotten may still be there",
-            hint="memlog scrub goes on where it stopped",
+            hint="store.erasure.scrub() goes on where it stopped",
         ) from error

@@ -158,17 +158,17 @@ def _check_values(values: Sequence[str]) -> None:
         raise BadInput("no value", hint="give at least one")
     for value in values:
         if not value.strip():
-            raise BadInput("a value is empty", hint="memlog fact remove removes what no longer holds")
+            raise BadInput("a value is empty", hint="store.facts.remove() removes what no longer holds")
         odd = next((letter for letter in value if unicodedata.category(letter) in ("Cc", "Zl", "Zp")), None)
         if odd is not None:
             raise BadInput(
                 f"a value has the control character U+{ord(odd):04X}",
-                hint="a value is one line; memlog memory save keeps longer texts",
+                hint="a value is one line; store.memories.save() keeps longer texts",
             )
         if len(value) > LONGEST_VALUE:
             raise BadInput(
                 f"a value of {len(value)} characters",
-                hint=f"at most {LONGEST_VALUE} characters; memlog memory save keeps longer texts",
+                hint=f"at most {LONGEST_VALUE} characters; store.memories.save() keeps longer texts",
             )
 
 
@@ -182,4 +182,4 @@ def _removals(standing: Topic, rank: int | None) -> list[Event]:
 
 def unknown_fact(what: str) -> NotFound:
     """The error where nothing is stored."""
-    return NotFound(what, hint="memlog fact list", code="fact_not_found")
+    return NotFound(what, hint="store.facts.list()", code="fact_not_found")

@@ -105,5 +105,5 @@ class Memories(OperationGroup):
 def unknown_memory(*memory_ids: str) -> NotFound:
     """The error for unknown memories."""
     return NotFound(
-        f"no memory {', '.join(map(repr, memory_ids))}", hint="memlog memory list", code="memory_not_found"
+        f"no memory {', '.join(map(repr, memory_ids))}", hint="store.memories.list()", code="memory_not_found"
     )

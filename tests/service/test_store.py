@@ -1,5 +1,6 @@
 """The store as a Python program uses it."""
 
+import asyncio
 import json
 import threading
 
@@ -287,3 +288,29 @@ def test_a_relative_path_names_one_folder_wherever_the_process_goes(tmp_path, mo
         assert store.path == tmp_path / "here/notes"
     assert [*(tmp_path / "there").iterdir()] == []
     assert [project.name for project in projects.list()] == ["p"]
+
+
+def test_a_store_is_created_at_once_where_that_is_asked_for(tmp_path):
+    with memlog.open(tmp_path / "deep/store", create=True) as store:
+        store.warm()
+        assert store.search("tea", mode="text").hits == store.memories.list() == []
+        assert store.facts.get("city").found is False
+        store.append(memlog.MemorySaved(content="green tea"))
+    with memlog.open(tmp_path / "deep/store", create=True) as store:
+        assert [hit.content for hit in store.search("tea", mode="text").hits] == ["green tea"]
+    (tmp_path / "file").touch()
+    with pytest.raises(memlog.LogError) as caught:
+        memlog.open(tmp_path / "file/store", create=True)
+    assert caught.value.code == "cannot_create"
+
+
+@pytest.mark.parametrize("creates", [False, True])
+def test_a_new_store_is_warmed_without_making_it(tmp_path, creates):
+    async def warm():
+        async with memlog.open_async(tmp_path / "store", create=creates) as store:
+            await store.warm()
+            assert (tmp_path / "store").exists() == creates
+            await store.append(memlog.MemorySaved(content="green tea"))
+            return (await store.search("tea", mode="text")).hits
+
+    assert [hit.content for hit in asyncio.run(warm())] == ["green tea"]

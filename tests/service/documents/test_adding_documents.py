@@ -367,7 +367,7 @@ def test_the_name_of_a_source_is_not_taken_by_another_root(store, folder, tmp_pa
     before = events(store)
     with pytest.raises(memlog.BadInput, match=re.escape(str(folder))) as refused:
         store.documents.add(other)
-    assert "--source NAME" in refused.value.hint
+    assert "source=NAME" in refused.value.hint
     assert events(store) == before
     assert store.documents.add(other, source="others").indexed == 1
 
@@ -385,7 +385,7 @@ def test_a_source_cannot_have_every_name(store, folder):
     for name in ("", "a/b", "a\nb", "x" * 256):
         with refused(name, match="cannot name a source") as caught:
             store.documents.add(folder, source=name)
-        assert "--source NAME" in caught.value.hint, name
+        assert "source=NAME" in caught.value.hint, name
 
 
 def test_what_is_no_file_and_no_folder_is_refused(store, tmp_path):

@@ -110,7 +110,7 @@ def test_another_copy_removes_no_single_document_and_may_remove_the_source(world
     with memlog.open(world.copy) as copy:
         with pytest.raises(BadInput, match="another copy") as refused:
             copy.documents.remove("notes/tea.md")
-        assert "--source notes" in refused.value.hint
+        assert "source='notes'" in refused.value.hint
         assert copy.documents.remove("notes")
         assert copy.documents.list() == []
 

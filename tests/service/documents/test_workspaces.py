@@ -152,7 +152,7 @@ def test_a_source_of_documents_is_not_made_a_workspace(store, workspace):
     before = event_count(store)
     with pytest.raises(memlog.BadInput, match="the source 'agent' has documents") as caught:
         store.workspaces.add(workspace)
-    assert "memlog docs remove agent" in caught.value.hint
+    assert "store.documents.remove('agent')" in caught.value.hint
     assert (event_count(store), store.workspaces.list()) == (before, [])
 
 

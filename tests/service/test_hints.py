@@ -1,0 +1,113 @@
+"""Errors of Python name their argument, and advise in Python; the command line says the same in commands."""
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memlog
+from memlog.cli.hints import COMMANDS, PHRASES, in_commands
+from tests.support.command_tree import COMMANDS as TREE
+from tests.support.places import ROOT
+
+OF_A_SHELL = re.compile(
+    rf"memlog (?:{'|'.join(sorted(path[0] for path in TREE if path))})\b|(?:^|[\s(])--[a-z]|MEMLOG_[A-Z]"
+)
+AT_ROOT = {"eventlog/owner.py"}
+"""Its hint is for who has started a program as root: how to start it otherwise."""
+
+ERRORS = {"BadInput", "Busy", "DatabaseError", "EmbeddingError", "LogError", "NotFound"}
+
+
+def texts_of_errors() -> Iterator[tuple[str, str]]:
+    """The texts in calls that make an error, and in what these call a hint, each with its module."""
+    for package in ("eventlog", "projector", "query", "service"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            where, tree = str(path.relative_to(ROOT)), ast.parse(path.read_text())
+            if where not in AT_ROOT:
+                yield from ((where, text) for node in ast.walk(tree) for text in _texts(node))
+
+
+def _texts(node: ast.AST) -> Iterator[str]:
+    is_error = isinstance(node, ast.Call) and getattr(node.func, "id", "") in ERRORS
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    names = {getattr(target, "id", "") for target in targets}
+    is_error |= isinstance(node, ast.FunctionDef) and node.name == "claiming"
+    if is_error or names & {"hint", "HINTS", "DISPOSABLE", "_NO_ROOM", "_SHAPE_HINT", "_PROJECT_HINT"}:
+        yield from (
+            each.value
+            for each in ast.walk(node)
+            if isinstance(each, ast.Constant) and isinstance(each.value, str)
+        )
+
+
+def test_no_error_of_python_advises_a_command_line() -> None:
+    assert [(where, text) for where, text in texts_of_errors() if OF_A_SHELL.search(text)] == []
+
+
+def test_every_call_that_an_error_advises_exists_and_has_a_command(tmp_path: Path) -> None:
+    hints = [text for _, text in texts_of_errors()]
+    # An f-string ends before its value.
+    calls = {name for text in hints for name in re.findall(r"\bstore\.([a-z_.]+)\(", text)}
+    assert calls - {"erasure.prove"} == COMMANDS.keys()
+    assert all(any(phrase in text for text in hints) for phrase in PHRASES)
+    store = memlog.open(tmp_path)
+    for name, command in COMMANDS.items():
+        group, _, method = name.rpartition(".")
+        assert callable(getattr(getattr(store, group) if group else store, method)), name
+        assert tuple(command.split()) in TREE, command
+    for hint in (hint for hint in hints if hint.count("(") == hint.count(")")):
+        assert "store." not in in_commands(hint).replace("store's", ""), hint
+
+
+def test_a_hint_has_the_words_of_its_reader() -> None:
+    for python, command in {
+        "store.facts.list()": "memlog fact list",
+        "store.search() gives ids": "memlog query gives ids",
+        "name one: stream=STREAM": "name one: --stream STREAM",
+        "store.maintenance.project(from_scratch=True)": "memlog project --from-scratch",
+        "store.documents.add(FOLDER, source='my notes')": "memlog docs add FOLDER --source 'my notes'",
+        'store.documents.remove("anna\'s")': "memlog docs remove 'anna'\"'\"'s'",
+        "a number from 0 to 1": "a number from 0 to 1",
+        "such as favorite_colors": "such as favorite_colors",
+    }.items():
+        assert in_commands(python) == command
+
+
+def searching(**options: Any) -> Callable[[memlog.Store], object]:
+    return lambda store: store.search("tea", mode="text", **options)
+
+
+CALLS: dict[str, tuple[Callable[[memlog.Store], object], str]] = {
+    "since": (searching(filters={"since": "yesterday"}), "filters: since: 'yesterday' is no time"),
+    "until": (searching(filters={"until": 7}), "filters: until: 7 is no time"),
+    "category": (searching(filters={"category": "teas"}), "filters: category is 'teas'"),
+    "exclude": (searching(filters={"exclude": "m1"}), "filters: exclude: 'm1' is no collection of ids"),
+    "role": (searching(filters={"role": "cat"}), "filters: role is 'cat'"),
+    "a filter": (searching(filters={"speeker": "Ann"}), "filters: Filters takes no 'speeker'"),
+    "filters": (searching(filters=7), "filters: 7 is no Filters"),
+    "chat": (searching(chat=7), "chat is 7"),
+    "k": (searching(k="many"), "k is 'many'"),
+    "day": (lambda store: store.daily.list(date="24.2."), "date: "),
+    "day of a stretch": (lambda store: store.daily.list(since="now"), "since: "),
+    "path": (lambda store: store.documents.add("~/notes"), "path: '~/notes': ~ is not expanded"),
+    "paths": (lambda store: store.documents.add_all([7]), "paths: "),
+    "memory ids": (lambda store: store.daily.compress(["d"], memory_ids="m"), "memory_ids is 'm'"),
+    "rates": (lambda store: store.memories.decay(rates=7), "rates is 7"),
+    "store": (lambda _: memlog.open("~/notes"), "path: '~/notes': ~ is not expanded"),
+    "model": (lambda store: memlog.open(store.path, model=""), "model: '' is no path"),
+    "create": (lambda store: memlog.open(store.path, create="yes"), "create is 'yes'"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize(("call", "message"), CALLS.values(), ids=CALLS)
+def test_an_error_names_its_argument(
+    tmp_path: Path, call: Callable[[memlog.Store], object], message: str
+) -> None:
+    with memlog.open(tmp_path / "store", create=True) as store, pytest.raises(memlog.BadInput) as caught:
+        call(store)
+    assert caught.value.message.startswith(message)
+    assert not OF_A_SHELL.search(caught.value.message + " " + caught.value.hint)
