@@ -107,7 +107,7 @@ class EligibleEntries:
             lines = (
                 f"{hit.start_line}" if hit.start_line == hit.end_line else f"{hit.start_line}-{hit.end_line}"
             )
-            content = self._excerpts.of(hit.content)
+            content = self._excerpts.of(hit.content.strip())
             title = f"{hit.source}/{hit.file}:{lines}"
             yield EligibleEntry(hit_entry(hit, "document", "DOCUMENT", title=title, content=content))
 

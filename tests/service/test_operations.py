@@ -30,6 +30,7 @@ WITHOUT_OPTION = {
 }
 
 FIELDS_OF_SETTINGS = {
+    "context_scope": "scope",
     "search_limit": "k",
     "search_mode": "mode",
     "search_fusion": "fusion",
