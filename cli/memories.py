@@ -51,13 +51,13 @@ COLUMNS: Columns = {
 """Of a list of memories."""
 
 
-class _Memory(Group):
+class _MemoryGroup(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Also what Python, and the commands of facts and of core memory, call it."""
         return super().get_command(ctx, "show" if cmd_name == "get" else cmd_name)
 
 
-@click.group(cls=_Memory)
+@click.group(cls=_MemoryGroup)
 def memory() -> None:
     """Save, list and change memories: what is worth keeping beyond a conversation."""
 

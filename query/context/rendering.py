@@ -53,11 +53,11 @@ def printer_of(request: BuildContext, *, silent: dict[str, str], synced: bool) -
     """The printer of the form of a request. silent, synced: as in a search."""
     if request.form == "json":
         return _JsonPrinter(silent, synced)
-    lines = _Lines(request)
+    lines = _LinePrinter(request)
     return _TextPrinter(lines) if request.form == "text" else _MessagesPrinter(request, lines)
 
 
-class _Lines:
+class _LinePrinter:
     """Prints entries as lines: `- [PREFERENCE] 2026-11-23: Anna likes tea [M1]`.
 
     first, last: the lines around them.
@@ -100,7 +100,7 @@ class _Lines:
 
 
 class _TextPrinter(Printer):
-    def __init__(self, lines: _Lines) -> None:
+    def __init__(self, lines: _LinePrinter) -> None:
         self._lines = lines
 
     def frame(self) -> str:
@@ -134,7 +134,7 @@ class _JsonPrinter(Printer):
 
 
 class _MessagesPrinter(Printer):
-    def __init__(self, request: BuildContext, lines: _Lines) -> None:
+    def __init__(self, request: BuildContext, lines: _LinePrinter) -> None:
         self._lines = lines
         asked = request.text if request.part != "stable" else ""
         self._current = [as_json({"role": "user", "content": asked})] if asked else []

@@ -50,6 +50,7 @@ _VALUES = {
     "key": "name",
 }
 _OPTIONS: dict[Words, tuple[str, ...]] = {
+    ("context",): ("x",),
     ("scrub",): ("--yes",),
     ("watch",): ("--once",),
     ("forget",): ("m1", "--yes"),

@@ -211,7 +211,7 @@ def test_a_conflict_that_git_leaves_is_damage_until_it_is_resolved(
     with memlog.open(tmp_path / "looked into") as store:
         assert {line.reason for line in store.maintenance.quarantine()} == {"conflict_marker"}
         assert all(
-            "memlog scrub" in store.maintenance.explain(line) for line in store.maintenance.quarantine()
+            "erasure.scrub()" in store.maintenance.explain(line) for line in store.maintenance.quarantine()
         )
     keep(copies.a, git)
     git(copies.a, "add", ".")

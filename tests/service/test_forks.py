@@ -20,7 +20,8 @@ shared = memlog.open_async(path)
 
 
 def kettle(number):
-    return memlog.Message(id=f"k{number}", channel="cli", chat_id="1", role="user", content="a kettle")
+    content = f"kettle {number}"
+    return memlog.Message(id=f"k{number}", channel="cli", chat_id="1", role="user", content=content)
 
 
 async def asked(store):

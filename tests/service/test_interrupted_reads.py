@@ -41,7 +41,7 @@ def at_call(number, act):
 
 
 def tea(number):
-    return memlog.Message(channel="c", chat_id="1", role="user", content="tea", id=f"m{number}")
+    return memlog.Message(channel="c", chat_id="1", role="user", content=f"tea {number}", id=f"m{number}")
 
 
 def found(store):

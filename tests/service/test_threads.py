@@ -38,9 +38,10 @@ class Worker(threading.Thread):
             self.failures.append(error)
 
     def work(self):
+        tea = f"tea {self.chat} {len(self.acknowledged)}"
         said = [
-            memlog.Message(channel="cli", chat_id=self.chat, role="user", content=f"tea {self.chat}"),
-            memlog.MemorySaved(content=f"tea {self.chat} {len(self.acknowledged)}"),
+            memlog.Message(channel="cli", chat_id=self.chat, role="user", content=tea),
+            memlog.MemorySaved(content=tea),
         ]
         self.acknowledged += [position.id for position in self.store.append(said)]
         in_chat = memlog.Filters(chat=("cli", self.chat))
