@@ -79,6 +79,7 @@ eval: $(INSTALLED)  ## search quality on LoCoMo and XQuAD in the folder that MEM
 	$(BIN)/python -m tests.eval.locomo --check
 	$(BIN)/python -m tests.eval.xquad --check
 	$(BIN)/python -m tests.eval.context --check
+	$(BIN)/python -m tests.eval.context --long
 	$(BIN)/python -m tests.eval.dedup --check
 	$(BIN)/python -m tests.eval.latency
 	$(BIN)/python -m tests.eval.documents --check
