@@ -241,6 +241,9 @@ def _notes_of(added: IndexingReport) -> Iterator[str]:
         yield f"HTML and PDF are read by libraries that are not installed: pip install '{EXTRA}'"
     if added.user is not None:
         yield f"{added.source_id}/{USER_FILE}: {_told_of_user(added.user)}"
+    for source, shared in added.shared.items():
+        files = counted(shared, "file")
+        yield f"{added.source_id}: {files} of {source}, too: a query gives each once, of the innermost folder"
     if added.problem is not None:
         yield added.problem
 

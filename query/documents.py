@@ -92,6 +92,9 @@ class DocumentFile(msgspec.Struct, kw_only=True):
     bytes: int | None
 
 
+FILE_PATH = "rtrim(s.root, '/') || '/' || d.file"
+"""The path of a document `d` of a source `s`."""
+
 _PASSAGES = (
     "(SELECT count(*) FROM doc_chunks c WHERE c.document_id = d.document_id)"
     " + (SELECT count(*) FROM memory_chunks c WHERE c.document_id = d.document_id)"
@@ -150,6 +153,21 @@ def versions(db: Connection, source_id: str) -> dict[str, str]:
     return dict(
         db.execute("SELECT file, version FROM documents WHERE source_id = ?", (source_id,)).fetchall()
     )
+
+
+def shared(db: Connection, source_id: str) -> dict[str, int]:
+    """How many files of a source another source has, too, by the name of that source."""
+    rows = db.execute(
+        f"WITH own AS (SELECT {FILE_PATH} AS path, d.version, s.writer"
+        " FROM documents d JOIN sources s USING (source_id) WHERE source_id = :source_id),"
+        " others AS (SELECT source_id, writer, rtrim(root, '/') || '/' AS folder"
+        " FROM sources WHERE source_id <> :source_id)"
+        " SELECT o.source_id, count(*) FROM own JOIN others o ON substr(path, 1, length(folder)) = folder"
+        " JOIN documents e ON e.document_id = o.source_id || '/' || substr(path, length(folder) + 1)"
+        " WHERE own.writer = o.writer OR own.version = e.version GROUP BY o.source_id ORDER BY o.source_id",
+        {"source_id": source_id},
+    )
+    return dict(rows.fetchall())
 
 
 def tree(source_id: str, documents: Iterable[Document]) -> DocumentFolder:

@@ -20,6 +20,7 @@ from memlog.query.search.neighbours import Neighbourhood, neighbourhood_of
 from memlog.query.search.priors import passages_of, priors
 from memlog.query.search.ranking import Ranking
 from memlog.query.search.request import Mode, Search
+from memlog.query.search.twins import without_twins
 from memlog.query.search.vector_cache import HeldVectors
 from memlog.query.surroundings import Surroundings, around_event, around_passage
 
@@ -59,7 +60,7 @@ def search(
             sides["text"] = texts
         if request.mode != "text" and (near := _vector_side(db, request, embedder, silent, held)) is not None:
             sides["vector"] = [near]
-        hits = _ranked(db, request, same_in_all(sides))
+        hits = _ranked(db, request, same_in_all(without_twins(db, sides)))
     return SearchResult(
         hits=hits,
         mode=request.mode,

@@ -185,7 +185,9 @@ class Documents(OperationGroup):
                 or registration_of(before) != registration
             )
             plan = SourcePlan(registration, is_new, versions)
-            return Indexing(plan, self._tools, progress).run(is_by_name=True)
+            report = Indexing(plan, self._tools, progress).run(is_by_name=True)
+            report.shared = self._read(lambda db: queries.shared(db, request.source_id))
+            return report
 
     def is_of_another_copy(self, source: Registered) -> bool:
         """Whether another copy of the store registered the source, and so alone refreshes it."""

@@ -33,6 +33,8 @@ class IndexingReport(msgspec.Struct, kw_only=True):
     warnings: what libraries printed about files that were read nevertheless, a line a file.
     user: what USER.md of a workspace, which counts as no file, has set in the core memory; None where none
         was read.
+    shared: of a source that was added: how many of its files another source has, too, by that one's name. A
+        search gives such a file once, as one of the innermost folder.
     registered_by: the writer of another copy of the store, which alone refreshes the source: nothing was done
         here. None where this copy does.
     error: why the files could not be looked at; the documents stay then. None where they could.
@@ -48,6 +50,7 @@ class IndexingReport(msgspec.Struct, kw_only=True):
     skipped: list[SkippedFile] = []
     warnings: list[FileWarning] = []
     user: CoreImportReport | None = None
+    shared: dict[str, int] = {}
     registered_by: str | None = None
     error: str | None = None
 

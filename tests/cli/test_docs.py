@@ -25,6 +25,7 @@ ADDED = [
     "skipped",
     "warnings",
     "user",
+    "shared",
     "registered_by",
     "error",
 ]
