@@ -8,11 +8,10 @@ from msgspec.structs import asdict, replace
 
 from memlog.cli.answer import Answer, Columns, Done, list_answer, named_values, records_answer
 from memlog.cli.open_store import open_log, open_store
-from memlog.cli.output import bold, dim, one_line, printable
+from memlog.cli.output import bold, dim, minute, one_line, printable
 from memlog.cli.param_types import STDIN
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
-from memlog.cli.zone import minute
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.events import MemorySaved
 from memlog.service.memories.save import save as save_memory
@@ -51,13 +50,13 @@ COLUMNS: Columns = {
 """Of a list of memories."""
 
 
-class _MemoryGroup(Group):
+class _MemoryCommands(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Also what Python, and the commands of facts and of core memory, call it."""
         return super().get_command(ctx, "show" if cmd_name == "get" else cmd_name)
 
 
-@click.group(cls=_MemoryGroup)
+@click.group(cls=_MemoryCommands)
 def memory() -> None:
     """Save, list and change memories: what is worth keeping beyond a conversation."""
 

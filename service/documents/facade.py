@@ -174,6 +174,7 @@ class Documents(OperationGroup):
         """Add one folder."""
         with self._records(request.source_id).held(self._lock_timeout):
             before, versions = self._known(request.source_id)
+            registered = self._decide(queries.registered)
             is_of_another = before is not None and self.is_of_another_copy(before)
             if before is not None and is_of_another and not claims:
                 return as_registered(before, versions).report(registered_by=before.writer)
@@ -186,7 +187,9 @@ class Documents(OperationGroup):
             )
             plan = SourcePlan(registration, is_new, versions)
             report = Indexing(plan, self._tools, progress).run(is_by_name=True)
-            report.shared = self._read(lambda db: queries.shared(db, request.source_id))
+            # Only then, since it projects what was appended.
+            if any(_are_nested(report, each) for each in registered):
+                report.shared = self._read(lambda db: queries.shared(db, request.source_id))
             return report
 
     def is_of_another_copy(self, source: Registered) -> bool:
@@ -218,6 +221,12 @@ class Documents(OperationGroup):
             lambda db: (queries.registered(db, source_id), queries.versions(db, source_id))
         )
         return next(iter(registered), None), versions
+
+
+def _are_nested(added: IndexingReport, other: Registered) -> bool:
+    """Whether the folder of one source stands within that of another one."""
+    one, two = Path(added.root), Path(other.root)
+    return added.source_id != other.source_id and (one.is_relative_to(two) or two.is_relative_to(one))
 
 
 def unknown_source(name: str) -> NotFound:
