@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 CALLS = tuple(
-    "open close read write overwrite position status generation look is_folder sync sync_data make_folder"
-    " remove_folder set_mode set_times rename unlink entries lock unlock".split()
+    "open close read write overwrite position status generation look is_folder is_mounted_read_only sync sync_data"
+    " make_folder remove_folder set_mode set_times rename unlink entries lock unlock".split()
 )
 """The names of the functions, which tests may replace."""
 
@@ -99,6 +99,11 @@ def look(path: Path | str, *, folder: int | None = None, follow: bool = False) -
 def is_folder(path: Path) -> bool:
     """Whether `path` is a folder, or a link to one."""
     return path.is_dir()
+
+
+def is_mounted_read_only(path: Path) -> bool:
+    """Whether the file system of `path` is mounted so that nobody can write."""
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
 def sync(fd: int) -> None:

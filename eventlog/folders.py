@@ -42,10 +42,10 @@ def is_kept_read_only(folder: Path) -> bool:
     this user, has set its mode. What another user has made so is moved out of the way (`owner.making_way`).
     """
     try:
-        if not disk.is_folder(folder) or os.access(folder, os.W_OK):
+        if os.access(folder, os.W_OK) or not disk.is_folder(folder):
             return False
-        is_mounted_so = bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
-        return is_mounted_so or disk.look(folder, follow=True).st_uid == os.geteuid()
+        is_own = disk.look(folder, follow=True).st_uid == os.geteuid()
+        return is_own or disk.is_mounted_read_only(folder)
     except OSError:  # it is gone meanwhile
         return False
 
