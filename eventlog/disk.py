@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 CALLS = tuple(
-    "open close read write overwrite position status generation look is_folder is_mounted_read_only sync sync_data"
-    " make_folder remove_folder set_mode set_times rename unlink entries lock unlock".split()
+    "open close read write overwrite position status generation look is_folder is_mounted_read_only sync"
+    " sync_data make_folder remove_folder set_mode set_times rename unlink entries lock unlock".split()
 )
 """The names of the functions, which tests may replace."""
 
