@@ -8,10 +8,11 @@ from msgspec.structs import asdict, replace
 
 from memlog.cli.answer import Answer, Columns, Done, list_answer, named_values, records_answer
 from memlog.cli.open_store import open_log, open_store
-from memlog.cli.output import bold, dim, minute, one_line, printable
+from memlog.cli.output import bold, dim, one_line, printable
 from memlog.cli.param_types import STDIN
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
+from memlog.cli.zone import minute
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.events import MemorySaved
 from memlog.service.memories.save import save as save_memory

@@ -20,7 +20,6 @@ BEHIND_THE_DISK = sorted(
 )
 HARMLESS = {
     *("os.DirEntry", "os.register_at_fork", "os.stat_result", "os.strerror", "os.urandom"),
-    *("os.ST_RDONLY", "os.statvfs"),
     # Who this process is, and what it may do.
     *("os.R_OK", "os.W_OK", "os.X_OK", "os.access", "os.geteuid", "os.initgroups", "os.setgroups"),
     *("os.setegid", "os.seteuid", "os.setgid", "os.setuid", "os.__file__"),
