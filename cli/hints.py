@@ -11,6 +11,7 @@ PHRASES = {
     "help(memlog.TYPE)": "memlog append TYPE --help",
     "store.erasure.prove(TEXT)": "memlog scrub --prove TEXT",
     "Projects.list()": "memlog projects list",
+    "model=FOLDER": "MEMLOG_MODEL",
     "ChunkSizes.window": "chunk_tokens",
     "ChunkSizes.overlap": "chunk_overlap",
     "is_raw": "--raw",

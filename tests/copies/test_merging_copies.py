@@ -211,7 +211,8 @@ def test_a_conflict_that_git_leaves_is_damage_until_it_is_resolved(
     with memlog.open(tmp_path / "looked into") as store:
         assert {line.reason for line in store.maintenance.quarantine()} == {"conflict_marker"}
         assert all(
-            "erasure.scrub()" in store.maintenance.explain(line) for line in store.maintenance.quarantine()
+            "store.erasure.scrub()" in store.maintenance.explain(line)
+            for line in store.maintenance.quarantine()
         )
     keep(copies.a, git)
     git(copies.a, "add", ".")

@@ -198,7 +198,7 @@ def test_a_disk_that_fails_is_named_and_the_next_run_finishes(store, monkeypatch
         patched.setattr(disk, "overwrite", fail)
         with pytest.raises(memlog.LogError, match="Input/output error") as failed:
             store.erasure.scrub()
-    assert "erasure.scrub()" in failed.value.hint
+    assert "store.erasure.scrub()" in failed.value.hint
     assert store.erasure.scrub().lines == 1
     assert store.maintenance.verify().ok
 
