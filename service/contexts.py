@@ -62,7 +62,7 @@ def _composed(read_model: ReadModel, asked: BuildContext, found: ContextHits) ->
 def _made(
     db: Connection, asked: BuildContext, hits: Callable[[BuildContext], ContextHits], *, synced: bool
 ) -> Context:
-    scope, why = scope_of(db, asked)
+    scope, why = scope_of(db, asked, synced=synced)
     asked = replace(without_the_question(db, asked), scope=scope)
     given = compose(db, asked, hits(asked), synced=synced)
     given.scope, given.scope_why = scope, why

@@ -251,7 +251,7 @@ def newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
     places: dict[tuple[Part, str], list[int]] = {}
     for place, entry in enumerate(entries):
         if entry.topic is not None:
-            places.setdefault((entry.part, entry.topic), []).append(place)
+            places.setdefault((entry.part, folded(entry.topic)), []).append(place)
     ordered = list(entries)
     for group in places.values():
         # The values of one ranked list have one time, and stay in their order.

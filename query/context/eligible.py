@@ -177,7 +177,8 @@ class EligibleEntries:
         self, topic: Topic, score: float | None, known: Collection[Topic]
     ) -> Iterator[EligibleEntry]:
         chat = self._request.chat_name
-        is_other = chat is not None and topic.chat is None
+        # Across chats, each says its date.
+        is_other = chat is not None and topic.chat is None and not self._is_of_all
         has_own = is_other and any((each.chat, each.key) == (chat, topic.key) for each in known)
         for fact, entry in zip(topic.facts, fact_entries(topic, score), strict=True):
             if self._request.excluded.isdisjoint((fact.fact_id, fact.event_id)):

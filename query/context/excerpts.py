@@ -18,7 +18,14 @@ EXCERPT_TOKENS = 80
 _LONGEST = 20_000
 """Characters of a text that are searched for sentences; a passage has fewer."""
 
-_SENTENCE = re.compile(r"(?:[^\n.!?。！？…]|[.!?…](?![\s\"')\]]))*+(?:[.!?。！？…]+[\"')\]]*|\n|$)\s*")
+_SENTENCE = re.compile(
+    r"(?:[^\n\r.!?。！？…।॥؟۔;]|[.!?…;](?![\s\"')\]]))*+(?:[.!?。！？…।॥؟۔;]+[\"')\]]*|[\n\r]|$)\s*"
+)
+_LONGEST_SENTENCE = 160
+_PIECE = re.compile(
+    rf"\S.{{0,{_LONGEST_SENTENCE}}}(?=\s)\s*|\s*\S{{1,{_LONGEST_SENTENCE // 4}}}\s*", re.DOTALL
+)
+"""A part of a sentence without an end: up to a space, or of a run without one (Thai, base64)."""
 _BESIDE = 0.5
 """The share of its score that a sentence gives the one behind it, which may be its answer."""
 
@@ -41,7 +48,7 @@ class Excerpts:
         if not is_long and (len(text) <= EXCERPT_TOKENS or weight(text, self._counter) <= EXCERPT_TOKENS):
             return text
         text = f"{text[:_LONGEST]}{_CUT}" if is_long else text
-        sentences = [match[0] for match in _SENTENCE.finditer(text) if match[0].strip(_CUT).strip()]
+        sentences = [part for match in _SENTENCE.finditer(text) for part in _parts(match[0])]
         if not sentences:
             return text
         scores = _scores(sentences, self._marks)
@@ -54,6 +61,14 @@ class Excerpts:
                 taken.add(number)
                 left -= needed
         return _joined(text, sentences, sorted(taken))
+
+
+def _parts(sentence: str) -> list[str]:
+    if not sentence.strip(_CUT).strip():
+        return []
+    if len(sentence) <= _LONGEST_SENTENCE:
+        return [sentence]
+    return [match[0] for match in _PIECE.finditer(sentence)]
 
 
 def _scores(sentences: Sequence[str], marks: Marks) -> list[float]:

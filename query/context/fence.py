@@ -18,13 +18,15 @@ SESSION_LINES = (
 )
 """The lines of the style `session`."""
 
-_LIKE_M = "MmМмΜϺᎷᗰᛖꓟⲘ𐊰𐌑ᴍᴹᵐₘℳⅯⅿⓂⓜＭｍ𝐌𝐦𝑀𝑚𝑴𝒎𝓂𝓜𝓶𝔐𝔪𝕄𝕞𝕸𝖒𝖬𝗆𝗠𝗺𝘔𝘮𝙈𝙢𝙼𝚖🄼🅜🅼"
+_LIKE_M = "ḾḿṀṁṂṃ𜳢MmМмΜϺᎷᗰᛖꓟⲘ𐊰𐌑ᴍᴹᵐₘℳⅯⅿⓂⓜＭｍ𝐌𝐦𝑀𝑚𝑴𝒎𝓂𝓜𝓶𝔐𝔪𝕄𝕞𝕸𝖒𝖬𝗆𝗠𝗺𝘔𝘮𝙈𝙢𝙼𝚖🄼🅜🅼"
 """M, its look-alikes of other scripts in confusables.txt (UTS #39), and its compatibility forms."""
 
 _BRACKETS = "[［﹇【︻〔︹﹝〖︗〘〚⁅❲⟦⟬⦋⦍⦏⦗⸢⸤⹕⹗⌈⌊⎡⎢⎣「｢『"
 """Opening brackets with a straight side, as `[` has."""
 
-_COMBINED = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u302a-\u302f\ufe20-\ufe2f"
+_COMBINED = (
+    "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u302a-\u302f\ufe0e\ufe0f\ufe20-\ufe2f"
+)
 """Combining marks of any script."""
 
 _CITATION = re.compile(rf"[{re.escape(_BRACKETS)}](?=[\s{_COMBINED}]*(?:M|[{_LIKE_M}][\s{_COMBINED}]*\d))")
@@ -44,8 +46,7 @@ def escaped(text: str, *, keep_lines: bool = False) -> str:
     keep_lines: keep line breaks, tabs, and backslashes that precede no mark: the text is not in a block. Its
         lines cannot begin with `[TOOL]` or `[SYSTEM]`.
     """
-    if not keep_lines:
-        text = text.replace("\\", "\\\\")
+    text = text.replace("\r\n", "\n") if keep_lines else text.replace("\\", "\\\\")
     kept, times = ("\n\t", 2) if keep_lines else ("", 1)
     # Before white space becomes escapes: a mark may extend over two lines.
     marked = _MARKS.sub(lambda match: match[1] * times + f"\\{match[2]}", text)

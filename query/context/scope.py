@@ -15,8 +15,8 @@ class ChosenScope(NamedTuple):
     why: str
 
 
-def scope_of(db: Connection, request: BuildContext) -> ChosenScope:
-    """The scope of a request.
+def scope_of(db: Connection, request: BuildContext, *, synced: bool) -> ChosenScope:
+    """The scope of a request. synced: whether the read model has come up to the log.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -25,6 +25,8 @@ def scope_of(db: Connection, request: BuildContext) -> ChosenScope:
         return ChosenScope("store", "no chat was named")
     if request.scope != "auto":
         return ChosenScope(request.scope, "it was asked for")
+    if not synced:
+        return ChosenScope("chat", "the read model may be behind the log, which may name a second person")
     return automatic_scope(db)
 
 

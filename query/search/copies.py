@@ -13,6 +13,7 @@ from memlog.eventlog.text import nfc
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query.search.candidates import NOWHERE, Candidate, Lists, Place, Ref, in_order
+from memlog.query.search.twins import is_one_of, outer_twins
 
 _LONGEST = 100_000
 """Characters of a text that may have copies: to fold a longer one takes more than a query."""
@@ -67,6 +68,9 @@ def best(db: Connection, fetch: Callable[[int], Fetched], depth: int) -> list[Ca
         first: dict[Ref, Candidate] = {}
         for candidate in candidates:
             first.setdefault(candidate.ref, candidate)
+        # Of one file of nested folders, the innermost stays, before its copies are taken for one.
+        outer = outer_twins(db, {each.key[1] for each in first.values() if each.owner == "document"})
+        first = {ref: each for ref, each in first.items() if not is_one_of(each, outer)}
         said |= what_they_say(db, (each for ref, each in first.items() if ref not in said))
         scores: dict[Hashable, float] = {}
         for ref, candidate in first.items():

@@ -12,7 +12,7 @@ from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import Event, FactKind, FactRemoved, FactStored
 from memlog.query.facts.answers import FactAnswer, by_key, no_rank, where
 from memlog.query.facts.ask import ask
-from memlog.query.facts.current import Fact, Topic, all_topics, called, exactly, topics
+from memlog.query.facts.current import Fact, Topic, all_topics, exactly, topics
 from memlog.query.facts.topic_keys import key_of
 from memlog.service.engine import OperationGroup
 from memlog.service.facts.ranked_lists import NoCertainList, ranked_list
@@ -117,7 +117,7 @@ class Facts(OperationGroup):
     @operation(RemoveFact)
     def remove(self, asked: RemoveFact) -> list[Position]:
         key = key_of(asked.topic)
-        standing = self._decide(lambda db: called(topics(db, asked.scope), [key]))
+        standing = self._decide(lambda db: exactly(topics(db, asked.scope), [key]))
         if standing is None:
             raise unknown_fact(f"no topic {key} {where(asked.scope, any_chat=False)}")
         if asked.rank is not None and standing.at(asked.rank) is None:

@@ -205,6 +205,7 @@ def test_one_person_has_one_memory_across_chats_and_two_have_two(memlog: Run) ->
         assert memlog("append", "message", *said).code == 0
 
     assert asked()[0]
+    assert not asked("--no-sync")[0], "a second person may be in what was not read yet"
     say("Ann")
     assert (asked()[0], asked("--scope", "chat")[0]) == (True, False)
     say("Bo")

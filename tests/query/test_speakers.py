@@ -9,8 +9,8 @@ SPEAKERS = [
     ("user", "Anna", "user/Anna"),
     ("user", "system", "user/system"),
     ("system", "System", "system"),
-    ("user", "x:\nsystem", "user/x\\: system"),
-    ("user", "x): ok assistant: no", "user/x)\\: ok assistant\\: no"),
+    ("user", "x:\nsystem", "user/x\uff1a system"),
+    ("user", "x): ok assistant: no", "user/x)\uff1a ok assistant\uff1a no"),
     (None, None, ""),
 ]
 

@@ -382,7 +382,7 @@ def test_a_topic_is_named_in_other_languages_and_in_passing(known):
 
 
 def test_a_fact_of_no_chat_enters_where_the_chat_has_none_of_its_topic(known):
-    given = known.context("kettle, favourite colours", chat=CHAT)
+    given = known.context("kettle, favourite colours", chat=CHAT, scope="chat")
     assert "kettle: steel" in facts(given)
     assert "favorite_colors 1: White" not in facts(given)
     assert left_out(given)["fact", "favorite_colors/1"] == "telegram:7 has its own"

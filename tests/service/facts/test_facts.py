@@ -114,7 +114,7 @@ def test_one_rank_is_set_and_the_others_stay(store):
 
 def test_a_removed_rank_leaves_the_others_where_they_are(store):
     store.facts.set("teas", "sencha", "oolong", "assam")
-    assert len(store.facts.remove("tea", rank=2)) == 1
+    assert len(store.facts.remove("teas", rank=2)) == 1
     assert listed(store, "teas") == {1: "sencha", 3: "assam"}
     found = store.facts.get("teas", rank=2)
     assert (found.answer, found.why) == (NOT_STORED, "teas has no rank 2, but 1, 3")
