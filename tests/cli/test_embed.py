@@ -102,7 +102,7 @@ def test_without_a_model_it_fails_and_says_why(memlog: Run, without_model: dict[
     done = memlog("embed", "--json", env=without_model)
     assert (done.code, done.error["code"]) == (69, "embedding")
     assert f"{without_model['MEMLOG_MODEL']}/model.onnx: No such file or directory" in done.error["message"]
-    assert "--model" in done.error["hint"]
+    assert "MEMLOG_MODEL" in done.error["hint"]
 
 
 def test_a_batch_that_is_none_is_wrong_usage(memlog_here: Run) -> None:
