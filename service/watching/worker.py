@@ -100,7 +100,8 @@ class Worker(ABC):
         they were reported the last time."""
         self._notes.clear()
         try:
-            with wrapped("the read model"):
+            # A fork waits for the whole of it: in its child, a thread of SQLite would hold locks for ever.
+            with self._read_model.mutex, wrapped("the read model"):
                 is_worth_a_report, has_failed = work(), False
         except (MemlogError, OSError) as error:
             hint = f" ({error.hint})" if isinstance(error, MemlogError) and error.hint else ""

@@ -65,7 +65,8 @@ FORKS = {
     "another thread watches": """
 events = [threading.Event(), threading.Event()]
 tell = lambda step: events[0].set()
-watching = threading.Thread(target=lambda: store.maintenance.watch(stop=events[1], tell=tell))
+watch = lambda: store.maintenance.watch(stop=events[1], tell=tell)
+watching = threading.Thread(target=watch, daemon=True)
 watching.start()
 assert events[0].wait(60)
 children = fork()
