@@ -58,5 +58,5 @@ def _option(named: re.Match[str]) -> str:
 
 
 def _word(argument: str) -> str:
-    """A text as a shell takes it; anything else as it stands."""
+    """Quote a text for a shell; leave anything else unchanged."""
     return shlex.quote(str(ast.literal_eval(argument))) if argument[:1] in ("'", '"') else argument

@@ -196,7 +196,7 @@ class _Filling:
         return True
 
     def _may_be_cut(self, entry: ContextEntry) -> bool:
-        """Whether the best sentences of an entry may stand for it: of a turn, or where else nothing is given.
+        """Whether an entry may be cut to its best sentences: a turn, or an entry that alone fills the context.
 
         Among messages, a turn is whole or absent.
         """

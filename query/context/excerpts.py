@@ -54,7 +54,7 @@ class Excerpts:
         scores = _scores(sentences, self._marks)
         best = scores.index(max(scores))
         left, taken = float(EXCERPT_TOKENS), set[int]()
-        # Of those that say nothing of it, the ones beside the best.
+        # Sentences with equal scores: those nearest to the best one first.
         for number in sorted(range(len(sentences)), key=lambda each: (-scores[each], abs(each - best))):
             needed = weight(sentences[number], self._counter)
             if needed <= left or not taken:

@@ -31,7 +31,7 @@ def scope_of(db: Connection, request: BuildContext, *, synced: bool) -> ChosenSc
 
 
 def automatic_scope(db: Connection) -> ChosenScope:
-    """The scope of a store in which none was asked for: what one person said in a chat is not for another."""
+    """The scope that `auto` chooses, so that nobody is given what another person said."""
     first, last = db.execute(f"SELECT {_NAME.format('min')}, {_NAME.format('max')}").fetchone()
     if first is None:
         return ChosenScope("store", "no user message names its speaker")

@@ -1,4 +1,4 @@
-"""The cut of a side: the best of what it found, where one candidate stands for all copies of a text.
+"""Selects the best candidates of one side of a search; one candidate represents all copies of a text.
 
 Copies have the same words and are of one kind, role and speaker. Without this, a question that was asked 45
 times fills the candidates, and its answer is none of them.
