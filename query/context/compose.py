@@ -196,9 +196,9 @@ class _Filling:
         return True
 
     def _may_be_cut(self, entry: ContextEntry) -> bool:
-        """Whether an entry may be cut to its best sentences: a turn, or an entry that alone fills the context.
+        """Whether an entry may be cut to its best sentences.
 
-        Among messages, a turn is whole or absent.
+        A turn may, except among messages. Another entry may while the context has only core memory and facts.
         """
         if entry.part == "window":
             return self._request.form != "messages"
