@@ -4,16 +4,13 @@ citation is of the line that says it, and nothing is in it that stands no more o
 import json
 import random
 import re
-from pathlib import Path
 
 import pytest
-from tokenizers import BertWordPieceTokenizer
 
 import memlog
-from memlog import projector
 from memlog.query.context.fence import FIRST_LINE
+from memlog.query.context.token_counters import tokens
 
-TOKENIZER = BertWordPieceTokenizer(str(Path(projector.__file__).parent / "vocab.txt"), lowercase=True)
 HAN = re.compile(r"[\u4e00-\u9fff]")
 
 WORDS = (
@@ -40,7 +37,8 @@ CHATS = [("telegram", "7"), ("telegram", "8"), ("cli", "home")]
 TOPICS = ["favorite_colors", "city", "train", "чай"]
 
 COUNTS = {
-    "model": lambda text: len(TOKENIZER.encode(text, add_special_tokens=False).ids),
+    # An estimate of its own: test_token_counters.py compares it with the vocabularies of language models.
+    "model": lambda text: tokens(text, "model"),
     "chars4": lambda text: len(text) // 4,
     "heuristic": lambda text: (
         len(HAN.findall(text)) * 1.5 + len(re.findall(r"\w+", HAN.sub(" ", text))) * 0.75
