@@ -5,6 +5,7 @@ window. Each entry is taken whole or left out; smaller ones behind it may fit. S
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -13,7 +14,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection, transaction
 from memlog.query.context.eligible import EligibleEntries, EligibleEntry
 from memlog.query.context.entries import PARTS, ContextEntry, Part, core_entries
-from memlog.query.context.excerpts import Excerpts
+from memlog.query.context.excerpts import EXCERPT_TOKENS, Excerpts
 from memlog.query.context.rendering import Printer, printer_of
 from memlog.query.context.request import BuildContext, Form, Scope
 from memlog.query.context.retrieve import ContextHits
@@ -30,7 +31,7 @@ _WHOLE: tuple[Part, ...] = ("core", "fact")
 class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate that was not taken.
 
-    part, id: as in a `ContextEntry`. why: for people. tokens: what it would have taken.
+    part, id: as in a `ContextEntry`. why: for people. tokens: what it would have taken at least.
     """
 
     part: Part
@@ -99,10 +100,9 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
     printer = printer_of(request, silent=hits.silent, synced=synced)
     with transaction(db, "DEFERRED"):
         core = [each for each in core_entries(db) if each.id not in request.excluded]
-        excerpts = Excerpts(request.text, request.counter)
-        filling = _Filling(request, printer, excerpts, core)
+        filling = _Filling(request, printer, core)
         if request.part != "stable":
-            filling.fill(EligibleEntries(db, request, hits, excerpts))
+            filling.fill(EligibleEntries(db, request, hits))
     text, count, entries = filling.done()
     return Context(
         text=text,
@@ -121,10 +121,9 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
 class _Filling:
     """Takes the entries that fit, in the order in which they are offered."""
 
-    def __init__(
-        self, request: BuildContext, printer: Printer, excerpts: Excerpts, core: Sequence[ContextEntry]
-    ) -> None:
-        self._request, self._printer, self._excerpts = request, printer, excerpts
+    def __init__(self, request: BuildContext, printer: Printer, core: Sequence[ContextEntry]) -> None:
+        self._request, self._printer = request, printer
+        self._excerpts = Excerpts(request.text, request.counter)
         self._used = weight(printer.frame(), request.counter)
         self._has_frame = self._fits(0)
         self._taken: list[ContextEntry] = []
@@ -178,17 +177,19 @@ class _Filling:
         if key in self._seen or (full is not None and entry.part == "window"):
             return False
         self._seen.add(key)
+        if why := candidate.why or full:
+            # Counting tokens is most of the work, and decides nothing here.
+            entry.tokens = size(least_weight(entry.content), self._request.counter)
+            return self._leave_out(entry, why)
         added = self._weigh(entry)
-        if not self._fits(added) and self._may_be_cut(entry):
+        is_long = candidate.by_excerpt and size(added, self._request.counter) > EXCERPT_TOKENS
+        if is_long or (not self._fits(added) and self._may_be_cut(entry)):
             entry.content = self._excerpts.of(entry.content)
             added = self._weigh(entry)
         entry.tokens = size(added, self._request.counter)
-        room = None if self._fits(added) else _NO_ROOM
         # An entry that is too large is not compared: it may have millions of characters.
-        why = candidate.why or full or room or self._double(entry)
-        if why is not None:
-            self._leave_out(entry, why)
-            return False
+        if why := (None if self._fits(added) else _NO_ROOM) or self._double(entry):
+            return self._leave_out(entry, why)
         self._used += added
         self._taken.append(entry)
         self._cites += self._printer.cites(entry)
@@ -215,8 +216,9 @@ class _Filling:
     def _fits(self, more: float) -> bool:
         return size(self._used + more, self._request.counter) <= self._request.max_tokens
 
-    def _leave_out(self, entry: ContextEntry, why: str) -> None:
+    def _leave_out(self, entry: ContextEntry, why: str) -> Literal[False]:
         self.left_out.append(OmittedEntry(part=entry.part, id=entry.id, why=why, tokens=entry.tokens))
+        return False
 
     def _double(self, entry: ContextEntry) -> str | None:
         """Why a memory or passage is redundant: another entry has its text. None if no other has."""

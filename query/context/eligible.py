@@ -16,7 +16,6 @@ from memlog.query.context.entries import (
     summary_entry,
     window_entries,
 )
-from memlog.query.context.excerpts import Excerpts
 from memlog.query.context.request import BuildContext
 from memlog.query.context.retrieve import CANDIDATES, ContextHits
 from memlog.query.context.superseded import ChatMessage, sums_up_superseded, superseded
@@ -39,19 +38,19 @@ _FOUND_SUMMARIES = 2
 
 
 class EligibleEntry(NamedTuple):
-    """A candidate for a context; `why` it is left out, if that is known."""
+    """A candidate for a context; `why` it is left out, if that is known; whether its best sentences do."""
 
     entry: ContextEntry
     why: str | None = None
+    by_excerpt: bool = False
 
 
 class EligibleEntries:
     """The eligible entries of each part, in order of priority. A chat that is new has no window."""
 
-    def __init__(self, db: Connection, request: BuildContext, hits: ContextHits, excerpts: Excerpts) -> None:
+    def __init__(self, db: Connection, request: BuildContext, hits: ContextHits) -> None:
         self._db, self._request, self._hits = db, request, hits
         chat = request.conversation
-        self._excerpts = excerpts
         self._is_of_all = request.scope == "store"
         self._chat = chat if chat is not None and is_known(db, chat) else None
         self._typed_hits = [(_event_type(db, hit), hit) for hit in hits.memories]
@@ -97,9 +96,9 @@ class EligibleEntries:
                 in_window.entry.relevance_score = hit.score
                 yield in_window
             else:
-                content = self._excerpts.of(passage(self._db, hit))
-                members = {"content": content, "role": hit.role, "name": hit.name}
-                yield self._checked(hit_entry(hit, "passage", "CONVERSATION", **members))
+                members = {"content": passage(self._db, hit), "role": hit.role, "name": hit.name}
+                checked = self._checked(hit_entry(hit, "passage", "CONVERSATION", **members))
+                yield checked._replace(by_excerpt=True)
 
     def documents(self) -> Iterator[EligibleEntry]:
         """Passages of documents that were found."""
@@ -107,9 +106,9 @@ class EligibleEntries:
             lines = (
                 f"{hit.start_line}" if hit.start_line == hit.end_line else f"{hit.start_line}-{hit.end_line}"
             )
-            content = self._excerpts.of(hit.content.strip())
             title = f"{hit.source}/{hit.file}:{lines}"
-            yield EligibleEntry(hit_entry(hit, "document", "DOCUMENT", title=title, content=content))
+            entry = hit_entry(hit, "document", "DOCUMENT", title=title, content=hit.content.strip())
+            yield EligibleEntry(entry, by_excerpt=True)
 
     def summaries(self) -> Iterator[EligibleEntry]:
         """The newest summary of the chat, then the summaries that were found."""
@@ -161,6 +160,8 @@ class EligibleEntries:
 
     def _answering(self, by_fact: dict[str, Topic]) -> list[Topic]:
         """The topics that answer the text, if it is a question of a fact."""
+        if not by_fact:
+            return []
         own = [self._request.chat_name, None] if self._request.chat is not None else []
         text = self._request.text
         answers = [ask(self._db, text, chat=chat, any_chat=False) for chat in own]

@@ -48,7 +48,8 @@ or four bytes, and 2.4 to 2.9 tokens."""
 _MARK = 0.5
 """More for a Latin letter with a mark, which the vocabulary reads without it: Vietnamese needs .4."""
 
-_LONG_WORD = re.compile(r"[^\W_]{32}(?=[^\W_])")
+_LONGEST_WORD = 32
+_LONG_WORD = re.compile(rf"[^\W_]{{{_LONGEST_WORD}}}(?=[^\W_])")
 """Where a word is cut: the vocabulary makes one unknown word of more than 100 letters and digits."""
 
 
@@ -68,7 +69,10 @@ def _of_piece(text: str) -> float:
         tokens += _OF_A_BYTE * len(unknown.encode(errors="surrogatepass"))
         tokens += _MARK * len(marked.findall(text))
         text = other.sub(" ", text)
-    return max(least, tokens + count_tokens(_LONG_WORD.sub(r"\g<0> ", text)))
+    # The pattern is slower than the split, and few texts have such a word.
+    if max(map(len, text.split()), default=0) > _LONGEST_WORD:
+        text = _LONG_WORD.sub(r"\g<0> ", text)
+    return max(least, tokens + count_tokens(text))
 
 
 @cache

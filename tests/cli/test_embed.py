@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import memlog as package
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.sqlite import connect
 from tests.support.command_tree import MEMLOG
@@ -65,6 +66,19 @@ def embedding(environment: dict[str, str], store: Path, many: None) -> Iterator[
     for process in started:
         process.kill()
         process.communicate()
+
+
+def test_after_a_bulk_append_words_find_what_waits_for_a_vector(memlog: Run, store: Path, many: None) -> None:
+    home = "Anna moved to a flat in Tampere, where she lives"
+    memlog("append", "message", "--chat", "y:1", "--role", "user", "--content", home)
+    given = memlog("context", "Where does Anna live?", "--json").json
+    assert [given["entries"][0]["content"], given["entries"][0]["part"]] == [home, "passage"]
+    with package.open(store) as opened:
+        found = opened.search("Where does Anna live?")
+        waiting = opened.maintenance.status().vectors_pending
+        assert (found.hits[0].content, found.hits[0].similarity) == (home, None)
+        assert found.silent["pending"] == f"{waiting} passages have no vector yet: memlog project"
+    assert given["silent"]["pending"].endswith("passages have no vector yet: memlog project")
 
 
 def test_passages_get_a_vector_and_a_second_run_does_nothing(memlog: Run, store: Path, segment: Run) -> None:
