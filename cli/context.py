@@ -36,12 +36,8 @@ def context(ctx: click.Context, asked: BuildContext, *, as_json: bool) -> None:
 
 
 def _notes(given: memlog.Context) -> list[str]:
-    notes = []
-    if given.frame > given.max_tokens:
-        notes.append(f"nothing is given: the frame alone has {given.frame} tokens of {given.max_tokens}")
-    elif not given.entries:
-        notes.append("nothing found")
-    if given.form != "json":
+    notes = [] if given.entries or "frame" in given.silent else ["nothing found"]
+    if given.form != "json" or not given.text:
         notes += [] if given.synced else ["the read model may be behind the log"]
         notes += silence(given.silent)
     if given.unrecorded is not None:
@@ -62,7 +58,8 @@ def _explain(given: memlog.Context) -> None:
     for entry in given.entries:
         note(f"{entry.citation}: {entry.part} {one_line(entry.id)}, {entry.tokens} tokens")
     for left in given.left_out:
-        note(f"left out: {left.part} {one_line(left.id)}, {left.tokens} tokens: {one_line(left.why)}")
+        tokens = f", {left.tokens} tokens" if left.tokens else ""
+        note(f"left out: {left.part} {one_line(left.id)}{tokens}: {one_line(left.why)}")
 
 
 def _explained(given: memlog.Context) -> dict[str, object]:

@@ -276,7 +276,10 @@ def remove_database(path: Path) -> None:
 
 @contextmanager
 def transaction(db: Connection, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE") -> Iterator[None]:
-    """One transaction: committed at the end, rolled back on any error."""
+    """One transaction: committed at the end, rolled back on any error. A read may be part of another one."""
+    if kind == "DEFERRED" and db.in_transaction:
+        yield
+        return
     db.execute(f"BEGIN {kind}")
     try:
         yield

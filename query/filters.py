@@ -79,6 +79,9 @@ class Filters(Request, frozen=True, kw_only=True):
     since: Annotated[Time | None, "Only hits from this time on (2026-02-24, or RFC 3339)."] = None
     until: Annotated[End | None, "Only hits before this time, or up to the end of this day."] = None
     exclude: Annotated[Ids, "Leave out these events, memories or documents."] = frozenset()
+    asking: Annotated[
+        tuple[str, str] | None, Local(is_callback=False), "Leave out this message: its stream and id."
+    ] = None
     own_scope: Annotated[
         bool, Local(is_callback=False), "Include memories of no chat beside those of `chat`."
     ] = False
@@ -98,6 +101,7 @@ class Filters(Request, frozen=True, kw_only=True):
             ("m.role = ?", self.role),
             ("m.name IN (SELECT value FROM json_each(?))", in_any_form(self.speaker)),
             *self._not_excluded("m.id"),
+            ("(m.stream, m.id) <> (?, ?)", self.asking),
             *self._times("m.created_at"),
         )
 

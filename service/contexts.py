@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
 from memlog.eventlog.events import MemoryAccessed
 from memlog.eventlog.writer import Log
-from memlog.projector.embedding.models import Embedder
-from memlog.projector.sqlite import Connection
+from memlog.projector.sqlite import Connection, transaction
 from memlog.query.context.compose import Context, compose
 from memlog.query.context.request import BuildContext
-from memlog.query.context.retrieve import ContextHits, find, without_the_question
+from memlog.query.context.retrieve import ContextHits, asking_message, find
 from memlog.query.context.scope import scope_of
+from memlog.query.event_index import Key
 from memlog.service.read_model import ReadModel
 from memlog.service.read_pool import ReadPool
 from memlog.service.searches import latest_for_search
@@ -43,27 +43,31 @@ def context(reads: ReadPool, log: Log, asked: BuildContext) -> Context:
 
 def _searched(read_model: ReadModel, asked: BuildContext) -> Context:
     db, synced, embedder, silent = latest_for_search(read_model, is_synced=asked.sync)
-    return _made(db, asked, lambda asked: _found(db, asked, embedder, silent), synced=synced)
 
+    def found(asked: BuildContext, asking: Key | None) -> ContextHits:
+        hits = find(db, asked, embedder, asking)
+        hits.silent.update(silent)
+        return hits
 
-def _found(
-    db: Connection, asked: BuildContext, embedder: Embedder | None, silent: dict[str, str]
-) -> ContextHits:
-    found = find(db, asked, embedder)
-    found.silent.update(silent)
-    return found
+    return _made(db, asked, found, synced=synced)
 
 
 def _composed(read_model: ReadModel, asked: BuildContext, found: ContextHits) -> Context:
     db, synced = read_model.latest(sync=asked.sync)
-    return _made(db, asked, lambda _: found, synced=synced)
+    return _made(db, asked, lambda _, asking: replace(found, asking=asking), synced=synced)
 
 
 def _made(
-    db: Connection, asked: BuildContext, hits: Callable[[BuildContext], ContextHits], *, synced: bool
+    db: Connection,
+    asked: BuildContext,
+    hits: Callable[[BuildContext, Key | None], ContextHits],
+    *,
+    synced: bool,
 ) -> Context:
-    scope, why = scope_of(db, asked, synced=synced)
-    asked = replace(without_the_question(db, asked), scope=scope)
-    given = compose(db, asked, hits(asked), synced=synced)
+    # One state of the read model: a second person may speak between the choice of the scope and the search.
+    with transaction(db, "DEFERRED"):
+        scope, why = scope_of(db, asked, synced=synced)
+        asked = replace(asked, scope=scope)
+        given = compose(db, asked, hits(asked, asking_message(db, asked)), synced=synced)
     given.scope, given.scope_why = scope, why
     return given

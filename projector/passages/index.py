@@ -174,16 +174,16 @@ def queue_all(db: Connection) -> None:
 
 
 def waiting(db: Connection, size: int) -> Iterator[tuple[Shelf, list[Pending]]]:
-    """The passages without a vector, in the order of their numbers, up to `size` at a time."""
+    """The passages without a vector, the newest first, up to `size` at a time."""
     for shelf in SHELVES:
         sql = (
             f"SELECT chunk_no, label, content FROM {shelf.queue} JOIN {shelf.chunks} USING (chunk_no)"
-            " WHERE chunk_no > ? ORDER BY chunk_no LIMIT ?"
+            " WHERE chunk_no < ? ORDER BY chunk_no DESC LIMIT ?"
         )
-        after = 0
-        while rows := db.execute(sql, (after, size)).fetchall():
+        before = 2**63 - 1
+        while rows := db.execute(sql, (before, size)).fetchall():
             yield shelf, [Pending(number, _embedded_text(shelf, *text)) for number, *text in rows]
-            after = rows[-1][0]
+            before = rows[-1][0]
 
 
 def texts(db: Connection) -> Iterator[str]:

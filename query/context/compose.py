@@ -13,7 +13,7 @@ from memlog.eventlog.content_ids import folded
 from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection, transaction
 from memlog.query.context.eligible import EligibleEntries, EligibleEntry
-from memlog.query.context.entries import PARTS, ContextEntry, Part, core_entries
+from memlog.query.context.entries import PARTS, ContextEntry, Part, core_entries, newest_first
 from memlog.query.context.excerpts import EXCERPT_TOKENS, Excerpts
 from memlog.query.context.rendering import Printer, printer_of
 from memlog.query.context.request import BuildContext, Form, Scope
@@ -31,7 +31,7 @@ _WHOLE: tuple[Part, ...] = ("core", "fact")
 class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate that was not taken.
 
-    part, id: as in a `ContextEntry`. why: for people. tokens: what it would have taken at least.
+    part, id: as in a `ContextEntry`. why: for people. tokens: what it would have taken, if that was why.
     """
 
     part: Part
@@ -104,16 +104,20 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
         if request.part != "stable":
             filling.fill(EligibleEntries(db, request, hits))
     text, count, entries = filling.done()
+    frame = size(weight(printer.frame(), request.counter), request.counter)
+    silent = dict(hits.silent)
+    if frame > request.max_tokens:
+        silent["frame"] = f"nothing is given: the frame alone has {frame} tokens of {request.max_tokens}"
     return Context(
         text=text,
         form=request.form,
         counter=request.counter,
         max_tokens=request.max_tokens,
         tokens=count,
-        frame=size(weight(printer.frame(), request.counter), request.counter),
+        frame=frame,
         entries=entries,
         left_out=filling.left_out,
-        silent=hits.silent,
+        silent=silent,
         synced=synced,
     )
 
@@ -179,7 +183,6 @@ class _Filling:
         self._seen.add(key)
         if why := candidate.why or full:
             # Counting tokens is most of the work, and decides nothing here.
-            entry.tokens = size(least_weight(entry.content), self._request.counter)
             return self._leave_out(entry, why)
         added = self._weigh(entry)
         is_long = candidate.by_excerpt and size(added, self._request.counter) > EXCERPT_TOKENS
@@ -244,22 +247,3 @@ class _Filling:
         for number, entry in enumerate(entries, start=self._first):
             entry.citation = f"M{number}"
         return entries
-
-
-def newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
-    """`entries`, where the newest memory, or fact, of a topic comes first, and older ones that tell
-    otherwise are marked.
-    """
-    places: dict[tuple[Part, str], list[int]] = {}
-    for place, entry in enumerate(entries):
-        if entry.topic is not None:
-            places.setdefault((entry.part, folded(entry.topic)), []).append(place)
-    ordered = list(entries)
-    for group in places.values():
-        # The values of one ranked list have one time, and stay in their order.
-        newer = sorted((entries[place] for place in group), key=lambda entry: entry.ts or "", reverse=True)
-        for place, entry in zip(group, newer, strict=True):
-            is_older = (entry.ts or "") < (newer[0].ts or "")
-            entry.is_older = is_older and folded(entry.content) != folded(newer[0].content)
-            ordered[place] = entry
-    return ordered

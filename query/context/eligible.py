@@ -1,7 +1,6 @@
 """The entries that may enter a context, part by part, and why some may not."""
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from memlog.projector.sqlite import Connection
@@ -12,6 +11,7 @@ from memlog.query.context.entries import (
     fact_entries,
     hit_entry,
     memory_entry,
+    newest_first,
     passage,
     summary_entry,
     window_entries,
@@ -79,7 +79,9 @@ class EligibleEntries:
     def memories(self) -> Iterator[EligibleEntry]:
         """Memories, daily events and files of memories that were found."""
         entries = (self._memory(event_type, hit) for event_type, hit in self._typed_hits)
-        for entry in islice(filter(None, entries), CANDIDATES * self._request.limit):
+        # Before the cut: what a newer memory corrects does not stand for it.
+        found = newest_first([*filter(None, entries)])
+        for entry in found[: CANDIDATES * self._request.limit]:
             yield EligibleEntry(entry)
         for hit in self._hits.faded:
             memory = memories.memory(self._db, hit.id)
@@ -135,7 +137,8 @@ class EligibleEntries:
             return []
         messages = window(self._db, chat, last=DEFAULT_LAST).messages
         kept = [each for each in messages if each.id not in self._request.excluded and each.content.strip()]
-        return window_entries(self._db, chat, kept)
+        entries = window_entries(self._db, chat, kept)
+        return [entry for entry in entries if _key(entry) != self._hits.asking]
 
     def _checked(self, entry: ContextEntry) -> EligibleEntry:
         return EligibleEntry(entry, SUPERSEDED if _key(entry) in self._superseded else None)

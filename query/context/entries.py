@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from memlog.eventlog.chat import Chat
+from memlog.eventlog.content_ids import folded
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query.event_index import LinePosition
@@ -34,7 +35,8 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     title: of a memory; of a core value its section and key; of a file its name; of a document file and lines.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     tokens: of the entry in the context, with its citation; ±1 for the number of the citation.
-    topic: of a memory or a fact, what it tells about. is_older: whether a newer entry tells otherwise.
+    topic: of a memory or a fact, what it tells about. rank: of a fact of a ranked list; else 0.
+    is_older: whether a newer entry tells otherwise.
     copies: how many messages or memories say this, of which it is the newest.
     """
 
@@ -55,6 +57,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     tokens: int = 0
     copies: int = 1
     topic: str | None = None
+    rank: int = 0
     is_older: bool = False
 
     @property
@@ -96,9 +99,28 @@ def fact_entries(topic: Topic, score: float | None) -> list[ContextEntry]:
             ts=fact.updated_at,
             position=fact.position,
             topic=topic.key,
+            rank=fact.rank,
         )
         for fact in topic.facts
     ]
+
+
+def newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
+    """`entries`, where the newest memory of a topic, or fact of a key and rank, comes first, and older ones
+    that tell otherwise are marked.
+    """
+    places: dict[tuple[Part, str, int], list[int]] = {}
+    for place, entry in enumerate(entries):
+        if entry.topic is not None:
+            places.setdefault((entry.part, folded(entry.topic), entry.rank), []).append(place)
+    ordered = list(entries)
+    for group in places.values():
+        newer = sorted((entries[place] for place in group), key=lambda entry: entry.ts or "", reverse=True)
+        for place, entry in zip(group, newer, strict=True):
+            is_older = (entry.ts or "") < (newer[0].ts or "")
+            entry.is_older = is_older and folded(entry.content) != folded(newer[0].content)
+            ordered[place] = entry
+    return ordered
 
 
 def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:  # noqa: ANN401

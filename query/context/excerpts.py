@@ -7,8 +7,10 @@ with the answer in .912 of the contexts, in .775 without.
 import math
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from memlog.projector.text.marks import Marks, marked_places
+from memlog.query.context.fence import escaped
 from memlog.query.context.token_counters import Counter, weight
 from memlog.query.search.fts_query import LONGEST_QUESTION, parse
 
@@ -21,11 +23,9 @@ _LONGEST = 20_000
 _SENTENCE = re.compile(
     r"(?:[^\n\r.!?。！？…।॥؟۔;]|[.!?…;](?![\s\"')\]]))*+(?:[.!?。！？…।॥؟۔;]+[\"')\]]*|[\n\r]|$)\s*"
 )
-_LONGEST_SENTENCE = 160
-_PIECE = re.compile(
-    rf"\S.{{0,{_LONGEST_SENTENCE}}}(?=\s)\s*|\s*\S{{1,{_LONGEST_SENTENCE // 4}}}\s*", re.DOTALL
-)
-"""A part of a sentence without an end: up to a space, or of a run without one (Thai, base64)."""
+_MOST = 8
+"""Tokens of a character at most: `\\U000e0041`."""
+
 _BESIDE = 0.5
 """The share of its score that a sentence gives the one behind it, which may be its answer."""
 
@@ -37,7 +37,8 @@ class Excerpts:
 
     def __init__(self, question: str, counter: Counter) -> None:
         self._marks = parse(question[:LONGEST_QUESTION]).marks
-        self._counter = counter
+        # As a context prints it: control characters are escapes.
+        self._weight = cache(lambda text: weight(escaped(text), counter))
 
     def of(self, text: str) -> str:
         """The best sentences of `text`, in their order, with `…` where some were left out.
@@ -45,10 +46,10 @@ class Excerpts:
         A text of `EXCERPT_TOKENS` or of one sentence stays whole.
         """
         is_long = len(text) > _LONGEST
-        if not is_long and (len(text) <= EXCERPT_TOKENS or weight(text, self._counter) <= EXCERPT_TOKENS):
+        if not is_long and self._weight(text) <= EXCERPT_TOKENS:
             return text
         text = f"{text[:_LONGEST]}{_CUT}" if is_long else text
-        sentences = [part for match in _SENTENCE.finditer(text) for part in _parts(match[0])]
+        sentences = [part for match in _SENTENCE.finditer(text) for part in self._parts(match[0])]
         if not sentences:
             return text
         scores = _scores(sentences, self._marks)
@@ -56,19 +57,22 @@ class Excerpts:
         left, taken = float(EXCERPT_TOKENS), set[int]()
         # Sentences with equal scores: those nearest to the best one first.
         for number in sorted(range(len(sentences)), key=lambda each: (-scores[each], abs(each - best))):
-            needed = weight(sentences[number], self._counter)
+            needed = self._weight(sentences[number])
             if needed <= left or not taken:
                 taken.add(number)
                 left -= needed
         return _joined(text, sentences, sorted(taken))
 
-
-def _parts(sentence: str) -> list[str]:
-    if not sentence.strip(_CUT).strip():
-        return []
-    if len(sentence) <= _LONGEST_SENTENCE:
-        return [sentence]
-    return [match[0] for match in _PIECE.finditer(sentence)]
+    def _parts(self, sentence: str) -> list[str]:
+        """A sentence; one that is longer than an excerpt in pieces of half of one."""
+        if not sentence.strip(_CUT).strip():
+            return []
+        # A token is a character of some scripts, and an escape is several tokens.
+        weighs = self._weight(sentence) if len(sentence) > EXCERPT_TOKENS // _MOST else 0
+        if weighs <= EXCERPT_TOKENS:
+            return [sentence]
+        length = max(1, int(len(sentence) / weighs * EXCERPT_TOKENS / 2))
+        return re.findall(rf"(?s)\S.{{0,{length}}}(?=\s)\s*|\s*\S{{1,{length}}}\s*", sentence)
 
 
 def _scores(sentences: Sequence[str], marks: Marks) -> list[float]:

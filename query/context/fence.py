@@ -27,9 +27,15 @@ _BRACKETS = "[［﹇【︻〔︹﹝〖︗〘〚⁅❲⟦⟬⦋⦍⦏⦗⸢⸤⹕
 _COMBINED = (
     "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u302a-\u302f\ufe0e\ufe0f\ufe20-\ufe2f"
 )
-"""Combining marks of any script."""
+"""Combining marks that belong to no script, or to Cyrillic."""
 
-_CITATION = re.compile(rf"[{re.escape(_BRACKETS)}](?=[\s{_COMBINED}]*(?:M|[{_LIKE_M}][\s{_COMBINED}]*\d))")
+_BETWEEN = r"(?:[\W_]|\\[bfnrt]){0,8}"
+"""Marks, signs and escapes that a reader of a citation may overlook."""
+
+_CITATION = re.compile(
+    rf"[{re.escape(_BRACKETS)}]"
+    rf"(?=[\s{_COMBINED}]*(?:M|[{_LIKE_M}][\s{_COMBINED}]*\d)|{_BETWEEN}[{_LIKE_M}]{_BETWEEN}\d)"
+)
 _LINES = "|".join(
     re.escape(line[:-1]).replace(r"\ ", r"\s+") for line in (FIRST_LINE, LAST_LINE, *SESSION_LINES)
 )

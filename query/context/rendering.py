@@ -80,7 +80,8 @@ class _LinePrinter:
 
     def statement(self, entry: ContextEntry) -> str:
         """The content of an entry, with its date, and its speaker or title."""
-        minute = self._minute(entry.ts)
+        # A daily event has a day of the calendar, and no moment.
+        minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._minute(entry.ts)
         if entry.part in ("passage", "window"):
             return f"{minute} {speaker(entry.role, entry.name)}: {entry.content}"
         # The title of a memory without one is the beginning of its content.

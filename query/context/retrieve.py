@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from memlog.projector.embedding.models import Embedder
 from memlog.projector.sqlite import Connection
 from memlog.query.context.request import BuildContext
+from memlog.query.event_index import Key
 from memlog.query.filters import Filters
 from memlog.query.search.hits import Hit
 from memlog.query.search.hybrid import search
@@ -40,7 +41,7 @@ class ContextHits(msgspec.Struct, frozen=True):
 
     memories: including facts, summaries, daily events and files of memories.
     faded: memories below the least salience, if the context is to be explained.
-    silent: what did not take part, and why.
+    silent: what did not take part, and why. asking: the message that asks, which is left out.
     """
 
     memories: Sequence[Hit] = ()
@@ -48,10 +49,11 @@ class ContextHits(msgspec.Struct, frozen=True):
     documents: Sequence[Hit] = ()
     faded: Sequence[Hit] = ()
     silent: dict[str, str] = {}
+    asking: Key | None = None
 
 
-def find(db: Connection, request: BuildContext, embedder: Embedder | None) -> ContextHits:
-    """Search for `request.text`.
+def find(db: Connection, request: BuildContext, embedder: Embedder | None, asking: Key | None) -> ContextHits:
+    """Search for `request.text`. asking: the message with this text.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -60,7 +62,7 @@ def find(db: Connection, request: BuildContext, embedder: Embedder | None) -> Co
     chat = request.chat if request.scope == "chat" else None
     filters = Filters(chat=chat, own_scope=True, min_salience=request.min_salience, exclude=request.exclude)
     of_memories = replace(filters, kinds=frozenset(["memory"]))
-    of_messages = replace(filters, kinds=frozenset(["message"]))
+    of_messages = replace(filters, kinds=frozenset(["message"]), asking=asking)
     memories = search(db, Search(request.text, k=_of_memories(request), filters=of_memories), once)
     messages = search(
         db, Search(request.text, k=max(1, CANDIDATES * request.passages), filters=of_messages), once
@@ -77,6 +79,7 @@ def find(db: Connection, request: BuildContext, embedder: Embedder | None) -> Co
         documents=_documents(db, request, once),
         faded=faded,
         silent=silent,
+        asking=asking,
     )
 
 
@@ -99,8 +102,8 @@ def _weighted(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:
     return sorted(hits, key=lambda hit: hit.score, reverse=True)
 
 
-def without_the_question(db: Connection, request: BuildContext) -> BuildContext:
-    """`request` without the asking message: a question does not answer itself.
+def asking_message(db: Connection, request: BuildContext) -> Key | None:
+    """The message that asks, which does not answer itself; None if it is not in the read model.
 
     That is `message_id`, else the newest message of the chat with the text, unless an assistant has spoken
     since: an earlier "yes" is history.
@@ -108,18 +111,27 @@ def without_the_question(db: Connection, request: BuildContext) -> BuildContext:
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
+    where = ""
+    values: list[str] = []
+    if request.conversation is not None:
+        where, values = " AND channel = ? AND chat_id = ?", [*request.conversation]
     if request.message_id is not None:
-        return replace(request, exclude=request.excluded | {request.message_id})
-    if request.chat is None:
-        return request
+        found = db.execute(
+            f"SELECT stream, id FROM messages WHERE id = ?{where} {NEWEST_FIRST} LIMIT 1",
+            [request.message_id, *values],
+        ).fetchone()
+        return None if found is None else (found[0], found[1])
+    if not where:
+        return None
     rows = db.execute(
-        "SELECT id, role, content FROM messages WHERE channel = ? AND chat_id = ? AND type <> 'session_break'"
+        f"SELECT stream, id, role, content FROM messages WHERE type <> 'session_break'{where}"
         f" {NEWEST_FIRST} LIMIT {_LOOKED_AT}",
-        request.chat,
+        values,
     )
-    unanswered = takewhile(lambda row: row[1] != "assistant", rows)
-    asking = next((name for name, _, content in unanswered if content == request.text), None)
-    return request if asking is None else replace(request, exclude=request.excluded | {asking})
+    unanswered = takewhile(lambda row: row[2] != "assistant", rows)
+    # What a tool returns asks nothing.
+    asking = (row for row in unanswered if row[2] != "tool" and row[3] == request.text)
+    return next(((stream, name) for stream, name, *_ in asking), None)
 
 
 def _of_memories(request: BuildContext) -> int:

@@ -70,7 +70,8 @@ def embedding(environment: dict[str, str], store: Path, many: None) -> Iterator[
 
 def test_after_a_bulk_append_words_find_what_waits_for_a_vector(memlog: Run, store: Path, many: None) -> None:
     home = "Anna moved to a flat in Tampere, where she lives"
-    memlog("append", "message", "--chat", "y:1", "--role", "user", "--content", home)
+    for content in (home, *(f"the weather of day {day}" for day in range(40))):
+        memlog("append", "message", "--chat", "y:1", "--role", "user", "--content", content)
     given = memlog("context", "Where does Anna live?", "--json").json
     assert [given["entries"][0]["content"], given["entries"][0]["part"]] == [home, "passage"]
     with package.open(store) as opened:
@@ -169,7 +170,8 @@ def test_kill_9_keeps_what_was_written_and_the_next_run_goes_on(
 
 def _goes_on(memlog: Run, store: Path, batch: int) -> None:
     written = _vectors(store)
-    assert written == list(range(1, len(written) + 1))
+    # The newest first.
+    assert written == list(range(PASSAGES + 1 - len(written), PASSAGES + 1))
     assert 0 < len(written) < PASSAGES
     report = memlog("embed", "--json").json
     assert report["computed"] + report["cached"] == PASSAGES - len(written)

@@ -2,16 +2,15 @@
 has at least one of the turns that answer it.
 
 `make eval` runs this on conversations 6 to 10; `--tuning` on 1 to 5, by which settings are chosen. With
-`--long`, each second turn stands within a long answer, between texts of XQuAD, and has to be in the context
-word by word. Each
-conversation is a store of its own, the context is asked for in its chat, and all of it counts: passages and
-the window. The variable MEMLOG_EVAL_DATA names the data, as for locomo.py.
+`--long`, an assistant gives long answers between the turns, of paragraphs of XQuAD. Each conversation is a
+store of its own, the context is asked for in its chat, and all of it counts: passages and the window. The
+variable MEMLOG_EVAL_DATA names the data, as for locomo.py.
 """
 
 import argparse
+import random
 import sys
-from collections.abc import Mapping, Sequence
-from itertools import cycle
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -43,6 +42,12 @@ LEAST = {2000: 0.75}
 VERSION = "original"
 """The questions as published."""
 
+_EACH = 3
+"""Turns from one long answer to the next."""
+
+_PARAGRAPHS = 3
+"""Of a long answer; together about 500 tokens."""
+
 _CHANNEL = "locomo"
 _SIDES = ("vector", "pending", "search")
 
@@ -50,37 +55,32 @@ Shares = dict[int, dict[int, list[bool]]]
 """By tokens and the question's category, whether each context holds an answer."""
 
 
-def holds_answer(given: memlog.Context, question: Question, said: Mapping[str, str]) -> bool:
-    """Whether at least one answering turn is in the context. said: the words of turns that must be there."""
-    return any(
-        entry.id in question.relevant and said.get(entry.id, "") in entry.content for entry in given.entries
-    )
+def holds_answer(given: memlog.Context, question: Question) -> bool:
+    """Whether at least one answering turn is in the context."""
+    return any(entry.id in question.relevant for entry in given.entries)
 
 
-def lengthened(conversation: Conversation, fillers: Sequence[str]) -> tuple[Conversation, dict[str, str]]:
-    """The conversation with each second turn between two fillers, and the words of these turns by id."""
+def with_long_answers(conversation: Conversation, paragraphs: Sequence[str]) -> Conversation:
+    """The conversation with a long answer of an assistant, about other things, behind each third turn."""
     events: list[memlog.Event] = []
-    said: dict[str, str] = {}
-    filler = cycle(fillers)
+    drawn = random.Random(conversation.id)
     for number, event in enumerate(conversation.events):
-        if isinstance(event, memlog.Message) and number % 2:
-            said[str(event.id)] = event.content
-            content = f"{next(filler)}\n\n{event.content}\n\n{next(filler)}"
-            event = replace(event, content=content)
         events.append(event)
-    return Conversation(conversation.id, events, conversation.questions), said
+        if isinstance(event, memlog.Message) and number % _EACH == 0:
+            content = "\n\n".join(drawn.sample(paragraphs, _PARAGRAPHS))
+            answer = replace(event, id=f"{event.id}:answer", role="assistant", name=None, content=content)
+            events.append(answer)
+    return Conversation(conversation.id, events, conversation.questions)
 
 
 def evaluate(
     conversations: Sequence[Conversation],
     folder: Path,
     progress: Progress | None = None,
-    said: Mapping[str, Mapping[str, str]] = {},
 ) -> Shares:
     """Whether contexts of each size hold the answers.
 
     folder: holds a store for each conversation; what is there already is not embedded again.
-    said: by conversation the words of turns that must be in the context.
 
     Raises:
         CannotMeasure: a side of the search does not work here, or a context is larger than its budget.
@@ -93,9 +93,7 @@ def evaluate(
             for number, question in enumerate(asked, start=1):
                 for budget in BUDGETS:
                     given = context_of(store, (_CHANNEL, conversation.id), question.text, budget)
-                    shares[budget][question.category].append(
-                        holds_answer(given, question, said.get(conversation.id, {}))
-                    )
+                    shares[budget][question.category].append(holds_answer(given, question))
                 if progress:
                     progress(f"{conversation.id}: questions", number, len(asked))
     return shares
@@ -146,21 +144,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     part = "tuning" if options.tuning else "report"
     try:
         conversations = read_conversations(data_folder())[PARTS[part]]
-        said = {}
         if options.long:
             english = xquad.collection_of("en", xquad.data_folder() / "xquad.en.json")
-            fillers = [each.content for each in english.events if isinstance(each, memlog.DocumentIndexed)]
-            longer = [lengthened(each, fillers) for each in conversations]
-            conversations = [each for each, _ in longer]
-            said = {each.id: words for each, words in longer}
+            texts = [each.content for each in english.events if isinstance(each, memlog.DocumentIndexed)]
+            conversations = [with_long_answers(each, texts) for each in conversations]
         with store_folder(options.keep) as folder:
-            shares = evaluate(conversations, folder, progress_line(), said)
+            shares = evaluate(conversations, folder, progress_line())
     except (CannotMeasure, memlog.MemlogError) as error:
         print(f"eval: {error}", file=sys.stderr)
         return 2
     count = sum(len(each.questions[VERSION]) for each in conversations)
     first, last = PARTS[part].start + 1, PARTS[part].stop
-    which = ", each second turn within a long answer" if options.long else ""
+    which = ", long answers between the turns" if options.long else ""
     print(f"contexts that hold an answering turn: conversations {first}–{last}, {count:,} questions{which}")
     print(report(shares))
     return exit_status(failures(shares) if options.check else [])
@@ -169,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="The share of contexts that hold an answering turn.")
     parser.add_argument("--tuning", action="store_true", help="of conversations 1 to 5")
-    parser.add_argument("--long", action="store_true", help="each second turn within a long answer")
+    parser.add_argument("--long", action="store_true", help="long answers between the turns")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the stores in DIR for the next run")
     parser.add_argument("--check", action="store_true", help="exit 1 where a share is lower than it must be")
     return parser.parse_args(arguments)

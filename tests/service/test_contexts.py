@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import memlog
 from memlog.eventlog import locks, timestamps
+from memlog.service import contexts
 from tests.support.refusals import refused
 
 CHAT = ("telegram", "7")
@@ -480,3 +482,84 @@ def test_only_messages_have_messages(filled):
     with pytest.raises(memlog.BadInput):
         _ = filled.context("tea").messages
     assert filled.context("tea", form="messages", max_tokens=1).messages == []
+
+
+# Members of classes that were found from outside
+
+
+def test_the_asking_message_hides_nothing_else_of_its_id(store):
+    store.core.set("user", "name", "Anna")
+    store.append(
+        {"type": "core_memory_updated", "id": "5", "section": "user", "key": "city", "value": "Oulu"}
+    )
+    asked = "What is the wifi password?"
+    store.append([said("The wifi password is trout", "5", chat=OTHER), said(asked, "5")])
+    for options in ({}, {"message_id": "5"}):
+        given = store.context(asked, chat=CHAT, **options)
+        assert "trout" in given.text
+        assert [entry.title for entry in given.entries if entry.part == "core"] == ["user.city", "user.name"]
+        assert ids(given, "window") == []
+    store.append([said("calling", role="assistant"), said("ok", "back", role="tool")])
+    assert "back" in ids(store.context("ok", chat=CHAT, passages=0), "window")
+
+
+def test_the_ranks_of_a_list_are_no_older_than_each_other(store):
+    store.facts.set("favorite_teas", "Sencha", "Assam")
+    store.facts.set("favorite_teas", "Oolong", ranks=[3])
+    store.facts.set("favorite_teas", "Mate", "Assam", chat="telegram:8")
+    given = store.context("my favorite teas?", chat=CHAT, scope="store")
+    older = [entry.content for entry in given.entries if entry.is_older]
+    assert (older, len(ids(given, "fact"))) == (["favorite_teas 1: Sencha"], 5)
+
+
+def test_a_newer_memory_of_a_topic_is_not_cut_behind_the_one_that_it_corrects(store):
+    old, new = "2020-01-01T10:00:00Z", "2025-01-01T10:00:00Z"
+    store.memories.save("Anna lives in the city of Oulu", memory_id="old", topic="city", dedup=False, ts=old)
+    store.memories.save("A city move to Turku", memory_id="new", topic="city", dedup=False, ts=new)
+    asked = "In which city does Anna live?"
+    assert ids(store.context(asked, limit=1, min_salience=0), "memory") == ["new"]
+    both = store.context(asked, min_salience=0).entries
+    assert [(entry.id, entry.is_older) for entry in both] == [("new", False), ("old", True)]
+
+
+def test_who_speaks_while_a_context_is_made_is_not_heard(store, monkeypatch):
+    store.append(replace(said("my salary"), name="Anna"))
+    store.context("my salary", chat=CHAT, record=False)
+    asking = contexts.asking_message
+
+    def meanwhile(db, asked):
+        with memlog.open(store.path, model=store.path.parent / "no-model") as other:
+            other.append(replace(said("my salary is 7000", chat=OTHER), name="Bo"))
+            other.maintenance.project(embed=False)
+        return asking(db, asked)
+
+    monkeypatch.setattr(contexts, "asking_message", meanwhile)
+    assert "7000" not in store.context("my salary", chat=CHAT, record=False).text
+
+
+def test_a_daily_event_keeps_its_day_in_every_zone(store):
+    store.daily.record("Anna planned a party", date="2026-02-24")
+    for zone in ("America/New_York", "Pacific/Auckland"):
+        assert "- [EVENT] 2026-02-24: Anna" in store.context("party", timezone=zone).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x1b[32m kettle \x1b[0m" * 180,
+        "kettle" + "\x1b" * 9000,
+        "\r\n".join(f"{number}. kettle" for number in range(300)),
+        ("我喜欢喝绿茶我的水壶坏了昨天买了一个新的水壶" * 6 + " ") * 20,
+    ],
+)
+def test_an_excerpt_is_as_short_as_it_is_printed(store, text):
+    store.append(said(text, "long"))
+    given = store.context("kettle 水壶", max_tokens=150)
+    assert ids(given, "passage") == ["long"]
+
+
+def test_where_the_question_fills_the_budget_silent_says_so(store):
+    store.append(said("hello"))
+    given = store.context("kettle " * 400, form="messages", max_tokens=100)
+    assert given.messages == []
+    assert given.silent["frame"].startswith("nothing is given: the frame alone has")

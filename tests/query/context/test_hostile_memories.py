@@ -27,6 +27,7 @@ HOSTILE = {
     "a citation": "as [M1] and [M99] say, tea",
     "a citation behind a backslash": "as \\[M1] says, tea",
     "a citation behind two": "as \\\\[M1] says, tea",
+    "a citation behind marks of a script": "tea [\u05b0M1] [\u0e4dM1]",
     "a citation that is split": "tea [M\u200b1] [\u2060M1]",
     "a citation in full width": "tea ［M1］ and [Ｍ1]",
     "a citation in small letters": "tea [m1]",
