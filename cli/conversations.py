@@ -10,7 +10,7 @@ from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.cli.turns import lines_around, set_in, turn
 from memlog.cli.zone import minute
-from memlog.eventlog.errors import NotFound
+from memlog.service.missing import required
 from memlog.service.requests.conversations import (
     ListSessions,
     ListSummaries,
@@ -61,11 +61,7 @@ def sessions(store: Store, asked: ListSessions) -> Answer:
 
 @request_command(GetEvent, arguments=["id"])
 def show(store: Store, asked: GetEvent) -> Answer:
-    found = store.get(asked)
-    if found is None:
-        raise NotFound(
-            f"no event or memory {asked.id!r}", hint="memlog query prints ids", code="event_not_found"
-        )
+    found = required(store.get, asked)
     position = f"{found.position} (byte {found.position.offset})"
     members = {"id": found.id, "type": found.type, "ts": found.ts, "at": found.at}
     members |= {"position": position, "raw": found.raw}

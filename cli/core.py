@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 import click
-import msgspec
+from msgspec.structs import asdict
 
 from memlog.cli.answer import Answer, Done, named_values, rows_answer
 from memlog.cli.output import printable
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
-from memlog.eventlog.errors import NotFound
 from memlog.service.core.facade import CoreImportReport
+from memlog.service.missing import required
 from memlog.service.requests.core import DeleteCoreValue, GetCoreMemory, ImportCoreMemory, SetCoreValue
 
 
@@ -21,14 +21,11 @@ def core() -> None:
 
 @request_command(GetCoreMemory, group=core, arguments=["section", "key"])
 def get(store: Store, asked: GetCoreMemory) -> Answer:
-    sections: dict[str, dict[str, str]] = msgspec.structs.asdict(store.core.get())
-    if asked.section is None or asked.key is None:
-        return _all_values({name: sections[name] for name in sections if asked.section in (None, name)})
-    value = sections[asked.section].get(asked.key)
-    if value is None:
-        raise _unknown(asked.section, asked.key)
-    record = {"section": asked.section, "key": asked.key, "value": value}
-    return Answer(record, named_values(record), text=[printable(value)])
+    found = required(store.core.get, asked)
+    if isinstance(found, str):
+        record = {"section": asked.section, "key": asked.key, "value": found}
+        return Answer(record, named_values(record), text=[printable(found)])
+    return _all_values(asdict(found) if asked.section is None else {asked.section: found})
 
 
 def _all_values(sections: dict[str, dict[str, str]]) -> Answer:
@@ -43,10 +40,7 @@ def set_(store: Store, asked: SetCoreValue) -> Done:
 
 @request_command(DeleteCoreValue, group=core, arguments=["section", "key"])
 def delete(store: Store, asked: DeleteCoreValue) -> Done:
-    position = store.core.delete(asked)
-    if position is False:
-        raise _unknown(asked.section, asked.key)
-    return Done(position, f"Deleted {asked.key} of {asked.section}.")
+    return Done(required(store.core.delete, asked), f"Deleted {asked.key} of {asked.section}.")
 
 
 @request_command(ImportCoreMemory, group=core, name="import", arguments=["path"])
@@ -67,9 +61,3 @@ def _notes(done: CoreImportReport) -> Iterator[str]:
         yield f"kept, and otherwise in the file: {done.other}; --force sets them"
     if done.skipped:
         yield f"left out, neither `key: value` nor an item under a heading: {done.skipped} lines"
-
-
-def _unknown(section: str, key: str) -> NotFound:
-    return NotFound(
-        f"the core memory has no key {key!r} in {section}", hint="memlog core get", code="core_key_not_found"
-    )

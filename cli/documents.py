@@ -7,23 +7,21 @@ import click
 import msgspec
 from msgspec.structs import asdict, replace
 
-from memlog import DocumentFile, DocumentFolder, DocumentText, Source
-from memlog.cli.answer import Answer, Columns, Done, Table, list_answer, named_values, printed
+from memlog import DocumentFile, DocumentFolder, DocumentText
+from memlog.cli.answer import Answer, Columns, Done, Table, list_answer, named_values
 from memlog.cli.error_handler import IO_FAILED
-from memlog.cli.open_store import open_store
 from memlog.cli.output import counted, one_line, printable
-from memlog.cli.param_types import TEXT
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
-from memlog.eventlog.errors import NotFound
 from memlog.service.core.facade import CoreImportReport
-from memlog.service.documents.facade import unknown_source
 from memlog.service.documents.records import IndexingJob, SourceStatus
 from memlog.service.documents.sources import USER_FILE, IndexingReport
 from memlog.service.documents.text_files import EXTRA, Reason
+from memlog.service.missing import required
 from memlog.service.requests.documents import (
     AddSources,
     AddWorkspace,
+    GetDocument,
     ListDocuments,
     ListIndexingJobs,
     ListWorkspaces,
@@ -106,19 +104,9 @@ def list_(store: Store, asked: ListDocuments) -> Answer:
     return list_answer("documents", store.documents.list(asked.source), _DOCUMENTS)
 
 
-@docs.command()
-@click.argument("name", type=TEXT, metavar="SOURCE[/FILE]")
-@printed
-def show(name: str) -> Answer:
-    """Show a SOURCE, or the text of a document of it, SOURCE/FILE, as it was read."""
-    with open_store(click.get_current_context()) as store:
-        found: Source | DocumentText | None
-        if "/" in name:
-            found = store.documents.get(name)
-        else:
-            found = next((each for each in store.documents.list() if each.source_id == name), None)
-    if found is None:
-        raise _unknown(name)
+@request_command(GetDocument, group=docs, arguments=["name"])
+def show(store: Store, asked: GetDocument) -> Answer:
+    found = required(store.documents.get, asked)
     text = printable(found.content).splitlines() if isinstance(found, DocumentText) else None
     return Answer(found, named_values(asdict(found)), text=text)
 
@@ -148,10 +136,7 @@ def jobs(store: Store, asked: ListIndexingJobs) -> Answer:
 
 @request_command(RemoveDocuments, group=docs, arguments=["name"])
 def remove(store: Store, asked: RemoveDocuments) -> Done:
-    position = store.documents.remove(asked)
-    if position is False:
-        raise _unknown(asked.name)
-    return Done(position, f"Removed {asked.name}.")
+    return Done(required(store.documents.remove, asked), f"Removed {asked.name}.")
 
 
 @click.group(cls=Group)
@@ -171,17 +156,7 @@ def list_workspaces(store: Store, asked: ListWorkspaces) -> Answer:
 
 @request_command(RemoveWorkspace, group=workspace, name="remove", arguments=["name"])
 def remove_workspace(store: Store, asked: RemoveWorkspace) -> Done:
-    position = store.workspaces.remove(asked)
-    if position is False:
-        raise NotFound(f"no workspace {asked.name!r}", hint="memlog workspace list", code="source_not_found")
-    return Done(position, f"Removed {asked.name}.")
-
-
-def _unknown(name: str) -> NotFound:
-    source, is_document, _ = name.partition("/")
-    if not is_document:
-        return unknown_source(source)
-    return NotFound(f"no document {name!r}", hint=f"memlog docs list {source}", code="document_not_found")
+    return Done(required(store.workspaces.remove, asked), f"Removed {asked.name}.")
 
 
 def _columns_of(record: type[msgspec.Struct]) -> Columns:

@@ -20,6 +20,7 @@ PHRASES = {
 
 COMMANDS = {
     "conversations.sessions": "sessions",
+    "core.get": "core get",
     "daily.list": "daily list",
     "documents.add": "docs add",
     "documents.list": "docs list",

@@ -108,7 +108,7 @@ def seal(ctx: click.Context, asked: SealLog) -> TextAnswer:
 def _seal_lines(report: "SealReport") -> Iterator[str]:
     for each in report.sealed:
         yield one_line(f"{each.stream}/{each.segment}: {each.bytes} bytes in {each.lines} lines")
-    yield from map(one_line, report.accepted_texts())
+    yield from (one_line(f"{loss.stream}/{loss.why}") for loss in report.accepted)
     yield f"sealed       {len(report.sealed)}"
     if report.accepted:
         yield f"accepted     {len(report.accepted)}"

@@ -1,7 +1,7 @@
 """memlog memory."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import asdict, replace
@@ -13,9 +13,9 @@ from memlog.cli.param_types import STDIN
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.cli.zone import minute
-from memlog.eventlog.errors import NotFound
 from memlog.eventlog.events import MemorySaved
 from memlog.service.memories.save import save as save_memory
+from memlog.service.requests import Request
 from memlog.service.requests.memories import (
     ArchiveMemory,
     DeleteMemory,
@@ -30,7 +30,7 @@ from memlog.service.requests.scope import event_of
 
 if TYPE_CHECKING:
     # Not for `save`, which starts fast.
-    from memlog import Memory, Position, StoredEvent
+    from memlog import Memory, StoredEvent
 
 _DIGITS = 6
 _TYPES = {"content": STDIN}
@@ -89,9 +89,7 @@ def list_(store: Store, asked: ListMemories) -> Answer:
     GetMemory, group=memory, arguments=["memory_id"], adds="\n`memlog memory get` does the same."
 )
 def show(store: Store, asked: GetMemory) -> Answer:
-    found = store.memories.get(asked)
-    if found is None:
-        raise _unknown(asked.memory_id)
+    found = _required(store.memories.get, asked)
     members = _members(found)
     return Answer(
         document=found,
@@ -102,9 +100,7 @@ def show(store: Store, asked: GetMemory) -> Answer:
 
 @request_command(ShowHistory, group=memory, arguments=["memory_id"])
 def history(store: Store, asked: ShowHistory) -> Answer:
-    events = store.memories.history(asked)
-    if not events:
-        raise _unknown(asked.memory_id)
+    events = _required(store.memories.history, asked)
     columns: Columns = {
         "time": lambda event: minute(event.ts),
         "type": "type",
@@ -136,10 +132,7 @@ def archive(store: Store, asked: ArchiveMemory) -> Done:
 
 @request_command(DeleteMemory, group=memory, arguments=["memory_id"])
 def delete(store: Store, asked: DeleteMemory) -> Done:
-    position: Position | Literal[False] = store.memories.delete(asked)
-    if position is False:
-        raise _unknown(asked.memory_id)
-    return Done(position, f"Deleted the memory {asked.memory_id}.")
+    return Done(_required(store.memories.delete, asked), f"Deleted the memory {asked.memory_id}.")
 
 
 @request_command(TouchMemories, group=memory, arguments=["memory_ids"])
@@ -175,8 +168,8 @@ def _event_lines(event: "StoredEvent") -> list[str]:
     ]
 
 
-def _unknown(memory_id: str) -> NotFound:
+def _required(operation: Callable[[Any], Any], asked: Request) -> Any:  # noqa: ANN401 - see `required`
     # Not for `save`, which starts fast.
-    from memlog.service.memories.facade import unknown_memory
+    from memlog.service.missing import required
 
-    return unknown_memory(memory_id)
+    return required(operation, asked)

@@ -15,7 +15,8 @@ from memlog.cli.settings import Settings, projects_folder
 from memlog.cli.standard_options import Group
 from memlog.cli.stdin import agrees, check_can_ask
 from memlog.cli.zone import ZONE, minute
-from memlog.service.projects import Project, ProjectRemoval, Projects, unknown_project
+from memlog.service.missing import not_found
+from memlog.service.projects import Project, ProjectRemoval, Projects
 
 _COLUMNS: Columns = {
     "project": "name",
@@ -58,7 +59,7 @@ def show(ctx: click.Context, name: str) -> Answer:
     known = Projects(projects_folder())
     found = known.get(name)
     if found is None:
-        raise unknown_project(name)
+        raise not_found("project_not_found", name)
     ctx.obj = _settings_of(ctx, known.path(name))
     with open_store(ctx) as store:
         status = store.maintenance.status()

@@ -49,7 +49,8 @@ class Request(msgspec.Struct, frozen=True):
             raise BadInput(
                 f"{shown_value(given)} is no {cls.__name__}", hint=f"give its fields: {_names(cls)}"
             )
-        check_names(cls.__name__, given, cls.__struct_fields__)
+        # A local field is what a caller in this process gives by keyword: none that a mapping brings.
+        check_names(cls.__name__, given, wire_names(cls))
         try:
             return cls(**given)
         except TypeError as error:
@@ -272,8 +273,13 @@ def _callback(field: Field, value: Any) -> Any:  # noqa: ANN401
     return value
 
 
+def wire_names(request: type[Request]) -> list[str]:
+    """The names of the fields that any caller can give."""
+    return [field.name for field in fields_of(request) if not field.is_local]
+
+
 def _names(request: type[Request]) -> str:
-    return ", ".join(request.__struct_fields__)
+    return ", ".join(wire_names(request))
 
 
 def _converted(name: str, value: Any, *, hint: Any) -> Any:  # noqa: ANN401

@@ -146,7 +146,7 @@ class AsyncCore(Awaitable):
     """The methods of `Core` as coroutines."""
 
     if TYPE_CHECKING:
-        get: GetOperation[_Later[CoreMemory], _Later[str | None]]
+        get: GetOperation[_Later[CoreMemory], _Later[dict[str, str]], _Later[str | None]]
     else:
         get = awaited(Core.get)
     set = awaited(Core.set)

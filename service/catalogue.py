@@ -1,8 +1,13 @@
 """All operations of a store by name, for adapters and for the pages that describe them."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+import msgspec
+
+from memlog.query.request import check_names
+from memlog.service.missing import required
 from memlog.service.operations import Operation
 from memlog.service.store import LazyGroup, Store
 
@@ -22,3 +27,35 @@ def operations() -> dict[str, Operation[Any, Any, Any, Any]]:
         for name, member in vars(kind).items()
         if isinstance(member, Operation)
     }
+
+
+def answer(store: Store, name: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    """What the operation `name` answers to a request of JSON's values.
+
+    given: the fields of the request; a local one is refused.
+
+    Raises:
+        BadInput: there is no such operation or field. NotFound: what the request names is missing.
+        MemlogError: as the operation.
+    """
+    check_names("memlog", [name], operations())
+    group, _, method = name.rpartition(".")
+    owner = getattr(store, group) if group else store
+    return required(getattr(owner, method), operations()[name].request.of(given))
+
+
+def answer_schemas(ref_template: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    """The JSON schema of the answer of each operation by name, and the schemas that these refer to.
+
+    ref_template: the place of a schema, such as `#/components/schemas/{name}`.
+    """
+    answers, components = {}, {}
+    for name, each in operations().items():
+        # One by one: msgspec takes no union of two structs without a tag.
+        schemas = []
+        for kind in each.found:
+            (schema,), found = msgspec.json.schema_components([kind], ref_template=ref_template)
+            schemas.append(schema)
+            components.update(found)
+        answers[name] = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    return answers, components

@@ -11,18 +11,18 @@ from memlog.service.requests.conversations import ListSessions, ListSummaries, R
 class Conversations(OperationGroup):
     """The conversations of a store."""
 
-    @operation(ReadWindow)
+    @operation(ReadWindow, effect="read")
     def window(self, asked: ReadWindow) -> Window:
         return self._query(window, asked)
 
-    @operation(ReadSession)
+    @operation(ReadSession, effect="read")
     def session_content(self, asked: ReadSession) -> SessionContent:
         return self._query(session_content, asked)
 
-    @operation(ListSessions)
+    @operation(ListSessions, effect="read")
     def sessions(self, asked: ListSessions) -> list[Session]:
         return self._read(lambda db: sessions(db, asked.conversation, is_all=asked.all))
 
-    @operation(ListSummaries)
+    @operation(ListSummaries, effect="read")
     def summaries(self, asked: ListSummaries) -> list[Summary]:
         return self._query(summaries, asked)

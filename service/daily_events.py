@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from memlog.eventlog.acknowledgements import Position
-from memlog.eventlog.errors import BadInput, NotFound
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import DailyEventRecorded, DailyEventsCompressed
 from memlog.projector.sqlite import Connection
 from memlog.query import daily_events
 from memlog.query.daily_events import DailyEvent
 from memlog.query.ids import unknown
 from memlog.service.engine import OperationGroup
-from memlog.service.memories.facade import unknown_memory
+from memlog.service.missing import not_found
 from memlog.service.operations import operation
 from memlog.service.requests.daily import CompressDailyEvents, ListDailyEvents, RecordDailyEvent
 from memlog.service.requests.scope import event_of
@@ -22,17 +22,17 @@ _DailyEvents = list[DailyEvent]
 class DailyEvents(OperationGroup):
     """What happened on which day, and what of it was distilled into memories. Every change is an event."""
 
-    @operation(RecordDailyEvent)
+    @operation(RecordDailyEvent, effect="append")
     def record(self, asked: RecordDailyEvent) -> Position:
         if not asked.summary.strip():
             raise BadInput("the summary is blank", hint="give what happened")
         return self._append_one(event_of(DailyEventRecorded, asked))
 
-    @operation(ListDailyEvents)
+    @operation(ListDailyEvents, effect="read")
     def list(self, asked: ListDailyEvents) -> _DailyEvents:
         return self._query(daily_events.daily_events, asked)
 
-    @operation(CompressDailyEvents.named)
+    @operation(CompressDailyEvents.named, effect="append")
     def compress(self, asked: CompressDailyEvents) -> Position:
         if not asked.ids:
             raise BadInput("no daily event is named", hint="store.daily.list(uncompressed=True) gives ids")
@@ -43,10 +43,6 @@ class DailyEvents(OperationGroup):
 
 def _check_known(db: Connection, ids: Sequence[str], memory_ids: Sequence[str]) -> None:
     if missing := unknown(db, ids, "daily_events"):
-        raise NotFound(
-            f"no daily event {', '.join(map(repr, missing))}",
-            hint="store.daily.list()",
-            code="daily_event_not_found",
-        )
+        raise not_found("daily_event_not_found", *missing)
     if missing := unknown(db, memory_ids, "memories"):
-        raise unknown_memory(*missing)
+        raise not_found("memory_not_found", *missing)

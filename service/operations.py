@@ -1,15 +1,30 @@
 """Operations: methods that take a request, or its fields as keywords.
 
-One request declares what an operation takes. Type checkers derive the signature of the method from it
-(PEP 612), adapters derive options, JSON schemas and pages.
+An operation declares what it takes (a request), what it answers, and what it does. Type checkers derive the
+signature of the method from it (PEP 612), adapters derive options, routes, tools, JSON schemas and pages.
 """
 
 import inspect
+import re
 from collections.abc import Callable
-from types import MethodType
-from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+from importlib import import_module
+from types import MethodType, NoneType, UnionType
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
-from memlog.eventlog.errors import BadInput, system_error
+from memlog.eventlog.errors import BadInput, ErrorCode, system_error
 from memlog.eventlog.struct_fields import fields_of
 from memlog.query.request import Request, check_names
 
@@ -20,7 +35,13 @@ T = TypeVar("T")
 Q_contra = TypeVar("Q_contra", bound=Request, contravariant=True)
 T_co = TypeVar("T_co", covariant=True)
 All_co = TypeVar("All_co", covariant=True)
+Section_co = TypeVar("Section_co", covariant=True)
 One_co = TypeVar("One_co", covariant=True)
+
+
+Effect = Literal["read", "append", "erase", "maintain"]
+"""What an operation does. read: no event is appended; the read model may catch up. append: it appends events.
+erase: it makes events or their bytes disappear. maintain: it changes files that the log can give back."""
 
 
 class BoundOperation(Protocol[P, Q_contra, T_co]):
@@ -42,13 +63,28 @@ class _Doc:
 class Operation(Generic[S, P, Q, T]):
     """A method that is called with a request, or with its fields.
 
-    request: its class. run: does what a request asks.
+    request: its class. run: does what a request asks. effect, missing, …: see `operation`.
     """
 
     __doc__ = _Doc()
 
-    def __init__(self, make: Callable[P, Q], run: Callable[[S, Q], T]) -> None:
+    def __init__(
+        self,
+        make: Callable[P, Q],
+        run: Callable[[S, Q], T],
+        *,
+        effect: Effect,
+        missing: ErrorCode | None,
+        is_endless: bool,
+        reads_paths: bool,
+        for_agents: bool,
+    ) -> None:
         self.request: type[Q] = make if isinstance(make, type) else make.__self__  # type: ignore[attr-defined]
+        self.effect = effect
+        self.missing = missing
+        self.is_endless = is_endless
+        self.reads_paths = reads_paths
+        self.for_agents = for_agents
         self._make = make
         self._run = run
         self.__name__ = run.__name__
@@ -75,6 +111,23 @@ class Operation(Generic[S, P, Q, T]):
             return self._run(owner, request)
         except OSError as error:
             raise system_error(error) from error
+
+    @property
+    def answer(self) -> Any:  # noqa: ANN401 - a type, or a union of types
+        """The type of the answer, with what it is where something is missing: None or False."""
+        # A module that imports an answer for type checkers alone names it by a public name of the package.
+        package = import_module("memlog")
+        named = re.findall(r"\w+", str(self._run.__annotations__["return"]))
+        public = {name: getattr(package, name) for name in named if name in package.__all__}
+        return get_type_hints(self._run, localns=public)["return"]
+
+    @property
+    def found(self) -> tuple[Any, ...]:
+        """The types of the answer, without those that say that something is missing."""
+        if self.answer is None or self.answer is NoneType:
+            return (NoneType,)
+        kinds = get_args(self.answer) if get_origin(self.answer) in (UnionType, Union) else (self.answer,)
+        return tuple(each for each in kinds if each not in (NoneType, Literal[False]))
 
     def _requested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Q:
         if len(args) == 1 and not kwargs and isinstance(args[0], self.request):
@@ -107,8 +160,7 @@ class Operation(Generic[S, P, Q, T]):
             each if each.kind is each.VAR_POSITIONAL else each.replace(annotation=types[each.name])
             for each in made
         ]
-        answer = inspect.signature(self._run).return_annotation
-        return inspect.Signature([owner, *arguments], return_annotation=answer)
+        return inspect.Signature([owner, *arguments], return_annotation=self.answer)
 
     def documentation(self) -> str:
         """What the operation does, what each argument is, and the errors."""
@@ -118,9 +170,29 @@ class Operation(Generic[S, P, Q, T]):
         return f"{says.rstrip()}\n\n{arguments}\n    {raises}{errors}".rstrip() + "\n"
 
 
-def operation(make: Callable[P, Q]) -> Callable[[Callable[[S, Q], T]], Operation[S, P, Q, T]]:
+def operation(
+    make: Callable[P, Q],
+    *,
+    effect: Effect,
+    missing: ErrorCode | None = None,
+    is_endless: bool = False,
+    reads_paths: bool = False,
+    for_agents: bool = False,
+) -> Callable[[Callable[[S, Q], T]], Operation[S, P, Q, T]]:
     """The decorator that makes a method take the fields of a request, too.
 
     make: the class of the request, or a class method of it that takes its fields in another way.
+    missing: the code of the NotFound that adapters make of an answer of None, False or an empty list.
+    is_endless: whether it may run until somebody stops it.
+    reads_paths: whether its fields name files or folders of this machine.
+    for_agents: whether agents are offered it as a tool.
     """
-    return lambda run: Operation(make, run)
+    return lambda run: Operation(
+        make,
+        run,
+        effect=effect,
+        missing=missing,
+        is_endless=is_endless,
+        reads_paths=reads_paths,
+        for_agents=for_agents,
+    )

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import msgspec
 
 from memlog.eventlog import disk, locks
-from memlog.eventlog.errors import BadInput, LogError, NotFound
+from memlog.eventlog.errors import BadInput, LogError
 from memlog.eventlog.folders import sync_folder
 from memlog.eventlog.layout import (
     BUILD_LOCK,
@@ -28,6 +28,7 @@ from memlog.eventlog.layout import (
 from memlog.eventlog.reader import last_at
 from memlog.eventlog.streams import project_folder, segments_of, shown
 from memlog.eventlog.text import equivalents
+from memlog.service.missing import not_found
 
 # No project's folder has a `~`.
 _ASIDE = re.compile(r"([^~]+)~[0-9a-f]{8}")
@@ -172,7 +173,7 @@ class Projects:
         except FileNotFoundError:
             if any(rest.name.partition("~")[0] == path.name[:_ASIDE_HEAD] for rest, _ in left):
                 return False
-            raise unknown_project(name) from None
+            raise not_found("project_not_found", name) from None
         if stat.S_ISLNK(mode):
             raise BadInput(
                 f"{shown(path)} is a link: nothing was removed",
@@ -202,11 +203,6 @@ class Projects:
             disk.rename(path, aside)
         sync_folder(self.folder)
         return aside
-
-
-def unknown_project(name: str) -> NotFound:
-    """The error where no project has this name."""
-    return NotFound(f"no project {name!r}", hint="Projects.list()", code="project_not_found")
 
 
 @contextmanager

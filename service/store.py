@@ -184,7 +184,7 @@ class Store:
         except OSError as error:
             raise system_error(error) from error
 
-    @operation(Search)
+    @operation(Search, effect="read", for_agents=True)
     def search(self, asked: Search) -> "SearchResult":
         from memlog.service.searches import search_read_model
 
@@ -193,13 +193,13 @@ class Store:
         result.took_ms = round((time.perf_counter() - started) * 1000, 3)
         return result
 
-    @operation(BuildContext)
+    @operation(BuildContext, effect="append")
     def context(self, asked: BuildContext) -> "Context":
         from memlog.service.contexts import context
 
         return context(self._engine.reads, self._engine.hurried_log, asked)
 
-    @operation(GetEvent)
+    @operation(GetEvent, effect="read", missing="event_not_found", for_agents=True)
     def get(self, asked: GetEvent) -> "StoredEvent | None":
         """Returns None if nothing has this id."""
         from memlog.query import provenance

@@ -13,6 +13,7 @@ import memlog
 from memlog.cli.error_handler import EXIT_CODES, exit_code_of, failure_of
 from memlog.eventlog import errors
 from memlog.projector.sqlite import DAMAGED, INHERITED, NO_ROOM
+from memlog.service.missing import NOUNS
 from tests.support.places import ROOT
 
 TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(found)}
@@ -108,7 +109,7 @@ def literals_in(code: ast.expr) -> Iterator[str]:
 def test_the_type_of_codes_lists_those_in_use_and_the_page_explains_them(modules):
     used = {code: name for nodes in modules.values() for code, name in codes_in(nodes)}
     used |= {found.code: name for name, found in TREE.items()}
-    used |= dict.fromkeys(get_args(errors.LineFault), "BadInput")
+    used |= dict.fromkeys(get_args(errors.LineFault), "BadInput") | dict.fromkeys(NOUNS, "NotFound")
     assert set(used) == set(get_args(errors.ErrorCode))
     page = (ROOT / "docs/json-output.md").read_text()
     explained = re.findall(r"^\| `(\w+)` \| (\d+) \| \S.* \|$", page, re.MULTILINE)

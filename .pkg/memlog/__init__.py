@@ -27,6 +27,7 @@ _NAMES = {
         "MemoryArchived MemoryDeleted MemorySaved MemoryUpdated Message Redacted SalienceDecayed "
         "SessionBreak SourceRegistered SourceRemoved SummaryWritten"
     ),
+    "eventlog.seals.format": "Seal",
     "projector.passages.chunking": "ChunkSizes",
     "projector.verify": "NulRun Verification",
     "query.context.compose": "Context OmittedEntry",
@@ -68,7 +69,7 @@ _NAMES = {
     "service.maintenance.facade": "Maintenance",
     "service.maintenance.findings": "Finding",
     "service.maintenance.project": "EmbedReport ProjectReport",
-    "service.maintenance.seal": "SealReport",
+    "service.maintenance.seal": "SealReport SegmentLoss",
     "service.maintenance.stats": "Stats",
     "service.maintenance.status": "Status",
     "service.memories.facade": "Memories",

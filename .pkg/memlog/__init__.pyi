@@ -39,6 +39,7 @@ from memlog.eventlog.events import (
     SourceRemoved as SourceRemoved,
     SummaryWritten as SummaryWritten,
 )
+from memlog.eventlog.seals.format import Seal as Seal
 from memlog.projector.passages.chunking import ChunkSizes as ChunkSizes
 from memlog.projector.verify import NulRun as NulRun, Verification as Verification
 from memlog.query.context.compose import Context as Context, OmittedEntry as OmittedEntry
@@ -107,7 +108,7 @@ from memlog.service.facts.facade import (
 from memlog.service.maintenance.facade import Maintenance as Maintenance
 from memlog.service.maintenance.findings import Finding as Finding
 from memlog.service.maintenance.project import EmbedReport as EmbedReport, ProjectReport as ProjectReport
-from memlog.service.maintenance.seal import SealReport as SealReport
+from memlog.service.maintenance.seal import SealReport as SealReport, SegmentLoss as SegmentLoss
 from memlog.service.maintenance.stats import Stats as Stats
 from memlog.service.maintenance.status import Status as Status
 from memlog.service.memories.facade import Memories as Memories

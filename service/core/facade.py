@@ -14,7 +14,7 @@ from memlog.query.event_index import streams_of
 from memlog.service.core.file import contents, is_json, sections_of_json, sections_of_text
 from memlog.service.core.markdown import parse
 from memlog.service.engine import Engine, OperationGroup
-from memlog.service.operations import All_co, One_co, operation
+from memlog.service.operations import All_co, One_co, Section_co, operation
 from memlog.service.requests.core import (
     DeleteCoreValue,
     GetCoreMemory,
@@ -54,15 +54,17 @@ def _as_stored(section: dict[str, str], key: str) -> str:
     return next((known for known in section if nfc(known) == nfc(key)), key)
 
 
-class GetOperation(Protocol[All_co, One_co]):
+class GetOperation(Protocol[All_co, Section_co, One_co]):
     """How type checkers see `Core.get`: the type of the answer depends on the arguments."""
 
     @overload
     def __call__(self) -> All_co: ...
     @overload
+    def __call__(self, section: Section) -> Section_co: ...
+    @overload
     def __call__(self, section: Section, key: str) -> One_co: ...
     @overload
-    def __call__(self, request: GetCoreMemory, /) -> All_co | One_co: ...
+    def __call__(self, request: GetCoreMemory, /) -> All_co | Section_co | One_co: ...
 
 
 class Core(OperationGroup):
@@ -73,25 +75,25 @@ class Core(OperationGroup):
         self._view = engine.read_model.projector.core_view
 
     if TYPE_CHECKING:
-        get: GetOperation[CoreMemory, str | None]
+        get: GetOperation[CoreMemory, dict[str, str], str | None]
     else:
 
-        @operation(GetCoreMemory)
-        def get(self, asked: GetCoreMemory) -> CoreMemory | str | None:
-            """Returns the whole core memory, or the value of one key: None if it is not set."""
+        @operation(GetCoreMemory, effect="read", missing="core_key_not_found", for_agents=True)
+        def get(self, asked: GetCoreMemory) -> CoreMemory | dict[str, str] | str | None:
+            """Returns the core memory, the values of one section, or a value: None if its key is not set."""
             memory = self._read(core_memory)
-            if asked.section is None or asked.key is None:
+            if asked.section is None:
                 return memory
             section = getattr(memory, asked.section)
-            return section.get(_as_stored(section, asked.key))
+            return section if asked.key is None else section.get(_as_stored(section, asked.key))
 
-    @operation(SetCoreValue)
+    @operation(SetCoreValue, effect="append", for_agents=True)
     def set(self, asked: SetCoreValue) -> Position:
         # A key of ASCII has one form: it needs no read.
         key = asked.key if asked.key.isascii() else _as_stored(getattr(self.get(), asked.section), asked.key)
         return self._append_one(CoreMemoryUpdated(section=asked.section, key=key, value=asked.value))
 
-    @operation(DeleteCoreValue)
+    @operation(DeleteCoreValue, effect="append", missing="core_key_not_found", for_agents=True)
     def delete(self, asked: DeleteCoreValue) -> Position | Literal[False]:
         """Returns False if the key is not set."""
         section = getattr(self.get(), asked.section)
@@ -100,7 +102,7 @@ class Core(OperationGroup):
             return False
         return self._append_one(CoreMemoryDeleted(section=asked.section, key=key))
 
-    @operation(ImportCoreMemory)
+    @operation(ImportCoreMemory, effect="append", reads_paths=True)
     def import_file(self, asked: ImportCoreMemory) -> CoreImportReport:
         path = Path(asked.path)
         if self._is_view(path) and (shown := self._view.read()) is not None:

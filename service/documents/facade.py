@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, overload
 
 from memlog.eventlog.acknowledgements import Position
-from memlog.eventlog.errors import BadInput, Busy, NotFound
+from memlog.eventlog.errors import BadInput, Busy
 from memlog.eventlog.events import SourceRemoved
 from memlog.projector.catchup import Progress
 from memlog.query import documents as queries
@@ -29,6 +29,7 @@ from memlog.service.documents.sources import (
     without_file,
 )
 from memlog.service.engine import Engine, OperationGroup
+from memlog.service.missing import not_found
 from memlog.service.operations import All_co, One_co, operation
 from memlog.service.requests.documents import (
     AddSource,
@@ -80,12 +81,12 @@ class Documents(OperationGroup):
         """End the reader process. It starts again when it is needed."""
         self._tools.readers.close()
 
-    @operation(AddSource)
+    @operation(AddSource, effect="append", reads_paths=True)
     def add(self, asked: AddSource) -> IndexingReport:
         (report,) = self._add_all([asked.path], asked)
         return report
 
-    @operation(AddSources)
+    @operation(AddSources, effect="append", reads_paths=True)
     def add_all(self, asked: AddSources) -> list[IndexingReport]:
         return self._add_all(asked.paths, asked)
 
@@ -103,7 +104,7 @@ class Documents(OperationGroup):
         is_named = asked.source is not None
         return [self._added(each, asked.progress, claims=is_named) for each in requests]
 
-    @operation(RefreshDocuments)
+    @operation(RefreshDocuments, effect="append")
     def refresh(self, asked: RefreshDocuments) -> list[IndexingReport]:
         found = self._decide(lambda db: queries.registered(db, asked.source))
         if not found:
@@ -114,7 +115,7 @@ class Documents(OperationGroup):
         list: ListOperation[_Sources, _Documents]
     else:
 
-        @operation(ListDocuments)
+        @operation(ListDocuments, effect="read")
         def list(self, asked: ListDocuments) -> _Sources | _Documents:
             if asked.source is None:
                 return self._read(queries.sources)
@@ -122,25 +123,27 @@ class Documents(OperationGroup):
                 lambda db: (queries.source(db, asked.source), queries.documents(db, asked.source))
             )
             if found is None:
-                raise unknown_source(asked.source)
+                raise not_found("source_not_found", asked.source)
             return documents
 
-    @operation(GetDocument)
-    def get(self, asked: GetDocument) -> DocumentText | None:
-        """Returns None if no document has this name."""
-        return self._read(lambda db: queries.text(db, asked.name))
+    @operation(GetDocument, effect="read", missing="document_not_found")
+    def get(self, asked: GetDocument) -> DocumentText | Source | None:
+        """Returns None if no source or document has this name."""
+        if "/" in asked.name:
+            return self._read(lambda db: queries.text(db, asked.name))
+        return self._read(lambda db: queries.source(db, asked.name))
 
-    @operation(ShowDocumentTree)
+    @operation(ShowDocumentTree, effect="read")
     def tree(self, asked: ShowDocumentTree) -> _Folders:
         names = [each.source_id for each in self._sources(asked.source)]
         found = self._read(lambda db: [(name, queries.documents(db, name)) for name in names])
         return [tree(name, documents) for name, documents in found]
 
-    @operation(ShowSourceStatus)
+    @operation(ShowSourceStatus, effect="read")
     def status(self, asked: ShowSourceStatus) -> _Statuses:
         return [status_of(each, self._records(each.source_id).job()) for each in self._sources(asked.source)]
 
-    @operation(ListIndexingJobs)
+    @operation(ListIndexingJobs, effect="read")
     def jobs(self, _: ListIndexingJobs) -> _Jobs:
         jobs = (self._records(each.source_id).job() for each in self.list())
         return sorted(filter(None, jobs), key=lambda job: job.started, reverse=True)
@@ -148,10 +151,10 @@ class Documents(OperationGroup):
     def _sources(self, source: str | None) -> _Sources:
         found = [each for each in self.list() if source in (None, each.source_id)]
         if source is not None and not found:
-            raise unknown_source(source)
+            raise not_found("source_not_found", source)
         return found
 
-    @operation(RemoveDocuments)
+    @operation(RemoveDocuments, effect="append", missing="document_not_found")
     def remove(self, asked: RemoveDocuments) -> Position | Literal[False]:
         """Returns False if no source or document has this name."""
         source_id, is_document, file = asked.name.partition("/")
@@ -227,8 +230,3 @@ def _are_nested(added: IndexingReport, other: Registered) -> bool:
     """Whether the folder of one source stands within that of another one."""
     one, two = Path(added.root), Path(other.root)
     return added.source_id != other.source_id and (one.is_relative_to(two) or two.is_relative_to(one))
-
-
-def unknown_source(name: str) -> NotFound:
-    """The error for an unknown source."""
-    return NotFound(f"no source {name!r}", hint="store.documents.list()", code="source_not_found")

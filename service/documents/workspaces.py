@@ -26,7 +26,7 @@ class Workspaces(OperationGroup):
         super().__init__(engine)
         self._documents = Documents(engine)
 
-    @operation(AddWorkspace)
+    @operation(AddWorkspace, effect="append", reads_paths=True)
     def add(self, asked: AddWorkspace) -> IndexingReport:
         name = Path(asked.path).absolute().name if asked.source is None else asked.source
         if name in self._sources_of_documents():
@@ -45,11 +45,11 @@ class Workspaces(OperationGroup):
         except NotFound:  # there is no store yet
             return set()
 
-    @operation(ListWorkspaces)
+    @operation(ListWorkspaces, effect="read")
     def list(self, _: ListWorkspaces) -> list[Source]:
         return [each for each in self._documents.list() if each.kind == "memory"]
 
-    @operation(RemoveWorkspace)
+    @operation(RemoveWorkspace, effect="append", missing="source_not_found")
     def remove(self, asked: RemoveWorkspace) -> Position | Literal[False]:
         """Returns False if no workspace has this name."""
         if not any(each.source_id == asked.name for each in self.list()):

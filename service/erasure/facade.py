@@ -16,7 +16,7 @@ from memlog.service.requests.erasure import FindSecrets, Forget, Prove, Scrub
 class Erasure(OperationGroup):
     """Forgets events, overwrites their bytes, and searches for what is left."""
 
-    @operation(Forget)
+    @operation(Forget, effect="erase")
     def forget(self, asked: Forget) -> ForgetReport:
         check_store(self._engine.path)
         engine = self._engine
@@ -29,7 +29,7 @@ class Erasure(OperationGroup):
         )
         return forget(log, engine.read_model, asked)
 
-    @operation(Scrub)
+    @operation(Scrub, effect="erase")
     def scrub(self, asked: Scrub) -> ScrubReport:
         check_store(self._engine.path)
         read_model = self._engine.reads.maintenance
@@ -39,7 +39,7 @@ class Erasure(OperationGroup):
         self._engine.reads.close()
         return done
 
-    @operation(Prove)
+    @operation(Prove, effect="read")
     def prove(self, asked: Prove) -> Proof:
         check_store(self._engine.path)
         # Who closes a file that SQLite has open in the same process drops SQLite's locks.
@@ -47,7 +47,7 @@ class Erasure(OperationGroup):
             self._engine.known_ids.close()
             return prove(self._engine.path, asked.text)
 
-    @operation(FindSecrets)
+    @operation(FindSecrets, effect="read")
     def secrets(self, _: FindSecrets) -> list[SecretPlace]:
         """Reads the log alone."""
         check_store(self._engine.path)

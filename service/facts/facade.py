@@ -63,7 +63,7 @@ class FactExtraction(msgspec.Struct, kw_only=True):
 class Facts(OperationGroup):
     """The facts of a store, by topic: ranked lists, such as favourite colours, or single values."""
 
-    @operation(SetFact.of_values)
+    @operation(SetFact.of_values, effect="append")
     def set(self, asked: SetFact) -> FactUpdate:
         key, values, ranks = key_of(asked.topic), asked.values, asked.ranks
         _check_values(values)
@@ -91,18 +91,18 @@ class Facts(OperationGroup):
             positions=positions,
         )
 
-    @operation(GetFact)
+    @operation(GetFact, effect="read")
     def get(self, asked: GetFact) -> FactAnswer:
         key = key_of(asked.topic)
         return self._read(
             lambda db: by_key(db, key, rank=asked.rank, chat=asked.scope, any_chat=asked.any_chat)
         )
 
-    @operation(AskFacts)
+    @operation(AskFacts, effect="read")
     def ask(self, asked: AskFacts) -> FactAnswer:
         return self._read(lambda db: ask(db, asked.question, chat=asked.scope, any_chat=asked.any_chat))
 
-    @operation(ExtractFacts)
+    @operation(ExtractFacts, effect="append")
     def extract(self, asked: ExtractFacts) -> FactExtraction:
         try:
             key, values = ranked_list(asked.text)
@@ -114,7 +114,7 @@ class Facts(OperationGroup):
         done = self.set(key, *values, chat=asked.scope, source_message_id=asked.source_message_id)
         return replace(found, stored=True, values=done.values, position=done.positions[0])
 
-    @operation(RemoveFact)
+    @operation(RemoveFact, effect="append")
     def remove(self, asked: RemoveFact) -> list[Position]:
         key = key_of(asked.topic)
         standing = self._decide(lambda db: exactly(topics(db, asked.scope), [key]))
@@ -124,7 +124,7 @@ class Facts(OperationGroup):
             raise unknown_fact(no_rank(standing, asked.rank))
         return self._append(_removals(standing, asked.rank))
 
-    @operation(ListFacts)
+    @operation(ListFacts, effect="read")
     def list(self, asked: ListFacts) -> _Facts:
         found = self._read(lambda db: all_topics(db) if asked.scope is None else topics(db, asked.scope))
         return [fact for topic in found for fact in topic.facts]

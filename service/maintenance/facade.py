@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 class Maintenance(OperationGroup):
     """Catches the read model up with the log, and checks both."""
 
-    @operation(Replay)
+    @operation(Replay, effect="maintain")
     def project(self, asked: Replay) -> ProjectReport:
         return project(self._engine.reads.maintenance, asked)
 
-    @operation(Embed)
+    @operation(Embed, effect="maintain")
     def embed(self, asked: Embed) -> EmbedReport:
         return embed(self._engine.reads.maintenance, asked)
 
-    @operation(Watch)
+    @operation(Watch, effect="maintain", is_endless=True)
     def watch(self, asked: Watch) -> None:
         from memlog.service.documents.facade import Documents
         from memlog.service.watching.threads import bring_up, watch
@@ -63,7 +63,7 @@ class Maintenance(OperationGroup):
             progress=asked.progress,
         )
 
-    @operation(Verify)
+    @operation(Verify, effect="read")
     def verify(self, asked: Verify) -> "Verification":
         from memlog.service.maintenance.verify import verify_store
 
@@ -73,7 +73,7 @@ class Maintenance(OperationGroup):
         with read_model.mutex:
             return verify_store(read_model, asked.progress)
 
-    @operation(Examine)
+    @operation(Examine, effect="maintain")
     def examine(self, asked: Examine) -> "list[Finding]":
         from memlog.service.maintenance.doctor import examine
 
@@ -82,28 +82,28 @@ class Maintenance(OperationGroup):
         with read_model.mutex:
             return examine(read_model, fix=asked.fix)
 
-    @operation(SealLog)
+    @operation(SealLog, effect="maintain")
     def seal(self, asked: SealLog) -> "SealReport":
         from memlog.service.maintenance.seal import seal
 
         return seal(self._engine.log, accept_loss=asked.accept_loss)
 
-    @operation(Digest)
+    @operation(Digest, effect="read")
     def digest(self, asked: Digest) -> str:
         def taken(read_model: ReadModel) -> str:
             return digest(read_model.latest()[0], content=asked.content)
 
         return self._engine.reads.healed(taken)
 
-    @operation(ShowStatus)
+    @operation(ShowStatus, effect="read")
     def status(self, _: ShowStatus) -> Status:
         return self._engine.reads.healed(status_of)
 
-    @operation(CountStats)
+    @operation(CountStats, effect="read")
     def stats(self, _: CountStats) -> Stats:
         return self._engine.reads.healed(stats_of)
 
-    @operation(ListQuarantine)
+    @operation(ListQuarantine, effect="read")
     def quarantine(self, _: ListQuarantine) -> list[QuarantinedLine]:
         return self._read(provenance.quarantine)
 

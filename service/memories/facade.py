@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from memlog.eventlog.acknowledgements import Position
-from memlog.eventlog.errors import BadInput, NotFound
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import (
     Event,
     MemoryAccessed,
@@ -21,6 +21,7 @@ from memlog.service.memories import fading
 from memlog.service.memories.deduplication import save_once
 from memlog.service.memories.fading import DecayReport, PruneReport
 from memlog.service.memories.save import SaveReport, save
+from memlog.service.missing import not_found
 from memlog.service.operations import operation
 from memlog.service.requests.fading import DecayMemories, PruneMemories
 from memlog.service.requests.memories import (
@@ -42,7 +43,7 @@ _Memories = list[Memory]
 class Memories(OperationGroup):
     """The memories of a store. Every change is an event; the log loses nothing."""
 
-    @operation(SaveMemory)
+    @operation(SaveMemory, effect="append", for_agents=True)
     def save(self, asked: SaveMemory) -> SaveReport:
         event = event_of(MemorySaved, asked)
         if asked.looks_for_duplicates:
@@ -51,59 +52,52 @@ class Memories(OperationGroup):
             )
         return save(self._append, event)
 
-    @operation(GetMemory)
+    @operation(GetMemory, effect="read", missing="memory_not_found", for_agents=True)
     def get(self, asked: GetMemory) -> Memory | None:
         """Returns None if no memory has this id."""
         return self._query(memories.memory, asked)
 
-    @operation(ShowHistory)
+    @operation(ShowHistory, effect="read", missing="memory_not_found")
     def history(self, asked: ShowHistory) -> list[StoredEvent]:
         return self._read(lambda db: memories.history(db, self._engine.log_path, asked.memory_id))
 
-    @operation(UpdateMemory)
+    @operation(UpdateMemory, effect="append")
     def update(self, asked: UpdateMemory) -> Position:
         if asked.is_empty:
             raise BadInput("nothing is to be changed", hint="give a field of the memory, such as content")
         return self._change([asked.memory_id], event_of(MemoryUpdated, asked))
 
-    @operation(ArchiveMemory)
+    @operation(ArchiveMemory, effect="append", for_agents=True)
     def archive(self, asked: ArchiveMemory) -> Position:
         return self._change([asked.memory_id], MemoryArchived(memory_id=asked.memory_id))
 
-    @operation(DeleteMemory)
+    @operation(DeleteMemory, effect="append", missing="memory_not_found")
     def delete(self, asked: DeleteMemory) -> Position | Literal[False]:
         """Returns False if no memory has this id."""
         if self._unknown([asked.memory_id]):
             return False
         return self._append_one(MemoryDeleted(memory_id=asked.memory_id))
 
-    @operation(TouchMemories.named)
+    @operation(TouchMemories.named, effect="append")
     def touch(self, asked: TouchMemories) -> Position:
         return self._change(asked.memory_ids, MemoryAccessed(memory_ids=[*dict.fromkeys(asked.memory_ids)]))
 
-    @operation(ListMemories)
+    @operation(ListMemories, effect="read")
     def list(self, asked: ListMemories) -> _Memories:
         return self._query(memories.memories, asked)
 
-    @operation(DecayMemories)
+    @operation(DecayMemories, effect="append")
     def decay(self, asked: DecayMemories) -> DecayReport:
         return fading.decay(self._append, self._decide, asked.rates)
 
-    @operation(PruneMemories)
+    @operation(PruneMemories, effect="append")
     def prune(self, asked: PruneMemories) -> PruneReport:
         return fading.prune(self._append, self._decide, asked.categories, asked.threshold, asked.confirm)
 
     def _change(self, memory_ids: Sequence[str], event: Event) -> Position:
         if unknown := self._unknown(memory_ids):
-            raise unknown_memory(*unknown)
+            raise not_found("memory_not_found", *unknown)
         return self._append_one(event)
 
     def _unknown(self, memory_ids: Sequence[str]) -> Sequence[str]:
         return self._decide(lambda db: ids.unknown(db, memory_ids, "memories"))
-
-
-def unknown_memory(*memory_ids: str) -> NotFound:
-    """The error for unknown memories."""
-    return NotFound(
-        f"no memory {', '.join(map(repr, memory_ids))}", hint="store.memories.list()", code="memory_not_found"
-    )

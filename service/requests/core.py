@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from memlog.eventlog.errors import BadInput
 from memlog.query.request import PathField, Request
 
 Section = Literal["user", "agent"]
@@ -12,10 +13,20 @@ Key = Annotated[str, "The key."]
 
 
 class GetCoreMemory(Request, frozen=True):
-    """Show the core memory, one section of it (user or agent), or the value of one key."""
+    """Show the core memory, one section of it (user or agent), or the value of one key.
+
+    Raises:
+        BadInput: a key is named without a section.
+    """
 
     section: SectionField | None = None
     key: Key | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a key of no section."""
+        super().__post_init__()
+        if self.key is not None and self.section is None:
+            raise BadInput("a key is named without a section", hint="section is user or agent")
 
 
 class SetCoreValue(Request, frozen=True):

@@ -104,9 +104,9 @@ class ListDocuments(_OfSource, frozen=True):
 
 
 class GetDocument(Request, frozen=True):
-    """Show a document with its text, as it was read."""
+    """Show a source, or a document of it with its text, as it was read."""
 
-    name: Annotated[str, Meta(title="SOURCE/FILE"), "The document."]
+    name: Annotated[str, Meta(title="SOURCE[/FILE]"), "The source, or the document."]
 
 
 class ShowDocumentTree(_OfSource, frozen=True):

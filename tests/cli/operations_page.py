@@ -1,18 +1,19 @@
-"""docs/operations.md: every operation of a store, with the fields of its request."""
+"""docs/operations.md: every operation of a store: its effect, the fields of its request, and its answer."""
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
 
 from memlog.eventlog.struct_fields import Field
 from memlog.query.request import Request
-from memlog.service.catalogue import operations
+from memlog.service.catalogue import answer_schemas, operations
+from memlog.service.operations import Operation
 from memlog.service.requests import description_of, fields_of
 
 WITHOUT_COMMAND = {
     "documents.add": "`memlog docs add` takes several paths, as `store.documents.add_all`",
-    "documents.get": "`memlog docs show` shows sources, too",
     "erasure.prove": "`memlog scrub --prove` searches",
 }
 """Operations that no command has, and why."""
@@ -20,8 +21,14 @@ WITHOUT_COMMAND = {
 _HEAD = """\
 # Operations
 
-Every operation of a store, with the fields of its request: made from the requests by `make snapshots`,
-checked by tests/service/test_operations.py. Options of commands are the fields with dashes: [cli.md](cli.md).
+Every operation of a store: its effect, the fields of its request, and its answer. Made from the declarations
+by `make snapshots`, checked by tests/service/test_operations.py. Options of commands are the fields with
+dashes: [cli.md](cli.md).
+
+- **read** appends nothing; **append** adds events; **erase** makes events or their bytes disappear;
+  **maintain** changes files that the log can give back.
+- Where something is missing, Python returns None, False or an empty list; commands and other adapters fail
+  with the named code.
 """
 
 
@@ -30,21 +37,61 @@ def page(commands: Mapping[type[Request], str]) -> str:
 
     commands: the words of the command of each request.
     """
-    return _HEAD + "".join(f"{line}\n" for name in operations() for line in _section(name, commands))
+    answers, components = answer_schemas("{name}")
+    lines = [line for name in operations() for line in _section(name, commands, answers[name])]
+    lines.append("\n## Answers\n\nWhat operations answer, by name.")
+    for name, schema in sorted(components.items()):
+        lines.extend(_answer(name, schema))
+    return _HEAD + "".join(f"{line}\n" for line in lines)
 
 
-def _section(name: str, commands: Mapping[type[Request], str]) -> Iterator[str]:
-    request = operations()[name].request
+def _section(name: str, commands: Mapping[type[Request], str], answer: dict[str, Any]) -> Iterator[str]:
+    operation = operations()[name]
+    request = operation.request
     path = commands.get(request)
     yield f"\n## {name}\n"
     command = f"`memlog {path}`" if path else WITHOUT_COMMAND[name]
-    yield f"Python `store.{name}` · command {command} · request `{request.__name__}`\n"
+    yield f"Python `store.{name}` · command {command} · request `{request.__name__}` · {_effect(operation)}\n"
     yield description_of(request).strip()
     fields = [field for field in fields_of(request) if not field.is_local]
     if fields:
         yield "\n| field | values | description |\n| --- | --- | --- |"
     for field in fields:
         yield from _rows(field)
+    missing = f"; `{operation.missing}` where it is missing" if operation.missing else ""
+    yield f"\nAnswer: {_kind(answer)}{missing}."
+
+
+def _effect(operation: Operation[Any, Any, Any, Any]) -> str:
+    marks = {
+        "until it is stopped": operation.is_endless,
+        "reads files of this machine": operation.reads_paths,
+        "offered to agents": operation.for_agents,
+    }
+    return ", ".join([f"**{operation.effect}**", *(mark for mark, has in marks.items() if has)])
+
+
+def _answer(name: str, schema: dict[str, Any]) -> Iterator[str]:
+    yield f"\n### memlog.{name}\n"
+    yield from (line.strip() for line in schema.get("description", "").splitlines())
+    members = schema.get("properties", {}).items()
+    yield "\n" + "; ".join(f"`{member}` {_kind(kind)}" for member, kind in members)
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """A JSON schema in words, with links to what it refers to."""
+    if "$ref" in schema:
+        return f"[{schema['$ref']}](#memlog{schema['$ref'].lower()})"
+    if "anyOf" in schema:
+        return " or ".join(map(_kind, schema["anyOf"]))
+    if "enum" in schema:
+        return ", ".join(f"`{choice}`" for choice in schema["enum"])
+    if schema.get("type") == "array":
+        return f"a list of {_kind(schema['items'])}" if "items" in schema else "a list"
+    if schema.get("type") == "object":
+        inner = schema.get("additionalProperties")
+        return f"an object with values: {_kind(inner)}" if isinstance(inner, dict) else "an object"
+    return str(schema.get("type", "any value"))
 
 
 def _rows(field: Field, prefix: str = "") -> Iterator[str]:

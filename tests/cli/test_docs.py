@@ -161,11 +161,11 @@ def test_what_is_unknown_is_not_found(memlog_here: Run, notes: Path) -> None:
     for args, code in (
         (("list", "nothing"), "source_not_found"),
         (("refresh", "nothing"), "source_not_found"),
-        (("show", "nothing"), "source_not_found"),
+        (("show", "nothing"), "document_not_found"),
         (("show", "notes/nothing.md"), "document_not_found"),
         (("tree", "nothing"), "source_not_found"),
         (("status", "nothing"), "source_not_found"),
-        (("remove", "nothing"), "source_not_found"),
+        (("remove", "nothing"), "document_not_found"),
         (("remove", "nothing/tea.md"), "document_not_found"),
         (("remove", "notes/nothing.md"), "document_not_found"),
     ):

@@ -46,7 +46,7 @@ ERRORS: list[tuple[tuple[str, ...], int, str, str]] = [
     (("memory", "archive", "m1"), 1, "memory_not_found", "'m1'"),
     (("memory", "delete", "m1"), 1, "memory_not_found", "'m1'"),
     (("memory", "touch", "m1"), 1, "memory_not_found", "'m1'"),
-    (("core", "get", "user", "name"), 1, "core_key_not_found", "'name'"),
+    (("core", "get", "user", "name"), 1, "core_key_not_found", "'user.name'"),
     (("core", "delete", "agent", "rules"), 1, "core_key_not_found", "'rules'"),
     (("nonsense",), 2, "usage", "'nonsense'"),
     (("append", "nonsense"), 2, "usage", "'nonsense'"),
@@ -150,7 +150,7 @@ def test_an_error_for_people_is_a_line_and_a_hint(memlog: Run) -> None:
     done = memlog("core", "get", "user", "name")
     assert (done.code, done.out) == (1, b"")
     assert done.err.decode().splitlines()[-2:] == [
-        "memlog: the core memory has no key 'name' in user",
+        "memlog: no core memory key 'user.name'",
         "hint: memlog core get",
     ]
 

@@ -83,7 +83,7 @@ def test_seal_says_what_is_lost_until_it_is_accepted(memlog: Run, lost: str) -> 
     assert refused.code == 3
     assert list(refused.json) == ["sealed", "accepted", "lost"]
     (loss,) = refused.json["lost"]
-    assert list(loss) == ["stream", "segment", "sealed", "bytes"]
+    assert list(loss) == ["stream", "segment", "bytes", "why", "sealed"]
     assert f"conversations/x_1/{lost}".encode() in refused.err
     accepted = memlog("seal", "--accept-loss")
     assert (accepted.code, accepted.err) == (0, b"")

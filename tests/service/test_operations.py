@@ -1,21 +1,26 @@
-"""The contract of operations: method, command, schema and page agree, since one request declares them all."""
+"""The contract of operations: method, command, schema, answer, effect and page agree with the declaration."""
 
 import inspect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, Literal, get_args
 
 import click
 import msgspec
 import pytest
 
+import memlog
+from memlog import Store
 from memlog.cli.request_options import RequestCommand
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.struct_fields import Field
 from memlog.query.request import Request
-from memlog.service.catalogue import GROUPS, operations
+from memlog.service.catalogue import GROUPS, answer, answer_schemas, operations
+from memlog.service.missing import NOUNS
 from memlog.service.requests import description_of, fields_of, schema_of
+from memlog.service.requests.reads import Search
 from tests.cli.operations_page import WITHOUT_COMMAND, page
 from tests.support.command_tree import COMMANDS
 
@@ -116,6 +121,103 @@ def test_every_default_fits_its_schema() -> None:
         except BadInput:
             continue  # an "x" is no chat, no section, no list
         assert request.of(json.loads(json.dumps(needed | defaults))) == made, name
+
+
+GIVEN: dict[str, Any] = {
+    **dict.fromkeys(("id", "event_id", "message_id"), "m1"),
+    **{"chat": "x:1", "text": "tea", "question": "what is my city?", "topic": "city", "values": ["Oulu"]},
+    **{"memory_id": "likes", "memory_ids": ["likes"], "content": "likes black tea", "section": "user"},
+    **{"key": "name", "value": "Ann", "name": "notes/tea.md", "summary": "a walk", "ids": ["walk"]},
+}
+"""What requests of the walk below give, by field."""
+
+OF_OPERATION: dict[str, dict[str, Any]] = {
+    "context": {"text": "tea"},
+    "documents.refresh": {"source": "notes"},
+    "erasure.forget": {"event_id": "m2"},
+    "maintenance.watch": {"once": True},
+    "memories.update": {"content": "likes oolong tea"},
+    "workspaces.remove": {"name": "agent"},
+}
+"""What an operation needs beside the required fields."""
+
+
+def request_of(name: str, folder: Path, given: Mapping[str, Any] = GIVEN) -> dict[str, Any]:
+    paths = {"path": str(folder / ("agent" if name == "workspaces.add" else "notes"))}
+    paths |= {"paths": [paths["path"]]} if name != "core.import_file" else {"path": str(folder / "USER.md")}
+    fields = fields_of(operations()[name].request)
+    needed = {each.name: (paths | given)[each.name] for each in fields if each.default is msgspec.NODEFAULT}
+    return needed | OF_OPERATION.get(name, {})
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[Store]:
+    """A store with one thing of each kind, and folders beside it."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/tea.md").write_text("# Tea\n\nGreen tea brews at 80 degrees.\n")
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent/MEMORY.md").write_text("# Memory\n\nAnn likes rye bread.\n")
+    (tmp_path / "USER.md").write_text("city: Oulu\n")
+    with memlog.open(tmp_path / "store") as store:
+        for message in ("m1", "m2"):
+            said = memlog.Message(channel="x", chat_id="1", id=message, role="user", content=f"tea {message}")
+            store.append(said)
+        store.core.set("user", "name", "Ann")
+        store.memories.save("likes tea", memory_id="likes")
+        store.daily.record("a walk", event_id="walk")
+        store.facts.set("city", "Oulu", single=True)
+        store.documents.add(tmp_path / "notes")
+        store.workspaces.add(tmp_path / "agent")
+        yield store
+
+
+def log_of(store: Store) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in (store.path / "log").rglob("*.jsonl")}
+
+
+@pytest.mark.parametrize("name", operations())
+def test_an_operation_does_and_answers_what_it_declares(name: str, filled: Store, tmp_path: Path) -> None:
+    operation, before = operations()[name], log_of(filled)
+    asked = json.loads(json.dumps(request_of(name, tmp_path)))
+    given = answer(filled, name, asked)
+    assert any(fits(given, kind) for kind in operation.found), f"{given!r} is none of {operation.found}"
+    # A maintenance may write seals, no events.
+    assert operation.effect != "read" or log_of(filled) == before
+    if operation.missing:
+        nothing = {field: "nothing" for field, value in GIVEN.items() if isinstance(value, str)}
+        fields = request_of(name, tmp_path, GIVEN | nothing | {"section": "user"})
+        fields |= (
+            {"section": "user", "key": "nothing"} if "key" in operation.request.__struct_fields__ else {}
+        )
+        with pytest.raises(memlog.NotFound) as missing:
+            answer(filled, name, fields | ({"name": "nothing"} if "name" in fields else {}))
+        assert missing.value.code == operation.missing
+
+
+def fits(given: object, kind: Any) -> bool:
+    try:
+        msgspec.convert(msgspec.to_builtins(given), kind)
+    except msgspec.ValidationError:
+        return False
+    return given is not None or kind is type(None)
+
+
+def test_answers_are_public_and_described() -> None:
+    answers, components = answer_schemas("{name}")
+    assert answers.keys() == operations().keys()
+    assert [name for name in components if name not in memlog.__all__] == []
+    assert [name for name, schema in components.items() if not schema.get("description")] == []
+    for name, operation in operations().items():
+        says_missing = {type(None), Literal[False]} & {*get_args(operation.answer)}
+        assert operation.missing in NOUNS if says_missing else operation.missing in (None, *NOUNS), name
+
+
+def test_a_local_field_is_no_part_of_a_mapping() -> None:
+    for given in ({"filters": {"own_scope": True}}, {"own_scope": True}, {"progress": None}):
+        with pytest.raises(BadInput, match="takes no"):
+            Search.of({"text": "tea", **given})
+    with pytest.raises(BadInput, match="takes no 'stop'"):
+        operations()["maintenance.watch"].request.of({"once": True, "stop": None})
 
 
 def test_an_operation_has_an_example() -> None:
