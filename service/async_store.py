@@ -291,7 +291,7 @@ class AsyncStore(Awaitable):
         """The folder of the store."""
         return self._store.path
 
-    append = awaited_method(Store.append)
+    append = awaited(Store.append)
     stream_with = awaited_method(Store.stream_with)
     warm = awaited_method(Store.warm)
     search = awaited(Store.search, kind="search")

@@ -1,7 +1,7 @@
 """The store of a program: append, search, context, get, and groups of other operations."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, get_args, overloa
 
 from memlog.eventlog import disk
 from memlog.eventlog.acknowledgements import Durability, OnStored, Position
-from memlog.eventlog.errors import BadInput, NotFound, shown_value, system_error
-from memlog.eventlog.events import Event
+from memlog.eventlog.errors import BadInput, NotFound, shown_value
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.owner import check_owner
 from memlog.projector.passages.chunking import ChunkSizes
@@ -19,6 +18,7 @@ from memlog.service.engine import Engine, OperationGroup
 from memlog.service.local_model import LocalModel
 from memlog.service.operations import operation
 from memlog.service.read_model import ReadModel
+from memlog.service.requests.append import AppendEvents
 from memlog.service.requests.reads import BuildContext, GetEvent, Search
 
 if TYPE_CHECKING:
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
 
 G = TypeVar("G", bound=OperationGroup)
-
-EventLike = Event | dict[str, Any] | bytes
-"""An event as callers give it: a struct, its members, or a line of JSON."""
 
 
 class LazyGroup(Generic[G]):
@@ -160,29 +157,9 @@ class Store:
         """Close what is open. The store can be used again after it."""
         self._engine.close()
 
-    def append(self, events: EventLike | Iterable[EventLike]) -> list[Position]:
-        """Append events (structs, dicts, or lines of JSON), or one, and return their positions, once durable.
-
-        `warnings` of a position tell what is odd about its event; if another event has its id,
-        as far as the read model knows, `conflict` names it.
-
-        Raises:
-            BadInput: an event cannot be stored; none was written.
-            NotFound: a redaction does not say where it goes, and no stream has its target; none was written.
-            Busy: another writer held the stream for too long.
-            LogError: the log could not be written. Safe to try again with the same ids.
-        """
-        if isinstance(events, Event | dict | bytes):
-            events = [events]
-        if isinstance(events, str) or not isinstance(events, Iterable):
-            raise BadInput(
-                f"{shown_value(events)} is no event",
-                hint="give a struct such as memlog.Message, or a list of them",
-            )
-        try:
-            return self._engine.log.append(events)
-        except OSError as error:
-            raise system_error(error) from error
+    @operation(AppendEvents, effect="append")
+    def append(self, asked: AppendEvents) -> list[Position]:
+        return self._engine.log.append(asked.events)  # type: ignore[arg-type] # `AppendEvents` makes a list
 
     @operation(Search, effect="read", for_agents=True)
     def search(self, asked: Search) -> "SearchResult":

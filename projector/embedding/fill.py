@@ -47,7 +47,8 @@ def fill(
         return
     tell = progress or (lambda *_: None)
     tell("vectors", 0, total)
-    for shelf, passages in index.waiting(db, batch):
+    # Of few, those that were appended last: a question is more often about them.
+    for shelf, passages in index.waiting(db, batch, newest_first=limit is not None):
         with closing(VectorCache(store, embedder.id)) as cache:
             cached = cache.find([passage.text for passage in passages])
         missing = dict.fromkeys(passage.text for passage in passages if passage.text not in cached)

@@ -173,17 +173,23 @@ def queue_all(db: Connection) -> None:
         db.execute(f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks}")
 
 
-def waiting(db: Connection, size: int) -> Iterator[tuple[Shelf, list[Pending]]]:
-    """The passages without a vector, the newest first, up to `size` at a time."""
+def waiting(
+    db: Connection, size: int, *, newest_first: bool = False
+) -> Iterator[tuple[Shelf, list[Pending]]]:
+    """The passages without a vector, in the order of their numbers, up to `size` at a time.
+
+    newest_first: in the reverse order, without those that come meanwhile.
+    """
+    sign, order, last = ("<", "DESC", 2**63 - 1) if newest_first else (">", "ASC", 0)
     for shelf in SHELVES:
         sql = (
             f"SELECT chunk_no, label, content FROM {shelf.queue} JOIN {shelf.chunks} USING (chunk_no)"
-            " WHERE chunk_no < ? ORDER BY chunk_no DESC LIMIT ?"
+            f" WHERE chunk_no {sign} ? ORDER BY chunk_no {order} LIMIT ?"
         )
-        before = 2**63 - 1
-        while rows := db.execute(sql, (before, size)).fetchall():
+        after = last
+        while rows := db.execute(sql, (after, size)).fetchall():
             yield shelf, [Pending(number, _embedded_text(shelf, *text)) for number, *text in rows]
-            before = rows[-1][0]
+            after = rows[-1][0]
 
 
 def texts(db: Connection) -> Iterator[str]:

@@ -13,6 +13,7 @@ from memlog.service.operations import Operation
 from memlog.service.requests import description_of, fields_of
 
 WITHOUT_COMMAND = {
+    "append": "`memlog append` reads lines from stdin, or one event by options",
     "documents.add": "`memlog docs add` takes several paths, as `store.documents.add_all`",
     "erasure.prove": "`memlog scrub --prove` searches",
 }

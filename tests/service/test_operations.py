@@ -127,6 +127,7 @@ GIVEN: dict[str, Any] = {
     **dict.fromkeys(("id", "event_id", "message_id"), "m1"),
     **{"chat": "x:1", "text": "tea", "question": "what is my city?", "topic": "city", "values": ["Oulu"]},
     **{"memory_id": "likes", "memory_ids": ["likes"], "content": "likes black tea", "section": "user"},
+    "events": [{"type": "memory_saved", "content": "likes milk"}],
     **{"key": "name", "value": "Ann", "name": "notes/tea.md", "summary": "a walk", "ids": ["walk"]},
 }
 """What requests of the walk below give, by field."""
