@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
-from msgspec.structs import asdict, replace
 
 from memlog.cli.answer import Answer, Columns, list_answer, named_values, records_answer
 from memlog.cli.output import counted
 from memlog.cli.param_types import TEXT
 from memlog.cli.request_options import Store, request_command
-from memlog.cli.stdin import agrees, check_can_ask, stdin_text
+from memlog.cli.stdin import agrees, confirmed, stdin_text
 from memlog.service.requests.erasure import FindSecrets, Forget, Scrub
 
 if TYPE_CHECKING:
@@ -29,26 +28,22 @@ _PLACES: Columns = {"file": "file", "offset": "offset"}
 
 
 @request_command(Forget, arguments=["event_id"])
-@click.option("--dry-run", is_flag=True, help="Only list what would be forgotten.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def forget(store: Store, asked: Forget, *, dry_run: bool, yes: bool) -> Answer:
-    check_can_ask(is_yes=yes or dry_run)
-
-    def confirm(found: "ForgetReport") -> bool:
-        if dry_run or yes or not found.lines:
-            return not dry_run
+def forget(store: Store, asked: Forget, *, yes: bool) -> Answer:
+    def agreed(found: "ForgetReport") -> bool:
         lines = [f"{_position(line)}  {line.id}  {line.words}" for line in found.lines]
-        return agrees(f"Forget {counted(len(lines), 'line')}?", lines)
+        return not lines or agrees(f"Forget {counted(len(lines), 'line')}?", lines)
 
-    done = store.erasure.forget(replace(asked, confirm=confirm))
-    notes = [*_notes_of_forget(done, dry_run=dry_run)]
-    return records_answer(asdict(done) | {"dry_run": dry_run}, done.lines, _FORGOTTEN, notes=notes)
+    done = confirmed(store.erasure.forget, asked, agreed, is_yes=yes)
+    # Whoever was asked and said no made no dry run.
+    done.dry_run = asked.dry_run
+    return records_answer(done, done.lines, _FORGOTTEN, notes=[*_notes_of_forget(done)])
 
 
-def _notes_of_forget(done: "ForgetReport", *, dry_run: bool) -> Iterator[str]:
+def _notes_of_forget(done: "ForgetReport") -> Iterator[str]:
     if not done.lines:
         yield "nothing to forget" + (": it was forgotten before" if done.already else "")
-    elif dry_run:
+    elif done.dry_run:
         yield f"{counted(len(done.lines), 'line')} would be forgotten"
     elif done.redacted:
         yield f"{counted(done.redacted, 'event')} forgotten; memlog scrub overwrites their bytes in the log"
@@ -78,13 +73,12 @@ def scrub(store: Store, asked: Scrub, *, yes: bool, prove: str | None) -> Answer
         proof = store.erasure.prove(stdin_text() if prove == "-" else prove)
         code = 1 if proof.found or proof.left_out else 0
         return records_answer(proof, proof.found, _PLACES, notes=[*_notes_of_proof(proof)], exit_code=code)
-    check_can_ask(is_yes=yes)
 
-    def confirm(found: "ScrubReport") -> bool:
+    def agreed(found: "ScrubReport") -> bool:
         what = f"{counted(found.lines, 'line')} in {counted(found.segments, 'segment')}"
-        return yes or agrees(f"Overwrite {what} for ever, and build a new read model?")
+        return agrees(f"Overwrite {what} for ever, and build a new read model?")
 
-    done = store.erasure.scrub(replace(asked, confirm=confirm))
+    done = confirmed(store.erasure.scrub, asked, agreed, is_yes=yes)
     values = {name: getattr(done, name) for name in ("lines", "bytes", "segments", "generation", "vectors")}
     values["result"] = "done" if done.done else "nothing was done"
     return Answer(done, named_values(values), notes=done.notes)

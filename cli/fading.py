@@ -1,8 +1,5 @@
 """memlog decay, prune."""
 
-import click
-from msgspec.structs import asdict, replace
-
 from memlog.cli.answer import Answer, Columns, Done, records_answer
 from memlog.cli.memories import COLUMNS
 from memlog.cli.output import counted
@@ -31,16 +28,14 @@ def decay(store: Store, asked: DecayMemories) -> Done:
     settings={"threshold": "archive_threshold"},
     adds="\nIt does not ask: memlog memory list --archived shows them.",
 )
-@click.option("--dry-run", is_flag=True, help="Only list what would be archived.")
-def prune(store: Store, asked: PruneMemories, *, dry_run: bool) -> Answer:
-    done = store.memories.prune(replace(asked, confirm=lambda _: not dry_run))
-    notes = [_note(done, dry_run=dry_run)]
-    return records_answer(asdict(done) | {"dry_run": dry_run}, done.memories, _COLUMNS, notes=notes)
+def prune(store: Store, asked: PruneMemories) -> Answer:
+    done = store.memories.prune(asked)
+    return records_answer(done, done.memories, _COLUMNS, notes=[_note(done)])
 
 
-def _note(done: PruneReport, *, dry_run: bool) -> str:
+def _note(done: PruneReport) -> str:
     if not done.memories:
         return "nothing has faded so far"
-    count = len(done.memories) if dry_run else done.archived
+    count = len(done.memories) if done.dry_run else done.archived
     memories = f"{count} {'memory' if count == 1 else 'memories'}"
-    return f"{memories} {'would be archived' if dry_run else 'archived'}"
+    return f"{memories} {'would be archived' if done.dry_run else 'archived'}"

@@ -1,14 +1,19 @@
 """Reads stdin: bytes, a text, or the answer to a question."""
 
 import sys
-from collections.abc import Iterable
-from typing import BinaryIO
+from collections.abc import Callable, Iterable
+from typing import BinaryIO, TypeVar
 
 import click
+from msgspec.structs import replace
 
 from memlog.cli.output import one_line
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.quarantine import HINTS, MAX_LINE, TOO_LONG
+from memlog.service.requests.scope import Tried
+
+T = TypeVar("T")
+Q = TypeVar("Q", bound=Tried)
 
 
 def stdin() -> BinaryIO:
@@ -50,6 +55,20 @@ def check_can_ask(*, is_yes: bool) -> None:
         raise click.UsageError(
             f"{command} needs a confirmation, and stdin is not a terminal: pass --yes to go on without one"
         )
+
+
+def confirmed(operation: Callable[[Q], T], asked: Q, agreed: Callable[[T], bool], *, is_yes: bool) -> T:
+    """What an operation answers, done once a person has agreed to what a dry run of it answers.
+
+    Raises:
+        UsageError: nobody can be asked.
+    """
+    is_dry = asked.dry_run
+    check_can_ask(is_yes=is_yes or is_dry)
+    if is_dry or is_yes:
+        return operation(asked)
+    found = operation(replace(asked, dry_run=True))
+    return operation(asked) if agreed(found) else found
 
 
 def agrees(question: str, about: Iterable[str] = ()) -> bool:

@@ -117,7 +117,8 @@ def _forget(
     log: Log, read_model: ReadModel, asked: Forget, select: Callable[[Connection], _Selection]
 ) -> ForgetReport:
     done, keys = read_model.decide(lambda db: _found(db, select(db)))
-    if not asked.confirm(done):
+    done.dry_run = asked.dry_run
+    if asked.dry_run:
         return done
     # A key in a reason could never be erased.
     log.append_redactions(keys, asked.reason and masked(asked.reason))

@@ -42,6 +42,7 @@ class ForgetReport(msgspec.Struct, kw_only=True):
     already: int = 0
     vectors: int = 0
     unreachable: list[str] = []
+    dry_run: bool = False
 
 
 class ScrubReport(msgspec.Struct, kw_only=True):

@@ -51,7 +51,7 @@ def scrub_store(read_model: ReadModel, lock_timeout: float, asked: Scrub) -> Scr
     if not redacted:
         found.notes = ["nothing was forgotten"]
         return found
-    if not asked.confirm(found):
+    if asked.dry_run:
         return found
     seals = SealFiles(read_model.projector.log, Writer(read_model.path).name())
     watermarks = Watermarks(read_model.path)

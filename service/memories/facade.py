@@ -92,7 +92,9 @@ class Memories(OperationGroup):
 
     @operation(PruneMemories, effect="append")
     def prune(self, asked: PruneMemories) -> PruneReport:
-        return fading.prune(self._append, self._decide, asked.categories, asked.threshold, asked.confirm)
+        return fading.prune(
+            self._append, self._decide, asked.categories, asked.threshold, dry_run=asked.dry_run
+        )
 
     def _change(self, memory_ids: Sequence[str], event: Event) -> Position:
         if unknown := self._unknown(memory_ids):

@@ -1,6 +1,6 @@
 """Fades memories: salience decays once a day, and faded memories are archived."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Literal
 
@@ -43,14 +43,14 @@ class PruneReport(msgspec.Struct, kw_only=True):
     """The memories that were pruned, or would be.
 
     memories: whose relevance is at most `threshold`, the least first, as they were before.
-    archived: how many of them are archived now: those that were not saved again meanwhile, or none where
-        `confirm` said no.
+    archived: how many of them are archived now; none in a dry run.
     """
 
     memories: list[Memory]
     archived: int = 0
     threshold: float
     categories: list[str]
+    dry_run: bool
 
 
 def decay(append: Append, decide: Deciding, rates: Mapping[str, float] | None) -> DecayReport:
@@ -100,20 +100,15 @@ def prune(
     decide: Deciding,
     categories: Iterable[str],
     threshold: float,
-    confirm: Callable[[PruneReport], bool],
+    *,
+    dry_run: bool,
 ) -> PruneReport:
     """Archive faded memories. Raises as `Memories.prune`."""
     names = list(dict.fromkeys(categories))
     if not names:
         raise BadInput("no category is to be pruned", hint=f"one of {', '.join(CATEGORIES)}")
-    find = partial(faded, categories=names, at_most=threshold)
-    found = PruneReport(memories=decide(find), threshold=threshold, categories=names)
-    if found.memories and confirm(found):
-        # A person may take long to answer: what was saved again meanwhile stays.
-        still = {each.memory_id for each in decide(find)}
-        events = [
-            MemoryArchived(memory_id=each.memory_id) for each in found.memories if each.memory_id in still
-        ]
-        append(events)
-        found.archived = len(events)
+    fading = decide(partial(faded, categories=names, at_most=threshold))
+    found = PruneReport(memories=fading, threshold=threshold, categories=names, dry_run=dry_run)
+    if fading and not dry_run:
+        found.archived = len(append([MemoryArchived(memory_id=each.memory_id) for each in fading]))
     return found

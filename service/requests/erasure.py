@@ -1,22 +1,15 @@
 """Requests for erasure: `store.erasure`."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.struct_fields import Local
 from memlog.query.request import ChatField, OfText, Request
-from memlog.service.requests.scope import ProgressField
-
-if TYPE_CHECKING:
-    from memlog.service.erasure.reports import ForgetReport, ScrubReport
-else:  # to import them would take longer than a command that only shows its help
-    ForgetReport = ScrubReport = Any
+from memlog.service.requests.scope import ProgressField, Tried
 
 
-class Forget(Request, frozen=True):
+class Forget(Tried, frozen=True):
     """Erase events: one by its id, or all of a chat, of a memory, or that match a pattern.
 
     Redactions are appended and synced, whatever the durability. The events are gone from the read model at
@@ -46,9 +39,6 @@ class Forget(Request, frozen=True):
     reason: Annotated[
         str | None, "Why, for readers of the log. It stays there for ever; keys in it are masked."
     ] = None
-    confirm: Annotated[
-        Callable[[ForgetReport], bool], Local(), "Called with what would be forgotten; False stops."
-    ] = lambda _: True
 
     def __post_init__(self) -> None:
         """Refuse what does not name one thing."""
@@ -63,7 +53,7 @@ class Forget(Request, frozen=True):
             )
 
 
-class Scrub(Request, frozen=True, kw_only=True):
+class Scrub(Tried, frozen=True, kw_only=True):
     """Overwrite in the log the bytes of all forgotten events, and build a new read model without them.
 
     Offsets, files and the number of lines stay as they are. Other read models are removed, and the cache
@@ -74,9 +64,6 @@ class Scrub(Request, frozen=True, kw_only=True):
         LogError, DatabaseError: a file could not be written. Forgotten bytes may still be in it.
     """
 
-    confirm: Annotated[
-        Callable[[ScrubReport], bool], Local(), "Called with what would be overwritten; False stops."
-    ] = lambda _: True
     progress: ProgressField = None
 
 

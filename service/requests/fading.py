@@ -1,13 +1,14 @@
 """Requests for the fading of memories: `store.memories.decay` and `prune`."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from memlog.eventlog.categories import CATEGORIES, known_category
 from memlog.eventlog.errors import BadInput, shown_value
-from memlog.eventlog.struct_fields import Local, Reads
+from memlog.eventlog.struct_fields import Reads
 from memlog.query.request import Request, Unit
-from memlog.service.memories.fading import ARCHIVE_THRESHOLD, PRUNED, PruneReport
+from memlog.service.memories.fading import ARCHIVE_THRESHOLD, PRUNED
+from memlog.service.requests.scope import Tried
 
 
 def _rates(given: Mapping[str, float]) -> Mapping[str, float]:
@@ -43,7 +44,7 @@ class DecayMemories(Request, frozen=True):
     ] = None
 
 
-class PruneMemories(Request, frozen=True, kw_only=True):
+class PruneMemories(Tried, frozen=True, kw_only=True):
     """Archive faded memories: those whose relevance today is at most a threshold.
 
     They are kept, and no longer searched; a save brings one back. Decay and age make relevance fall.
@@ -59,6 +60,3 @@ class PruneMemories(Request, frozen=True, kw_only=True):
         Reads(_categories, "category", wire=list[str], choices=tuple(CATEGORIES)),
     ] = PRUNED
     threshold: Annotated[Unit, "The relevance up to which a memory is archived."] = ARCHIVE_THRESHOLD
-    confirm: Annotated[
-        Callable[[PruneReport], bool], Local(), "Called with what would be archived; False stops."
-    ] = lambda _: True

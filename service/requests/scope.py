@@ -45,6 +45,12 @@ EventTime = Annotated[str | datetime, Reads(_event_time), "When it happened (RFC
 ProgressField = Annotated[Progress | None, Local(), "Called as work goes on."]
 
 
+class Tried(Request, frozen=True, kw_only=True):
+    """A request that can be tried first."""
+
+    dry_run: Annotated[bool, "Change nothing: only tell what would be done."] = False
+
+
 class Scoped(Request, frozen=True, kw_only=True):
     """A request about one chat, or about the store's own scope."""
 

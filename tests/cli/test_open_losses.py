@@ -178,8 +178,8 @@ def test_an_erasure_is_no_loss_and_leaves_no_hash(written: Path) -> None:
     before = [json.loads(line) for line in (written / WATERMARKS).read_text().splitlines()[1:]]
     with Store(written) as opened:
         hit = opened.conversations.window(("x", "1")).messages[1]
-        opened.erasure.forget(hit.id, confirm=lambda _: True)
-        opened.erasure.scrub(confirm=lambda _: True)
+        opened.erasure.forget(hit.id)
+        opened.erasure.scrub()
     assert tampered(written) == []
     after = (written / WATERMARKS).read_text()
     assert not any(mark["rest"] in after for mark in before)
@@ -193,8 +193,8 @@ def test_an_erasure_leaves_no_hash_in_a_torn_line(written: Path) -> None:
     with (written / WATERMARKS).open("ab") as file:
         file.write(torn)
     with Store(written) as opened:
-        opened.erasure.forget(opened.conversations.window(("x", "1")).messages[1].id, confirm=lambda _: True)
-        opened.erasure.scrub(confirm=lambda _: True)
+        opened.erasure.forget(opened.conversations.window(("x", "1")).messages[1].id)
+        opened.erasure.scrub()
     assert torn[-32:] not in (written / WATERMARKS).read_bytes()
     assert tampered(written) == []
     shorter(segment(written))
@@ -206,8 +206,8 @@ def test_an_erased_version_from_another_copy_is_no_loss(written: Path, tmp_path:
     shutil.copytree(written, copy)
     with Store(copy) as opened:
         hit = opened.conversations.window(("x", "1")).messages[1]
-        opened.erasure.forget(hit.id, confirm=lambda _: True)
-        opened.erasure.scrub(confirm=lambda _: True)
+        opened.erasure.forget(hit.id)
+        opened.erasure.scrub()
     shutil.copytree(copy / "log", written / "log", dirs_exist_ok=True)
     assert tampered(written) == []
     project(written)

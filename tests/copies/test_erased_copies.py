@@ -39,14 +39,14 @@ def say(store: Path, *names: str) -> None:
 def forget(store: Path, *names: str, scrub: bool = True) -> None:
     with memlog.open(store, durability="os") as opened:
         for name in names:
-            opened.erasure.forget(name, confirm=lambda _: True)
+            opened.erasure.forget(name)
     if scrub:
         scrub_all(store)
 
 
 def scrub_all(store: Path) -> memlog.ScrubReport:
     with memlog.open(store) as opened:
-        return opened.erasure.scrub(confirm=lambda _: True)
+        return opened.erasure.scrub()
 
 
 def project(store: Path) -> None:

@@ -45,7 +45,7 @@ def test_what_writes_refuses_a_newer_or_damaged_format_and_reads_go_on(
     with memlog.open(tmp_path) as store:
         for write in (
             lambda: store.append([TEA]),
-            lambda: store.erasure.scrub(confirm=lambda _: True),
+            lambda: store.erasure.scrub(),
             lambda: seal_all(tmp_path),
             lambda: accept_losses(tmp_path),
         ):

@@ -36,7 +36,15 @@ def _texts(node: ast.AST) -> Iterator[str]:
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
     names = {getattr(target, "id", "") for target in targets}
     is_error |= isinstance(node, ast.FunctionDef) and node.name == "claiming"
-    if is_error or names & {"hint", "HINTS", "NOUNS", "DISPOSABLE", "_NO_ROOM", "_SHAPE_HINT", "_PROJECT_HINT"}:
+    if is_error or names & {
+        "hint",
+        "HINTS",
+        "NOUNS",
+        "DISPOSABLE",
+        "_NO_ROOM",
+        "_SHAPE_HINT",
+        "_PROJECT_HINT",
+    }:
         yield from (
             each.value
             for each in ast.walk(node)

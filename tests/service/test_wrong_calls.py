@@ -45,7 +45,7 @@ def test_a_chat_is_taken_in_each_of_its_forms(store: Store) -> None:
         assert [message.content for message in store.conversations.window(chat).messages] == ["I like tea"]
         assert store.conversations.session_content(chat).chat == "web:1"
         assert store.conversations.summaries(chat) == []
-        assert len(store.erasure.forget(chat=chat, confirm=lambda _: False).lines) == 1, chat
+        assert len(store.erasure.forget(chat=chat, dry_run=True).lines) == 1, chat
 
 
 def test_a_chat_is_still_taken_as_two_texts(store: Store) -> None:
@@ -324,7 +324,6 @@ ODD: dict[str, Callable[[Store], object]] = {
     "a value of 200,000 characters": lambda store: store.search("tea", mode="x" * 200_000),  # type: ignore[call-overload]
     "a list within lists": lambda store: store.search(_nested(20_000)),  # type: ignore[call-overload]
     "a long number": lambda store: store.search("tea", k=10**5000),
-    "no function": lambda store: store.erasure.forget("m1", confirm=None),  # type: ignore[call-overload]
     "no function of progress": lambda store: store.documents.refresh(progress=5),
     "no text for the gate": lambda _: memlog.should_retrieve(None),  # type: ignore[arg-type]
     "bytes": lambda store: store.append(memlog.Message(channel="a", chat_id="1", role="user", content=b"x")),  # type: ignore[arg-type]

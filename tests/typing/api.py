@@ -174,9 +174,7 @@ def memories(store: memlog.Store) -> None:
     assert_type(store.memories.touch("m", "n"), memlog.Position)
     assert_type(store.memories.decay({"context": 0.9}), memlog.DecayReport)
     assert_type(store.memories.decay().position, memlog.Position | None)
-    pruned = store.memories.prune(
-        categories=["temp"], threshold=0.01, confirm=lambda found: found.archived == 0
-    )
+    pruned = store.memories.prune(categories=["temp"], threshold=0.01, dry_run=True)
     assert_type(pruned, memlog.PruneReport)
     assert_type(pruned.memories, list[memlog.Memory])
 
@@ -218,13 +216,13 @@ def documents(store: memlog.Store) -> None:
 
 
 def erasing(store: memlog.Store) -> None:
-    done = store.erasure.forget("m1", reason="private", confirm=lambda found: found.redacted == 0)
+    done = store.erasure.forget("m1", reason="private", dry_run=True)
     assert_type(done, memlog.ForgetReport)
     assert_type(done.lines, list[memlog.DoomedLine])
     store.erasure.forget(chat=("cli", "1"))
     store.erasure.forget(memory="m")
     store.erasure.forget(match="number")
-    assert_type(store.erasure.scrub(confirm=lambda found: found.lines > 0), memlog.ScrubReport)
+    assert_type(store.erasure.scrub(dry_run=True), memlog.ScrubReport)
     proof = store.erasure.prove("5551234")
     assert_type(proof, memlog.Proof)
     assert_type(proof.found, list[memlog.Occurrence])

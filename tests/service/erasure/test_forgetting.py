@@ -76,9 +76,9 @@ def test_vectors_of_texts_that_no_other_passage_has_leave_the_cache(store):
     )
     store.maintenance.project()
     assert cached(store) == 3
-    done = store.erasure.forget(match="number|thank you", confirm=lambda found: len(found.lines) == 3)
+    done = store.erasure.forget(match="number|thank you")
     assert (done.vectors, cached(store)) == (2, 1)
-    store.erasure.forget("m4", confirm=lambda _: False)
+    store.erasure.forget("m4", dry_run=True)
     assert cached(store) == 1
     store.append([said("green tea", id="m5")])
     store.erasure.forget("m4")
@@ -341,10 +341,10 @@ def test_an_older_value_stands_again(store):
     assert store.core.get().user == {"city": "Helsinki"}
 
 
-def test_nothing_is_done_where_nobody_confirms(store):
+def test_a_dry_run_forgets_nothing(store):
     store.append([said("my number", id="m1")])
-    done = store.erasure.forget("m1", confirm=lambda _: False)
-    assert (words(done), done.redacted) == (["my number"], 0)
+    done = store.erasure.forget("m1", dry_run=True)
+    assert (words(done), done.redacted, done.dry_run) == (["my number"], 0, True)
     assert messages(store) == ["my number"]
 
 
@@ -396,19 +396,21 @@ def test_a_line_in_a_folder_that_is_no_stream_is_named(store):
 
 
 def test_where_another_projector_is_at_work_it_is_said_that_the_rows_still_stand(tmp_path):
-    with memlog.open(tmp_path / "store", lock_timeout=0.2) as store:
+    with memlog.open(tmp_path / "store") as store:
         store.append([said("my number", id="m1"), memlog.MemorySaved(content="tea", id="e")])
         store.maintenance.project(embed=False)
+    holder: list[subprocess.Popen[bytes]] = []
+    lock = tmp_path / "store/projector.lock"
 
-        def holds_the_lock(_) -> bool:
+    def hold_the_lock(_) -> None:
+        if not holder:
             holder.append(subprocess.Popen([sys.executable, "-c", HOLD, lock], stdout=subprocess.PIPE))
-            return holder[0].stdout.readline() == b"locked\n"
+            assert holder[0].stdout.readline() == b"locked\n"
 
-        holder: list[subprocess.Popen[bytes]] = []
-        lock = store.path / "projector.lock"
+    with memlog.open(tmp_path / "store", lock_timeout=0.2, on_stored=hold_the_lock) as store:
         try:
             with pytest.raises(memlog.Busy, match="1 events are redacted"):
-                store.erasure.forget("m1", confirm=holds_the_lock)
+                store.erasure.forget("m1")
         finally:
             holder[0].kill()
             holder[0].communicate()

@@ -80,15 +80,15 @@ def test_where_nothing_was_forgotten_nothing_is_done(store):
     store.append([said(SECRET, id="m1")])
     store.maintenance.project(embed=False)
     before = generations(store)
-    done = store.erasure.scrub(confirm=lambda _: pytest.fail("there is nothing to ask"))
+    done = store.erasure.scrub()
     assert (done.done, done.notes) == (False, ["nothing was forgotten"])
     assert generations(store) == before
 
 
-def test_nothing_is_done_where_nobody_confirms(store):
+def test_a_dry_run_scrubs_nothing(store):
     store.append([said(SECRET, id="m1")])
     store.erasure.forget("m1")
-    done = store.erasure.scrub(confirm=lambda found: found.lines != 1)
+    done = store.erasure.scrub(dry_run=True)
     assert (done.lines, done.done) == (1, False)
     assert store.erasure.prove(SECRET).found
 

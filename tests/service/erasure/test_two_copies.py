@@ -43,12 +43,12 @@ class Copy:
 
     def forget(self) -> None:
         with memlog.open(self.store) as opened:
-            opened.erasure.forget(match=PERSON, confirm=lambda _: True)
+            opened.erasure.forget(match=PERSON)
 
     def scrub(self) -> int:
         """Returns how many lines were overwritten."""
         with memlog.open(self.store) as opened:
-            return opened.erasure.scrub(confirm=lambda _: True).lines
+            return opened.erasure.scrub().lines
 
     def verified(self) -> memlog.Verification:
         with memlog.open(self.store) as opened:

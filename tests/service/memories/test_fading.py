@@ -200,7 +200,7 @@ def test_reading_appends_nothing(store):
     store.memories.save("tea", memory_id="m", category="temp", ts=ago(100))
     store.memories.list()
     store.memories.get("m")
-    store.memories.prune(confirm=lambda _: False)
+    store.memories.prune(dry_run=True)
     store.search("tea", mode="text")
     (segment,) = (store.path / "log").rglob("*.jsonl")
     assert len(segment.read_bytes().splitlines()) == 1
@@ -343,20 +343,11 @@ def test_what_has_faded_to_the_threshold_is_archived_and_no_longer_searched(stor
     assert len(lines(store, "memory_archived")) == 2
 
 
-def test_nothing_is_archived_where_confirm_says_no(store):
+def test_a_dry_run_archives_nothing(store):
     store.memories.save("tea", memory_id="m", category="temp", ts=ago(100))
-    asked = []
-    done = store.memories.prune(confirm=lambda found: bool(asked.append(ids(found.memories))))
-    assert (asked, ids(done.memories), done.archived) == ([["m"]], ["m"], 0)
+    done = store.memories.prune(dry_run=True)
+    assert (ids(done.memories), done.archived, done.dry_run) == (["m"], 0, True)
     assert lines(store, "memory_archived") == []
-
-
-def test_what_is_saved_again_while_it_is_pruned_stands(store):
-    store.memories.save("tea", memory_id="m", category="temp", ts=ago(100))
-    store.memories.prune(
-        confirm=lambda _: bool(store.memories.save("coffee", memory_id="m", category="temp"))
-    )
-    assert ids(store.memories.list()) == ["m"]
 
 
 def test_what_says_that_it_is_of_the_future_is_pruned_once(store):
