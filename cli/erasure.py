@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 import click
 
 from memlog.cli.answer import Answer, Columns, list_answer, named_values, records_answer
+from memlog.cli.confirmation import agrees, confirmed
 from memlog.cli.output import counted
 from memlog.cli.param_types import TEXT
 from memlog.cli.request_options import Store, request_command
-from memlog.cli.stdin import agrees, confirmed, stdin_text
+from memlog.cli.stdin import stdin_text
 from memlog.service.requests.erasure import FindSecrets, Forget, Scrub
 
 if TYPE_CHECKING:

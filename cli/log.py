@@ -13,6 +13,7 @@ from memlog.cli.output import note, print_lines, printable
 from memlog.cli.param_types import CHAT, END, TEXT, TIME
 from memlog.cli.settings import Settings
 from memlog.cli.standard_options import Group
+from memlog.eventlog.limits import MOST
 from memlog.service.read_log import LogEntry, LogReader, fault_of, members_of
 
 
@@ -63,7 +64,7 @@ def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **s
 @click.option(
     "-n",
     "lines",
-    type=click.IntRange(0, 1_000_000),
+    type=click.IntRange(0, MOST),
     default=10,
     show_default=True,
     help="The number of lines.",

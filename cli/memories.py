@@ -120,8 +120,6 @@ def update(store: Store, asked: UpdateMemory, *, no_tags: bool) -> Done:
         raise click.UsageError("--tag and --no-tags: a memory has tags, or none")
     if no_tags:
         asked = replace(asked, tags=[])
-    if asked.is_empty:
-        raise click.UsageError("nothing is to be changed")
     return Done(store.memories.update(asked), f"Changed the memory {asked.memory_id}.")
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from memlog.cli.answer import Answer, Columns, list_answer, named_values, printed, silence, table_of
+from memlog.cli.confirmation import agrees, check_can_ask
 from memlog.cli.maintenance import status_values
 from memlog.cli.open_store import open_store
 from memlog.cli.output import counted, printable
 from memlog.cli.param_types import PROJECT
 from memlog.cli.settings import Settings, projects_folder
 from memlog.cli.standard_options import Group
-from memlog.cli.stdin import agrees, check_can_ask
 from memlog.cli.zone import ZONE, minute
 from memlog.service.missing import not_found
 from memlog.service.projects import Project, ProjectRemoval, Projects

@@ -1,11 +1,12 @@
 """Every setting: its type, bounds, default, unit and meaning."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import click
 import msgspec
 
 from memlog.cli.param_types import FOLDER, PROJECT, ZONE, Number
+from memlog.eventlog import limits
 from memlog.eventlog.errors import BadInput
 
 _DEFAULTS = {
@@ -80,6 +81,12 @@ class Setting(msgspec.Struct, frozen=True):
         return "true or false" if self.default is False else f"a {self.unit} in quotes"
 
 
+def _number(name: str, limit: limits.Limit[Any]) -> tuple[str, Any, Any]:
+    """The name, default and type of a setting that is a number."""
+    kind = click.IntRange if isinstance(limit.default, int) else Number
+    return name, limit.default, kind(limit.least, limit.most)
+
+
 SETTINGS = (
     Setting("store", None, FOLDER, "folder", "The store's folder."),
     Setting("project", "default", PROJECT, "name", "The project whose store is used where none is named."),
@@ -87,7 +94,7 @@ SETTINGS = (
     Setting(
         "durability",
         "fsync",
-        click.Choice(("fsync", "os")),
+        click.Choice(get_args(limits.Durability)),
         "fsync, os",
         "What an acknowledged event survives: a power cut (fsync), or the process only (os).",
     ),
@@ -99,27 +106,23 @@ SETTINGS = (
         "Whether what looks like a key is masked before it is written: [REDACTED:kind].",
     ),
     Setting(
-        "lock_timeout", 10.0, Number(0, 3600), "seconds", "How long to wait for other writers and projectors."
+        *_number("lock_timeout", limits.LOCK_TIMEOUT),
+        "seconds",
+        "How long to wait for other writers and projectors.",
     ),
     Setting(
-        "chunk_tokens",
-        400,
-        click.IntRange(64, 510),
+        *_number("chunk_tokens", limits.CHUNK_TOKENS),
         "tokens",
         "The size of a passage. Another one makes another read model.",
     ),
     Setting(
-        "chunk_overlap",
-        80,
-        click.IntRange(0, 509),
+        *_number("chunk_overlap", limits.CHUNK_OVERLAP),
         "tokens",
         "What a passage repeats of the one before, less than chunk_tokens."
         " Another one makes another read model.",
     ),
     Setting(
-        "document_seconds",
-        60,
-        click.IntRange(1, 3600),
+        *_number("document_seconds", limits.DOCUMENT_SECONDS),
         "seconds",
         "Processor time that reading one HTML or PDF file may take. A longer one is skipped.",
     ),
@@ -131,39 +134,35 @@ SETTINGS = (
         "The time zone of times in text output, and of days such as those of --since. JSON is in UTC.",
     ),
     Setting(
-        "archive_threshold",
-        0.001,
-        Number(0, 1),
+        *_number("archive_threshold", limits.ARCHIVE_THRESHOLD),
         "relevance",
         "What memlog prune archives: memories whose relevance is at most this.",
     ),
-    Setting("search_limit", 10, click.IntRange(1, 1000), "hits", "Hits of a query at most."),
+    Setting(*_number("search_limit", limits.HITS), "hits", "Hits of a query at most."),
     Setting(
         "search_mode",
         "hybrid",
-        click.Choice(("hybrid", "text", "vector")),
+        click.Choice(get_args(limits.Mode)),
         "hybrid, text, vector",
         "What a query searches by: words (text), meaning (vector), or both fused by rank (hybrid).",
     ),
     Setting(
         "context_scope",
         "auto",
-        click.Choice(("auto", "store", "chat")),
+        click.Choice(get_args(limits.Scope)),
         "auto, store, chat",
         "What a context of a chat gives beside its window: of the whole store, or of that chat alone."
         " auto: store while at most one person talks to the agent.",
     ),
     Setting(
-        "search_depth",
-        50,
-        click.IntRange(1, 1000),
+        *_number("search_depth", limits.DEPTH),
         "candidates",
         "Candidates that each side of a query gives, and never fewer than the hits asked for.",
     ),
     Setting(
         "search_fusion",
         "rrf",
-        click.Choice(("rrf", "convex")),
+        click.Choice(get_args(limits.Fusion)),
         "rrf, convex",
         "How the two sides of a query are joined: by rank (rrf), or by the sum of their scaled scores"
         " (convex).",

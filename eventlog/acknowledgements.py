@@ -1,11 +1,11 @@
 """The acknowledgement of a stored event: its position, and warnings for its writer."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
 
 import msgspec
 
-Durability = Literal["fsync", "os"]
+from memlog.eventlog.limits import Durability as Durability
+
 """`fsync`: an acknowledged event survives a power cut. `os`: it survives the process."""
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.file_io import closing
+from memlog.eventlog.limits import LOCK_TIMEOUT
 
-TIMEOUT = 10.0
+TIMEOUT = LOCK_TIMEOUT.default
 """Seconds to wait for a lock if the caller has no limit of its own."""
 
 _FIRST_PAUSE = 0.0002

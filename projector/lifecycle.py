@@ -13,6 +13,7 @@ import msgspec
 
 from memlog.eventlog.errors import Busy, DatabaseError
 from memlog.eventlog.layout import BUILD_LOCK, LOG, PROJECTOR_LOCK
+from memlog.eventlog.limits import LOCK_TIMEOUT
 from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import segments_of, shown
 from memlog.projector import catchup, projection_id
@@ -72,7 +73,7 @@ class Projector:
         store: Path,
         sizes: ChunkSizes | None = None,
         *,
-        lock_timeout: float = 10.0,
+        lock_timeout: float = LOCK_TIMEOUT.default,
         model: Callable[[], Model | None] = lambda: None,
     ) -> None:
         self.store = store

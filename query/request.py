@@ -16,6 +16,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.chat import Chat, ChatName
 from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.limits import MOST
 from memlog.eventlog.struct_fields import Field, Reads, choices_of, fields_of
 
 T = TypeVar("T")
@@ -196,7 +197,7 @@ PathField = Annotated[str | Path, Reads(path_of, "path")]
 Ids = Annotated[Iterable[str], Reads(ids, "ids", wire=list[str]), msgspec.Meta(title="ID")]
 """Ids in any collection; the field holds a frozenset."""
 
-Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 """A number of things. More than a million is a slip, and SQLite's numbers end, too."""
 
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]

@@ -25,6 +25,7 @@ from memlog.eventlog.layout import (
     WATCH_LOCK,
     seals_files,
 )
+from memlog.eventlog.limits import LOCK_TIMEOUT
 from memlog.eventlog.reader import last_at
 from memlog.eventlog.streams import project_folder, segments_of, shown
 from memlog.eventlog.text import equivalents
@@ -120,7 +121,7 @@ class Projects:
         self,
         name: str,
         *,
-        lock_timeout: float = 10.0,
+        lock_timeout: float = LOCK_TIMEOUT.default,
         confirm: Callable[[ProjectRemoval], bool] = lambda _: True,
     ) -> ProjectRemoval:
         """Remove a project's store for ever: its log, its read model, and all else in its folder. What

@@ -11,6 +11,7 @@ from memlog.eventlog import disk
 from memlog.eventlog.acknowledgements import Durability, OnStored, Position
 from memlog.eventlog.errors import BadInput, NotFound, shown_value
 from memlog.eventlog.layout import LOG
+from memlog.eventlog.limits import DOCUMENT_SECONDS, LOCK_TIMEOUT
 from memlog.eventlog.owner import check_owner
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.query.request import path_of, read_argument
@@ -96,20 +97,25 @@ class Store:
         create: bool = False,
         model: str | Path | None = None,
         durability: Durability = "fsync",
-        lock_timeout: float = 10.0,
+        lock_timeout: float = LOCK_TIMEOUT.default,
         chunk_sizes: ChunkSizes | None = None,
         redact: bool = False,
-        document_seconds: int = 60,
+        document_seconds: int = DOCUMENT_SECONDS.default,
         notify: Callable[[str], None] = lambda _: None,
         on_stored: OnStored | None = None,
     ) -> None:
         _check(
             ("create", create, isinstance(create, bool), "True or False"),
             ("durability", durability, durability in get_args(Durability), "'fsync' or 'os'"),
-            ("lock_timeout", lock_timeout, _is_in(lock_timeout, 0, 3600), "seconds, from 0 to 3600"),
+            ("lock_timeout", lock_timeout, LOCK_TIMEOUT.allows(lock_timeout), f"seconds, {LOCK_TIMEOUT}"),
             ("chunk_sizes", chunk_sizes, isinstance(chunk_sizes, ChunkSizes | None), "memlog.ChunkSizes()"),
             ("redact", redact, isinstance(redact, bool), "True or False"),
-            ("document_seconds", document_seconds, _is_in(document_seconds, 1, 3600), "from 1 to 3600"),
+            (
+                "document_seconds",
+                document_seconds,
+                DOCUMENT_SECONDS.allows(document_seconds),
+                f"{DOCUMENT_SECONDS}",
+            ),
             ("notify", notify, callable(notify), "a function of a text"),
             ("on_stored", on_stored, on_stored is None or callable(on_stored), "a function of positions"),
         )
@@ -232,10 +238,6 @@ def _check(*arguments: tuple[str, object, bool, str]) -> None:
     for name, value, is_right, what_is in arguments:
         if not is_right:
             raise BadInput(f"{name} is {shown_value(value)}", hint=what_is)
-
-
-def _is_in(value: object, least: int, most: int) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
 open = Store

@@ -92,7 +92,7 @@ ERRORS_AND_EVENTS = ("memlog.eventlog.errors", "memlog.eventlog.events")
 STARTS_FAST = tuple(
     f"memlog.eventlog.{name}"
     for name in (
-        *("append_lines", "categories", "decode", "layout", "owner", "quarantine", "secrets"),
+        *("append_lines", "categories", "decode", "layout", "limits", "owner", "quarantine", "secrets"),
         *("streams", "struct_fields", "timestamps", "writer"),
     )
 )

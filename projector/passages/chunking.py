@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.limits import CHUNK_OVERLAP, CHUNK_TOKENS
 from memlog.eventlog.text import break_before
 from memlog.projector.limits import is_structured
 from memlog.projector.passages.formats import MARKDOWN, Form
@@ -22,10 +23,8 @@ from memlog.projector.text.tokens import Ruler, surely_within
 VERSION = 4
 """Changes with any change to how this module and those of `forms` cut a text; part of the projection id."""
 
-ELEMENT_TOKENS = 510
+ELEMENT_TOKENS = CHUNK_TOKENS.most
 """What the model's 512 positions leave beside the marks of beginning and end."""
-
-_SMALLEST_WINDOW = 64
 
 _PLAIN_BYTES_PER_TOKEN = 3
 """Of UTF-8: a token of English was measured to be 4.3, of code 3, and one of Chinese is 3."""
@@ -44,13 +43,13 @@ class ChunkSizes(msgspec.Struct, frozen=True):
         BadInput: the window is not from 64 to what the model takes at once, or the overlap is no part of it.
     """
 
-    window: int = 400
-    overlap: int = 80
+    window: int = CHUNK_TOKENS.default
+    overlap: int = CHUNK_OVERLAP.default
 
     def __post_init__(self) -> None:
-        if not _SMALLEST_WINDOW <= self.window <= ELEMENT_TOKENS:
+        if not CHUNK_TOKENS.allows(self.window):
             raise BadInput(
-                f"passages of {self.window} tokens: {_SMALLEST_WINDOW} to {ELEMENT_TOKENS} are possible",
+                f"passages of {self.window} tokens: {CHUNK_TOKENS.least} to {CHUNK_TOKENS.most} are possible",
                 hint="ChunkSizes.window sets their size",
             )
         if not 0 <= self.overlap < self.window:

@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.limits import Scope as Scope
 from memlog.query.context.token_counters import Counter
 from memlog.query.request import ChatField, Count, Ids, Request, Synced, Unit
 
 Form = Literal["text", "json", "messages"]
 Part = Literal["stable", "turn", "both"]
-Scope = Literal["auto", "store", "chat"]
 Style = Literal["dated", "session"]
 
 

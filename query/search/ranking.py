@@ -3,14 +3,14 @@
 docs/search.md has the figures, and those of conversations 6 to 10.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.limits import DEPTH, Fusion
 from memlog.query.request import Request
 
-Fusion = Literal["rrf", "convex"]
 Weight = Annotated[float, Meta(ge=0, le=1000)]
 
 _POOLS: dict[Fusion, tuple[float, float]] = {"rrf": (1, 1.5), "convex": (4, 4)}
@@ -40,9 +40,9 @@ class Ranking(Request, frozen=True, kw_only=True):
     vector_weight: Annotated[Weight, "How much meaning counts."] = 0.5
     depth: Annotated[
         int,
-        Meta(ge=1, le=1_000_000),
+        DEPTH.meta,
         "Candidates of each side, at least as many as hits; four times as many with convex.",
-    ] = 50
+    ] = DEPTH.default
     context: Annotated[bool, "Whether the neighbours of a message count for it."] = True
     priors: Annotated[
         bool,

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 from msgspec.structs import force_setattr, replace
 
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.limits import HITS
+from memlog.eventlog.limits import Mode as Mode
 from memlog.eventlog.struct_fields import Reads
 from memlog.query.filters import Filters
 from memlog.query.request import ChatField, OfText, Synced, Unit
@@ -16,8 +18,6 @@ from memlog.query.surroundings import MAX_NEIGHBOURS
 
 if TYPE_CHECKING:
     from memlog.query.search.fts_query import FtsQuery
-
-Mode = Literal["hybrid", "text", "vector"]
 
 
 class Search(OfText, frozen=True, kw_only=True, dict=True):
@@ -32,7 +32,7 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
         DatabaseError: the read model cannot be read, nor rebuilt.
     """
 
-    k: Annotated[int, Meta(ge=1, le=1_000_000), "Hits at most."] = 10
+    k: Annotated[int, HITS.meta, "Hits at most."] = HITS.default
     mode: Annotated[Mode, "Search by words (text), by meaning (vector), or by both (hybrid)."] = "hybrid"
     chat: Annotated[ChatField | None, "Only hits of this conversation."] = None
     filters: Annotated[Filters | Mapping[str, Any], Reads(Filters.of, wire=Filters), "What hits must be."] = (

@@ -16,9 +16,6 @@ from memlog.query.memories import Memory, faded
 from memlog.service.memories.save import Append
 from memlog.service.read_model import Deciding
 
-ARCHIVE_THRESHOLD = 0.001
-"""The relevance up to which a memory is pruned."""
-
 PRUNED = ("temp", "debug")
 """The categories that are pruned by default."""
 

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from memlog.eventlog.chat import Chat
+from memlog.eventlog.limits import MOST
 from memlog.query.request import ChatField, Request
 
 
@@ -13,9 +14,9 @@ class _OfChat(Request, frozen=True):
 
 
 class _WindowOptions(_OfChat, frozen=True, kw_only=True):
-    last: Annotated[int | None, Meta(ge=1, le=1_000_000), "The newest messages, at most so many."] = None
+    last: Annotated[int | None, Meta(ge=1, le=MOST), "The newest messages, at most so many."] = None
     tokens: Annotated[
-        int | None, Meta(ge=1, le=1_000_000), "The newest whole messages that fit into so many tokens."
+        int | None, Meta(ge=1, le=MOST), "The newest whole messages that fit into so many tokens."
     ] = None
     across_sessions: Annotated[bool, "Also messages from before the last session break."] = False
 

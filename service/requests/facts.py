@@ -7,11 +7,12 @@ from msgspec import Meta
 
 from memlog.eventlog.chat import ChatName
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.limits import MOST
 from memlog.query.request import one_by_one
 from memlog.service.requests.scope import AcrossChats, Scoped
 
 Topic = Annotated[str, Meta(title="KEY"), "The name of the topic, in any spelling."]
-Rank = Annotated[int, Meta(ge=1, le=1_000_000)]
+Rank = Annotated[int, Meta(ge=1, le=MOST)]
 """A place in a list, from 1 on."""
 
 AnyChat = Annotated[bool, "Where the chat has no such topic, use that of the chat that set it last."]

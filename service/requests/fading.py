@@ -5,9 +5,10 @@ from typing import Annotated
 
 from memlog.eventlog.categories import CATEGORIES, known_category
 from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.limits import ARCHIVE_THRESHOLD
 from memlog.eventlog.struct_fields import Reads
-from memlog.query.request import Request, Unit
-from memlog.service.memories.fading import ARCHIVE_THRESHOLD, PRUNED
+from memlog.query.request import Request
+from memlog.service.memories.fading import PRUNED
 from memlog.service.requests.scope import Tried
 
 
@@ -59,4 +60,6 @@ class PruneMemories(Tried, frozen=True, kw_only=True):
         f"Only of this category; may be given several times. By default {' and '.join(PRUNED)}.",
         Reads(_categories, "category", wire=list[str], choices=tuple(CATEGORIES)),
     ] = PRUNED
-    threshold: Annotated[Unit, "The relevance up to which a memory is archived."] = ARCHIVE_THRESHOLD
+    threshold: Annotated[float, ARCHIVE_THRESHOLD.meta, "The relevance up to which a memory is archived."] = (
+        ARCHIVE_THRESHOLD.default
+    )

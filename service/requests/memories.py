@@ -8,6 +8,7 @@ from msgspec import Meta
 from memlog.eventlog.categories import CATEGORIES, known_category
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryKind
+from memlog.eventlog.limits import MOST
 from memlog.eventlog.struct_fields import Reads
 from memlog.query.request import Request, Unit, one_by_one
 from memlog.service.requests.scope import AcrossChats, EventId, EventTime, Scoped, ScopeField
@@ -152,4 +153,4 @@ class ListMemories(AcrossChats, frozen=True, kw_only=True):
     tag: Annotated[str | None, "Only with this tag."] = None
     min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.0
     archived: Annotated[bool, "List archived memories in the place of the active ones."] = False
-    limit: Annotated[int | None, Meta(ge=1, le=1_000_000), "At most so many; all where not given."] = None
+    limit: Annotated[int | None, Meta(ge=1, le=MOST), "At most so many; all where not given."] = None

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from memlog.eventlog.file_io import file_version
 from memlog.eventlog.folder_events import ChangeHints
+from memlog.eventlog.limits import LOCK_TIMEOUT
 from memlog.eventlog.tail import SWEEP_SECONDS
 from memlog.query import documents as queries
 from memlog.query.documents import Registered
@@ -72,7 +73,7 @@ class Folders(Worker):
     documents_by: makes the documents of the store, as a read model sees them.
     """
 
-    lock_timeout = 10.0
+    lock_timeout = LOCK_TIMEOUT.default
     """The rows thread has precedence, and takes turn after turn."""
 
     def __init__(self, shared: Shared, read_model: ReadModel, documents_by: DocumentsBy) -> None:

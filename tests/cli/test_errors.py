@@ -47,7 +47,7 @@ ERRORS: list[tuple[tuple[str, ...], int, str, str]] = [
     (("memory", "delete", "m1"), 1, "memory_not_found", "'m1'"),
     (("memory", "touch", "m1"), 1, "memory_not_found", "'m1'"),
     (("core", "get", "user", "name"), 1, "core_key_not_found", "'user.name'"),
-    (("core", "delete", "agent", "rules"), 1, "core_key_not_found", "'rules'"),
+    (("core", "delete", "agent", "rules"), 1, "core_key_not_found", "'agent.rules'"),
     (("nonsense",), 2, "usage", "'nonsense'"),
     (("append", "nonsense"), 2, "usage", "'nonsense'"),
     (("query",), 2, "usage", "TEXT"),

@@ -118,7 +118,7 @@ def test_help_describes_the_values_of_options(described: dict[str, Any]) -> None
         "type": "integer range",
         "choices": None,
         "min": 1,
-        "max": 1000,
+        "max": 1_000_000,
         "required": False,
         "multiple": False,
         "default": None,

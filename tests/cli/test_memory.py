@@ -240,11 +240,13 @@ def test_the_content_of_an_update_can_come_from_stdin(memlog: Run, save: Run) ->
     assert (found["content"], found["title"]) == ("black tea", "black tea")
 
 
-def test_an_update_that_says_nothing_is_wrong_usage(memlog: Run, save: Run) -> None:
+def test_an_update_that_says_nothing_is_refused(memlog: Run, save: Run) -> None:
     save("green tea", "--memory-id", "m")
-    for options in ((), ("--id", "e1", "--ts", "2026-02-24T10:15:00Z"), ("--tag", "a", "--no-tags")):
+    for options in ((), ("--id", "e1", "--ts", "2026-02-24T10:15:00Z")):
         done = memlog("memory", "update", "m", "--json", *options)
-        assert (done.code, done.error["code"]) == (2, "usage"), options
+        assert (done.code, done.error["code"]) == (65, "bad_input"), options
+    done = memlog("memory", "update", "m", "--json", "--tag", "a", "--no-tags")
+    assert (done.code, done.error["code"]) == (2, "usage")
 
 
 def test_an_archived_memory_is_not_found_and_a_save_revives_it(memlog: Run, save: Run) -> None:

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlog.eventlog.categories import CATEGORIES
+from memlog.eventlog.limits import ARCHIVE_THRESHOLD
 from memlog.query.relevance import age_in_days, freshness, relevance
-from memlog.service.memories.fading import ARCHIVE_THRESHOLD
 from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs/memory/salience.md").read_text()
@@ -43,7 +43,9 @@ def test_each_category_has_a_curve_of_its_own_within_its_limits():
 
 def first_day_of_pruning(category, rate):
     """When a memory of importance 0.5 has faded to the threshold, with a decay of `rate` a day."""
-    return next(day for day in range(999) if relevance(0.5, rate**day, category, day) <= ARCHIVE_THRESHOLD)
+    return next(
+        day for day in range(999) if relevance(0.5, rate**day, category, day) <= ARCHIVE_THRESHOLD.default
+    )
 
 
 def test_the_page_tells_when_temp_and_debug_can_be_pruned():

@@ -1,0 +1,58 @@
+"""Bounds and defaults of what callers choose: requests, constructors and settings take theirs from here."""
+
+from typing import Generic, Literal, TypeVar
+
+import msgspec
+
+N = TypeVar("N", int, float)
+
+Durability = Literal["fsync", "os"]
+"""What an acknowledged event survives: a power cut, or the process only."""
+
+Mode = Literal["hybrid", "text", "vector"]
+Fusion = Literal["rrf", "convex"]
+Scope = Literal["auto", "store", "chat"]
+
+
+class Limit(msgspec.Struct, Generic[N], frozen=True):
+    """A number's default, and the least and the most that it may be."""
+
+    default: N
+    least: N
+    most: N
+
+    @property
+    def meta(self) -> msgspec.Meta:
+        """The bounds, for the annotation of a field."""
+        return msgspec.Meta(ge=self.least, le=self.most)
+
+    def allows(self, value: object) -> bool:
+        """Whether a value is a number within the bounds."""
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return is_number and self.least <= value <= self.most  # type: ignore[operator]
+
+    def __str__(self) -> str:
+        return f"from {self.least:,} to {self.most:,}"
+
+
+MOST = 1_000_000
+"""Of things that are counted. More is a slip, and SQLite's numbers end, too."""
+
+LOCK_TIMEOUT = Limit(10.0, 0, 3600)
+"""Seconds to wait for other writers and projectors."""
+
+DOCUMENT_SECONDS = Limit(60, 1, 3600)
+"""Of the processor that reading one HTML or PDF file may take."""
+
+CHUNK_TOKENS = Limit(400, 64, 510)
+"""Of a passage; the model has 512 positions, two of them for the marks of beginning and end."""
+
+CHUNK_OVERLAP = Limit(80, 0, CHUNK_TOKENS.most - 1)
+"""Tokens that a passage repeats of the one before."""
+
+HITS = Limit(10, 1, MOST)
+DEPTH = Limit(50, 1, MOST)
+"""Candidates of each side of a search."""
+
+ARCHIVE_THRESHOLD = Limit(0.001, 0, 1)
+"""The relevance up to which a memory is pruned."""
