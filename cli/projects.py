@@ -5,18 +5,21 @@ from functools import partial
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
-from memlog.cli.answer import Answer, Columns, list_answer, named_values, printed, silence, table_of
-from memlog.cli.confirmation import agrees, check_can_ask
+from memlog.cli.answer import Answer, Columns, list_answer, named_values, silence, table_of
+from memlog.cli.confirmation import agrees, confirmed
 from memlog.cli.maintenance import status_values
 from memlog.cli.open_store import open_store
 from memlog.cli.output import counted, printable
 from memlog.cli.param_types import PROJECT
+from memlog.cli.request_options import request_command
 from memlog.cli.settings import Settings, projects_folder
 from memlog.cli.standard_options import Group
 from memlog.cli.zone import ZONE, minute
-from memlog.service.missing import not_found
+from memlog.service.missing import required
 from memlog.service.projects import Project, ProjectRemoval, Projects
+from memlog.service.requests.projects import GetProject, ListProjects, RemoveProject
 
 _COLUMNS: Columns = {
     "project": "name",
@@ -26,8 +29,6 @@ _COLUMNS: Columns = {
     "folder": "folder",
 }
 
-_name = click.argument("name", metavar="NAME", type=PROJECT)
-
 
 @click.group(cls=Group)
 @click.pass_context
@@ -36,31 +37,25 @@ def projects(ctx: click.Context) -> None:
     ZONE.name = partial(ctx.ensure_object(Settings).value, "timezone", of_store=False)
 
 
-@projects.command("list")
-@printed
-def list_() -> Answer:
-    """List the projects by name, with size and last append.
-
-    The size is that of the log; no read model is opened.
-    """
-    found = Projects(projects_folder()).list()
+@request_command(ListProjects, group=projects, name="list", opens_store=False)
+def list_(_: click.Context, asked: ListProjects) -> Answer:
+    found = Projects(projects_folder()).list(asked)
     return list_answer("projects", found, _COLUMNS, notes=[*_left(found)])
 
 
-@projects.command()
-@_name
-@printed
-@click.pass_context
-def show(ctx: click.Context, name: str) -> Answer:
-    """Show a project and the status of its store.
-
-    The status is that of memlog --project NAME status, even if an option or a variable names another store.
-    """
+@request_command(
+    GetProject,
+    group=projects,
+    arguments=["name"],
+    types={"name": PROJECT},
+    adds="\nThe status of its store is that of memlog --project NAME status, even if an option or a variable"
+    " names another store.",
+    opens_store=False,
+)
+def show(ctx: click.Context, asked: GetProject) -> Answer:
     known = Projects(projects_folder())
-    found = known.get(name)
-    if found is None:
-        raise not_found("project_not_found", name)
-    ctx.obj = _settings_of(ctx, known.path(name))
+    found = required(known.get, asked)
+    ctx.obj = _settings_of(ctx, known.path(asked.name))
     with open_store(ctx) as store:
         status = store.maintenance.status()
     (row,) = table_of([found], _COLUMNS).rows
@@ -69,27 +64,23 @@ def show(ctx: click.Context, name: str) -> Answer:
     return Answer(document, named_values(values), notes=silence(status.silent))
 
 
-@projects.command()
-@_name
+@request_command(
+    RemoveProject,
+    group=projects,
+    arguments=["name"],
+    types={"name": PROJECT},
+    without=["lock_timeout"],
+    opens_store=False,
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@printed
-@click.pass_context
-def remove(ctx: click.Context, name: str, yes: bool) -> Answer:
-    """Remove a project and its store for ever.
-
-    Everything in the store's folder is deleted: log, read model, cache, settings. Only an earlier copy brings
-    it back. If the command is killed, the whole store remains, or memlog projects list shows what is left and
-    the same command removes it. A link, or a folder that is no store, stays as it is.
-    """
-    check_can_ask(is_yes=yes)
-
-    def confirm(found: ProjectRemoval) -> bool:
+def remove(ctx: click.Context, asked: RemoveProject, *, yes: bool) -> Answer:
+    def agreed(found: ProjectRemoval) -> bool:
         others = [f"{other} is not memlog's, and goes with it" for other in found.others]
-        return yes or agrees(f"Remove the project {printable(name)} for ever: {_told(found)}?", others)
+        return agrees(f"Remove the project {printable(asked.name)} for ever: {_told(found)}?", others)
 
     known = Projects(projects_folder())
-    lock_timeout = _settings_of(ctx, known.path(name)).value("lock_timeout")
-    done = known.remove(name, lock_timeout=lock_timeout, confirm=confirm)
+    lock_timeout = _settings_of(ctx, known.path(asked.name)).value("lock_timeout")
+    done = confirmed(known.remove, replace(asked, lock_timeout=lock_timeout), agreed, is_yes=yes)
     values = {
         "project": done.name,
         "folder": done.folder,

@@ -267,7 +267,7 @@ class AsyncStore(Awaitable):
 
     Use it with `async with`, or call `close`. Each call runs in a thread: searches and contexts one at a
     time, calls of another kind two at a time. A short read waits for no search. What is called back
-    (`notify`, `progress`, `confirm`) is called there.
+    (`notify`, `progress`) is called there.
 
     A call that is cancelled before its thread begins does nothing; a later one is done whole in its thread,
     and its answer is dropped. So an append that is cancelled is stored whole, or not at all.

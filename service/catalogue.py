@@ -9,6 +9,7 @@ import msgspec
 from memlog.query.request import check_names
 from memlog.service.missing import required
 from memlog.service.operations import Operation
+from memlog.service.projects import Projects
 from memlog.service.store import LazyGroup, Store
 
 GROUPS: dict[str, type] = {
@@ -18,30 +19,45 @@ GROUPS: dict[str, type] = {
 """The classes of the groups of a store, by the attribute that holds the group; the store itself first."""
 
 
+Operations = dict[str, Operation[Any, Any, Any, Any]]
+"""Operations by name."""
+
+
 @cache
-def operations() -> dict[str, Operation[Any, Any, Any, Any]]:
-    """Every operation by its name, such as `search` or `memories.save`."""
+def operations() -> Operations:
+    """Every operation of a store by its name, such as `search` or `memories.save`."""
+    return _operations_of(GROUPS)
+
+
+@cache
+def project_operations() -> Operations:
+    """Every operation of `Projects` by its name, such as `projects.list`."""
+    return _operations_of({"projects": Projects})
+
+
+def _operations_of(groups: Mapping[str, type]) -> Operations:
     return {
         f"{group}.{name}".lstrip("."): member
-        for group, kind in GROUPS.items()
+        for group, kind in groups.items()
         for name, member in vars(kind).items()
         if isinstance(member, Operation)
     }
 
 
-def answer(store: Store, name: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401
+def answer(owner: Store | Projects, name: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401
     """What the operation `name` answers to a request of JSON's values.
 
-    given: the fields of the request; a local one is refused.
+    owner: whose operation it is. given: the fields of the request; a local one is refused.
 
     Raises:
         BadInput: there is no such operation or field. NotFound: what the request names is missing.
         MemlogError: as the operation.
     """
-    check_names("memlog", [name], operations())
+    known = operations() if isinstance(owner, Store) else project_operations()
+    check_names("memlog", [name], known)
     group, _, method = name.rpartition(".")
-    owner = getattr(store, group) if group else store
-    return required(getattr(owner, method), operations()[name].request.of(given))
+    target = getattr(owner, group) if group and isinstance(owner, Store) else owner
+    return required(getattr(target, method), known[name].request.of(given))
 
 
 def answer_schemas(ref_template: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
@@ -50,7 +66,7 @@ def answer_schemas(ref_template: str) -> tuple[dict[str, dict[str, Any]], dict[s
     ref_template: the place of a schema, such as `#/components/schemas/{name}`.
     """
     answers, components = {}, {}
-    for name, each in operations().items():
+    for name, each in (operations() | project_operations()).items():
         # One by one: msgspec takes no union of two structs without a tag.
         schemas = []
         for kind in each.found:

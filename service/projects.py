@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from os import DirEntry
 from pathlib import Path
@@ -25,11 +25,12 @@ from memlog.eventlog.layout import (
     WATCH_LOCK,
     seals_files,
 )
-from memlog.eventlog.limits import LOCK_TIMEOUT
 from memlog.eventlog.reader import last_at
 from memlog.eventlog.streams import project_folder, segments_of, shown
 from memlog.eventlog.text import equivalents
 from memlog.service.missing import not_found
+from memlog.service.operations import operation
+from memlog.service.requests.projects import GetProject, ListProjects, RemoveProject
 
 # No project's folder has a `~`.
 _ASIDE = re.compile(r"([^~]+)~[0-9a-f]{8}")
@@ -62,7 +63,7 @@ class ProjectRemoval(msgspec.Struct, kw_only=True):
     others: names in its folder that are not memlog's; they go with it.
     links: below its folder; their targets stay.
     finished: the projects whose removal had been begun before, and was not finished.
-    done: whether it is gone; False where `confirm` said no.
+    done: whether it is gone; False of a dry run.
     """
 
     name: str
@@ -96,58 +97,31 @@ class Projects:
         forms = [self.folder / project_folder(form) for form in equivalents(name)]
         return next((path for path in forms if path.is_dir()), forms[0])
 
-    def list(self) -> _Listed:
-        """The projects by name; also what a removal that was killed has left. Opens no read model.
-
-        Raises:
-            LogError: a folder cannot be read.
-        """
+    @operation(ListProjects, effect="read")
+    def list(self, _: ListProjects) -> _Listed:
         with _naming(self.folder):
             found = [_project(path, name) for path, name in self._stores()]
             left = [_project(path, name, is_left=True) for path, name in self._left()]
         return sorted(filter(None, found + left), key=lambda project: (project.name, project.folder))
 
-    def get(self, name: str) -> Project | None:
-        """A project; None if it has no store.
-
-        Raises:
-            BadInput: it is no name. LogError: its folder cannot be read.
-        """
-        path = self.path(name)
+    @operation(GetProject, effect="read", missing="project_not_found")
+    def get(self, asked: GetProject) -> Project | None:
+        """Returns None if the project has no store."""
+        path = self.path(asked.name)
         with _naming(path):
-            return _project(path, name) if _is_store(path) else None
+            return _project(path, asked.name) if _is_store(path) else None
 
-    def remove(
-        self,
-        name: str,
-        *,
-        lock_timeout: float = LOCK_TIMEOUT.default,
-        confirm: Callable[[ProjectRemoval], bool] = lambda _: True,
-    ) -> ProjectRemoval:
-        """Remove a project's store for ever: its log, its read model, and all else in its folder. What
-        removals that were killed have left goes, too.
-
-        The folder is renamed at once, then emptied: killed at any moment it is whole, or it is gone and
-        `list` shows what is left. Who has the store open goes on with an empty one.
-
-        lock_timeout: seconds to wait for those who use the store.
-        confirm: asked with what is to go; where it says no, nothing is done.
-
-        Raises:
-            BadInput: the name is invalid; or the folder is a link, or not a store.
-            NotFound: no project has this name.
-            Busy: another process held a lock of the store for too long.
-            LogError: it cannot be removed, or not all of it.
-        """
-        path = self.path(name)
+    @operation(RemoveProject, effect="erase")
+    def remove(self, asked: RemoveProject) -> ProjectRemoval:
+        name, path = asked.name, self.path(asked.name)
         with _naming(path):
             left = [*self._left()]
             is_standing = self._is_standing(path, name, left)
             found = _survey(path, name) if is_standing else ProjectRemoval(name=name, folder=shown(path))
-            if not confirm(found):
+            if asked.dry_run:
                 return found
             if is_standing:
-                left.append((self._put_aside(path, lock_timeout), name))
+                left.append((self._put_aside(path, asked.lock_timeout), name))
             for folder, _ in left:
                 _delete(folder)
         found.finished = [other for _, other in left[: len(left) - is_standing]]

@@ -8,9 +8,12 @@ import msgspec
 
 from memlog.eventlog.struct_fields import Field
 from memlog.query.request import Request
-from memlog.service.catalogue import answer_schemas, operations
+from memlog.service.catalogue import answer_schemas, operations, project_operations
 from memlog.service.operations import Operation
 from memlog.service.requests import description_of, fields_of
+
+PROJECTS = project_operations()
+ALL = operations() | PROJECTS
 
 WITHOUT_COMMAND = {
     "append": "`memlog append` reads lines from stdin, or one event by options",
@@ -39,7 +42,7 @@ def page(commands: Mapping[type[Request], str]) -> str:
     commands: the words of the command of each request.
     """
     answers, components = answer_schemas("{name}")
-    lines = [line for name in operations() for line in _section(name, commands, answers[name])]
+    lines = [line for name in ALL for line in _section(name, commands, answers[name])]
     lines.append("\n## Answers\n\nWhat operations answer, by name.")
     for name, schema in sorted(components.items()):
         lines.extend(_answer(name, schema))
@@ -47,12 +50,13 @@ def page(commands: Mapping[type[Request], str]) -> str:
 
 
 def _section(name: str, commands: Mapping[type[Request], str], answer: dict[str, Any]) -> Iterator[str]:
-    operation = operations()[name]
+    operation = ALL[name]
     request = operation.request
     path = commands.get(request)
     yield f"\n## {name}\n"
     command = f"`memlog {path}`" if path else WITHOUT_COMMAND[name]
-    yield f"Python `store.{name}` · command {command} · request `{request.__name__}` · {_effect(operation)}\n"
+    python = name.replace("projects", "memlog.Projects(FOLDER)") if name in PROJECTS else f"store.{name}"
+    yield f"Python `{python}` · command {command} · request `{request.__name__}` · {_effect(operation)}\n"
     yield description_of(request).strip()
     fields = [field for field in fields_of(request) if not field.is_local]
     if fields:

@@ -21,7 +21,7 @@ from memlog.service.catalogue import GROUPS, answer, answer_schemas, operations
 from memlog.service.missing import NOUNS
 from memlog.service.requests import description_of, fields_of, schema_of
 from memlog.service.requests.reads import Search
-from tests.cli.operations_page import WITHOUT_COMMAND, page
+from tests.cli.operations_page import ALL, PROJECTS, WITHOUT_COMMAND, page
 from tests.support.command_tree import COMMANDS
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +31,7 @@ PAGES = [ROOT / "README.md", *(page for page in (ROOT / "docs").rglob("*.md") if
 BLOCK = re.compile(r"^```\w*\n.*?^```", re.MULTILINE | re.DOTALL)
 
 WITHOUT_OPTION = {
+    ("projects remove", "lock_timeout"): "the setting of the project's store",
     ("docs add", "kind"): "`workspace add` adds files that are memories",
 }
 
@@ -62,8 +63,8 @@ def wire_fields(request: type[Request]) -> Iterator[Field]:
 
 
 def test_an_operation_has_a_command_or_says_why_not() -> None:
-    without = {name for name, each in operations().items() if each.request not in commands()}
-    assert without == {name for name in operations() if name in WITHOUT_COMMAND}
+    without = {name for name, each in ALL.items() if each.request not in commands()}
+    assert without == {name for name in ALL if name in WITHOUT_COMMAND}
 
 
 def test_a_command_takes_every_field_and_nothing_of_another_name() -> None:
@@ -75,7 +76,7 @@ def test_a_command_takes_every_field_and_nothing_of_another_name() -> None:
 
 
 def test_a_method_has_the_signature_and_the_documentation_of_its_request() -> None:
-    for name, operation in operations().items():
+    for name, operation in ALL.items():
         fields = {field.name: field for field in fields_of(operation.request)}
         parameters = [*inspect.signature(operation).parameters.values()][1:]
         assert {each.name for each in parameters} <= fields.keys(), name
@@ -88,7 +89,7 @@ def test_a_method_has_the_signature_and_the_documentation_of_its_request() -> No
 
 
 def test_a_schema_describes_every_field_that_json_can_give() -> None:
-    for name, operation in operations().items():
+    for name, operation in ALL.items():
         schema = schema_of(operation.request)
         json.dumps(schema)
         fields = [field for field in fields_of(operation.request) if not field.is_local]
@@ -108,7 +109,7 @@ def test_a_schema_describes_every_field_that_json_can_give() -> None:
 
 def test_every_default_fits_its_schema() -> None:
     """A JSON body of the defaults makes the same request as no body at all."""
-    for name, operation in operations().items():
+    for name, operation in ALL.items():
         request = operation.request
         needed = {field.name: "x" for field in fields_of(request) if field.default is msgspec.NODEFAULT}
         defaults = {
@@ -138,6 +139,8 @@ OF_OPERATION: dict[str, dict[str, Any]] = {
     "erasure.forget": {"event_id": "m2"},
     "maintenance.watch": {"once": True},
     "memories.update": {"content": "likes oolong tea"},
+    "projects.get": {"name": "store"},
+    "projects.remove": {"name": "store", "dry_run": True},
     "workspaces.remove": {"name": "agent"},
 }
 """What an operation needs beside the required fields."""
@@ -146,7 +149,7 @@ OF_OPERATION: dict[str, dict[str, Any]] = {
 def request_of(name: str, folder: Path, given: Mapping[str, Any] = GIVEN) -> dict[str, Any]:
     paths = {"path": str(folder / ("agent" if name == "workspaces.add" else "notes"))}
     paths |= {"paths": [paths["path"]]} if name != "core.import_file" else {"path": str(folder / "USER.md")}
-    fields = fields_of(operations()[name].request)
+    fields = fields_of(ALL[name].request)
     needed = {each.name: (paths | given)[each.name] for each in fields if each.default is msgspec.NODEFAULT}
     return needed | OF_OPERATION.get(name, {})
 
@@ -176,11 +179,12 @@ def log_of(store: Store) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in (store.path / "log").rglob("*.jsonl")}
 
 
-@pytest.mark.parametrize("name", operations())
+@pytest.mark.parametrize("name", ALL)
 def test_an_operation_does_and_answers_what_it_declares(name: str, filled: Store, tmp_path: Path) -> None:
-    operation, before = operations()[name], log_of(filled)
+    operation, before = ALL[name], log_of(filled)
+    owner = memlog.Projects(tmp_path) if name in PROJECTS else filled
     asked = json.loads(json.dumps(request_of(name, tmp_path)))
-    given = answer(filled, name, asked)
+    given = answer(owner, name, asked)
     assert any(fits(given, kind) for kind in operation.found), f"{given!r} is none of {operation.found}"
     # A maintenance may write seals, no events.
     assert operation.effect != "read" or log_of(filled) == before
@@ -191,7 +195,7 @@ def test_an_operation_does_and_answers_what_it_declares(name: str, filled: Store
             {"section": "user", "key": "nothing"} if "key" in operation.request.__struct_fields__ else {}
         )
         with pytest.raises(memlog.NotFound) as missing:
-            answer(filled, name, fields | ({"name": "nothing"} if "name" in fields else {}))
+            answer(owner, name, fields | ({"name": "nothing"} if "name" in fields else {}))
         assert missing.value.code == operation.missing
 
 
@@ -205,10 +209,10 @@ def fits(given: object, kind: Any) -> bool:
 
 def test_answers_are_public_and_described() -> None:
     answers, components = answer_schemas("{name}")
-    assert answers.keys() == operations().keys()
+    assert answers.keys() == ALL.keys()
     assert [name for name in components if name not in memlog.__all__] == []
     assert [name for name, schema in components.items() if not schema.get("description")] == []
-    for name, operation in operations().items():
+    for name, operation in ALL.items():
         says_missing = {type(None), Literal[False]} & {*get_args(operation.answer)}
         assert operation.missing in NOUNS if says_missing else operation.missing in (None, *NOUNS), name
 
@@ -224,9 +228,9 @@ def test_a_local_field_is_no_part_of_a_mapping() -> None:
 def test_an_operation_has_an_example() -> None:
     """In a block of a page that the tests run: of the command, or of the method."""
     blocks = [block for page in PAGES for block in BLOCK.findall(page.read_text())]
-    for name, operation in operations().items():
+    for name, operation in ALL.items():
         path = commands().get(operation.request)
-        patterns = [rf"store\.{re.escape(name)}\("]
+        patterns = [rf"(store\.)?{re.escape(name)}\("]
         if path is not None:
             patterns.append(rf"^(\$ )?(.*\| )?memlog( -\S+( \S+)?)* {re.escape(path)}\b")
         found = re.compile("|".join(patterns), re.MULTILINE)
@@ -251,6 +255,6 @@ def test_the_page_of_operations_is_up_to_date() -> None:
 
 def test_an_unknown_field_of_a_command_would_be_seen() -> None:
     """What the tests above compare is not empty."""
-    assert len(operations()) > 50
+    assert len(ALL) > 50
     assert sum(len(schema_of(each.request)["properties"]) for each in operations().values()) > 150
     assert isinstance(COMMANDS[("query",)], click.Command)

@@ -158,16 +158,14 @@ def test_a_removed_project_is_gone_and_no_other(projects):
     assert error.value.code == "project_not_found"
 
 
-def test_where_confirm_says_no_nothing_is_done(projects):
+def test_a_dry_run_removes_nothing(projects):
     path = make(projects, "work", "tea")
-    asked = []
-
-    def confirm(found):
-        asked.append((found.files, found.last_append, found.done))
-        return False
-
-    assert not projects.remove("work", confirm=confirm).done
-    assert asked == [(FORMAT_WRITER_AND_SEGMENT, projects.get("work").last_append, False)]
+    found = projects.remove("work", dry_run=True)
+    assert (found.files, found.last_append, found.done) == (
+        FORMAT_WRITER_AND_SEGMENT,
+        projects.get("work").last_append,
+        False,
+    )
     assert sorted(each.name for each in path.iterdir()) == ["log", "writers"]
 
 

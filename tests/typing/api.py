@@ -233,7 +233,7 @@ def projects() -> None:
     those = memlog.Projects("stores")
     assert_type(those.list(), list[memlog.Project])
     assert_type(those.get("work"), memlog.Project | None)
-    done = those.remove("work", lock_timeout=1.0, confirm=lambda found: found.files < 100)
+    done = those.remove("work", lock_timeout=1.0, dry_run=True)
     assert_type(done, memlog.ProjectRemoval)
     memlog.open(those.path("work")).close()
 
