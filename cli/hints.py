@@ -1,4 +1,4 @@
-"""What a hint of memlog's Python says, in the words of the command line."""
+"""What texts of memlog's Python advise, in the words of the command line."""
 
 import ast
 import re
@@ -21,19 +21,25 @@ PHRASES = {
 COMMANDS = {
     "conversations.sessions": "sessions",
     "core.get": "core get",
+    "core.import_file": "core import",
     "daily.list": "daily list",
     "documents.add": "docs add",
     "documents.list": "docs list",
+    "documents.refresh": "docs refresh",
     "documents.remove": "docs remove",
     "erasure.scrub": "scrub",
     "facts.list": "fact list",
     "facts.remove": "fact remove",
+    "maintenance.examine": "doctor",
     "maintenance.project": "project",
+    "maintenance.quarantine": "quarantine",
+    "maintenance.seal": "seal",
+    "maintenance.verify": "verify",
     "memories.list": "memory list",
     "memories.save": "memory save",
     "search": "query",
 }
-"""The methods of a store that hints name, each with its command."""
+"""The methods of a store that hints, notes and findings name, each with its command."""
 
 _CALL = re.compile(r"\bstore\.([a-z_.]+)\(([^()]*)\)")
 _NAMED = re.compile(r"\b([a-z_]+)=('[^']*'|\"[^\"]*\"|[A-Z]+\b|True)")

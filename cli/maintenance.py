@@ -43,7 +43,10 @@ def doctor(store: Store, asked: Examine) -> Answer:
     # Imported here: the other commands do not examine the machine.
     from memlog.service.maintenance.doctor import is_well
 
-    findings = [replace(each, remedy=in_commands(each.remedy)) for each in store.maintenance.examine(asked)]
+    findings = [
+        replace(each, finding=in_commands(each.finding), remedy=in_commands(each.remedy))
+        for each in store.maintenance.examine(asked)
+    ]
     columns = {"check": "check", "state": "state", "finding": "finding", "remedy": "remedy"}
     document = {"ok": is_well(findings), "findings": findings}
     return records_answer(document, findings, columns, exit_code=0 if is_well(findings) else 1)
@@ -157,6 +160,8 @@ def status_values(found: "Status") -> dict[str, object]:
 )
 def verify(store: Store, asked: Verify, *, strict: bool) -> Answer:
     found = store.maintenance.verify(asked)
+    for name in ("notes", "problems", "tampered"):
+        setattr(found, name, [*map(in_commands, getattr(found, name))])
     unused = f" ({found.unused_vectors} of texts that no passage has)" if found.unused_vectors else ""
     values = {
         "digest": found.digest or "none",

@@ -121,7 +121,10 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
 
     def help(self) -> str:
         """The description of the request, with its fields as the command spells them."""
-        return f"{self._spelled(description_of(self.request))}\n{self.adds}".rstrip()
+        # Imported here: most calls ask for no help.
+        from memlog.cli.hints import in_commands
+
+        return in_commands(f"{self._spelled(description_of(self.request))}\n{self.adds}".rstrip())
 
     def made(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
         """Make a request of the values of a command line, and take them out of `given`.

@@ -75,7 +75,7 @@ def _chat_form(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[Append
         given = msgspec.json.decode(members["channel"]) if "channel" in members else None
         right = f"{given if isinstance(given, str) else 'telegram'}:{chat_id}"
         message = (
-            f"chat_id is {_quoted(chat_id)}, without its channel, so --chat does not find it: write"
+            f"chat_id is {_quoted(chat_id)}, without its channel, so no search by chat finds it: write"
             f" <channel>:<chat_id>, such as {_quoted(right)}"
         )
     elif channel is not None and chat_id.startswith(f"{channel}:"):

@@ -76,7 +76,7 @@ def check_log(log: Path) -> LogCheck:
     _add_unread_files(check, log, strangers)
     check.tampered += [f"{loss.stream}/{loss.why}; {LOSS_REMEDY}" for loss in losses.values()]
     check.notes += [
-        f"{text.stream}/{text.why}: memlog scrub"
+        f"{text.stream}/{text.why}: store.erasure.scrub()"
         for text in differences
         if isinstance(text, ReturnedText) and text.name not in sealed_otherwise
     ]
@@ -110,7 +110,7 @@ def _add_line_problems(check: LogCheck) -> None:
     damaged = check.lines.damaged
     if damaged:
         are, them = ("1 line is", "it") if damaged == 1 else (f"{damaged} lines are", "them")
-        check.problems.append(f"{are} not as memlog wrote {them}: memlog quarantine lists where")
+        check.problems.append(f"{are} not as memlog wrote {them}: store.maintenance.quarantine() lists where")
 
 
 def _add_seals(check: LogCheck, seals: Seals) -> None:
@@ -122,7 +122,7 @@ def _add_seals(check: LogCheck, seals: Seals) -> None:
     for seal in seals.valid.values():
         if seal.is_blank:
             where = f"{seal.stream}/{seal.segment}"
-            check.notes.append(f"{where}: an erasure was begun and not finished: memlog scrub")
+            check.notes.append(f"{where}: an erasure was begun and not finished: store.erasure.scrub()")
 
 
 def _unsealed(segments: list[Segment], seals: Seals) -> list[tuple[str, str]]:

@@ -158,7 +158,7 @@ def _notes_of(log: Path, strangers: list[Path]) -> list[str]:
     # Imported here: in most logs everything is read.
     from memlog.eventlog.unread_files import why_not_read
 
-    return [f"{why_not_read(log, path)}; memlog doctor says what to do" for path in strangers]
+    return [f"{why_not_read(log, path)}; store.maintenance.examine() says what to do" for path in strangers]
 
 
 def _is_readable(refused: Container[str], stream: str) -> bool:

@@ -69,7 +69,7 @@ class Checkpoint(Struct, frozen=True):
         """Whether the bytes before the offset of the open file are those that were read.
 
         If size, inode or times changed otherwise than by growth, the whole prefix is hashed; the same bytes
-        under another inode are no change. `memlog verify` finds what growth hides.
+        under another inode are no change. `Maintenance.verify` finds what growth hides.
         """
         if hints.size < self.offset or self._is_reopened(segment):
             return False

@@ -6,7 +6,6 @@ noticed, reported, and left in place until it is imported or deleted.
 
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from shlex import quote
 
 import msgspec
 
@@ -131,7 +130,7 @@ class CoreView:
         self._told = edited
         path = shown(self.path)
         return (
-            f"{path} was changed by hand: memlog core import {quote(path)} appends the changes,"
+            f"{path} was changed by hand: store.core.import_file({str(path)!r}) appends the changes,"
             " deleting the file drops them"
         )
 

@@ -30,7 +30,7 @@ Scratch = Callable[[], AbstractContextManager[Connection]]
 """Makes an empty database for a replay, which is removed at the end of the context."""
 
 _MOST_STREAMS = 5
-_REMEDY = ": memlog project --from-scratch builds another"
+_REMEDY = ": store.maintenance.project(from_scratch=True) builds another"
 
 
 class NulRun(msgspec.Struct):
@@ -85,7 +85,7 @@ class Verification(msgspec.Struct, kw_only=True):
 
     @property
     def is_spotless(self) -> bool:
-        """Whether nothing at all is odd (`--strict`)."""
+        """Whether nothing at all is odd (the option strict)."""
         odd = self.duplicates or self.conflicts or self.quarantined or self.nul_runs or self.torn_seals
         return self.ok and not odd
 
@@ -126,7 +126,7 @@ def verify(
 def _rewritten(streams: list[str]) -> str:
     listed = ", ".join(map(shown, streams[:_MOST_STREAMS])) + (", …" if len(streams) > _MOST_STREAMS else "")
     return (
-        f"the log was rewritten after the last read: {listed}; the next read or memlog project replays it:"
+        f"the log was rewritten after the last read: {listed}; the next read replays it:"
         " the read model was not compared"
     )
 

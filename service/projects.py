@@ -82,7 +82,7 @@ _Listed = list[Project]
 
 
 class Projects:
-    """The projects with stores in `folder`, as `memlog --project NAME` uses them."""
+    """The projects with stores in `folder`, as the commands use them by name."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).absolute()

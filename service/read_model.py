@@ -325,13 +325,13 @@ class ReadModel(SplitByFork):
 def name_pending(db: Connection, silent: dict[str, str]) -> None:
     """Note in `silent` how many passages have no vector yet, if any."""
     if pending := index.count_pending(db):
-        silent["pending"] = f"{pending} passages have no vector yet: memlog project"
+        silent["pending"] = f"{pending} passages have no vector yet: project the log"
 
 
 def _of_conflicts(count: int) -> str:
     many = f"{count} events reuse ids of earlier, different events: no read shows them"
     one = "1 event reuses the id of an earlier, different event: no read shows it"
-    return f"{one if count == 1 else many}; memlog doctor names {'both' if count == 1 else 'them'}"
+    return f"{one if count == 1 else many}; store.maintenance.examine() lists them"
 
 
 @contextmanager

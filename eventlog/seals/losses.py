@@ -14,11 +14,12 @@ from memlog.eventlog.seals.reader import sealed_bytes
 from memlog.eventlog.segment import opened
 from memlog.eventlog.streams import existing_streams, segment_at, segments_of, writer_of
 
-LOST = ": memlog verify names what is lost"
-LOSS_REMEDY = "put a copy of it back, or accept the loss: memlog seal --accept-loss"
-_GROWN = "memlog seal"
+LOST = ": store.maintenance.verify() names what is lost"
+LOSS_REMEDY = "put a copy of it back, or accept the loss: store.maintenance.seal(accept_loss=True)"
+_GROWN = "store.maintenance.seal()"
 _GROWN_ELSEWHERE = (
-    "memlog seal on the copy that writes it, then copy log/ again; or memlog seal --accept-loss"
+    "store.maintenance.seal() on the copy that writes it, then copy log/ again; or"
+    " store.maintenance.seal(accept_loss=True)"
 )
 
 
@@ -75,8 +76,8 @@ class Unlike(msgspec.Struct, frozen=True):
             size = 0 if self.held is None else self.held.bytes
             return f"{size} of {self.seal.bytes} bytes have arrived"
         if self.state == "unerased":
-            return "erased text has come back, or is not erased here yet: memlog scrub"
-        return "an erasure has arrived in the segment or in its seal, not in both: memlog scrub"
+            return "erased text has come back, or is not erased here yet: store.erasure.scrub()"
+        return "an erasure has arrived in the segment or in its seal, not in both: store.erasure.scrub()"
 
 
 class Ownership:
@@ -101,7 +102,7 @@ class Ownership:
         return self._has_copies if writer_of(segment) == "" else self.is_foreign(segment)
 
     def is_sealed_here(self, segment: str) -> bool:
-        """Whether `memlog seal` seals a segment: not those of other or retired writers."""
+        """Whether a seal run seals a segment: not those of other or retired writers."""
         return writer_of(segment) in self._sealed_here
 
 

@@ -52,7 +52,7 @@ def why_unlike(db: Connection, model: Model) -> str | None:
     stored = model_of(db)
     if stored in (None, model.id):
         return None
-    return f"the vectors are of {stored}, the model is {model.id}: memlog project"
+    return f"the vectors are of {stored}, the model is {model.id}: project the log"
 
 
 def store(

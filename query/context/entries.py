@@ -27,7 +27,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An entry of a context.
 
     citation: `M1`, `M2`, … in the order of printing; "" for what is left out.
-    id: as `memlog show` takes it: of the event of a message, summary, daily event or core value, a memory_id,
+    id: as `store.get` takes it: of the event of a message, summary, daily event or core value, a memory_id,
         the name of a fact or document.
     label: the sort of entry, as the text prints it: `PREFERENCE`.
     content: of a long message or a file of memories the passage that was found.

@@ -58,7 +58,7 @@ def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str,
 def _why_not_comparable(text: str, db: Connection, embedder: Embedder) -> str | None:
     return (
         why_no_vectors()
-        or ("no vectors yet: memlog project" if vectors.model_of(db) is None else None)
+        or ("no vectors yet: project the log" if vectors.model_of(db) is None else None)
         or vectors.why_unlike(db, embedder)
         or (None if can_read(embedder, text) else _OTHER_SCRIPT)
     )

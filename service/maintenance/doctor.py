@@ -39,8 +39,8 @@ _LITTLE_ROOM = 256 * 1024 * 1024
 _FEW_INODES = 16  # a rebuild and an append to a new chat make fewer
 _MOST_CONFLICTS = 5
 _MAKE_READABLE = "chmod -R u+rwX on it, or run memlog as its owner; if the disk fails, copy the store"
-_ANEW = "memlog doctor --fix removes what can be made anew"
-_PROJECT = "memlog project, or memlog doctor --fix"
+_ANEW = "store.maintenance.examine(fix=True) removes what can be made anew"
+_PROJECT = "store.maintenance.project(), or store.maintenance.examine(fix=True)"
 _OVER_A_NETWORK = re.compile(
     r"nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|gpfs|beegfs|ocfs2|gfs2|davfs|virtiofs|fuse(\..*)?"
 )
@@ -100,7 +100,7 @@ def _vectors() -> Finding:
 def _model(read_model: ReadModel) -> Finding:
     embedder, silent = read_model.model.embedder_or_why()
     if embedder is None:
-        return Finding("model", "warning", silent["vector"], "name a model that works with --model")
+        return Finding("model", "warning", silent["vector"], "name a model that works: model=FOLDER")
     return Finding("model", "ok", embedder.id)
 
 
@@ -195,7 +195,12 @@ def _permissions(store: Path, *, fix: bool) -> Finding:
     are = numbered(len(open_ones), "file or folder is", "files or folders are")
     said = f"{are} open to others, such as {shown(open_ones[0])}"
     if not fix:
-        return Finding("permissions", "problem", said, "chmod -R go= on the store, or memlog doctor --fix")
+        return Finding(
+            "permissions",
+            "problem",
+            said,
+            "chmod -R go= on the store, or store.maintenance.examine(fix=True)",
+        )
     for path in open_ones:
         disk.set_mode(path, stat.S_IMODE(disk.look(path).st_mode) & 0o700)
     return Finding("permissions", "fixed", said)
@@ -272,7 +277,9 @@ def _quarantine(db: Connection) -> Finding:
     if not count:
         return Finding("quarantine", "ok", "every line is an event")
     said = numbered(count, "line is not an event that memlog knows", "lines are not events that memlog knows")
-    return Finding("quarantine", "warning", said, "memlog quarantine says why, and what to do about each")
+    return Finding(
+        "quarantine", "warning", said, "store.maintenance.quarantine() says where, and what to do about each"
+    )
 
 
 def _conflict(found: Conflict) -> str:
@@ -318,7 +325,9 @@ def _cache(read_model: ReadModel, *, fix: bool) -> Finding:
     if not problems:
         return Finding("cache", "ok", numbered(count, "vector", "vectors"))
     if not fix:
-        return Finding("cache", "problem", "; ".join(problems), "rm -r cache, or memlog doctor --fix")
+        return Finding(
+            "cache", "problem", "; ".join(problems), "rm -r cache, or store.maintenance.examine(fix=True)"
+        )
     remove_database(read_model.path / layout.EMBEDDINGS)
     return Finding("cache", "fixed", "; ".join(problems))
 

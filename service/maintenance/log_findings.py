@@ -61,7 +61,9 @@ def _seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding
     if broken := [line for line in seals.damaged if line.damage != "torn"]:
         files = ", ".join(sorted({line.file for line in broken}))
         said = numbered(len(broken), f"line of {files} is damaged", f"lines of {files} are damaged")
-        yield Finding("seals", "problem", said, "memlog verify says which; put back a copy of the log")
+        yield Finding(
+            "seals", "problem", said, "store.maintenance.verify() says which; put back a copy of the log"
+        )
     unlike_read = Watermarks(log.parent).differences()
     lost: list[Loss | OpenLoss] = [*losses(log)]
     for loss in lost + [each for each in unlike_read if isinstance(each, OpenLoss)]:
@@ -70,7 +72,7 @@ def _seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding
         yield Finding("seals", "problem", f"{'/'.join(longer.seal.name)}: {longer.why}", longer.remedy)
     for text in unlike_read:
         if isinstance(text, ReturnedText):
-            yield Finding("erasures", "warning", f"{text.stream}/{text.why}", "memlog scrub")
+            yield Finding("erasures", "warning", f"{text.stream}/{text.why}", "store.erasure.scrub()")
     yield from _unsealed(log, segments, seals)
 
 
@@ -85,11 +87,11 @@ def _unsealed(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Find
     foreign = sum(owner.is_foreign(segment.name.filename) for segment in unsealed)
     if own := len(unsealed) - foreign:
         said = numbered(own, "older segment has no seal", "older segments have no seal")
-        yield Finding("seals", "warning", said, "memlog seal")
+        yield Finding("seals", "warning", said, "store.maintenance.seal()")
     if coming := foreign + len(arriving(log)):
         one = "segment of another writer has not arrived whole"
         said = numbered(coming, one, "segments of other writers have not arrived whole")
-        remedy = "copy the log of the other store again; memlog verify lists them"
+        remedy = "copy the log of the other store again; store.maintenance.verify() lists them"
         yield Finding("seals", "warning", said, remedy)
 
 

@@ -69,9 +69,9 @@ def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
     if projector.generations.current() is None:
         if lexists(read_model.path / CURRENT):
             return Verification(
-                problems=["model/CURRENT names a read model that does not exist: memlog project"]
+                problems=["model/CURRENT names a read model that does not exist: store.maintenance.project()"]
             )
-        return Verification(notes=["there is no read model: memlog project"])
+        return Verification(notes=["there is no read model: store.maintenance.project()"])
     try:
         db = projector.live(read_only=read_model.is_read_only)
         with wrapped("the read model"):
@@ -88,7 +88,9 @@ def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
         return verify(db, projector.log, projector.sizes, scratch=scratch, progress=progress)
     except DatabaseError as error:
         projector.close()
-        return Verification(problems=[f"the read model could not be read ({error.message}): memlog project"])
+        return Verification(
+            problems=[f"the read model could not be read ({error.message}): store.maintenance.project()"]
+        )
 
 
 _TOO_LONG = (

@@ -148,7 +148,8 @@ class AddWorkspace(Request, frozen=True):
     """Make the folder `path` of an agent a workspace, and read its new and changed notes.
 
     MEMORY.md and memory/*.md are searched as memories. What USER.md says is set in the core memory, where no
-    value is set; a value that was deleted since is not set again. `memlog docs refresh` reads later changes.
+    value is set; a value that was deleted since is not set again. `store.documents.refresh()` reads later
+    changes.
 
     Raises:
         BadInput: a source of documents has this name; or as `AddSource`, as Busy, LogError, DatabaseError.

@@ -1,4 +1,4 @@
-"""Requests for memories: `store.memories`. `memlog memory save` imports this: it reads no SQLite."""
+"""Requests for memories: `store.memories`. A command that saves one imports this: it reads no SQLite."""
 
 from collections.abc import Sequence
 from typing import Annotated, Self

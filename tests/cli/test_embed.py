@@ -78,8 +78,8 @@ def test_after_a_bulk_append_words_find_what_waits_for_a_vector(memlog: Run, sto
         found = opened.search("Where does Anna live?")
         waiting = opened.maintenance.status().vectors_pending
         assert (found.hits[0].content, found.hits[0].similarity) == (home, None)
-        assert found.silent["pending"] == f"{waiting} passages have no vector yet: memlog project"
-    assert given["silent"]["pending"].endswith("passages have no vector yet: memlog project")
+        assert found.silent["pending"] == f"{waiting} passages have no vector yet: project the log"
+    assert given["silent"]["pending"].endswith("passages have no vector yet: project the log")
 
 
 def test_passages_get_a_vector_and_a_second_run_does_nothing(memlog: Run, store: Path, segment: Run) -> None:

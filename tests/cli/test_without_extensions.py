@@ -133,7 +133,7 @@ def test_status_says_what_works_here(memlog: Run) -> None:
     assert (status["model"], status["dimension"]) == ("all-MiniLM-L6-v2/int8/8199be6f699a/mean/512", 384)
     assert status["sqlite_vec"].startswith("0.1.")
     assert (status["vector_model"], status["vectors_pending"]) == (status["model"], 1)
-    assert status["silent"] == {"pending": "1 passages have no vector yet: memlog project"}
+    assert status["silent"] == {"pending": "1 passages have no vector yet: project the log"}
     memlog("project")
     status = memlog("status", "--json").json
     assert (status["vector_model"], status["silent"]) == (status["model"], {})

@@ -133,7 +133,7 @@ def test_erased_text_that_comes_back_is_no_loss_and_the_next_scrub_erases_it(sto
         assert note.endswith(f"{STREAM}/{name}: {REMEDY}")
         with memlog.open(f) as opened:
             (found,) = [finding for finding in opened.maintenance.examine() if "come back" in finding.finding]
-        assert (found.state, found.remedy) == ("warning", "memlog scrub")
+        assert (found.state, found.remedy) == ("warning", "store.erasure.scrub()")
         assert not hashes(f) & of_the_text
     assert scrub_all(f).lines == 1
     assert TEXTS["p1"].encode() not in log_bytes(f)
@@ -216,7 +216,7 @@ def test_a_change_beside_text_that_has_come_back_stays_a_loss(stores: Erased) ->
         go_on()
         assert checked(f) == (3, [])
     with memlog.open(f) as opened:
-        assert any("--accept-loss" in finding.remedy for finding in opened.maintenance.examine())
+        assert any("accept_loss=True" in finding.remedy for finding in opened.maintenance.examine())
 
 
 def test_an_erasure_by_another_copy_is_no_fault_of_the_read_model(stores: Erased) -> None:

@@ -376,7 +376,7 @@ def test_a_conflict_copy_that_can_be_no_segment_has_a_remedy_of_its_own(tmp_path
             (note,) = (each for each in store.maintenance.project(embed=False).notes if "conflict" in each)
         told = (name in found.finding, says in found.remedy, "mv" in found.remedy)
         assert told == (True, True, False), name
-        assert "memlog doctor" in note, name
+        assert "store.maintenance.examine()" in note, name
         odd.unlink()
 
 

@@ -42,11 +42,8 @@ LEAST = {2000: 0.75}
 VERSION = "original"
 """The questions as published."""
 
-_EACH = 3
-"""Turns from one long answer to the next."""
-
-_PARAGRAPHS = 3
-"""Of a long answer; together about 500 tokens."""
+_PARAGRAPHS = 2
+"""Of a long answer; together about 350 tokens."""
 
 _CHANNEL = "locomo"
 _SIDES = ("vector", "pending", "search")
@@ -61,12 +58,12 @@ def holds_answer(given: memlog.Context, question: Question) -> bool:
 
 
 def with_long_answers(conversation: Conversation, paragraphs: Sequence[str]) -> Conversation:
-    """The conversation with a long answer of an assistant, about other things, behind each third turn."""
+    """The conversation with a long answer of an assistant, about other things, behind each turn."""
     events: list[memlog.Event] = []
     drawn = random.Random(conversation.id)
-    for number, event in enumerate(conversation.events):
+    for event in conversation.events:
         events.append(event)
-        if isinstance(event, memlog.Message) and number % _EACH == 0:
+        if isinstance(event, memlog.Message):
             content = "\n\n".join(drawn.sample(paragraphs, _PARAGRAPHS))
             answer = replace(event, id=f"{event.id}:answer", role="assistant", name=None, content=content)
             events.append(answer)

@@ -99,7 +99,7 @@ def test_a_change_by_hand_stays_and_is_told_once(projector, edit):
     view = files(projector)[0]
     view.write_bytes(edit)
     (note,) = told(projector)
-    assert note.startswith(f"{view} was changed by hand: memlog core import {view}")
+    assert note.startswith(f"{view} was changed by hand: store.core.import_file({str(view)!r})")
     set_name(projector, "Carl")
     assert told(projector) == []
     assert view.read_bytes() == edit

@@ -224,7 +224,7 @@ def test_seals_that_are_damaged_and_segments_that_are_lost_are_problems(store: P
     findings = found(store, "seals", fix=True)
     assert [each.state for each in findings] == ["problem", "problem"]
     assert seals.name in findings[0].finding
-    assert "memlog seal --accept-loss" in findings[1].remedy
+    assert "store.maintenance.seal(accept_loss=True)" in findings[1].remedy
     assert not doctor.is_well(findings)
 
 
@@ -241,10 +241,12 @@ def test_a_sealed_segment_that_has_grown_is_named_and_sealed_anew(store: Path, n
     with segment.open("ab") as file:
         file.write(b'{"type":"memory_saved","content":"late"}\n')
     (finding,) = found(store, "seals")
-    assert (finding.state, finding.remedy) == ("problem", "memlog seal")
+    assert (finding.state, finding.remedy) == ("problem", "store.maintenance.seal()")
     assert f"memory/{segment.name}: sealed with " in finding.finding
     with memlog.open(store) as opened:
-        assert any(each.endswith("; memlog seal") for each in opened.maintenance.verify().tampered)
+        assert any(
+            each.endswith("; store.maintenance.seal()") for each in opened.maintenance.verify().tampered
+        )
     assert exit_of_verify(store) == 3
     seal_all(store)
     with memlog.open(store) as opened:
@@ -266,9 +268,9 @@ def test_what_a_seal_cannot_mend_of_a_grown_segment_has_another_remedy(store: Pa
         data = data.replace(b"green tea", b"black tea")
     segment.write_bytes(data)
     finding = found(store, "seals")[-1]
-    assert finding.remedy.endswith("memlog seal --accept-loss")
+    assert finding.remedy.endswith("store.maintenance.seal(accept_loss=True)")
     assert finding.remedy.startswith(
-        "put a copy" if change == "and was changed" else "memlog seal on the copy"
+        "put a copy" if change == "and was changed" else "store.maintenance.seal() on the copy"
     )
     seal_all(store)
     assert found(store, "seals")[0].state == "problem"
@@ -291,7 +293,7 @@ def test_older_segments_without_a_seal_are_a_warning(store: Path) -> None:
         (store / "log" / "memory" / f"{day}.jsonl").write_bytes(b"")
     (finding,) = found(store, "seals")
     assert (finding.state, finding.finding) == ("warning", "1 older segment has no seal")
-    assert finding.remedy == "memlog seal"
+    assert finding.remedy == "store.maintenance.seal()"
     (store / "log" / "memory" / "2020-01-03.jsonl").write_bytes(b"")
     assert found(store, "seals")[0].finding == "2 older segments have no seal"
 
@@ -340,4 +342,4 @@ def test_a_line_that_is_no_event_is_a_warning(store: Path) -> None:
         opened.maintenance.project(embed=False)
     (finding,) = found(store, "quarantine")
     assert (finding.state, finding.finding) == ("warning", "1 line is not an event that memlog knows")
-    assert "memlog quarantine" in finding.remedy
+    assert "store.maintenance.quarantine()" in finding.remedy

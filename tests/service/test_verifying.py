@@ -57,7 +57,7 @@ def test_an_empty_store_is_clean(tmp_path: Path) -> None:
     (tmp_path / "store" / "log").mkdir(parents=True)
     found = checked(tmp_path / "store")
     assert (found.ok, found.digest, found.events) == (True, None, 0)
-    assert found.notes == ["there is no read model: memlog project"]
+    assert found.notes == ["there is no read model: store.maintenance.project()"]
     assert not (tmp_path / "store" / "model").exists()
 
 
@@ -80,7 +80,9 @@ def test_what_came_later_is_checked_and_not_compared(store: Path) -> None:
     assert (found.ok, found.events) == (True, 3)
     path = max((store / "log" / "memory").iterdir(), key=lambda path: len(path.name))
     path.write_bytes(path.read_bytes().replace(b"later", b"never"))
-    assert checked(store).problems == ["1 line is not as memlog wrote it: memlog quarantine lists where"]
+    assert checked(store).problems == [
+        "1 line is not as memlog wrote it: store.maintenance.quarantine() lists where"
+    ]
 
 
 def test_a_log_that_was_rewritten_after_the_last_read_is_not_compared(tmp_path: Path) -> None:
@@ -211,7 +213,7 @@ def test_an_erasure_that_was_not_finished_is_told_and_no_damage(store: Path) -> 
     (path,) = (store / "log" / "facts").iterdir()
     SealFiles(store / "log").blank("facts", path.name)
     found = checked(store)
-    assert found.notes == [f"facts/{path.name}: an erasure was begun and not finished: memlog scrub"]
+    assert found.notes == [f"facts/{path.name}: an erasure was begun and not finished: store.erasure.scrub()"]
     assert found.ok
 
 

@@ -331,4 +331,6 @@ def test_an_erasure_of_a_plain_segment_by_another_copy_is_no_tampering(tmp_path:
     check = here.check()
     assert (check.tampered, check.notes) == ([], [])
     plain.write_bytes(plain.read_bytes().replace(b"black", b"white"))
-    assert here.check().problems == ["1 line is not as memlog wrote it: memlog quarantine lists where"]
+    assert here.check().problems == [
+        "1 line is not as memlog wrote it: store.maintenance.quarantine() lists where"
+    ]

@@ -257,7 +257,7 @@ def test_a_query_finds_what_was_appended_before_it_and_embeds_16(store):
     result = store.search("tea", k=20)
     assert len(result.hits) == 20
     assert result.synced is True
-    assert result.silent == {"pending": "4 passages have no vector yet: memlog project"}
+    assert result.silent == {"pending": "4 passages have no vector yet: project the log"}
     assert store.search("tea").silent == {}
 
 
