@@ -49,10 +49,11 @@ _NAMES = {
     "query.summaries": "Summary",
     "query.surroundings": "Surroundings",
     "query.window": "Window WindowMessage",
-    "service.async_store": (
+    "service.async_operations": (
         "AsyncConversations AsyncCore AsyncDailyEvents AsyncDocuments AsyncErasure AsyncFacts "
-        "AsyncMaintenance AsyncMemories AsyncStore AsyncWorkspaces open_async"
+        "AsyncMaintenance AsyncMemories AsyncWorkspaces"
     ),
+    "service.async_store": "AsyncStore open_async",
     "service.conversations": "Conversations",
     "service.core.facade": "Core CoreImportReport CoreValue",
     "service.daily_events": "DailyEvents",

@@ -23,6 +23,7 @@ from memlog.service.requests import description_of, fields_of, schema_of
 from memlog.service.requests.reads import Search
 from tests.cli.operations_page import ALL, PROJECTS, WITHOUT_COMMAND, page
 from tests.support.command_tree import COMMANDS
+from tests.support.generated_code import FILES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/operations.md"
@@ -244,13 +245,20 @@ def test_each_group_is_an_attribute_of_a_store() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _page(pytestconfig: pytest.Config) -> None:
-    """`--snapshot-update` writes the page."""
+    """`--snapshot-update` writes the page, and the code that is made from the catalogue."""
     if pytestconfig.getoption("update_snapshots"):
         PAGE.write_text(page(commands()))
+        for path, made in FILES.items():
+            path.write_text(made())
 
 
 def test_the_page_of_operations_is_up_to_date() -> None:
     assert PAGE.read_text() == page(commands()), "`make snapshots` writes it anew; read the difference"
+
+
+def test_what_is_made_from_the_catalogue_is_up_to_date() -> None:
+    for path, made in FILES.items():
+        assert path.read_text() == made(), f"{path}: `make snapshots` writes it anew"
 
 
 def test_an_unknown_field_of_a_command_would_be_seen() -> None:

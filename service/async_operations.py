@@ -1,0 +1,132 @@
+"""The operations of a store as coroutines: made from its catalogue by `make snapshots`."""
+
+from memlog.service.awaiting import Awaitable, Watching, awaited, awaited_method
+from memlog.service.conversations import Conversations
+from memlog.service.core.facade import Core
+from memlog.service.daily_events import DailyEvents
+from memlog.service.documents.facade import Documents
+from memlog.service.documents.workspaces import Workspaces
+from memlog.service.erasure.facade import Erasure
+from memlog.service.facts.facade import Facts
+from memlog.service.maintenance.facade import Maintenance
+from memlog.service.memories.facade import Memories
+from memlog.service.store import Store
+
+
+class AsyncConversations(Awaitable):
+    """The methods of `Conversations` as coroutines."""
+
+    window = awaited(Conversations.window)
+    session_content = awaited(Conversations.session_content)
+    sessions = awaited(Conversations.sessions)
+    summaries = awaited(Conversations.summaries)
+
+
+class AsyncMemories(Awaitable):
+    """The methods of `Memories` as coroutines."""
+
+    save = awaited(Memories.save)
+    get = awaited(Memories.get)
+    history = awaited(Memories.history)
+    update = awaited(Memories.update)
+    archive = awaited(Memories.archive)
+    delete = awaited(Memories.delete)
+    touch = awaited(Memories.touch)
+    list = awaited(Memories.list)
+    decay = awaited(Memories.decay)
+    prune = awaited(Memories.prune)
+
+
+class AsyncCore(Awaitable):
+    """The methods of `Core` as coroutines."""
+
+    get = awaited(Core.get)
+    set = awaited(Core.set)
+    delete = awaited(Core.delete)
+    import_file = awaited(Core.import_file)
+    take_over = awaited_method(Core.take_over)
+
+
+class AsyncFacts(Awaitable):
+    """The methods of `Facts` as coroutines."""
+
+    set = awaited(Facts.set)
+    get = awaited(Facts.get)
+    ask = awaited(Facts.ask)
+    extract = awaited(Facts.extract)
+    remove = awaited(Facts.remove)
+    list = awaited(Facts.list)
+
+
+class AsyncDailyEvents(Awaitable):
+    """The methods of `DailyEvents` as coroutines."""
+
+    record = awaited(DailyEvents.record)
+    list = awaited(DailyEvents.list)
+    compress = awaited(DailyEvents.compress)
+
+
+class AsyncDocuments(Awaitable):
+    """The methods of `Documents` as coroutines."""
+
+    add = awaited(Documents.add)
+    add_all = awaited(Documents.add_all)
+    refresh = awaited(Documents.refresh)
+    list = awaited(Documents.list)
+    get = awaited(Documents.get)
+    tree = awaited(Documents.tree)
+    status = awaited(Documents.status)
+    jobs = awaited(Documents.jobs)
+    remove = awaited(Documents.remove)
+
+
+class AsyncWorkspaces(Awaitable):
+    """The methods of `Workspaces` as coroutines."""
+
+    add = awaited(Workspaces.add)
+    list = awaited(Workspaces.list)
+    remove = awaited(Workspaces.remove)
+
+
+class AsyncErasure(Awaitable):
+    """The methods of `Erasure` as coroutines."""
+
+    forget = awaited(Erasure.forget)
+    scrub = awaited(Erasure.scrub)
+    prove = awaited(Erasure.prove)
+    secrets = awaited(Erasure.secrets)
+
+
+class AsyncMaintenance(Watching):
+    """The methods of `Maintenance` as coroutines."""
+
+    project = awaited(Maintenance.project)
+    embed = awaited(Maintenance.embed)
+    verify = awaited(Maintenance.verify)
+    examine = awaited(Maintenance.examine)
+    seal = awaited(Maintenance.seal)
+    digest = awaited(Maintenance.digest)
+    status = awaited(Maintenance.status)
+    stats = awaited(Maintenance.stats)
+    quarantine = awaited(Maintenance.quarantine)
+    explain = awaited_method(Maintenance.explain)
+
+
+class AsyncOperations(Awaitable):
+    """The methods of `Store` as coroutines."""
+
+    conversations: AsyncConversations
+    memories: AsyncMemories
+    core: AsyncCore
+    facts: AsyncFacts
+    daily: AsyncDailyEvents
+    documents: AsyncDocuments
+    workspaces: AsyncWorkspaces
+    erasure: AsyncErasure
+    maintenance: AsyncMaintenance
+    append = awaited(Store.append)
+    search = awaited(Store.search)
+    context = awaited(Store.context)
+    get = awaited(Store.get)
+    stream_with = awaited_method(Store.stream_with)
+    warm = awaited_method(Store.warm)
