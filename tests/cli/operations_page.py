@@ -20,7 +20,7 @@ WITHOUT_COMMAND = {
     "documents.add": "`memlog docs add` takes several paths, as `store.documents.add_all`",
     "erasure.prove": "`memlog scrub --prove` searches",
 }
-"""Operations that no command has, and why."""
+"""Operations whose command has another form."""
 
 _HEAD = """\
 # Operations
@@ -54,7 +54,7 @@ def _section(name: str, commands: Mapping[type[Request], str], answer: dict[str,
     request = operation.request
     path = commands.get(request)
     yield f"\n## {name}\n"
-    command = f"`memlog {path}`" if path else WITHOUT_COMMAND[name]
+    command = f"`memlog {path}`" if path else WITHOUT_COMMAND.get(name, "none")
     python = name.replace("projects", "memlog.Projects(FOLDER)") if name in PROJECTS else f"store.{name}"
     yield f"Python `{python}` · command {command} · request `{request.__name__}` · {_effect(operation)}\n"
     yield description_of(request).strip()
