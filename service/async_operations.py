@@ -30,6 +30,7 @@ class AsyncMemories(Awaitable):
     history = awaited(Memories.history)
     update = awaited(Memories.update)
     archive = awaited(Memories.archive)
+    archive_all = awaited(Memories.archive_all)
     delete = awaited(Memories.delete)
     touch = awaited(Memories.touch)
     list = awaited(Memories.list)

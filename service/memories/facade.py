@@ -25,6 +25,7 @@ from memlog.service.missing import not_found
 from memlog.service.operations import operation
 from memlog.service.requests.fading import DecayMemories, PruneMemories
 from memlog.service.requests.memories import (
+    ArchiveMemories,
     ArchiveMemory,
     DeleteMemory,
     GetMemory,
@@ -67,9 +68,22 @@ class Memories(OperationGroup):
             raise BadInput("nothing is to be changed", hint="give a field of the memory, such as content")
         return self._change([asked.memory_id], event_of(MemoryUpdated, asked))
 
-    @operation(ArchiveMemory, effect="append", for_agents=True)
+    @operation(ArchiveMemory, effect="append")
     def archive(self, asked: ArchiveMemory) -> Position:
         return self._change([asked.memory_id], MemoryArchived(memory_id=asked.memory_id))
+
+    @operation(ArchiveMemories, effect="append", for_agents=True)
+    def archive_all(self, asked: ArchiveMemories) -> _Memories:
+        memory_ids = [*dict.fromkeys(asked.memory_ids)]
+        if not memory_ids:
+            raise BadInput("no memory is named", hint="give memory_ids")
+        found = self._decide(lambda db: [memories.memory(db, each) for each in memory_ids])
+        if unknown := [name for name, memory in zip(memory_ids, found, strict=True) if memory is None]:
+            raise not_found("memory_not_found", *unknown)
+        active = [memory for memory in found if memory is not None and memory.archived_at is None]
+        if not asked.dry_run:
+            self._append(MemoryArchived(memory_id=memory.memory_id) for memory in active)
+        return active
 
     @operation(DeleteMemory, effect="append", missing="memory_not_found")
     def delete(self, asked: DeleteMemory) -> Position | Literal[False]:

@@ -11,7 +11,7 @@ from memlog.eventlog.events import MemoryKind
 from memlog.eventlog.limits import MOST
 from memlog.eventlog.struct_fields import Reads
 from memlog.query.request import Request, Unit, one_by_one
-from memlog.service.requests.scope import AcrossChats, EventId, EventTime, Scoped, ScopeField
+from memlog.service.requests.scope import AcrossChats, EventId, EventTime, Scoped, ScopeField, Tried
 
 CategoryField = Annotated[str, Reads(known_category, "category", choices=tuple(CATEGORIES))]
 """A category that memlog knows; `decision` is read as `decisions`."""
@@ -113,6 +113,17 @@ class ArchiveMemory(_OfMemory, frozen=True):
     Raises:
         NotFound, BadInput, Busy, LogError: as `UpdateMemory`.
     """
+
+
+class ArchiveMemories(Tried, frozen=True):
+    """Keep memories, and no longer search them. Answers those that were not archived before, as they were.
+
+    Raises:
+        NotFound: some memories do not exist; none is archived.
+        BadInput: none is named; or as `Store.append`, as Busy and LogError.
+    """
+
+    memory_ids: Annotated[Sequence[str], Meta(title="ID"), "The memories."]
 
 
 class DeleteMemory(_OfMemory, frozen=True):
