@@ -5,9 +5,7 @@ from memlog.eventlog.acknowledgements import (
     IdHolder as IdHolder,
     Position as Position,
 )
-from memlog.eventlog.chat import (
-    Chat as Chat,
-)
+from memlog.eventlog.chat import Chat as Chat
 from memlog.eventlog.errors import (
     BadInput as BadInput,
     Busy as Busy,
@@ -41,29 +39,13 @@ from memlog.eventlog.events import (
     SourceRemoved as SourceRemoved,
     SummaryWritten as SummaryWritten,
 )
-from memlog.eventlog.seals.format import (
-    Seal as Seal,
-)
-from memlog.projector.passages.chunking import (
-    ChunkSizes as ChunkSizes,
-)
-from memlog.projector.verify import (
-    NulRun as NulRun,
-    Verification as Verification,
-)
-from memlog.query.context.compose import (
-    Context as Context,
-    OmittedEntry as OmittedEntry,
-)
-from memlog.query.context.entries import (
-    ContextEntry as ContextEntry,
-)
-from memlog.query.core_memory import (
-    CoreMemory as CoreMemory,
-)
-from memlog.query.daily_events import (
-    DailyEvent as DailyEvent,
-)
+from memlog.eventlog.seals.format import Seal as Seal
+from memlog.projector.passages.chunking import ChunkSizes as ChunkSizes
+from memlog.projector.verify import NulRun as NulRun, Verification as Verification
+from memlog.query.context.compose import Context as Context, OmittedEntry as OmittedEntry
+from memlog.query.context.entries import ContextEntry as ContextEntry
+from memlog.query.core_memory import CoreMemory as CoreMemory
+from memlog.query.daily_events import DailyEvent as DailyEvent
 from memlog.query.documents import (
     Document as Document,
     DocumentFile as DocumentFile,
@@ -71,54 +53,20 @@ from memlog.query.documents import (
     DocumentText as DocumentText,
     Source as Source,
 )
-from memlog.query.event_index import (
-    LinePosition as LinePosition,
-)
-from memlog.query.facts.answers import (
-    FactAnswer as FactAnswer,
-    Route as Route,
-)
-from memlog.query.facts.current import (
-    Fact as Fact,
-)
-from memlog.query.filters import (
-    Filters as Filters,
-)
-from memlog.query.gate.rules import (
-    Gate as Gate,
-    should_retrieve as should_retrieve,
-)
-from memlog.query.memories import (
-    Memory as Memory,
-)
-from memlog.query.provenance import (
-    QuarantinedLine as QuarantinedLine,
-    StoredEvent as StoredEvent,
-)
-from memlog.query.search.hits import (
-    Evidence as Evidence,
-    Hit as Hit,
-)
-from memlog.query.search.hybrid import (
-    SearchResult as SearchResult,
-)
-from memlog.query.search.ranking import (
-    Ranking as Ranking,
-)
-from memlog.query.sessions import (
-    Session as Session,
-    SessionContent as SessionContent,
-)
-from memlog.query.summaries import (
-    Summary as Summary,
-)
-from memlog.query.surroundings import (
-    Surroundings as Surroundings,
-)
-from memlog.query.window import (
-    Window as Window,
-    WindowMessage as WindowMessage,
-)
+from memlog.query.event_index import LinePosition as LinePosition
+from memlog.query.facts.answers import FactAnswer as FactAnswer, Route as Route
+from memlog.query.facts.current import Fact as Fact
+from memlog.query.filters import Filters as Filters
+from memlog.query.gate.rules import Gate as Gate, should_retrieve as should_retrieve
+from memlog.query.memories import Memory as Memory
+from memlog.query.provenance import QuarantinedLine as QuarantinedLine, StoredEvent as StoredEvent
+from memlog.query.search.hits import Evidence as Evidence, Hit as Hit
+from memlog.query.search.hybrid import SearchResult as SearchResult
+from memlog.query.search.ranking import Ranking as Ranking
+from memlog.query.sessions import Session as Session, SessionContent as SessionContent
+from memlog.query.summaries import Summary as Summary
+from memlog.query.surroundings import Surroundings as Surroundings
+from memlog.query.window import Window as Window, WindowMessage as WindowMessage
 from memlog.service.async_operations import (
     AsyncConversations as AsyncConversations,
     AsyncCore as AsyncCore,
@@ -130,48 +78,22 @@ from memlog.service.async_operations import (
     AsyncMemories as AsyncMemories,
     AsyncWorkspaces as AsyncWorkspaces,
 )
-from memlog.service.async_store import (
-    AsyncStore as AsyncStore,
-    open_async as open_async,
-)
-from memlog.service.conversations import (
-    Conversations as Conversations,
-)
+from memlog.service.async_store import AsyncStore as AsyncStore, open_async as open_async
+from memlog.service.conversations import Conversations as Conversations
 from memlog.service.core.facade import (
     Core as Core,
     CoreImportReport as CoreImportReport,
     CoreValue as CoreValue,
 )
-from memlog.service.daily_events import (
-    DailyEvents as DailyEvents,
-)
-from memlog.service.documents.facade import (
-    Documents as Documents,
-)
-from memlog.service.documents.folder import (
-    SkippedFile as SkippedFile,
-)
-from memlog.service.documents.records import (
-    IndexingJob as IndexingJob,
-    SourceStatus as SourceStatus,
-)
-from memlog.service.documents.sources import (
-    FileWarning as FileWarning,
-    IndexingReport as IndexingReport,
-)
-from memlog.service.documents.workspaces import (
-    Workspaces as Workspaces,
-)
-from memlog.service.erasure.byte_search import (
-    Occurrence as Occurrence,
-    Proof as Proof,
-)
-from memlog.service.erasure.facade import (
-    Erasure as Erasure,
-)
-from memlog.service.erasure.find_secrets import (
-    SecretPlace as SecretPlace,
-)
+from memlog.service.daily_events import DailyEvents as DailyEvents
+from memlog.service.documents.facade import Documents as Documents
+from memlog.service.documents.folder import SkippedFile as SkippedFile
+from memlog.service.documents.records import IndexingJob as IndexingJob, SourceStatus as SourceStatus
+from memlog.service.documents.sources import FileWarning as FileWarning, IndexingReport as IndexingReport
+from memlog.service.documents.workspaces import Workspaces as Workspaces
+from memlog.service.erasure.byte_search import Occurrence as Occurrence, Proof as Proof
+from memlog.service.erasure.facade import Erasure as Erasure
+from memlog.service.erasure.find_secrets import SecretPlace as SecretPlace
 from memlog.service.erasure.reports import (
     DoomedLine as DoomedLine,
     ForgetReport as ForgetReport,
@@ -182,48 +104,18 @@ from memlog.service.facts.facade import (
     Facts as Facts,
     FactUpdate as FactUpdate,
 )
-from memlog.service.maintenance.facade import (
-    Maintenance as Maintenance,
-)
-from memlog.service.maintenance.findings import (
-    Finding as Finding,
-)
-from memlog.service.maintenance.project import (
-    EmbedReport as EmbedReport,
-    ProjectReport as ProjectReport,
-)
-from memlog.service.maintenance.seal import (
-    SealReport as SealReport,
-    SegmentLoss as SegmentLoss,
-)
-from memlog.service.maintenance.stats import (
-    Stats as Stats,
-)
-from memlog.service.maintenance.status import (
-    Status as Status,
-)
-from memlog.service.memories.facade import (
-    Memories as Memories,
-)
-from memlog.service.memories.fading import (
-    DecayReport as DecayReport,
-    PruneReport as PruneReport,
-)
-from memlog.service.memories.save import (
-    SaveReport as SaveReport,
-)
-from memlog.service.projects import (
-    Project as Project,
-    ProjectRemoval as ProjectRemoval,
-    Projects as Projects,
-)
-from memlog.service.store import (
-    Store as Store,
-    open as open,
-)
-from memlog.service.watching.worker import (
-    WatchStep as WatchStep,
-)
+from memlog.service.maintenance.facade import Maintenance as Maintenance
+from memlog.service.maintenance.findings import Finding as Finding
+from memlog.service.maintenance.project import EmbedReport as EmbedReport, ProjectReport as ProjectReport
+from memlog.service.maintenance.seal import SealReport as SealReport, SegmentLoss as SegmentLoss
+from memlog.service.maintenance.stats import Stats as Stats
+from memlog.service.maintenance.status import Status as Status
+from memlog.service.memories.facade import Memories as Memories
+from memlog.service.memories.fading import DecayReport as DecayReport, PruneReport as PruneReport
+from memlog.service.memories.save import SaveReport as SaveReport
+from memlog.service.projects import Project as Project, ProjectRemoval as ProjectRemoval, Projects as Projects
+from memlog.service.store import Store as Store, open as open
+from memlog.service.watching.worker import WatchStep as WatchStep
 
 __version__: str
 

@@ -61,8 +61,8 @@ def public_names() -> str:
         "",
     ]
     for module, names in groupby(memlog._HOME, memlog._HOME.__getitem__):
-        listed = "".join(f"    {name} as {name},\n" for name in names)
-        lines.append(f"from {module} import (\n{listed})")
+        listed = ", ".join(f"{name} as {name}" for name in names)
+        lines.append(f"from {module} import {listed}")
     lines += [
         "",
         "__version__: str",
