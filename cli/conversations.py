@@ -10,7 +10,6 @@ from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.cli.turns import lines_around, set_in, turn
 from memlog.cli.zone import minute
-from memlog.service.missing import required
 from memlog.service.requests.conversations import (
     ListSessions,
     ListSummaries,
@@ -61,6 +60,9 @@ def sessions(store: Store, asked: ListSessions) -> Answer:
 
 @request_command(GetEvent, arguments=["id"])
 def show(store: Store, asked: GetEvent) -> Answer:
+    # Imported here: a window, which is read often, misses nothing.
+    from memlog.service.missing import required
+
     found = required(store.get, asked)
     position = f"{found.position} (byte {found.position.offset})"
     members = {"id": found.id, "type": found.type, "ts": found.ts, "at": found.at}
