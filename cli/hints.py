@@ -41,29 +41,47 @@ COMMANDS = {
 }
 """The methods of a store that hints, notes and findings name, each with its command."""
 
-_CALL = re.compile(r"\bstore\.([a-z_.]+)\(([^()]*)\)")
+_CALL = re.compile(r"\bstore\.([a-z_.]+)\(")
 _NAMED = re.compile(r"\b([a-z_]+)=('[^']*'|\"[^\"]*\"|[A-Z]+\b|True)")
 
 
 def in_commands(hint: str) -> str:
-    """A hint with commands and options in the place of Python's calls and arguments."""
+    """A hint of memlog's own with commands and options in the place of Python's calls and arguments."""
     for python, words in PHRASES.items():
         hint = hint.replace(python, words)
-    return _NAMED.sub(_option, _CALL.sub(_command, hint))
+    return _NAMED.sub(lambda named: _option(named[1], named[2]), calls_in_commands(hint))
 
 
-def _command(call: re.Match[str]) -> str:
-    if call[1] not in COMMANDS:
-        return call[0]
-    arguments = [_NAMED.sub(_option, each.strip()) for each in call[2].split(",")]
-    return " ".join(filter(None, ("memlog", COMMANDS[call[1]], *map(_word, arguments))))
+def calls_in_commands(text: str) -> str:
+    """A text, which may quote what others wrote, with commands in the place of the calls that it advises."""
+    done = ""
+    while call := _CALL.search(text):
+        end, command = _command(call[1], text[call.end() :])
+        done += text[: call.start()] + (command or text[call.start() : call.end()])
+        text = text[call.end() + end :] if command else text[call.end() :]
+    return done + text
 
 
-def _option(named: re.Match[str]) -> str:
-    option = f"--{named[1].replace('_', '-')}"
-    return option if named[2] == "True" else f"{option} {_word(named[2])}"
+def _command(name: str, behind: str) -> tuple[int, str | None]:
+    """The length of the arguments with which `behind` begins, and the command; None for no call."""
+    for close in re.finditer(r"\)", behind) if name in COMMANDS else ():
+        try:
+            call = ast.parse(f"f({behind[: close.end()]}", mode="eval").body
+        except (SyntaxError, ValueError):
+            continue  # the bracket stands in a text
+        if isinstance(call, ast.Call):
+            words = ["memlog", COMMANDS[name], *map(_word, call.args)]
+            words += [_option(str(each.arg), ast.unparse(each.value)) for each in call.keywords]
+            return close.end(), " ".join(words)
+    return 0, None
 
 
-def _word(argument: str) -> str:
+def _option(name: str, value: str) -> str:
+    option = f"--{name.replace('_', '-')}"
+    return option if value == "True" else f"{option} {_word(ast.parse(value, mode='eval').body)}"
+
+
+def _word(argument: ast.expr) -> str:
     """Quote a text for a shell; leave anything else unchanged."""
-    return shlex.quote(str(ast.literal_eval(argument))) if argument[:1] in ("'", '"') else argument
+    is_text = isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    return shlex.quote(argument.value) if is_text else ast.unparse(argument)  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from msgspec.structs import asdict, replace
 
 from memlog.cli.answer import Answer, Columns, TextAnswer, list_answer, named_values, records_answer, silence
 from memlog.cli.error_handler import LOSS
-from memlog.cli.hints import in_commands
+from memlog.cli.hints import calls_in_commands, in_commands
 from memlog.cli.open_store import open_log
 from memlog.cli.output import note, one_line
 from memlog.cli.request_options import Store, request_command
@@ -44,7 +44,7 @@ def doctor(store: Store, asked: Examine) -> Answer:
     from memlog.service.maintenance.doctor import is_well
 
     findings = [
-        replace(each, finding=in_commands(each.finding), remedy=in_commands(each.remedy))
+        replace(each, finding=calls_in_commands(each.finding), remedy=in_commands(each.remedy))
         for each in store.maintenance.examine(asked)
     ]
     columns = {"check": "check", "state": "state", "finding": "finding", "remedy": "remedy"}
@@ -86,7 +86,7 @@ def quarantine(store: Store, asked: ListQuarantine) -> Answer:
         "offset": "offset",
         "bytes": "bytes",
         "reason": "reason",
-        "explanation": lambda line: in_commands(store.maintenance.explain(line)),
+        "explanation": lambda line: calls_in_commands(store.maintenance.explain(line)),
     }
     lines = store.maintenance.quarantine(asked)
     return list_answer("lines", lines, columns, if_empty="no line is quarantined")
@@ -161,7 +161,7 @@ def status_values(found: "Status") -> dict[str, object]:
 def verify(store: Store, asked: Verify, *, strict: bool) -> Answer:
     found = store.maintenance.verify(asked)
     for name in ("notes", "problems", "tampered"):
-        setattr(found, name, [*map(in_commands, getattr(found, name))])
+        setattr(found, name, [*map(calls_in_commands, getattr(found, name))])
     unused = f" ({found.unused_vectors} of texts that no passage has)" if found.unused_vectors else ""
     values = {
         "digest": found.digest or "none",

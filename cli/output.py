@@ -206,7 +206,7 @@ def note(text: str) -> None:
         return
     if "store." in text:
         # Imported here: few notes advise a call.
-        from memlog.cli.hints import in_commands
+        from memlog.cli.hints import calls_in_commands
 
-        text = in_commands(text)
+        text = calls_in_commands(text)
     click.echo(f"memlog: {printable(text)}", err=True)

@@ -27,8 +27,9 @@ class Limit(msgspec.Struct, Generic[N], frozen=True):
         return msgspec.Meta(ge=self.least, le=self.most)
 
     def allows(self, value: object) -> bool:
-        """Whether a value is a number within the bounds."""
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        """Whether a value is a number within the bounds, and a whole one where the default is."""
+        kinds = int if isinstance(self.default, int) else int | float
+        is_number = isinstance(value, kinds) and not isinstance(value, bool)
         return is_number and self.least <= value <= self.most  # type: ignore[operator]
 
     def __str__(self) -> str:

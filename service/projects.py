@@ -28,6 +28,7 @@ from memlog.eventlog.layout import (
 from memlog.eventlog.reader import last_at
 from memlog.eventlog.streams import project_folder, segments_of, shown
 from memlog.eventlog.text import equivalents
+from memlog.query.request import path_of, read_argument
 from memlog.service.missing import not_found
 from memlog.service.operations import operation
 from memlog.service.requests.projects import GetProject, ListProjects, RemoveProject
@@ -85,7 +86,7 @@ class Projects:
     """The projects with stores in `folder`, as the commands use them by name."""
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder).absolute()
+        self.folder = read_argument("folder", path_of, folder).absolute()
 
     def path(self, name: str) -> Path:
         """The folder of a project's store, whether it exists or not; always directly below `folder`. The name

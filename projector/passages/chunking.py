@@ -52,7 +52,7 @@ class ChunkSizes(msgspec.Struct, frozen=True):
                 f"passages of {self.window} tokens: {CHUNK_TOKENS.least} to {CHUNK_TOKENS.most} are possible",
                 hint="ChunkSizes.window sets their size",
             )
-        if not 0 <= self.overlap < self.window:
+        if not (CHUNK_OVERLAP.allows(self.overlap) and self.overlap < self.window):
             raise BadInput(
                 f"passages of {self.window} tokens cannot overlap by {self.overlap}",
                 hint="set ChunkSizes.overlap to less than ChunkSizes.window",

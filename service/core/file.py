@@ -37,6 +37,9 @@ def contents(path: Path) -> bytes:
         BadInput: it cannot be read, or has more than 16 MiB.
     """
     try:
+        # A pipe that nobody writes to would be waited for without end.
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise BadInput(f"{shown(path)} is no file", hint="name a file that can be read")
         with path.open("rb") as file:
             data = file.read(MAX_LINE + 1)
     except OSError as error:

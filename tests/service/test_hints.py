@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import memlog
-from memlog.cli.hints import COMMANDS, PHRASES, in_commands
+from memlog.cli.hints import COMMANDS, PHRASES, calls_in_commands, in_commands
 from tests.support.command_tree import COMMANDS as TREE
 from tests.support.places import ROOT
 
@@ -60,6 +60,9 @@ def test_a_hint_has_the_words_of_its_reader() -> None:
         "store.maintenance.project(from_scratch=True)": "memlog project --from-scratch",
         "store.documents.add(FOLDER, source='my notes')": "memlog docs add FOLDER --source 'my notes'",
         'store.documents.remove("anna\'s")': "memlog docs remove 'anna'\"'\"'s'",
+        "store.core.import_file('/a, b (1)/c.json') appends": "memlog core import '/a, b (1)/c.json' appends",
+        "store.documents.add(FOLDER, source='src, B')": "memlog docs add FOLDER --source 'src, B'",
+        "a line of the type store.search(')": "a line of the type store.search(')",
         "a number from 0 to 1": "a number from 0 to 1",
         "such as favorite_colors": "such as favorite_colors",
     }.items():
@@ -100,3 +103,8 @@ def test_an_error_names_its_argument(
         call(store)
     assert caught.value.message.startswith(message)
     assert not OF_A_SHELL.search(caught.value.message + " " + caught.value.hint)
+
+
+def test_what_others_wrote_is_told_as_it_is() -> None:
+    for text in ("the store run=A/is_raw", "a file store.search(').jsonl", "chat x:store.facts.list("):
+        assert calls_in_commands(text) == text

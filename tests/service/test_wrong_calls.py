@@ -324,6 +324,11 @@ ODD: dict[str, Callable[[Store], object]] = {
     "a value of 200,000 characters": lambda store: store.search("tea", mode="x" * 200_000),  # type: ignore[call-overload]
     "a list within lists": lambda store: store.search(_nested(20_000)),  # type: ignore[call-overload]
     "a long number": lambda store: store.search("tea", k=10**5000),
+    "a whole number that is none": lambda store: memlog.open(store.path, document_seconds=1.5),  # type: ignore[arg-type]
+    "a passage of half a token": lambda _: memlog.ChunkSizes(window=100.5),  # type: ignore[arg-type]
+    "no event that ends a watch": lambda store: store.maintenance.watch(stop=5),
+    "no message that asks": lambda store: store.search("tea", filters=Filters(asking=5)),
+    "no folder of projects": lambda _: memlog.Projects("\0").list(),
     "no function of progress": lambda store: store.documents.refresh(progress=5),
     "no text for the gate": lambda _: memlog.should_retrieve(None),  # type: ignore[arg-type]
     "bytes": lambda store: store.append(memlog.Message(channel="a", chat_id="1", role="user", content=b"x")),  # type: ignore[arg-type]
