@@ -64,6 +64,7 @@ _COMMANDS = {
         "quarantine": "List the lines that cannot be replayed.",
         "seal": "Close and seal every segment of the log.",
         "secrets": "List keys and passwords in the log.",
+        "serve": "Serve every operation over HTTP.",
         "stats": "Count what the store holds.",
         "status": "Show the state of the store, its read model and its model.",
         "verify": "Compare the read model with a replay of the log.",

@@ -12,6 +12,8 @@ from memlog.cli.settings import Settings
 from memlog.cli.stored_events import STORED
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memlog.eventlog.writer import Log
     from memlog.service.known_ids import KnownIds
 
@@ -23,7 +25,18 @@ def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "mem
     Raises:
         BadInput: a setting cannot be used.
     """
+    return _opened(ctx.ensure_object(Settings), notify, STORED.add)
+
+
+def store_opener(ctx: click.Context) -> "Callable[[Path], memlog.Store]":
+    """What opens the store in a folder, with the settings that it has there."""
     settings = ctx.ensure_object(Settings)
+    return lambda path: _opened(settings.at(path), note, None)
+
+
+def _opened(
+    settings: Settings, notify: Callable[[str], None], on_stored: Callable[..., None] | None
+) -> "memlog.Store":
     return memlog.open(
         settings.store,
         model=settings.value("model"),
@@ -33,7 +46,7 @@ def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "mem
         chunk_sizes=memlog.ChunkSizes(settings.value("chunk_tokens"), settings.value("chunk_overlap")),
         document_seconds=settings.value("document_seconds"),
         notify=notify,
-        on_stored=STORED.add,
+        on_stored=on_stored,
     )
 
 

@@ -64,6 +64,11 @@ class Settings:
             return self._in_file()[name], "memlog.toml"
         return self._project_store() if name == "store" else setting.default, "default"
 
+    @property
+    def names_store(self) -> bool:
+        """Whether an option or a variable names one store, or one project."""
+        return "project" in self.options or self.find("store")[1] != "default"
+
     def at(self, store: Path) -> "Settings":
         """The settings of the store in another folder, with the same options."""
         other = Settings()

@@ -5,11 +5,12 @@ schemas and reference pages are made from its fields (`memlog.eventlog.struct_fi
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar, get_origin
 
 import msgspec
 
@@ -220,6 +221,23 @@ class OfText(Request, frozen=True):
     text: Annotated[str, "The text."]
 
 
+def given_as_texts(request: type[Request], texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """The fields of a request that are given as texts, such as in an address: of a list one for each value.
+
+    What is no number, and so on, stays a text: the request says what is wrong with it.
+    """
+    fields = {field.name: field for field in fields_of(request) if not field.struct}
+    given: dict[str, Any] = {}
+    for name, values in texts.items():
+        read: Sequence[Any] = values
+        if name in fields:
+            with suppress(msgspec.ValidationError):
+                read = [msgspec.convert(value, fields[name].member, strict=False) for value in values]
+        is_list = (name in fields and fields[name].is_list) or len(read) != 1
+        given[name] = read if is_list else read[0]
+    return given
+
+
 def schema_of(request: type[Request]) -> dict[str, Any]:
     """The JSON schema of a request (https://json-schema.org/draft/2020-12), without its local fields."""
     fields = [field for field in fields_of(request) if not field.is_local]
@@ -255,7 +273,9 @@ def _readers(request: type[Request]) -> list[tuple[str, Callable[[Any], Any]]]:
     """What checks each field that a caller gives, and makes it the form that memlog works with."""
     fields = fields_of(request)
     return [(field.name, _reader(field)) for field in fields if not field.is_local] + [
-        (field.name, partial(_callback, field)) for field in fields if field.is_callback
+        (field.name, partial(_callback if field.is_callback else _local, field))
+        for field in fields
+        if field.is_local
     ]
 
 
@@ -277,6 +297,13 @@ def _callback(field: Field, value: Any) -> Any:  # noqa: ANN401
 def wire_names(request: type[Request]) -> list[str]:
     """The names of the fields that any caller can give."""
     return [field.name for field in fields_of(request) if not field.is_local]
+
+
+def _local(field: Field, value: Any) -> Any:  # noqa: ANN401
+    kind = get_origin(field.kind) or field.kind
+    if not isinstance(value, kind) and not (field.is_optional and value is None):
+        raise BadInput(f"{field.name} is {shown_value(value)}", hint=f"a {kind.__name__}")
+    return value
 
 
 def _names(request: type[Request]) -> str:

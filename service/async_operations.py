@@ -126,6 +126,7 @@ class AsyncOperations(Awaitable):
     erasure: AsyncErasure
     maintenance: AsyncMaintenance
     append = awaited(Store.append)
+    append_lines = awaited_method(Store.append_lines)
     search = awaited(Store.search)
     context = awaited(Store.context)
     get = awaited(Store.get)

@@ -1,12 +1,15 @@
 """All operations of a store by name, for adapters and for the pages that describe them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from memlog.query.request import check_names
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.struct_fields import fields_of
+from memlog.query.request import Request, check_names
 from memlog.service.missing import required
 from memlog.service.operations import Operation
 from memlog.service.projects import Projects
@@ -44,10 +47,11 @@ def _operations_of(groups: Mapping[str, type]) -> Operations:
     }
 
 
-def answer(owner: Store | Projects, name: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401
+def answer(owner: Store | Projects, name: str, given: Mapping[str, Any], *, root: Path | None = None) -> Any:  # noqa: ANN401
     """What the operation `name` answers to a request of JSON's values.
 
     owner: whose operation it is. given: the fields of the request; a local one is refused.
+    root: the folder, without links, below which its paths must be; None for any.
 
     Raises:
         BadInput: there is no such operation or field. NotFound: what the request names is missing.
@@ -57,7 +61,19 @@ def answer(owner: Store | Projects, name: str, given: Mapping[str, Any]) -> Any:
     check_names("memlog", [name], known)
     group, _, method = name.rpartition(".")
     target = getattr(owner, group) if group and isinstance(owner, Store) else owner
-    return required(getattr(target, method), known[name].request.of(given))
+    request: type[Request] = known[name].request
+    asked = request.of(given)
+    if root is not None:
+        of_paths = (each for each in fields_of(request) if each.reads and each.reads.form == "path")
+        for paths in (getattr(asked, field.name) for field in of_paths):
+            _check_below(root, paths if isinstance(paths, tuple) else [paths])
+    return required(getattr(target, method), asked)
+
+
+def _check_below(root: Path, paths: Iterable[Path]) -> None:
+    for path in paths:
+        if not path.resolve().is_relative_to(root):
+            raise BadInput("the path is outside of the folder that may be read", hint="name one below it")
 
 
 def answer_schemas(ref_template: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:

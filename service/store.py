@@ -1,7 +1,7 @@
 """The store of a program: append, search, context, get, and groups of other operations."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,7 @@ from memlog.service.requests.append import AppendEvents
 from memlog.service.requests.reads import BuildContext, GetEvent, Search
 
 if TYPE_CHECKING:
+    from memlog.eventlog.append_lines import NumberedLine, RefusedLine
     from memlog.query.context.compose import Context
     from memlog.query.provenance import StoredEvent
     from memlog.query.search.hybrid import SearchResult
@@ -166,6 +167,23 @@ class Store:
     @operation(AppendEvents, effect="append")
     def append(self, asked: AppendEvents) -> list[Position]:
         return self._engine.log.append(asked.events)  # type: ignore[arg-type] # `AppendEvents` makes a list
+
+    def append_lines(self, lines: "Sequence[NumberedLine]") -> "list[tuple[int, Position | RefusedLine]]":
+        """Append lines of JSON without blank ones, and return the outcome of each by its number, once all
+        are durable.
+
+        Raises:
+            LogError: the log cannot be written.
+        """
+        # Imported here: most programs append events.
+        from memlog.eventlog.append_lines import append_lines
+
+        return [*append_lines(self._engine.log, lines)]
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a store, which the first append makes."""
+        return disk.is_folder(self.path / LOG)
 
     @operation(Search, effect="read", for_agents=True)
     def search(self, asked: Search) -> "SearchResult":

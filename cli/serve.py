@@ -1,0 +1,123 @@
+"""memlog serve."""
+
+import os
+import secrets
+import socket
+from pathlib import Path
+
+import click
+
+import memlog
+from memlog.cli.answer import JSON_OPTION
+from memlog.cli.open_store import store_opener
+from memlog.cli.output import asks_for_json, note, print_json, with_options
+from memlog.cli.param_types import FOLDER
+from memlog.cli.settings import Settings, projects_folder
+from memlog.cli.standard_options import Command
+from memlog.eventlog.errors import BadInput, LogError
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_EXTRA = "pip install 'memlog-store[server]'"
+
+
+@click.command(cls=Command)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=5858, show_default=True, help="Its port.")
+@click.option("--allow-remote", is_flag=True, help="Listen on an address that other machines reach.")
+@click.option("--no-token", is_flag=True, help="Ask for no token, on this machine alone.")
+@click.option("--token-file", type=FOLDER, help="Where the token is; it is made where there is none.")
+@click.option("--root", type=FOLDER, help="The folder below which requests may name files; none without it.")
+@with_options(JSON_OPTION)
+@click.pass_context
+def serve(
+    ctx: click.Context,
+    host: str,
+    port: int,
+    allow_remote: bool,
+    no_token: bool,
+    token_file: Path | None,
+    root: Path | None,
+) -> None:
+    """Serve every operation over HTTP: one store as the project default, or all projects.
+
+    With --store, or a variable or setting that names a store, that store is served; else each project of the
+    user data folder. Requests need a token, which is in a file that only you can read. Ends on SIGTERM or
+    Ctrl-C, once what runs is done. docs/service.md has the routes. With --json, {"url","token_file"} is
+    printed once it listens.
+    """
+    is_remote = host not in _LOOPBACK
+    if is_remote and not allow_remote:
+        raise click.UsageError(f"{host} is reached from other machines: --allow-remote says that you mean it")
+    if is_remote and no_token:
+        raise click.UsageError("--no-token is for this machine alone")
+    try:
+        from memlog.service.http.application import application
+        from memlog.service.http.guard import Admission
+        from memlog.service.http.server import serve as run
+    except ImportError as error:
+        raise BadInput(f"the server needs {error.name}, which is not installed", hint=_EXTRA) from error
+    from memlog.service.open_stores import OpenStores
+
+    settings = ctx.ensure_object(Settings)
+    where = settings.store if settings.names_store else memlog.Projects(projects_folder())
+    stores = OpenStores(store_opener(ctx), where, note)
+    listening = _listening(host, port)
+    port = listening.getsockname()[1]
+    names = None if is_remote else [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
+    token_file = None if no_token else token_file or _token_file()
+    token = None if token_file is None else _token(token_file)
+    app = application(
+        stores,
+        Admission(names, token),
+        root=None if root is None else root.resolve(),
+        version=memlog.__version__,
+    )
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    if asks_for_json(ctx):
+        print_json({"url": url, "token_file": None if token_file is None else str(token_file)})
+    else:
+        note(f"listening on {url}" + ("" if token_file is None else f"; the token is in {token_file}"))
+    try:
+        stores.open_all()
+        run(app, listening)
+    finally:
+        stores.close()
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=256)
+    except OSError as error:
+        raise LogError(f"{host}:{port}: {error.strerror}", hint="name another port: --port") from error
+
+
+def _token_file() -> Path:
+    # Imported here: only a server has a token.
+    from platformdirs import user_config_path
+
+    return user_config_path("memlog", appauthor=False) / "token"
+
+
+def _token(file: Path) -> str:
+    """The token in a file, which is made where it is missing.
+
+    Raises:
+        BadInput: it is empty, or others can read it. LogError: it cannot be made.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise LogError(f"{file}: {error.strerror}", hint="name another file: --token-file") from error
+    else:
+        with os.fdopen(fd, "w") as made:
+            made.write(secrets.token_urlsafe(32) + "\n")
+    token = file.read_text().strip()
+    if not token:
+        raise BadInput(f"{file} is empty", hint="remove it: the next start makes a token")
+    if file.stat().st_mode & 0o077:
+        raise BadInput(f"{file} can be read by others", hint=f"chmod 600 {file}")
+    return token

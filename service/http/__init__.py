@@ -1,0 +1,1 @@
+"""The service: every operation of a store over HTTP."""

@@ -1,0 +1,75 @@
+"""Runs the application: sockets, signals, and limits on how long a request may take to arrive."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+_HEADER_SECONDS = 10
+_LAST_SECONDS = 3
+"""For what runs when the server is to end: with the watches, it ends within 5 s."""
+
+
+class _Protocol(HttpToolsProtocol):
+    """HTTP, with a limit on the time that the head of a request takes."""
+
+    _head: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:  # noqa: ANN401
+        super().connection_made(transport)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        if self._head is None and (self.cycle is None or self.cycle.response_complete):
+            self._await_head()
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        self._end_waiting()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_waiting()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        self._head = self.loop.call_later(_HEADER_SECONDS, self.transport.close)
+
+    def _end_waiting(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End what runs on SIGTERM and SIGINT; uvicorn's own would raise them again."""
+        signals = (signal.SIGTERM, signal.SIGINT)
+        before = {each: signal.signal(each, self.handle_exit) for each in signals}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+
+def serve(application: Any, listening: socket.socket) -> None:  # noqa: ANN401 - of ASGI
+    """Serve until SIGTERM or SIGINT."""
+    config = uvicorn.Config(
+        application,
+        http=_Protocol,
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_level="error",
+        server_header=False,
+        limit_concurrency=512,
+        timeout_graceful_shutdown=_LAST_SECONDS,
+    )
+    _Server(config).run(sockets=[listening])

@@ -1,0 +1,196 @@
+"""`memlog serve`: every operation over HTTP, and who may ask."""
+
+import json
+import signal
+import socket
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from openapi_spec_validator import validate
+
+import memlog
+from memlog.service.catalogue import answer, operations
+from tests.service.http.conftest import Serve, Server
+from tests.service.test_operations import filled, fits, request_of
+from tests.support.command_tree import MEMLOG
+
+__all__ = ["filled"]
+
+SAID = {"type": "message", "channel": "x", "chat_id": "1", "role": "user", "content": "green tea"}
+
+
+def without_times(given: Any) -> Any:
+    """An answer without what differs from call to call."""
+    if isinstance(given, dict):
+        return {k: without_times(v) for k, v in given.items() if k not in ("took_ms", "synced", "silent")}
+    return [*map(without_times, given)] if isinstance(given, list) else given
+
+
+def test_every_operation_answers_what_it_answers_in_python(
+    serve: Serve, filled: memlog.Store, tmp_path: Path
+) -> None:
+    filled.maintenance.project()
+    server = serve(f"--root={tmp_path}", store=filled.path)
+    for name, operation in operations().items():
+        if operation.is_endless:
+            assert server.ask(name, {}).status == 404
+            continue
+        # What an operation before has removed.
+        filled.memories.save("likes tea", memory_id="likes", dedup=False)
+        filled.core.set("user", "name", "Ann")
+        filled.facts.set("city", "Oulu", single=True)
+        filled.documents.add_all([tmp_path / "notes"])
+        filled.workspaces.add(tmp_path / "agent")
+        asked = request_of(name, tmp_path)
+        given = server.ask(name, asked)
+        assert given.status == 200, (name, given.body)
+        assert any(fits(given.json, kind) for kind in operation.found), name
+        if operation.effect == "read" and not name.startswith(("maintenance.", "erasure.")):
+            expected = msgspec.json.decode(msgspec.json.encode(answer(filled, name, asked)))
+            assert without_times(given.json) == without_times(expected), name
+        if operation.missing:
+            assert server.ask("memories.get", {"memory_id": "nothing"}).code == "memory_not_found"
+
+
+def test_a_read_without_a_text_is_got_and_a_search_is_not(serve: Serve, tmp_path: Path) -> None:
+    server = serve(store=tmp_path / "store")
+    for number in range(3):
+        server.ask("memories.save", {"content": f"tea number {number}", "tags": ["a", "b"]})
+    assert len(server.ask("memories.list?limit=2&tag=a").json) == 2
+    assert server.ask("memories.list?limit=x").status == 422
+    assert server.ask("search?text=tea").status == 405
+
+
+def test_events_come_alone_in_a_list_or_a_line_each(serve: Serve, tmp_path: Path) -> None:
+    server = serve(store=tmp_path / "store")
+    assert len(server.ask("append", SAID | {"id": "a"}).json) == 1
+    assert [each["id"] for each in server.ask("append", [SAID | {"id": "b"}, SAID | {"id": "c"}]).json] == [
+        "b",
+        "c",
+    ]
+    assert server.ask("append", {"events": [SAID | {"id": "b"}]}).status == 200
+    lines = b"\n".join([json.dumps(SAID | {"id": "d"}).encode(), b"", b"no json", json.dumps(SAID).encode()])
+    told = server.ask("append", lines, content_type="application/x-ndjson")
+    answers = [json.loads(line) for line in told.body.splitlines()]
+    assert (answers[0]["id"], answers[1]["line"], answers[1]["error"]["code"]) == ("d", 3, "not_json")
+    assert len(server.ask("conversations.window?chat=x:1").json["messages"]) == 5
+
+
+def test_projects_do_not_see_each_other(serve: Serve, tmp_path: Path) -> None:
+    server = serve()
+    server.ask("memories.save", {"content": "anna likes tea"}, project="anna")
+    server.ask("memories.save", {"content": "boris likes tea"}, project="boris")
+    (hit,) = server.ask("search", {"text": "tea"}, project="anna").json["hits"]
+    assert hit["content"] == "anna likes tea"
+    assert server.ask("search", {"text": "tea"}, project="carl").code == "store_not_found"
+    assert server.ask("search", {"text": "tea"}, project="..").status in (404, 422)
+    assert not (tmp_path / "data/memlog/carl").exists()
+
+
+@pytest.fixture
+def server(serve: Serve, tmp_path: Path) -> Server:
+    """A server of a store with a message."""
+    (tmp_path / "notes").mkdir()
+    server = serve(f"--root={tmp_path / 'notes'}", store=tmp_path / "store")
+    assert server.ask("append", SAID).status == 200
+    return server
+
+
+BAD: dict[str, tuple[dict[str, Any], int, str]] = {
+    "no JSON": ({"body": b"{"}, 422, "bad_request"),
+    "no UTF-8": ({"body": b'{"text":"\xff"}'}, 422, "bad_request"),
+    "NaN": ({"body": b'{"text":"tea","k":NaN}'}, 422, "bad_request"),
+    "no object": ({"body": b"[]"}, 422, "bad_request"),
+    "an unknown member": ({"body": {"text": "tea", "nope": 1}}, 422, "bad_input"),
+    "a local member": ({"body": {"text": "tea", "filters": {"own_scope": True}}}, 422, "bad_input"),
+    "another type": ({"body": {"text": "tea"}, "content_type": "text/plain"}, 415, "bad_type"),
+    "no token": ({"body": {"text": "tea"}, "authorization": ""}, 401, "unauthorized"),
+    "a wrong token": ({"body": {"text": "tea"}, "authorization": "Bearer x"}, 401, "unauthorized"),
+    "another host": ({"body": {"text": "tea"}, "host": "evil.example"}, 421, "misdirected"),
+    "a page of another origin": ({"body": {"text": "tea"}, "origin": "null"}, 403, "forbidden"),
+    "another project": ({"body": {"text": "tea"}, "project": "other"}, 404, "project_not_found"),
+    "a project above": ({"body": {"text": "tea"}, "project": "..%2Fx"}, 404, "no_route"),
+    "a long body": ({"body": b" " * 2_000_000}, 413, "too_large"),
+    "a path outside": ({"path": "documents.add", "body": {"path": "/etc"}}, 422, "bad_input"),
+    "no such operation": ({"path": "memories.burn", "body": {}}, 404, "no_route"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_request_is_refused_and_changes_nothing(server: Server, tmp_path: Path, name: str) -> None:
+    asked, status, code = BAD[name]
+    before = {path: path.read_bytes() for path in (tmp_path / "store/log").rglob("*.jsonl")}
+    given = server.ask(**({"path": "search"} | asked))
+    assert (given.status, given.code) == (status, code), given.body
+    assert given.json["error"].keys() == {"code", "message", "hint", "retryable"}
+    assert {path: path.read_bytes() for path in (tmp_path / "store/log").rglob("*.jsonl")} == before
+    assert server.ask("search", {"text": "tea"}).status == 200
+
+
+def test_a_body_without_end_and_a_head_without_end_are_cut_off(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as endless:
+        endless.sendall(
+            f"POST /v1/projects/default/search HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+            f"Authorization: Bearer {server.token}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+        )
+        for _ in range(64):
+            try:
+                endless.sendall(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+            except OSError:
+                break
+        assert b" 413 " in endless.recv(100)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as slow:
+        slow.sendall(b"POST /v1/projects/default/search HTTP/1.1\r\nHost: ")
+        assert slow.recv(100) == b""
+
+
+def test_without_a_token_no_page_may_ask(serve: Serve, tmp_path: Path) -> None:
+    server = serve("--no-token", store=tmp_path / "store")
+    assert server.ask("append", SAID, authorization="").status == 200
+    assert server.ask("append", SAID, sec_fetch_site="none").status == 200
+    for site in ("cross-site", "same-site"):
+        assert server.ask("append", SAID, sec_fetch_site=site).code == "forbidden"
+    assert server.ask("append", SAID, origin="http://evil.example").code == "forbidden"
+
+
+def test_a_damaged_store_and_a_rebuild_are_answered(server: Server, tmp_path: Path) -> None:
+    assert server.ask("search", {"text": "tea"}).status == 200
+    with memlog.open(tmp_path / "store") as store:
+        store.maintenance.project(from_scratch=True)
+    assert server.ask("search", {"text": "tea"}).status == 200
+    for path in (tmp_path / "store/model").glob("*.db"):
+        path.write_bytes(b"x" * 8192)
+    given = server.ask("search", {"text": "tea"})
+    assert given.status in (200, 500, 503), given.body
+    assert server.ask("append", SAID).status == 200
+
+
+def test_the_token_is_the_owners_and_the_start_says_where(serve: Serve, tmp_path: Path) -> None:
+    server = serve(store=tmp_path / "store")
+    assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
+    again = serve(store=tmp_path / "store")
+    assert again.token == server.token
+
+
+def test_sigterm_lets_the_running_end_and_texts_are_in_no_log(server: Server) -> None:
+    server.ask("search", {"text": "a secret question"})
+    server.process.send_signal(signal.SIGTERM)
+    _, err = server.process.communicate(timeout=60)
+    assert (server.process.returncode, "secret" in err) == (0, False)
+
+
+def test_the_description_is_openapi(server: Server) -> None:
+    described = server.ask("/openapi.json").json
+    validate(described)
+    assert len(described["paths"]) > 50
+    for path in ("/healthz", "/readyz"):
+        assert server.ask(path, authorization="").status == 200
+
+
+def test_an_address_that_others_reach_is_refused() -> None:
+    for options in ((), ("--allow-remote", "--no-token")):
+        assert subprocess.run([MEMLOG, "serve", "--host", "0.0.0.0", *options], check=False).returncode == 2
