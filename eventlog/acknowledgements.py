@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.limits import Durability as Durability
-
-"""`fsync`: an acknowledged event survives a power cut. `os`: it survives the process."""
 
 
 class AppendWarning(msgspec.Struct, frozen=True):
@@ -47,6 +46,13 @@ class Position(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     conflict: IdHolder | None = None
     duplicate: bool = False
     warnings: tuple[AppendWarning, ...] = ()
+
+
+class RefusedLine(msgspec.Struct, frozen=True):
+    """A line that may not be stored. id: its event's id, if the line or memlog gave one."""
+
+    error: MemlogError
+    id: str | None
 
 
 class KnownId(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.acknowledgements import RefusedLine as RefusedLine
 from memlog.eventlog.decode import without_bom
 from memlog.eventlog.encode import Draft
 from memlog.eventlog.encoding import decoded
@@ -14,13 +15,6 @@ from memlog.eventlog.writer import Log
 
 NumberedLine = tuple[int, bytes | None]
 """A line's number, from 1, and its bytes; None if it was too long to keep."""
-
-
-class RefusedLine(msgspec.Struct, frozen=True):
-    """A line that may not be stored. id: its event's id, if the line or memlog gave one."""
-
-    error: MemlogError
-    id: str | None
 
 
 def append_lines(log: Log, lines: Sequence[NumberedLine]) -> Iterator[tuple[int, Position | RefusedLine]]:

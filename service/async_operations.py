@@ -129,6 +129,7 @@ class AsyncOperations(Awaitable):
     append_lines = awaited_method(Store.append_lines)
     search = awaited(Store.search)
     context = awaited(Store.context)
+    pre_route = awaited(Store.pre_route)
     get = awaited(Store.get)
     stream_with = awaited_method(Store.stream_with)
     warm = awaited_method(Store.warm)

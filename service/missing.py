@@ -41,6 +41,7 @@ NOUNS: dict[ErrorCode, tuple[str, str]] = {
     "event_not_found": ("event or memory", "store.search(TEXT) gives ids"),
     "memory_not_found": ("memory", "store.memories.list()"),
     "project_not_found": ("project", "Projects.list()"),
+    "session_not_found": ("chat", "store.conversations.sessions()"),
     "source_not_found": ("source", "store.documents.list()"),
 }
 """What is missing by code, and where its names are listed."""

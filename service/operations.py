@@ -106,7 +106,7 @@ class Operation(Generic[S, P, Q, T]):
             BadInput: an argument is unknown or missing, or its value is wrong. LogError: a file or folder
                 cannot be read or written.
         """
-        request = self._requested(args, kwargs)
+        request = self.requested(args, kwargs)
         try:
             return self._run(owner, request)
         except OSError as error:
@@ -129,7 +129,12 @@ class Operation(Generic[S, P, Q, T]):
         kinds = get_args(self.answer) if get_origin(self.answer) in (UnionType, Union) else (self.answer,)
         return tuple(each for each in kinds if each not in (NoneType, Literal[False]))
 
-    def _requested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Q:
+    def requested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Q:
+        """The request of the arguments of a call.
+
+        Raises:
+            BadInput: an argument is unknown or missing, or its value is wrong.
+        """
         if len(args) == 1 and not kwargs and isinstance(args[0], self.request):
             return args[0]
         check_names(f"{self.__qualname__}()", kwargs, self.request.__struct_fields__)

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, get_args, overload
 
 from memlog.eventlog import disk
-from memlog.eventlog.acknowledgements import Durability, OnStored, Position
+from memlog.eventlog.acknowledgements import Durability, OnStored, Position, RefusedLine
 from memlog.eventlog.errors import BadInput, NotFound, shown_value
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.limits import DOCUMENT_SECONDS, LOCK_TIMEOUT
@@ -20,10 +20,9 @@ from memlog.service.local_model import LocalModel
 from memlog.service.operations import operation
 from memlog.service.read_model import ReadModel
 from memlog.service.requests.append import AppendEvents
-from memlog.service.requests.reads import BuildContext, GetEvent, Search
+from memlog.service.requests.reads import AnswerOrContext, BuildContext, GetEvent, Search
 
 if TYPE_CHECKING:
-    from memlog.eventlog.append_lines import NumberedLine, RefusedLine
     from memlog.query.context.compose import Context
     from memlog.query.provenance import StoredEvent
     from memlog.query.search.hybrid import SearchResult
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from memlog.service.facts.facade import Facts
     from memlog.service.maintenance.facade import Maintenance
     from memlog.service.memories.facade import Memories
+    from memlog.service.pre_route import PreRoute
 
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
 
@@ -168,7 +168,9 @@ class Store:
     def append(self, asked: AppendEvents) -> list[Position]:
         return self._engine.log.append(asked.events)  # type: ignore[arg-type] # `AppendEvents` makes a list
 
-    def append_lines(self, lines: "Sequence[NumberedLine]") -> "list[tuple[int, Position | RefusedLine]]":
+    def append_lines(
+        self, lines: Sequence[tuple[int, bytes | None]]
+    ) -> list[tuple[int, Position | RefusedLine]]:
         """Append lines of JSON without blank ones, and return the outcome of each by its number, once all
         are durable.
 
@@ -199,6 +201,12 @@ class Store:
         from memlog.service.contexts import context
 
         return context(self._engine.reads, self._engine.hurried_log, asked)
+
+    @operation(AnswerOrContext, effect="append")
+    def pre_route(self, asked: AnswerOrContext) -> "PreRoute":
+        from memlog.service.pre_route import pre_route
+
+        return pre_route(self.facts.ask, self.context, asked)
 
     @operation(GetEvent, effect="read", missing="event_not_found", for_agents=True)
     def get(self, asked: GetEvent) -> "StoredEvent | None":

@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 # The public names by the module that defines them, which is imported on first use (PEP 562): `memlog append` does not
 # pay for the search that it does not run. Type checkers read them in __init__.pyi; a test compares the two.
 _NAMES = {
-    "eventlog.acknowledgements": "AppendWarning IdHolder Position",
+    "eventlog.acknowledgements": "AppendWarning IdHolder Position RefusedLine",
     "eventlog.chat": "Chat",
     "eventlog.errors": "BadInput Busy DatabaseError EmbeddingError LogError MemlogError NotFound",
     "eventlog.events": (
@@ -76,7 +76,9 @@ _NAMES = {
     "service.memories.facade": "Memories",
     "service.memories.fading": "DecayReport PruneReport",
     "service.memories.save": "SaveReport",
+    "service.pre_route": "PreRoute",
     "service.projects": "Project ProjectRemoval Projects",
+    "service.remote_store": "connect RemoteStore",
     "service.store": "open Store",
     "service.watching.worker": "WatchStep",
 }

@@ -4,6 +4,7 @@ from memlog.eventlog.acknowledgements import (
     AppendWarning as AppendWarning,
     IdHolder as IdHolder,
     Position as Position,
+    RefusedLine as RefusedLine,
 )
 from memlog.eventlog.chat import Chat as Chat
 from memlog.eventlog.errors import (
@@ -113,7 +114,9 @@ from memlog.service.maintenance.status import Status as Status
 from memlog.service.memories.facade import Memories as Memories
 from memlog.service.memories.fading import DecayReport as DecayReport, PruneReport as PruneReport
 from memlog.service.memories.save import SaveReport as SaveReport
+from memlog.service.pre_route import PreRoute as PreRoute
 from memlog.service.projects import Project as Project, ProjectRemoval as ProjectRemoval, Projects as Projects
+from memlog.service.remote_store import RemoteStore as RemoteStore, connect as connect
 from memlog.service.store import Store as Store, open as open
 from memlog.service.watching.worker import WatchStep as WatchStep
 

@@ -1,6 +1,5 @@
 """The application: a route for each operation of a store, made from its declaration."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -14,11 +13,12 @@ from starlette.requests import Request as Call
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memlog.eventlog.errors import MemlogError
 from memlog.service import catalogue
+from memlog.service.http.bodies import body_of, decoded, object_of, type_of
 from memlog.service.http.guard import Admission, Guard
 from memlog.service.http.openapi import openapi
-from memlog.service.http.problems import Problem, Refused, answer_of, failed, problem_of
+from memlog.service.http.problems import Problem, answer_of, answering, problem_of
+from memlog.service.http.seeds import seed_routes
 from memlog.service.open_stores import OpenStores
 from memlog.service.operations import Operation
 from memlog.service.requests import Request, fields_of, given_as_texts
@@ -27,11 +27,9 @@ from memlog.service.store import Store
 AnyOperation = Operation[Any, Any, Any, Any]
 Answer = Callable[[Call], Awaitable[Response]]
 
-_BODY = 1024 * 1024
 _EVENTS = 64 * 1024 * 1024
-"""Bytes of a body; of one with events, each of which has 16 MiB at most."""
+"""Bytes of a body with events, each of which has 16 MiB at most."""
 
-_BODY_SECONDS = 30
 _LINES = "application/x-ndjson"
 _TEXTS = ("text", "question")
 """Fields with words of people, which do not belong into addresses."""
@@ -61,8 +59,11 @@ def application(
             partial(_append, stores) if name == "append" else partial(_answer, stores, name, operation, root)
         )
         methods = ["POST", *(["GET"] if _has_get(operation) else [])]
-        routes.append(Route(f"/v1/projects/{{project}}/{name}", answer, methods=methods))
-    handlers: Mapping[Any, Any] = {Refused: _refused, HTTPException: _no_route, Exception: _internal}
+        routes.append(Route(f"/v1/projects/{{project}}/{name}", answering(answer), methods=methods))
+    routes += seed_routes(stores)
+    chat = partial(_answer, stores, "pre_route", served["pre_route"], root)
+    routes.append(Route("/v1/projects/{project}/chat", answering(chat), methods=["POST"]))
+    handlers: Mapping[Any, Any] = {HTTPException: _no_route, Exception: _internal}
     return Guard(Starlette(routes=routes, exception_handlers=handlers), admission)
 
 
@@ -79,7 +80,7 @@ async def _answer(
         texts = {key: call.query_params.getlist(key) for key in call.query_params}
         given = given_as_texts(operation.request, texts)
     else:
-        given = await _object(call)
+        given = await object_of(call)
 
     def answered() -> bytes:
         store = stores.store(call.path_params["project"])
@@ -90,14 +91,14 @@ async def _answer(
 
 async def _append(stores: OpenStores, call: Call) -> Response:
     """Events: one, a list, `{"events": […]}`, or a line each, of which each is stored or refused."""
-    as_lines = _type_of(call) == _LINES
-    data = await _body(call, _EVENTS, (_LINES, "application/json"))
+    as_lines = type_of(call) == _LINES
+    data = await body_of(call, _EVENTS, (_LINES, "application/json"))
 
     def answered() -> bytes:
         store = stores.store(call.path_params["project"])
         if as_lines:
             return msgspec.json.Encoder().encode_lines(_acknowledged(store, data))
-        given = _decoded(data)
+        given = decoded(data)
         if isinstance(given, dict) and "type" not in given:
             return msgspec.json.encode(catalogue.answer(store, "append", given))
         return msgspec.json.encode(store.append(given))
@@ -116,54 +117,7 @@ def _acknowledged(store: Store, data: bytes) -> list[Any]:
 
 
 async def _json(answered: Callable[[], bytes], media_type: str = "application/json") -> Response:
-    try:
-        return Response(await run_in_threadpool(answered), media_type=media_type)
-    except MemlogError as error:
-        return failed(error)
-
-
-async def _object(call: Call) -> dict[str, Any]:
-    data = await _body(call, _BODY, ("application/json",))
-    given = _decoded(data) if data else {}
-    if not isinstance(given, dict):
-        raise Refused(422, "bad_request", "the body is no object", "send the fields of the request")
-    return given
-
-
-def _decoded(data: bytes) -> Any:  # noqa: ANN401
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(422, "bad_request", f"the body is no JSON: {error}", "send JSON in UTF-8") from error
-
-
-async def _body(call: Call, most: int, types: tuple[str, ...]) -> bytes:
-    """The bytes of a body.
-
-    Raises:
-        Refused: it is of another type, longer than `most`, or does not come in time.
-    """
-    given = call.headers.get("content-length", "")
-    if given.isdecimal() and int(given) > most:
-        raise Refused(413, "too_large", f"the body has more than {most:,} bytes", connection="close")
-    data = bytearray()
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            async for part in call.stream():
-                data += part
-                if len(data) > most:
-                    raise Refused(
-                        413, "too_large", f"the body has more than {most:,} bytes", connection="close"
-                    )
-    except TimeoutError:
-        raise Refused(408, "timeout", "the body did not come in time", connection="close") from None
-    if data and _type_of(call) not in types:
-        raise Refused(415, "bad_type", f"the body is not {' or '.join(types)}", "name its content-type")
-    return bytes(data)
-
-
-def _type_of(call: Call) -> str:
-    return call.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return Response(await run_in_threadpool(answered), media_type=media_type)
 
 
 async def _well(_: Call) -> Response:
@@ -180,10 +134,6 @@ async def _ready(stores: OpenStores, _: Call) -> Response:
 
 async def _document(document: bytes, _: Call) -> Response:
     return Response(document, media_type="application/json")
-
-
-async def _refused(_: Call, refused: Refused) -> Response:
-    return refused.answer()
 
 
 async def _no_route(_: Call, error: HTTPException) -> Response:

@@ -1,8 +1,10 @@
 """Errors as the service answers them: `{"error": {"code", "message", "hint", "retryable"}}`."""
 
 import re
+from collections.abc import Awaitable, Callable
 
 import msgspec
+from starlette.requests import Request as Call
 from starlette.responses import Response
 
 from memlog.eventlog.errors import (
@@ -70,6 +72,20 @@ def failed(error: MemlogError) -> Response:
     status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
     again = {"retry-after": "1"} if status == 503 else {}
     return answer_of(problem_of(error), status, **again)
+
+
+def answering(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call], Awaitable[Response]]:
+    """An endpoint that answers refused and failed requests, too."""
+
+    async def answer(call: Call) -> Response:
+        try:
+            return await endpoint(call)
+        except Refused as refused:
+            return refused.answer()
+        except MemlogError as error:
+            return failed(error)
+
+    return answer
 
 
 def answer_of(problem: Problem, status: int, **headers: str) -> Response:

@@ -1,12 +1,27 @@
-"""Requests of `store.search`, `store.context` and `store.get`. The query layer declares the first two."""
+"""Requests of reads of a store itself; the query layer declares those of `search` and `context`."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
 from memlog.query.context.request import BuildContext as BuildContext
-from memlog.query.request import Request
+from memlog.query.request import ChatField, Count, OfText, Request
 from memlog.query.search.request import Search as Search
+
+
+class AnswerOrContext(OfText, frozen=True, kw_only=True):
+    """Answer `text` from the facts where it asks for one, or give the memory context to answer it with.
+
+    A question for a place in a ranked list, or for the list, is answered from the facts alone: a value that
+    is not stored is never guessed. Anything else is searched for.
+
+    Raises:
+        BadInput: the text is empty.
+        DatabaseError: the read model cannot be read, nor rebuilt.
+    """
+
+    chat: Annotated[ChatField | None, "The current conversation."] = None
+    max_tokens: Annotated[Count, "Tokens of the context, at most."] = 4000
 
 
 class GetEvent(Request, frozen=True):

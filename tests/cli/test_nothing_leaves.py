@@ -111,13 +111,14 @@ CALLS = {
     "doctor": [],
     "forget": ["m1", "--yes"],
     "scrub": ["--yes"],
+    "serve": ["--host", "0.0.0.0"],
     "watch": ["--once"],
     "verify": [],
 }
 """Every command, in an order in which each has something to do."""
 
-REFUSED = {"projects show", "projects remove"}
-"""They look for a project where the platform keeps them, and there is none."""
+REFUSED = {"projects show", "projects remove", "serve"}
+"""They look for a project where the platform keeps them, and there is none; others would reach the server."""
 
 _ALL_OF_THEM = """
 import json, sys

@@ -120,7 +120,17 @@ def test_every_command_that_may_append_is_tried() -> None:
         ),
         *("init", "log cat", "log tail", "memory history", "memory list", "memory show", "project"),
         *("projects list", "projects remove", "projects show", "quarantine", "query", "scrub", "seal"),
-        *("secrets", "session content", "sessions", "show", "stats", "status", "summaries", "verify"),
+        *(
+            "secrets",
+            "serve",
+            "session content",
+            "sessions",
+            "show",
+            "stats",
+            "status",
+            "summaries",
+            "verify",
+        ),
         *("window", "workspace list"),
     }
     types = {name for name in named if name.startswith("append ")}

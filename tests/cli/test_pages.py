@@ -25,6 +25,7 @@ NOT_RUN = {
     "": "a help text of docs/cli.md: test_help.py compares it",
     "crontab": "needs cron",
     "ini": "a unit of systemd",
+    "py": "a program beside a running server",
     "js": "a program of Node, beside a running server",
     "json": "lines of the log: test_documents.py decodes them",
     "sh": "needs an interactive shell, another machine, or the repository: the page says which",

@@ -59,7 +59,7 @@ SLOW_READS: dict[str, Read] = {}
 """Those that look at all of the store, or know no chats; they are asked in fewer examples."""
 
 WRITES = {
-    *("append", "erasure.forget", "erasure.scrub", "warm"),
+    *("append", "append_lines", "erasure.forget", "erasure.scrub", "warm"),
     *("maintenance.project", "maintenance.embed", "maintenance.watch", "maintenance.seal"),
     *("core.set", "core.delete", "core.import_file", "core.take_over"),
     *("daily.record", "daily.compress"),
@@ -67,7 +67,8 @@ WRITES = {
     *("workspaces.add", "workspaces.remove"),
     *("facts.set", "facts.remove", "facts.extract"),
     *("memories.save", "memories.update", "memories.archive", "memories.delete", "memories.touch"),
-    *("memories.decay", "memories.prune"),
+    *("memories.archive_all", "memories.decay", "memories.prune"),
+    "pre_route",  # two reads: facts.ask and context
 }
 NO_ROWS = {"close", "documents.close", "documents.is_of_another_copy"}
 """Neither reads rows nor writes any."""

@@ -34,6 +34,29 @@ def async_operations() -> str:
     return _formatted(lines, "async_operations.py")
 
 
+def remote_operations() -> str:
+    """service/remote_operations.py: the same classes, whose operations a server does."""
+    groups = {name: kind for name, kind in GROUPS.items() if name}
+    modules = sorted({(kind.__module__, kind.__name__) for kind in GROUPS.values()})
+    lines = [
+        '"""The operations of a store that a server does: made from its catalogue by `make snapshots`."""',
+        "",
+        *(f"from {module} import {name}" for module, name in modules),
+        "from memlog.service.remote import Remote, remote",
+    ]
+    for group, kind in [*groups.items(), ("", GROUPS[""])]:
+        name = f"Remote{kind.__name__}" if group else "RemoteOperations"
+        lines += ["", "", f"class {name}(Remote):", f'    """The operations of `{kind.__name__}`."""', ""]
+        if not group:
+            lines += [f"    {each}: Remote{of.__name__}" for each, of in groups.items()]
+        lines += [
+            f"    {operation} = remote({kind.__name__}.{operation})"
+            for operation, member in vars(kind).items()
+            if isinstance(member, Operation) and not member.is_endless
+        ]
+    return _formatted(lines, "remote_operations.py")
+
+
 def _class_of(name: str, kind: type) -> list[str]:
     endless = any(each.is_endless for each in vars(kind).values() if isinstance(each, Operation))
     base = "Watching" if endless else "Awaitable"
@@ -84,5 +107,6 @@ def _formatted(lines: list[str], name: str) -> str:
 
 FILES = {
     ROOT / "service/async_operations.py": async_operations,
+    ROOT / "service/remote_operations.py": remote_operations,
     ROOT / ".pkg/memlog/__init__.pyi": public_names,
 }

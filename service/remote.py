@@ -1,0 +1,142 @@
+"""Operations of a store that another process serves: see `memlog serve`."""
+
+from collections.abc import Collection, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast, get_args
+
+import httpx2
+import msgspec
+
+from memlog.eventlog.chat import Chat
+from memlog.eventlog.errors import (
+    BadInput,
+    Busy,
+    DatabaseError,
+    EmbeddingError,
+    LogError,
+    MemlogError,
+    NotFound,
+)
+from memlog.eventlog.struct_fields import fields_of
+from memlog.query.request import Request
+from memlog.service.operations import Operation
+
+T = TypeVar("T")
+
+_ERRORS: dict[int, type[MemlogError]] = {
+    404: NotFound,
+    422: BadInput,
+    500: DatabaseError,
+    503: Busy,
+    507: LogError,
+}
+_BY_CODE: dict[str, type[MemlogError]] = {"embedding": EmbeddingError}
+
+
+class ServerConnection:
+    """A connection to a server.
+
+    Raises:
+        LogError: the server cannot be reached; what was asked may have been done. MemlogError: as the server.
+    """
+
+    def __init__(self, url: str, project: str, token: str | None, seconds: float) -> None:
+        if token is not None and not token.isascii():
+            raise BadInput("the token has other signs than a token has", hint="give the line of its file")
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        self._where = f"/v1/projects/{project}"
+        # No proxy and no redirect may see the token.
+        self._client = httpx2.Client(base_url=url, headers=headers, timeout=seconds, trust_env=False)
+
+    def ask(self, name: str, operation: Operation[Any, Any, Any, Any], asked: Request) -> Any:  # noqa: ANN401
+        """What an operation of the server answers to a request."""
+        try:
+            given = self._client.post(f"{self._where}/{name}", json=_wire(asked))
+        except httpx2.HTTPError as error:
+            raise LogError(
+                f"{self._client.base_url}: {error}",
+                hint="start the server there, or name its address",
+                retryable=True,
+            ) from error
+        if given.is_success:
+            return _read(operation, given.content)
+        if operation.missing is not None and _error_of(given).code == operation.missing:
+            return _nothing(operation)
+        raise _error_of(given)
+
+    def available(self) -> bool:
+        """Whether the server answers."""
+        try:
+            return self._client.get("/healthz").is_success
+        except httpx2.HTTPError:
+            return False
+
+    def close(self) -> None:
+        """Close it."""
+        self._client.close()
+
+
+class Remote:
+    """A group of operations that a server does."""
+
+    def __init__(self, connection: ServerConnection, group: str) -> None:
+        self._connection, self._group = connection, group
+
+
+def remote(operation: T) -> T:
+    """The method of a `Remote` that has the server do an operation; type checkers see the operation."""
+    declared = cast("Operation[Any, Any, Any, Any]", operation)
+
+    @wraps(declared)
+    def call(self: Remote, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        name = f"{self._group}.{declared.__name__}".lstrip(".")
+        return self._connection.ask(name, declared, declared.requested(args, kwargs))
+
+    return cast("T", call)
+
+
+def _wire(value: Any) -> Any:  # noqa: ANN401
+    """A value of a request as JSON has it; of a request the fields that are not local, nor as by default."""
+    if isinstance(value, Request):
+        fields = [field for field in fields_of(type(value)) if not field.is_local]
+        given = {field.name: getattr(value, field.name) for field in fields}
+        return {f.name: _wire(given[f.name]) for f in fields if given[f.name] != f.default}
+    if isinstance(value, bytes):
+        return msgspec.json.decode(value)
+    if isinstance(value, Chat | Path):
+        return str(value)
+    if isinstance(value, msgspec.Struct):
+        return msgspec.to_builtins(value)
+    if isinstance(value, Mapping):
+        return {key: _wire(each) for key, each in value.items()}
+    return [_wire(each) for each in value] if _is_many(value) else value
+
+
+def _is_many(value: Any) -> bool:  # noqa: ANN401
+    return not isinstance(value, str) and hasattr(value, "__iter__")
+
+
+def _read(operation: Operation[Any, Any, Any, Any], data: bytes) -> Any:  # noqa: ANN401
+    kinds: Collection[Any] = operation.found
+    for kind in kinds:
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except msgspec.ValidationError:
+            continue
+    raise DatabaseError("the answer of the server has another shape", hint="is it of another version?")
+
+
+def _nothing(operation: Operation[Any, Any, Any, Any]) -> Any:  # noqa: ANN401
+    kinds = get_args(operation.answer)
+    return None if type(None) in kinds else False if Literal[False] in kinds else []
+
+
+def _error_of(given: httpx2.Response) -> MemlogError:
+    try:
+        said: dict[str, Any] = given.json()["error"]
+    except (ValueError, KeyError, TypeError):
+        said = {"code": "", "message": f"the server answers {given.status_code}", "hint": ""}
+    code = said["code"]
+    kind = _BY_CODE.get(code) or _ERRORS.get(given.status_code, BadInput)
+    return kind(said["message"], hint=said["hint"], code=code, retryable=said.get("retryable", False))

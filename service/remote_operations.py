@@ -1,0 +1,130 @@
+"""The operations of a store that a server does: made from its catalogue by `make snapshots`."""
+
+from memlog.service.conversations import Conversations
+from memlog.service.core.facade import Core
+from memlog.service.daily_events import DailyEvents
+from memlog.service.documents.facade import Documents
+from memlog.service.documents.workspaces import Workspaces
+from memlog.service.erasure.facade import Erasure
+from memlog.service.facts.facade import Facts
+from memlog.service.maintenance.facade import Maintenance
+from memlog.service.memories.facade import Memories
+from memlog.service.remote import Remote, remote
+from memlog.service.store import Store
+
+
+class RemoteConversations(Remote):
+    """The operations of `Conversations`."""
+
+    window = remote(Conversations.window)
+    session_content = remote(Conversations.session_content)
+    sessions = remote(Conversations.sessions)
+    summaries = remote(Conversations.summaries)
+
+
+class RemoteMemories(Remote):
+    """The operations of `Memories`."""
+
+    save = remote(Memories.save)
+    get = remote(Memories.get)
+    history = remote(Memories.history)
+    update = remote(Memories.update)
+    archive = remote(Memories.archive)
+    archive_all = remote(Memories.archive_all)
+    delete = remote(Memories.delete)
+    touch = remote(Memories.touch)
+    list = remote(Memories.list)
+    decay = remote(Memories.decay)
+    prune = remote(Memories.prune)
+
+
+class RemoteCore(Remote):
+    """The operations of `Core`."""
+
+    get = remote(Core.get)
+    set = remote(Core.set)
+    delete = remote(Core.delete)
+    import_file = remote(Core.import_file)
+
+
+class RemoteFacts(Remote):
+    """The operations of `Facts`."""
+
+    set = remote(Facts.set)
+    get = remote(Facts.get)
+    ask = remote(Facts.ask)
+    extract = remote(Facts.extract)
+    remove = remote(Facts.remove)
+    list = remote(Facts.list)
+
+
+class RemoteDailyEvents(Remote):
+    """The operations of `DailyEvents`."""
+
+    record = remote(DailyEvents.record)
+    list = remote(DailyEvents.list)
+    compress = remote(DailyEvents.compress)
+
+
+class RemoteDocuments(Remote):
+    """The operations of `Documents`."""
+
+    add = remote(Documents.add)
+    add_all = remote(Documents.add_all)
+    refresh = remote(Documents.refresh)
+    list = remote(Documents.list)
+    get = remote(Documents.get)
+    tree = remote(Documents.tree)
+    status = remote(Documents.status)
+    jobs = remote(Documents.jobs)
+    remove = remote(Documents.remove)
+
+
+class RemoteWorkspaces(Remote):
+    """The operations of `Workspaces`."""
+
+    add = remote(Workspaces.add)
+    list = remote(Workspaces.list)
+    remove = remote(Workspaces.remove)
+
+
+class RemoteErasure(Remote):
+    """The operations of `Erasure`."""
+
+    forget = remote(Erasure.forget)
+    scrub = remote(Erasure.scrub)
+    prove = remote(Erasure.prove)
+    secrets = remote(Erasure.secrets)
+
+
+class RemoteMaintenance(Remote):
+    """The operations of `Maintenance`."""
+
+    project = remote(Maintenance.project)
+    embed = remote(Maintenance.embed)
+    verify = remote(Maintenance.verify)
+    examine = remote(Maintenance.examine)
+    seal = remote(Maintenance.seal)
+    digest = remote(Maintenance.digest)
+    status = remote(Maintenance.status)
+    stats = remote(Maintenance.stats)
+    quarantine = remote(Maintenance.quarantine)
+
+
+class RemoteOperations(Remote):
+    """The operations of `Store`."""
+
+    conversations: RemoteConversations
+    memories: RemoteMemories
+    core: RemoteCore
+    facts: RemoteFacts
+    daily: RemoteDailyEvents
+    documents: RemoteDocuments
+    workspaces: RemoteWorkspaces
+    erasure: RemoteErasure
+    maintenance: RemoteMaintenance
+    append = remote(Store.append)
+    search = remote(Store.search)
+    context = remote(Store.context)
+    pre_route = remote(Store.pre_route)
+    get = remote(Store.get)

@@ -1,0 +1,166 @@
+"""What two earlier memory services do, by the operations of a store: see docs/five-systems.md."""
+
+from typing import Any
+
+from memlog.eventlog.chat import Chat
+from memlog.eventlog.errors import NotFound
+from memlog.eventlog.events import Message, SessionBreak
+from memlog.query.facts.current import Fact
+from memlog.query.memories import Memory
+from memlog.service.missing import not_found
+from memlog.service.requests.seeds import CreateMemory, GetFacts, IndexChatMessage, SearchProject, StoreFact
+from memlog.service.store import Store
+
+_CHANNEL = "session"
+
+
+def chat_of(name: str) -> str:
+    """`channel:chat_id` of an id; a bare one is of the channel `session`."""
+    return name if ":" in name else f"{_CHANNEL}:{name}"
+
+
+def index_message(store: Store, asked: IndexChatMessage) -> dict[str, Any]:
+    """Append a message; the next search finds it. A ranked list that a user states is stored once."""
+    chat = chat_of(asked.chat_id)
+    is_known = store.exists and any(each.id == asked.message_id for each in _window(store, chat))
+    channel, chat_id = Chat.of(chat)
+    said = Message(
+        channel=channel, chat_id=chat_id, id=asked.message_id, role=asked.role, content=asked.content
+    )
+    store.append(said)
+    answer: dict[str, Any] = {
+        "message_id": asked.message_id,
+        "indexed": True,
+        "duplicate": is_known,
+        "facts": None,
+    }
+    if asked.role == "user" and not is_known:
+        answer["facts"] = store.facts.extract(asked.content, chat=chat, source_message_id=asked.message_id)
+    return answer
+
+
+def _window(store: Store, chat: str) -> list[Any]:
+    try:
+        return store.conversations.window(chat, last=1000, across_sessions=True).messages
+    except NotFound:
+        return []
+
+
+def search(store: Store, asked: SearchProject) -> dict[str, Any]:
+    """The hits, each with its citation."""
+    found = store.search(asked.query, k=asked.limit)
+    results = [
+        {
+            "citation": f"[M{number}]",
+            "content": hit.content,
+            "score": hit.score,
+            "kind": hit.kind,
+            "source": hit.source,
+            "chat_id": None if hit.chat is None else hit.chat.removeprefix(f"{_CHANNEL}:"),
+            "message_id": hit.id if hit.kind == "message" else None,
+        }
+        for number, hit in enumerate(found.hits, start=1)
+    ]
+    return {"results": results, "silent": found.silent}
+
+
+def store_fact(store: Store, asked: StoreFact) -> dict[str, Any]:
+    """Store a value; a later one of its rank replaces it."""
+    is_single = asked.kind == "single"
+    chat = None if asked.chat_id is None else chat_of(asked.chat_id)
+    done = store.facts.set(
+        asked.topic_key,
+        asked.value,
+        single=is_single,
+        ranks=None if is_single else [asked.rank or 1],
+        chat=chat,
+        source_message_id=asked.source_message_id,
+    )
+    return {
+        **{"project_id": asked.project_id, "chat_id": asked.chat_id, "topic_key": done.topic_key},
+        **{"kind": asked.kind, "rank": None if is_single else done.ranks[0], "value": done.values[0]},
+        "source_message_id": asked.source_message_id,
+    }
+
+
+def get_facts(store: Store, asked: GetFacts) -> dict[str, Any]:
+    """The values of a topic by rank; none where it is not stored."""
+    chat = None if asked.chat_id is None else chat_of(asked.chat_id)
+    found = store.facts.get(asked.topic_key, rank=asked.rank, chat=chat)
+    return {"facts": [_fact(each, asked) for each in found.facts]}
+
+
+def _fact(fact: Fact, asked: GetFacts) -> dict[str, Any]:
+    return {
+        **{"project_id": asked.project_id, "chat_id": asked.chat_id, "topic_key": fact.topic_key},
+        **{"kind": fact.kind, "rank": fact.rank or None, "value": fact.value},
+        "source_message_id": fact.source_message_id,
+    }
+
+
+def list_memories(store: Store, session: str) -> list[dict[str, Any]]:
+    """The memories of a session.
+
+    Raises:
+        NotFound: there is no such session.
+    """
+    _check_session(store, session)
+    return [_memory(each, session) for each in store.memories.list(chat=chat_of(session))]
+
+
+def create_memory(store: Store, session: str, asked: CreateMemory) -> dict[str, Any]:
+    """Save a memory; it makes its session."""
+    chat = chat_of(session)
+    if not _is_session(store, session):
+        channel, chat_id = Chat.of(chat)
+        store.append(SessionBreak(channel=channel, chat_id=chat_id))
+    done = store.memories.save(asked.content, kind=asked.type, importance=asked.importance, chat=chat)
+    return get_memory(store, session, done.memory_id)
+
+
+def get_memory(store: Store, session: str, memory_id: str) -> dict[str, Any]:
+    """A memory of a session.
+
+    Raises:
+        NotFound: there is no such session, or it has no such memory.
+    """
+    _check_session(store, session)
+    found = store.memories.get(memory_id)
+    if found is None or found.chat != chat_of(session):
+        raise not_found("memory_not_found", memory_id)
+    return _memory(found, session)
+
+
+def delete_memory(store: Store, session: str, memory_id: str) -> None:
+    """Delete a memory of a session. Raises as `get_memory`."""
+    get_memory(store, session, memory_id)
+    store.memories.delete(memory_id)
+
+
+def _memory(memory: Memory, session: str) -> dict[str, Any]:
+    return {
+        "id": memory.memory_id,
+        "sessionId": session,
+        "memoryContent": memory.content,
+        "memoryType": memory.kind,
+        "importance": memory.importance,
+        "createdAt": memory.created_at[:19],
+        "lastAccessedAt": (memory.last_accessed or memory.created_at)[:19],
+    }
+
+
+def _is_session(store: Store, session: str) -> bool:
+    """Whether an event names a session: a message, a break, or a memory."""
+    if not store.exists:
+        return False
+    try:
+        if store.conversations.sessions(chat_of(session), all=True):
+            return True
+    except NotFound:
+        pass  # a memory may name it
+    return bool(store.memories.list(chat=chat_of(session)))
+
+
+def _check_session(store: Store, session: str) -> None:
+    if not _is_session(store, session):
+        raise not_found("session_not_found", session)

@@ -1,0 +1,54 @@
+"""`memlog.connect`: the operations of a store that a server does."""
+
+from pathlib import Path
+
+import pytest
+
+import memlog
+from memlog.service.catalogue import operations
+from tests.service.http.conftest import Serve
+
+
+def test_a_remote_store_answers_as_one_that_is_open(serve: Serve, tmp_path: Path) -> None:
+    server = serve(store=tmp_path / "store")
+    with memlog.connect(f"http://127.0.0.1:{server.port}", token=server.token) as store:
+        assert store.available()
+        said = memlog.Message(channel="x", chat_id="1", id="m1", role="user", content="I like green tea")
+        (position,) = store.append([said, {"type": "memory_saved", "content": "likes tea"}])[:1]
+        assert isinstance(position, memlog.Position)
+        saved = store.memories.save("Ann likes rye bread", memory_id="bread", tags=["food"])
+        assert isinstance(saved, memlog.SaveReport)
+        hits = store.search("green tea", k=3, chat=("x", "1"), filters=memlog.Filters(role="user")).hits
+        assert [(hit.id, hit.position.stream) for hit in hits] == [("m1", position.stream)]
+        assert "rye" in store.context("bread?", chat="x:1", exclude={"m1"}).text
+        assert (store.core.get(), store.core.get("user")) == (memlog.CoreMemory({}, {}), {})
+        assert store.documents.list() == []
+        # What is missing is what it is in Python.
+        assert (store.core.get("user", "name"), store.memories.get("x"), store.memories.delete("x")) == (
+            *(None, None),
+            False,
+        )
+        assert store.memories.history("x") == []
+        with pytest.raises(memlog.NotFound) as missing:
+            store.conversations.window("x:2")
+        assert missing.value.code == "session_not_found"
+        with pytest.raises(memlog.BadInput):
+            store.search("tea", k=0)
+    with (
+        memlog.connect(f"http://127.0.0.1:{server.port}", token="wrong") as store,
+        pytest.raises(memlog.BadInput, match="token"),
+    ):
+        store.memories.list()
+    with memlog.connect("http://127.0.0.1:1") as store:
+        assert not store.available()
+        with pytest.raises(memlog.LogError) as away:
+            store.memories.list()
+        assert away.value.retryable
+
+
+def test_a_remote_store_has_every_operation_but_endless_ones() -> None:
+    with memlog.connect() as store:
+        for name, operation in operations().items():
+            group, _, method = name.rpartition(".")
+            found = hasattr(getattr(store, group) if group else store, method)
+            assert found is not operation.is_endless, name

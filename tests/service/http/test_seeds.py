@@ -1,0 +1,98 @@
+"""The documented requests of two earlier memory services, and their answers (docs/five-systems.md)."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.service.http.conftest import Serve
+
+BLUE = "My favorite colors are 1) Blue, 2) Green, 3) Black"
+SESSION = "3f2b8a9e-6d1c-4b7a-9c55-0d8e7f6a5b4c"
+MEMORIES = f"/api/sessions/{SESSION}/memories"
+PREFERS = {"content": "User prefers detailed explanations", "type": "preference", "importance": 0.7}
+
+
+def test_chatdo(serve: Serve) -> None:
+    server = serve()
+
+    def ask(path: str, **fields: Any) -> Any:
+        given = server.ask(path, {"project_id": "chatdo", **fields})
+        assert given.status == 200, given.body
+        return given.json
+
+    said = {"chat_id": "thread-2", "message_id": "m0", "role": "user"}
+    kitchen = "We agreed to paint the kitchen green in May"
+    assert ask("/index-chat-message", **said, content=kitchen)["indexed"] is True
+    (hit,) = ask("/search", query="when do we paint the kitchen?", limit=1)["results"]
+    assert (hit["citation"], hit["content"], hit["chat_id"], hit["message_id"]) == (
+        *("[M1]", kitchen),
+        *("thread-2", "m0"),
+    )
+    assert hit["score"] > 0
+    assert server.ask("/search", {"project_id": "other", "query": "kitchen"}).status == 404
+
+    for rank, value in enumerate(("Blue", "Green", "Black"), start=1):
+        stored = ask(
+            "/facts/store",
+            topic_key="favorite_colors",
+            kind="ranked",
+            value=value,
+            source_message_id="m1",
+            chat_id="thread-1",
+            rank=rank,
+        )
+        assert (stored["rank"], stored["value"], stored["chat_id"]) == (rank, value, "thread-1")
+    of_colors = {"chat_id": "thread-1", "topic_key": "favorite_colors"}
+    assert [each["value"] for each in ask("/facts/get", **of_colors)["facts"]] == ["Blue", "Green", "Black"]
+    assert [each["value"] for each in ask("/facts/get", **of_colors, rank=2)["facts"]] == ["Green"]
+    assert ask("/facts/get", **of_colors, rank=9) == {"facts": []}
+    assert ask("/facts/get", chat_id="thread-2", topic_key="favorite_colors") == {"facts": []}
+
+    def chat(text: str) -> Any:
+        return server.ask("chat", {"text": text, "chat": "session:thread-1"}, project="chatdo").json
+
+    assert chat("second favorite color") == {
+        "route": "facts",
+        "answer": "Green",
+        "system": "",
+        "citations": {},
+    }
+    assert chat("list my favorite colors")["answer"] == "1. Blue\n2. Green\n3. Black"
+    assert chat("list my favorite tv shows")["answer"] == "I don't have that stored yet"
+    fuzzy = chat("what did we decide about the kitchen?")
+    assert (fuzzy["route"], fuzzy["answer"]) == ("search", None)
+    assert kitchen in fuzzy["system"]
+    assert "M1" in fuzzy["citations"]
+
+    message = {"chat_id": "thread-3", "message_id": "m3", "role": "user", "content": BLUE}
+    facts = ask("/index-chat-message", **message)["facts"]
+    assert (facts["stored"], facts["topic_key"], facts["values"]) == (
+        *(True, "favorite_colors"),
+        ["Blue", "Green", "Black"],
+    )
+    again = ask("/index-chat-message", **message)
+    assert (again["duplicate"], again["facts"]) == (True, None)
+
+
+def test_the_java_service(serve: Serve, tmp_path: Path) -> None:
+    server = serve(store=tmp_path / "store")
+    assert server.ask(MEMORIES).code == "session_not_found"
+    created = server.ask(MEMORIES, PREFERS)
+    memory = created.json
+    assert created.status == 201
+    assert memory.keys() == {
+        *("id", "sessionId", "memoryContent", "memoryType", "importance"),
+        *("createdAt", "lastAccessedAt"),
+    }
+    assert (memory["sessionId"], memory["memoryContent"], memory["memoryType"], memory["importance"]) == (
+        *(SESSION, PREFERS["content"]),
+        *("preference", 0.7),
+    )
+    assert server.ask(MEMORIES).json == [memory]
+    assert server.ask(f"{MEMORIES}/{memory['id']}").json == memory
+    assert server.ask(MEMORIES, PREFERS).json["id"] == memory["id"]
+    assert server.ask(f"{MEMORIES}/unknown").code == "memory_not_found"
+    assert server.ask(MEMORIES, {**PREFERS, "type": "rumour"}).status == 422
+    deleted = server.ask(f"{MEMORIES}/{memory['id']}", method="DELETE")
+    assert (deleted.status, deleted.body) == (204, b"")
+    assert server.ask(f"{MEMORIES}/{memory['id']}", method="DELETE").code == "memory_not_found"
+    assert server.ask(MEMORIES).json == []
