@@ -1,0 +1,65 @@
+"""A server that is killed again and again loses and doubles nothing that it acknowledged."""
+
+import json
+import socket
+import threading
+import time
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+import memlog
+from tests.service.http.conftest import Serve
+
+KILLS = 10
+CLIENTS = 4
+
+
+def test_acknowledged_events_are_there_once_after_ten_kills(serve: Serve, tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    store = tmp_path / "store"
+    server = serve(f"--port={port}", store=store)
+    ended = threading.Event()
+    acknowledged: list[str] = []
+
+    def append(client: int) -> None:
+        number = 0
+        while not ended.is_set():
+            said = {"type": "message", "channel": "x", "chat_id": str(client), "role": "user"}
+            said |= {"id": f"{client}-{number}", "content": f"tea {number}"}
+            try:
+                connection = HTTPConnection("127.0.0.1", port, timeout=60)
+                headers = {"authorization": f"Bearer {server.token}", "content-type": "application/json"}
+                connection.request("POST", "/v1/projects/default/append", json.dumps(said), headers)
+                answer = connection.getresponse()
+                answer.read()
+            except (OSError, HTTPException):
+                continue  # again, with the same id
+            if answer.status == 200:
+                acknowledged.append(str(said["id"]))
+                number += 1
+
+    clients = [threading.Thread(target=append, args=(number,)) for number in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    for _ in range(KILLS):
+        so_far = len(acknowledged)
+        while len(acknowledged) < so_far + 20:
+            assert server.process.poll() is None
+            time.sleep(0.01)
+        server.process.kill()
+        server.process.wait()
+        server = serve(f"--port={port}", store=store)
+    ended.set()
+    for client in clients:
+        client.join()
+    with memlog.open(store) as opened:
+        found = [
+            message.id
+            for chat in range(CLIENTS)
+            for message in opened.conversations.window(f"x:{chat}", last=1_000_000).messages
+        ]
+    assert len(acknowledged) == len(set(acknowledged)) >= KILLS * 20
+    assert len(found) == len(set(found))
+    assert set(acknowledged) <= set(found)
