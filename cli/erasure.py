@@ -36,7 +36,7 @@ def forget(store: Store, asked: Forget, *, yes: bool) -> Answer:
         return not lines or agrees(f"Forget {counted(len(lines), 'line')}?", lines)
 
     done = confirmed(store.erasure.forget, asked, agreed, is_yes=yes)
-    # Whoever was asked and said no made no dry run.
+    # A person who answers no has not requested a dry run.
     done.dry_run = asked.dry_run
     return records_answer(done, done.lines, _FORGOTTEN, notes=[*_notes_of_forget(done)])
 

@@ -71,7 +71,7 @@ def _command(name: str, behind: str) -> tuple[int, str | None]:
         try:
             call = ast.parse(f"f({behind[: close.end()]}", mode="eval").body
         except (SyntaxError, ValueError):
-            continue  # the bracket stands in a text
+            continue  # the bracket is part of a text
         if isinstance(call, ast.Call):
             words = ["memlog", COMMANDS[name], *map(_word, call.args)]
             words += [_option(str(each.arg), ast.unparse(each.value)) for each in call.keywords]

@@ -83,7 +83,7 @@ class EligibleEntries:
     def memories(self) -> Iterator[EligibleEntry]:
         """Memories, daily events and files of memories that were found."""
         entries = (self._memory(event_type, hit) for event_type, hit in self._typed_hits)
-        # Before the cut: what a newer memory corrects does not stand for it.
+        # Before the cut, so that a corrected memory never displaces its correction.
         found = newest_first([*filter(None, entries)])
         for entry in found[: CANDIDATES * self._request.limit]:
             yield EligibleEntry(entry)

@@ -227,6 +227,6 @@ class Documents(OperationGroup):
 
 
 def _are_nested(added: IndexingReport, other: Registered) -> bool:
-    """Whether the folder of one source stands within that of another one."""
+    """Whether the folder of one source is within that of another one."""
     one, two = Path(added.root), Path(other.root)
     return added.source_id != other.source_id and (one.is_relative_to(two) or two.is_relative_to(one))

@@ -3,7 +3,6 @@
 import json
 import socket
 import threading
-import time
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
@@ -22,6 +21,7 @@ def test_acknowledged_events_are_there_once_after_ten_kills(serve: Serve, tmp_pa
     server = serve(f"--port={port}", store=store)
     ended = threading.Event()
     acknowledged: list[str] = []
+    more = threading.Semaphore(0)
 
     def append(client: int) -> None:
         number = 0
@@ -38,16 +38,15 @@ def test_acknowledged_events_are_there_once_after_ten_kills(serve: Serve, tmp_pa
                 continue  # again, with the same id
             if answer.status == 200:
                 acknowledged.append(str(said["id"]))
+                more.release()
                 number += 1
 
     clients = [threading.Thread(target=append, args=(number,)) for number in range(CLIENTS)]
     for client in clients:
         client.start()
     for _ in range(KILLS):
-        so_far = len(acknowledged)
-        while len(acknowledged) < so_far + 20:
-            assert server.process.poll() is None
-            time.sleep(0.01)
+        for _ in range(20):
+            assert more.acquire(timeout=60)
         server.process.kill()
         server.process.wait()
         server = serve(f"--port={port}", store=store)
