@@ -166,8 +166,8 @@ def _event_lines(event: "StoredEvent") -> list[str]:
     ]
 
 
-def _required(operation: Callable[[Any], Any], asked: Request) -> Any:  # noqa: ANN401 - see `required`
+def _required(operation: Callable[[Any], Any], request: Request) -> Any:  # noqa: ANN401 - see `required`
     # Not for `save`, which starts fast.
     from memlog.service.missing import required
 
-    return required(operation, asked)
+    return required(operation, request)

@@ -14,24 +14,24 @@ Q = TypeVar("Q", bound=Request)
 T = TypeVar("T")
 
 
-def required(operation: Callable[[Q], T], asked: Q) -> Any:  # noqa: ANN401 - T without None and False
+def required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - T without None and False
     """What an operation of an object answers.
 
     Raises:
         NotFound: it answers that what the request names is missing.
     """
     declared: Operation[Any, Any, Q, T] = operation.__func__  # type: ignore[attr-defined]
-    answer = operation(asked)
+    answer = operation(request)
     if declared.missing is not None and (answer is None or answer is False or answer == []):
-        raise not_found(declared.missing, ".".join(_names(asked)))
+        raise not_found(declared.missing, ".".join(_names(request)))
     return answer
 
 
-def _names(asked: Request) -> list[str]:
+def _names(request: Request) -> list[str]:
     """The values by which a request names something: those that it must have, else all that it has."""
-    fields = fields_of(type(asked))
+    fields = fields_of(type(request))
     named = [field for field in fields if field.default is msgspec.NODEFAULT] or fields
-    return [str(value) for field in named if (value := getattr(asked, field.name)) is not None]
+    return [str(value) for field in named if (value := getattr(request, field.name)) is not None]
 
 
 NOUNS: dict[ErrorCode, tuple[str, str]] = {

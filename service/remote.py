@@ -38,7 +38,8 @@ class ServerConnection:
     """A connection to a server.
 
     Raises:
-        LogError: the server cannot be reached; what was asked may have been done. MemlogError: as the server.
+        LogError: the server cannot be reached; the request may have been carried out.
+        MemlogError: as the server.
     """
 
     def __init__(self, url: str, project: str, token: str | None, seconds: float) -> None:
@@ -49,10 +50,10 @@ class ServerConnection:
         # No proxy and no redirect may see the token.
         self._client = httpx2.Client(base_url=url, headers=headers, timeout=seconds, trust_env=False)
 
-    def ask(self, name: str, operation: Operation[Any, Any, Any, Any], asked: Request) -> Any:  # noqa: ANN401
+    def call(self, name: str, operation: Operation[Any, Any, Any, Any], request: Request) -> Any:  # noqa: ANN401
         """What an operation of the server answers to a request."""
         try:
-            given = self._client.post(f"{self._where}/{name}", json=_wire(asked))
+            given = self._client.post(f"{self._where}/{name}", json=_wire(request))
         except httpx2.HTTPError as error:
             raise LogError(
                 f"{self._client.base_url}: {error}",
@@ -91,7 +92,7 @@ def remote(operation: T) -> T:
     @wraps(declared)
     def call(self: Remote, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         name = f"{self._group}.{declared.__name__}".lstrip(".")
-        return self._connection.ask(name, declared, declared.requested(args, kwargs))
+        return self._connection.call(name, declared, declared.requested(args, kwargs))
 
     return cast("T", call)
 

@@ -139,7 +139,7 @@ def is_known(word: str) -> bool:
 
 
 def _cut(text: str) -> Iterator[tuple[str, bool, bool]]:
-    """The pieces to make tokens of, whether each begins a sentence, and whether it stands in code."""
+    """The pieces to make tokens of, whether each begins a sentence, and whether it is code."""
     for line in text.split("\n"):
         is_code = _CODE.search(line) is not None
         end, begins = 0, True

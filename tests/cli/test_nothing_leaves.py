@@ -118,7 +118,7 @@ CALLS = {
 """Every command, in an order in which each has something to do."""
 
 REFUSED = {"projects show", "projects remove", "serve"}
-"""They look for a project where the platform keeps them, and there is none; others would reach the server."""
+"""The first two name a project that does not exist; the server refuses an address that others reach."""
 
 _ALL_OF_THEM = """
 import json, sys
