@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Generic, Self, TypeVar, get_args, overload
 
 from memlog.eventlog import disk
 from memlog.eventlog.acknowledgements import Durability, OnStored, Position, RefusedLine
@@ -246,14 +246,6 @@ class Store:
             embedder, _ = self._engine.read_model.model.embedder_or_why()
             if embedder is not None:
                 embedder.embed([text])
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - an attribute can be anything
-            """A method by its name of the release before."""
-            from memlog.service.moved_methods import moved_method
-
-            return moved_method(self, name)
 
 
 def _check(*arguments: tuple[str, object, bool, str]) -> None:

@@ -98,20 +98,18 @@ def test_whatever_a_public_function_returns_is_public():
     assert returned | members <= set(PUBLIC.values())
 
 
-def stub() -> tuple[dict[str, str], dict[str, str]]:
-    """Each public name with its module, and each deprecated name with the new one."""
-    homes: dict[str, str] = {}
-    renamed: dict[str, str] = {}
-    for node in ast.parse((PACKAGE / "__init__.pyi").read_text()).body:
-        if isinstance(node, ast.ImportFrom):
-            homes |= {alias.asname: node.module for alias in node.names}
-        if isinstance(node, ast.Assign):
-            renamed[ast.unparse(node.targets[0])] = ast.unparse(node.value)
-    return homes, renamed
+def stub() -> dict[str, str]:
+    """Each public name with its module."""
+    return {
+        alias.asname: node.module
+        for node in ast.parse((PACKAGE / "__init__.pyi").read_text()).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
 
 
 def test_type_checkers_see_the_public_names():
-    assert stub() == (memlog._HOME, memlog._RENAMED)
+    assert stub() == memlog._HOME
     assert set(memlog.__all__) == {*memlog._HOME, "__version__"}
 
 
@@ -119,15 +117,6 @@ def test_the_public_names_are_listed_and_there():
     assert set(memlog.__all__) <= set(dir(memlog))
     for name in memlog.__all__:
         assert getattr(memlog, name) is not None
-
-
-def test_an_old_name_works_and_names_the_new_one():
-    for old, new in memlog._RENAMED.items():
-        with pytest.warns(DeprecationWarning, match=f"^memlog.{old} is now memlog.{new}$") as caught:
-            assert getattr(memlog, old) is getattr(memlog, new)
-        assert caught[0].filename == __file__
-        assert old not in dir(memlog)
-        assert f"`{old}` is `{new}`" in CHANGELOG
 
 
 @pytest.fixture(scope="module", params=CHECKERS)

@@ -7,7 +7,6 @@ import sys
 import msgspec
 
 import memlog
-from memlog.service.moved_methods import MOVED
 from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs/python.md").read_text()
@@ -46,8 +45,6 @@ def test_the_page_names_every_call_and_every_error():
     ]
     for name in {*calls} - {"stream_with"}:
         assert re.search(rf"`{name}[`(]", PAGE), name
-    for name, group in MOVED.items():
-        assert name == "explain" or f"`{group}.{name}(" in PAGE, name
     for name, value in memlog._HOME.items():
         if value == "memlog.eventlog.errors":
             assert name in PAGE, name

@@ -82,24 +82,6 @@ _NAMES = {
     "service.store": "open Store",
     "service.watching.worker": "WatchStep",
 }
-_RENAMED = {
-    "Added": "IndexingReport",
-    "Around": "Surroundings",
-    "Decayed": "DecayReport",
-    "Entry": "ContextEntry",
-    "FactsExtracted": "FactExtraction",
-    "FactsSet": "FactUpdate",
-    "Forgotten": "ForgetReport",
-    "Imported": "CoreImportReport",
-    "LeftOut": "OmittedEntry",
-    "Pruned": "PruneReport",
-    "Saved": "SaveReport",
-    "Scrubbed": "ScrubReport",
-    "Skipped": "SkippedFile",
-    "Standing": "Occurrence",
-    "Stored": "StoredEvent",
-}
-"""Names of version 0.1.0, for one more release."""
 
 _HOME = {name: f"memlog.{module}" for module, names in _NAMES.items() for name in names.split()}
 
@@ -111,13 +93,6 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module attribute can be anything
-    if name in _RENAMED:
-        # Imported here, since no program that uses today's names needs it.
-        import warnings
-
-        new = _RENAMED[name]
-        warnings.warn(f"memlog.{name} is now memlog.{new}", DeprecationWarning, stacklevel=2)
-        return __getattr__(new)
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'memlog' has no attribute {name!r}")

@@ -121,20 +121,3 @@ from memlog.service.store import Store as Store, open as open
 from memlog.service.watching.worker import WatchStep as WatchStep
 
 __version__: str
-
-# Deprecated.
-Added = IndexingReport
-Around = Surroundings
-Decayed = DecayReport
-Entry = ContextEntry
-FactsExtracted = FactExtraction
-FactsSet = FactUpdate
-Forgotten = ForgetReport
-Imported = CoreImportReport
-LeftOut = OmittedEntry
-Pruned = PruneReport
-Saved = SaveReport
-Scrubbed = ScrubReport
-Skipped = SkippedFile
-Standing = Occurrence
-Stored = StoredEvent

@@ -144,7 +144,6 @@ LEFT_OUT: dict[str, str] = {
     "service.documents.text_files.read*": "reads bytes as they are",
     "service.maintenance.findings.or_ok": "sentences of memlog's own",
     "service.memories.fading.*": "categories and rates, one each",
-    "service.moved_methods.*": "names of memlog's own methods",
     "service.projects.*": "names of folders, of at most 255 bytes",
     "service.read_model.*": "names of a stream or a chat",
 }

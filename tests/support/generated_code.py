@@ -86,13 +86,7 @@ def public_names() -> str:
     for module, names in groupby(memlog._HOME, memlog._HOME.__getitem__):
         listed = ", ".join(f"{name} as {name}" for name in names)
         lines.append(f"from {module} import {listed}")
-    lines += [
-        "",
-        "__version__: str",
-        "",
-        "# Deprecated.",
-        *(f"{old} = {new}" for old, new in memlog._RENAMED.items()),
-    ]
+    lines += ["", "__version__: str"]
     return _formatted(lines, "__init__.pyi")
 
 
