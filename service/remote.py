@@ -9,29 +9,13 @@ import httpx2
 import msgspec
 
 from memlog.eventlog.chat import Chat
-from memlog.eventlog.errors import (
-    BadInput,
-    Busy,
-    DatabaseError,
-    EmbeddingError,
-    LogError,
-    MemlogError,
-    NotFound,
-)
+from memlog.eventlog.errors import BadInput, DatabaseError, LogError, MemlogError
 from memlog.eventlog.struct_fields import fields_of
 from memlog.query.request import Request
 from memlog.service.operations import Operation
+from memlog.service.problems import Problem, ProblemAnswer, error_of
 
 T = TypeVar("T")
-
-_ERRORS: dict[int, type[MemlogError]] = {
-    404: NotFound,
-    422: BadInput,
-    500: DatabaseError,
-    503: Busy,
-    507: LogError,
-}
-_BY_CODE: dict[str, type[MemlogError]] = {"embedding": EmbeddingError}
 
 
 class ServerConnection:
@@ -135,9 +119,7 @@ def _nothing(operation: Operation[Any, Any, Any, Any]) -> Any:  # noqa: ANN401
 
 def _error_of(given: httpx2.Response) -> MemlogError:
     try:
-        said: dict[str, Any] = given.json()["error"]
-    except (ValueError, KeyError, TypeError):
-        said = {"code": "", "message": f"the server answers {given.status_code}", "hint": ""}
-    code = said["code"]
-    kind = _BY_CODE.get(code) or _ERRORS.get(given.status_code, BadInput)
-    return kind(said["message"], hint=said["hint"], code=code, retryable=said.get("retryable", False))
+        problem = msgspec.json.decode(given.content, type=ProblemAnswer).error
+    except msgspec.DecodeError:
+        problem = Problem("", f"the server answers {given.status_code}")
+    return error_of(problem, given.status_code)

@@ -1,15 +1,55 @@
-"""The bodies of requests: bounded in size and time."""
+"""The bodies of requests, bounded in size and time, and answers to requests that fail."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 from starlette.requests import Request as Call
+from starlette.responses import Response
 
-from memlog.service.http.problems import Refused
+from memlog.eventlog.errors import MemlogError
+from memlog.service.problems import Problem, ProblemAnswer, problem_of, status_of
+
+JSON = "application/json"
+LINES = "application/x-ndjson"
+"""The type of a body with an event in each line."""
 
 _BODY = 1024 * 1024
 _SECONDS = 30
+
+
+class Refused(Exception):
+    """A request that reaches no operation: the status of its answer, and why."""
+
+    def __init__(self, status: int, code: str, message: str, hint: str = "", **headers: str) -> None:
+        super().__init__(message)
+        self.status, self.problem = status, Problem(code, message, hint, retryable=status in (408, 503))
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+    def answer(self) -> Response:
+        """The answer."""
+        return answer_of(self.problem, self.status, **self.headers)
+
+
+def answering(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call], Awaitable[Response]]:
+    """An endpoint that answers refused and failed requests, too."""
+
+    async def answer(call: Call) -> Response:
+        try:
+            return await endpoint(call)
+        except Refused as refused:
+            return refused.answer()
+        except MemlogError as error:
+            again = {"retry-after": "1"} if status_of(error) == 503 else {}
+            return answer_of(problem_of(error), status_of(error), **again)
+
+    return answer
+
+
+def answer_of(problem: Problem, status: int, **headers: str) -> Response:
+    """The answer that tells a problem."""
+    return Response(msgspec.json.encode(ProblemAnswer(problem)), status, headers, media_type=JSON)
 
 
 async def object_of(call: Call) -> dict[str, Any]:
@@ -18,8 +58,7 @@ async def object_of(call: Call) -> dict[str, Any]:
     Raises:
         Refused: it is no object of JSON.
     """
-    data = await body_of(call, _BODY, ("application/json",))
-    given = decoded(data) if data else {}
+    given = decoded(await body_of(call, _BODY, (JSON,)) or b"{}")
     if not isinstance(given, dict):
         raise Refused(422, "bad_request", "the body is no object", "send the fields of the request")
     return given
@@ -43,18 +82,16 @@ async def body_of(call: Call, most: int, types: tuple[str, ...]) -> bytes:
     Raises:
         Refused: it is of another type, longer than `most`, or does not come in time.
     """
-    given = call.headers.get("content-length", "")
-    if given.isdecimal() and int(given) > most:
-        raise Refused(413, "too_large", f"the body has more than {most:,} bytes", connection="close")
+    too_large = Refused(413, "too_large", f"the body has more than {most:,} bytes", connection="close")
+    if (given := call.headers.get("content-length", "")).isdecimal() and int(given) > most:
+        raise too_large
     data = bytearray()
     try:
         async with asyncio.timeout(_SECONDS):
             async for part in call.stream():
                 data += part
                 if len(data) > most:
-                    raise Refused(
-                        413, "too_large", f"the body has more than {most:,} bytes", connection="close"
-                    )
+                    raise too_large
     except TimeoutError:
         raise Refused(408, "timeout", "the body did not come in time", connection="close") from None
     if data and type_of(call) not in types:

@@ -4,24 +4,26 @@ import hmac
 from collections.abc import Collection
 
 import msgspec
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from memlog.service.http.problems import Refused
+from memlog.service.http.bodies import Refused
 
-OPEN = ("/healthz", "/readyz")
+_OPEN = ("/healthz", "/readyz")
 """Paths that need no token."""
+
+_MOST = 64
+"""Requests at the same time."""
 
 
 class Admission(msgspec.Struct, frozen=True):
     """Who may ask.
 
     hosts: what the header Host may be, with the port; None for any. token: None for none.
-    most: requests at the same time.
     """
 
     hosts: Collection[str] | None
     token: str | None
-    most: int = 64
 
 
 class Guard:
@@ -32,9 +34,6 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the class."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         if refused := self._refused(scope):
             await refused.answer()(scope, receive, send)
             return
@@ -45,28 +44,24 @@ class Guard:
             self._running -= 1
 
     def _refused(self, scope: Scope) -> Refused | None:
-        headers: dict[str, list[str]] = {}
-        for name, value in scope["headers"]:
-            headers.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
-        hosts, admission = headers.get("host", []), self._admission
+        headers, admission = Headers(scope=scope), self._admission
+        hosts, given = headers.getlist("host"), headers.getlist("authorization")
         if len(hosts) != 1 or (admission.hosts is not None and hosts[0] not in admission.hosts):
             return Refused(421, "misdirected", "this server does not answer to that name", "use its address")
         # A page in a browser may ask only if this server served it: none does.
-        if any(origin != f"http://{hosts[0]}" for origin in headers.get("origin", [])):
+        if any(origin != f"http://{hosts[0]}" for origin in headers.getlist("origin")):
             return Refused(403, "forbidden", "a page of another origin asks", "ask without a browser")
         if admission.token is None:
-            sites = headers.get("sec-fetch-site", [])
-            if any(site not in ("none", "same-origin") for site in sites):
+            if {*headers.getlist("sec-fetch-site")} - {"none", "same-origin"}:
                 return Refused(403, "forbidden", "a page of another site asks", "ask without a browser")
-        elif scope["path"] not in OPEN and not self._has_token(headers.get("authorization", [])):
+        elif scope["path"] not in _OPEN and not _is_token(given, admission.token):
             hint = "send Authorization: Bearer TOKEN; the file of the token is named when the server starts"
-            return Refused(
-                401, "unauthorized", "the token is missing or wrong", hint, www_authenticate="Bearer"
-            )
-        if self._running >= admission.most:
+            why = "the token is missing or wrong"
+            return Refused(401, "unauthorized", why, hint, www_authenticate="Bearer")
+        if self._running >= _MOST:
             return Refused(503, "overloaded", "too many requests at once", "try again", retry_after="1")
         return None
 
-    def _has_token(self, given: Collection[str]) -> bool:
-        wanted = f"Bearer {self._admission.token}".encode()
-        return len(given) == 1 and all(hmac.compare_digest(each.encode("latin-1"), wanted) for each in given)
+
+def _is_token(given: list[str], token: str) -> bool:
+    return len(given) == 1 and hmac.compare_digest(given[0].encode("latin-1"), f"Bearer {token}".encode())

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memlog.service import seeds
-from memlog.service.http.bodies import object_of
-from memlog.service.http.problems import answering
+from memlog.service.catalogue import answer
+from memlog.service.http.bodies import answering, object_of
 from memlog.service.open_stores import DEFAULT, OpenStores
 from memlog.service.requests.seeds import CreateMemory, GetFacts, IndexChatMessage, SearchProject, StoreFact
 from memlog.service.store import Store
@@ -34,6 +34,7 @@ def seed_routes(stores: OpenStores) -> list[Route]:
             Route(path, answering(partial(_of_project, stores, *what)), methods=["POST"])
             for path, what in _OF_PROJECT.items()
         ),
+        Route("/v1/projects/{project}/chat", answering(partial(_routed, stores)), methods=["POST"]),
         Route(_MEMORIES, answering(partial(_of_session, stores, seeds.list_memories, 200)), methods=["GET"]),
         Route(_MEMORIES, answering(partial(_created, stores)), methods=["POST"]),
         Route(one, answering(partial(_of_session, stores, seeds.get_memory, 200)), methods=["GET"]),
@@ -53,6 +54,12 @@ async def _of_project(
     return await _answered(answered, 200)
 
 
+async def _routed(stores: OpenStores, call: Call) -> Response:
+    given = await object_of(call)
+    project = call.path_params["project"]
+    return await _answered(lambda: answer(stores.store(project), "pre_route", given), 200)
+
+
 async def _of_session(stores: OpenStores, does: Callable[..., Any], status: int, call: Call) -> Response:
     return await _answered(lambda: does(stores.store(DEFAULT), *call.path_params.values()), status)
 
@@ -66,6 +73,6 @@ async def _created(stores: OpenStores, call: Call) -> Response:
 
 
 async def _answered(does: Callable[[], Any], status: int) -> Response:
-    answer = await run_in_threadpool(does)
-    body = b"" if status == 204 else msgspec.json.encode(answer)
+    found = await run_in_threadpool(does)
+    body = b"" if status == 204 else msgspec.json.encode(found)
     return Response(body, status, media_type="application/json" if body else None)

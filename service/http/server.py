@@ -22,12 +22,11 @@ class _Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401
         super().connection_made(transport)
-        self._await_head()
+        self.on_message_begin()
 
-    def data_received(self, data: bytes) -> None:
-        if self._head is None and (self.cycle is None or self.cycle.response_complete):
-            self._await_head()
-        super().data_received(data)
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head = self._head or self.loop.call_later(_HEADER_SECONDS, self.transport.close)
 
     def on_headers_complete(self) -> None:
         self._end_waiting()
@@ -37,21 +36,17 @@ class _Protocol(HttpToolsProtocol):
         self._end_waiting()
         super().connection_lost(exc)
 
-    def _await_head(self) -> None:
-        self._head = self.loop.call_later(_HEADER_SECONDS, self.transport.close)
-
     def _end_waiting(self) -> None:
         if self._head is not None:
             self._head.cancel()
-            self._head = None
+        self._head = None
 
 
 class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """End what runs on SIGTERM and SIGINT; uvicorn's own would raise them again."""
-        signals = (signal.SIGTERM, signal.SIGINT)
-        before = {each: signal.signal(each, self.handle_exit) for each in signals}
+        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGTERM, signal.SIGINT)}
         try:
             yield
         finally:

@@ -1,31 +1,37 @@
 """The description of the service: OpenAPI 3.1, made from the declarations of operations."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from memlog.service.catalogue import answer_schemas
-from memlog.service.http.problems import ProblemAnswer
+from memlog.service.catalogue import Operations, answer_schemas
 from memlog.service.operations import Operation
+from memlog.service.problems import ProblemAnswer
 from memlog.service.requests import Request, description_of, fields_of, schema_of
 
 _JSON = "application/json"
+_TEXTS = ("text", "question")
+"""Fields with words of people, which do not belong into addresses."""
+
 _PROJECT = {"name": "project", "in": "path", "required": True, "schema": {"type": "string"}}
 
 
-def openapi(
-    routes: Iterable[tuple[str, Operation[Any, Any, Any, Any], bool]], version: str
-) -> dict[str, Any]:
+def has_get(operation: Operation[Any, Any, Any, Any]) -> bool:
+    """Whether an operation is read with GET, too: it appends nothing and takes no text."""
+    request: type[Request] = operation.request
+    return operation.effect == "read" and not any(each.name in _TEXTS for each in fields_of(request))
+
+
+def openapi(served: Operations, version: str) -> dict[str, Any]:
     """The document.
 
-    routes: each operation that has one, with its name and whether it is read with GET, too.
+    served: the operations that have a route.
     """
     template = "#/components/schemas/{name}"
     answers, schemas = answer_schemas(template)
     (problem,), more = msgspec.json.schema_components([ProblemAnswer], ref_template=template)
     paths: dict[str, Any] = {}
-    for name, operation, has_get in routes:
+    for name, operation in served.items():
         described = {
             "tags": [name.rpartition(".")[0] or "store"],
             "summary": description_of(operation.request).partition("\n")[0],
@@ -40,7 +46,7 @@ def openapi(
         body = {"required": bool(schema["required"]), "content": {_JSON: {"schema": schema}}}
         path = paths.setdefault(f"/v1/projects/{{project}}/{name}", {"parameters": [_PROJECT]})
         path["post"] = described | {"operationId": name, "requestBody": body}
-        if has_get:
+        if has_get(operation):
             path["get"] = described | {"operationId": f"{name}.get", "parameters": _parameters(operation)}
     for name in ("healthz", "readyz"):
         answer = {"200": {"description": "well"}, "503": {"$ref": "#/components/responses/Problem"}}

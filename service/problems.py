@@ -1,0 +1,77 @@
+"""Errors as a service answers them, and as its clients read them."""
+
+import re
+
+import msgspec
+
+from memlog.eventlog.acknowledgements import RefusedLine
+from memlog.eventlog.errors import (
+    BadInput,
+    Busy,
+    DatabaseError,
+    EmbeddingError,
+    LogError,
+    MemlogError,
+    NotFound,
+)
+from memlog.service.store import Store
+
+STATUS: dict[type[MemlogError], int] = {
+    BadInput: 422,
+    NotFound: 404,
+    Busy: 503,
+    EmbeddingError: 503,
+    LogError: 507,
+    DatabaseError: 500,
+}
+"""Of HTTP, by class of error. 507: the log cannot be written, as on a full disk."""
+
+_CALL = re.compile(r"\bstore\.([a-z_.]+)\([^()]*\)")
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """What went wrong, for programs and people.
+
+    code: as errors of memlog have it; of the request itself `bad_request`, `unauthorized`, `forbidden`,
+        `misdirected`, `no_route`, `bad_method`, `timeout`, `too_large`, `bad_type`, `overloaded`, `internal`.
+    """
+
+    code: str
+    message: str
+    hint: str = ""
+    retryable: bool = False
+
+
+class ProblemAnswer(msgspec.Struct, frozen=True):
+    """The body of an answer that is no success."""
+
+    error: Problem
+
+
+def problem_of(error: MemlogError) -> Problem:
+    """An error of memlog; its hint names operations."""
+    return Problem(error.code, error.message, _CALL.sub(r"the operation \1", error.hint), error.retryable)
+
+
+def status_of(error: MemlogError) -> int:
+    """The status of HTTP that an error has."""
+    return next(status for kind, status in STATUS.items() if isinstance(error, kind))
+
+
+def error_of(problem: Problem, status: int) -> MemlogError:
+    """The error that a server answered."""
+    kinds = [kind for kind, its in STATUS.items() if its == status] or [BadInput]
+    # Two classes have the status 503; of the second, the code is the name.
+    kind = kinds[-1] if problem.code == "embedding" else kinds[0]
+    return kind(problem.message, hint=problem.hint, code=problem.code, retryable=problem.retryable)  # type: ignore[arg-type] # the code may be of a newer server
+
+
+def acknowledged(store: Store, lines: bytes) -> bytes:
+    """Append events that have a line each, and acknowledge each by a line: stored, or refused and why."""
+    outcomes = store.append_lines([*enumerate(lines.split(b"\n"), start=1)])
+    return msgspec.json.Encoder().encode_lines(
+        {"line": number, "id": outcome.id, "error": problem_of(outcome.error)}
+        if isinstance(outcome, RefusedLine)
+        else outcome
+        for number, outcome in outcomes
+    )
