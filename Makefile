@@ -28,7 +28,7 @@ $(INSTALLED): $(PRODUCT)
 	@touch $@
 
 $(SITE): $(INSTALLED)
-	$(PIP) --editable '.[docs]'
+	$(PIP) --editable '.[docs,fuzz]'
 	@touch $@
 
 demo: $(PRODUCT)  ## install memlog without tools of development, and try it on a week of chats in four languages
@@ -84,7 +84,7 @@ eval: $(INSTALLED)  ## search quality on LoCoMo and XQuAD in the folder that MEM
 	$(BIN)/python -m tests.eval.latency
 	$(BIN)/python -m tests.eval.documents --check
 
-bench: $(INSTALLED)  ## what an append costs, a rebuild of 100,000 messages, one new line, and the gate
+bench: $(INSTALLED)  ## what an append costs, a rebuild of 100,000 messages, one new line, the gate, and the service beside a process
 	$(BIN)/python -m tests.bench
 
 coverage: $(INSTALLED)  ## every branch of what appends, locks, seals, scrubs and keeps checkpoints is run by its own tests

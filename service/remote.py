@@ -9,7 +9,7 @@ import httpx2
 import msgspec
 
 from memlog.eventlog.chat import Chat
-from memlog.eventlog.errors import BadInput, DatabaseError, LogError, MemlogError
+from memlog.eventlog.errors import BadInput, DatabaseError, LogError, MemlogError, NotFound
 from memlog.eventlog.struct_fields import fields_of
 from memlog.query.request import Request
 from memlog.service.operations import Operation
@@ -37,7 +37,16 @@ class ServerConnection:
     def call(self, name: str, operation: Operation[Any, Any, Any, Any], request: Request) -> Any:  # noqa: ANN401
         """What an operation of the server answers to a request."""
         try:
-            given = self._client.post(f"{self._where}/{name}", json=_wire(request))
+            return _read(operation, self.post(f"{self._where}/{name}", request))
+        except NotFound as error:
+            if error.code != operation.missing:
+                raise
+            return _nothing(operation)
+
+    def post(self, path: str, request: Request) -> bytes:
+        """The answer, as JSON, of a path to a request."""
+        try:
+            given = self._client.post(path, json=_wire(request))
         except httpx2.HTTPError as error:
             raise LogError(
                 f"{self._client.base_url}: {error}",
@@ -45,9 +54,7 @@ class ServerConnection:
                 retryable=True,
             ) from error
         if given.is_success:
-            return _read(operation, given.content)
-        if operation.missing is not None and _error_of(given).code == operation.missing:
-            return _nothing(operation)
+            return given.content
         raise _error_of(given)
 
     def available(self) -> bool:

@@ -1,4 +1,4 @@
-"""`make bench`: what a whole append costs, a rebuild, one new line, and the gate.
+"""`make bench`: what a whole append costs, a rebuild, one new line, the gate, and the service.
 
 Prints figures, and checks no bound: they are of this machine, which may be busy.
 """
@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import memlog
@@ -84,6 +85,62 @@ def gate() -> float:
     return (time.process_time() - started) * 1000 / len(texts)
 
 
+@contextmanager
+def served(command: str, folder: Path) -> Iterator[memlog.RemoteStore]:
+    """The store in a folder, over HTTP."""
+    options = ["--store", folder / "store", "serve", "--json", "--port=0", "--token-file", folder / "token"]
+    with subprocess.Popen([command, *map(str, options)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        said = json.loads(process.stdout.readline())
+        with memlog.connect(said["url"], token=(folder / "token").read_text().strip()) as remote:
+            yield remote
+        process.terminate()
+
+
+def searches(command: str, folder: Path) -> tuple[float, float]:
+    """Milliseconds of a warm hybrid search in process and over HTTP, in turn: medians."""
+    folder.mkdir()
+    texts = [json.loads(line)["text"] for line in (FIXTURES / "gate/lines.jsonl").read_text().splitlines()]
+    taken: tuple[list[float], list[float]] = ([], [])
+    with memlog.open(folder / "store", durability="os") as local:
+        local.append(
+            memlog.Message(channel="b", chat_id=str(number % 9), role="user", content=text)
+            for number, text in enumerate(texts * 3)
+        )
+        local.maintenance.project()
+        with served(command, folder) as remote:
+            for number, text in enumerate(texts[:210]):
+                for search, times in zip((local.search, remote.search), taken, strict=True):
+                    started = time.perf_counter()
+                    search(text)
+                    if number >= 10:
+                        times.append((time.perf_counter() - started) * 1000)
+    return statistics.median(taken[0]), statistics.median(taken[1])
+
+
+def lines_over_http(command: str, folder: Path) -> tuple[float, float]:
+    """Seconds for 10,000 events in lines by the pipe and over HTTP, in turn: medians of 5."""
+    folder.mkdir()
+    taken: tuple[list[float], list[float]] = ([], [])
+    said = {"type": "message", "channel": "b", "role": "user", "content": "ten thousand cups of tea"}
+    with served(command, folder) as remote:
+        connection = remote._connection
+        for turn in range(5):
+            for side, times in zip(("pipe", "http"), taken, strict=True):
+                event = said | {"chat_id": f"{side}-{turn}"}
+                lines = b"".join(json.dumps(event | {"id": f"{n}"}).encode() + b"\n" for n in range(10_000))
+                started = time.perf_counter()
+                if side == "pipe":
+                    append = [command, "--store", str(folder / "store"), "append"]
+                    subprocess.run(append, input=lines, check=True, capture_output=True)
+                else:
+                    headers = {"content-type": "application/x-ndjson"}
+                    path = "/v1/projects/default/append"
+                    connection._client.post(path, content=lines, headers=headers).raise_for_status()
+                times.append(time.perf_counter() - started)
+    return statistics.median(taken[0]), statistics.median(taken[1])
+
+
 def main() -> None:
     # Else an editable install is compiled anew at each start.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -98,6 +155,12 @@ def main() -> None:
         seconds = median_of(lambda: cpu_seconds(rebuild), 5)
         print(f"rebuild of {MESSAGES:,} messages, process: {seconds:.2f} CPU-s")
         print(f"one new line caught up: {median_of(lambda: one_line(store), ROUNDS):.1f} ms")
+        here, over_http = searches(command, Path(folder, "searched"))
+        print(
+            f"warm search: {here:.1f} ms in process, {over_http:.1f} ms over HTTP, {over_http / here:.2f} x"
+        )
+        piped, posted = lines_over_http(command, Path(folder, "posted"))
+        print(f"10,000 events: {piped:.2f} s piped, {posted:.2f} s over HTTP, {posted / piped:.2f} x")
         print(f"gate: {median_of(gate, ROUNDS):.3f} ms a text (CPU)")
 
 

@@ -79,6 +79,7 @@ _NAMES = {
     "service.pre_route": "PreRoute",
     "service.projects": "Project ProjectRemoval Projects",
     "service.remote_store": "connect RemoteStore",
+    "service.seed_client": "MemoryServiceClient",
     "service.store": "open Store",
     "service.watching.worker": "WatchStep",
 }

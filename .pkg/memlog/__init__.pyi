@@ -117,6 +117,7 @@ from memlog.service.memories.save import SaveReport as SaveReport
 from memlog.service.pre_route import PreRoute as PreRoute
 from memlog.service.projects import Project as Project, ProjectRemoval as ProjectRemoval, Projects as Projects
 from memlog.service.remote_store import RemoteStore as RemoteStore, connect as connect
+from memlog.service.seed_client import MemoryServiceClient as MemoryServiceClient
 from memlog.service.store import Store as Store, open as open
 from memlog.service.watching.worker import WatchStep as WatchStep
 

@@ -12,8 +12,7 @@ from memlog.eventlog.errors import MemlogError
 from memlog.service.problems import Problem, ProblemAnswer, problem_of, status_of
 
 JSON = "application/json"
-LINES = "application/x-ndjson"
-"""The type of a body with an event in each line."""
+LINES = "application/x-ndjson"  # an event in each line
 
 _BODY = 1024 * 1024
 _SECONDS = 30
@@ -82,21 +81,24 @@ async def body_of(call: Call, most: int, types: tuple[str, ...]) -> bytes:
     Raises:
         Refused: it is of another type, longer than `most`, or does not come in time.
     """
-    too_large = Refused(413, "too_large", f"the body has more than {most:,} bytes", connection="close")
     if (given := call.headers.get("content-length", "")).isdecimal() and int(given) > most:
-        raise too_large
+        raise _too_large(most)
     data = bytearray()
     try:
         async with asyncio.timeout(_SECONDS):
             async for part in call.stream():
                 data += part
                 if len(data) > most:
-                    raise too_large
+                    raise _too_large(most)
     except TimeoutError:
         raise Refused(408, "timeout", "the body did not come in time", connection="close") from None
     if data and type_of(call) not in types:
         raise Refused(415, "bad_type", f"the body is not {' or '.join(types)}", "name its content-type")
     return bytes(data)
+
+
+def _too_large(most: int) -> Refused:
+    return Refused(413, "too_large", f"the body has more than {most:,} bytes", connection="close")
 
 
 def type_of(call: Call) -> str:

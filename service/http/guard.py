@@ -9,11 +9,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memlog.service.http.bodies import Refused
 
-_OPEN = ("/healthz", "/readyz")
-"""Paths that need no token."""
-
-_MOST = 64
-"""Requests at the same time."""
+_OPEN = ("/healthz", "/readyz")  # need no token
+_MOST = 64  # requests at the same time
 
 
 class Admission(msgspec.Struct, frozen=True):

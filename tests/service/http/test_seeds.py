@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import memlog
 from tests.service.http.conftest import Serve
 
 BLUE = "My favorite colors are 1) Blue, 2) Green, 3) Black"
@@ -71,6 +72,23 @@ def test_chatdo(serve: Serve) -> None:
     )
     again = ask("/index-chat-message", **message)
     assert (again["duplicate"], again["facts"]) == (True, None)
+
+
+def test_the_client_of_chatdo(serve: Serve) -> None:
+    server = serve()
+    with memlog.MemoryServiceClient(f"http://127.0.0.1:{server.port}", token=server.token) as client:
+        assert client.available()
+        assert client.index_chat_message("chatdo", "thread-1", "m1", "user", BLUE)["indexed"]
+        assert client.search("chatdo", "which colors?", limit=1)[0]["content"] == BLUE
+        client.store_fact("chatdo", "favorite_colors", "ranked", "Red", "m2", "thread-1", 2)
+        found = client.get_facts("chatdo", "thread-1", "favorite_colors")
+        assert [each["value"] for each in found] == ["Blue", "Red", "Black"]
+        second = client.get_fact_by_rank("chatdo", "thread-1", "favorite_colors", 2)
+        assert second is not None
+        assert (second["value"], second["source_message_id"]) == ("Red", "m2")
+        assert client.get_fact_by_rank("chatdo", "thread-1", "favorite_colors", 9) is None
+    with memlog.MemoryServiceClient("http://127.0.0.1:1") as client:
+        assert not client.available()
 
 
 def test_the_java_service(serve: Serve, tmp_path: Path) -> None:

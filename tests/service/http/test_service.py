@@ -1,10 +1,15 @@
 """`memlog serve`: every operation over HTTP, and who may ask."""
 
 import json
+import resource
 import signal
 import socket
 import stat
 import subprocess
+import threading
+import time
+from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +19,7 @@ from openapi_spec_validator import validate
 
 import memlog
 from memlog.service.catalogue import answer, operations
-from tests.service.http.conftest import Serve, Server
+from tests.service.http.conftest import Answered, Serve, Server
 from tests.service.test_operations import filled, fits, request_of
 from tests.support.command_tree import MEMLOG
 
@@ -157,16 +162,38 @@ def test_without_a_token_no_page_may_ask(serve: Serve, tmp_path: Path) -> None:
     assert server.ask("append", SAID, origin="http://evil.example").code == "forbidden"
 
 
-def test_a_damaged_store_and_a_rebuild_are_answered(server: Server, tmp_path: Path) -> None:
-    assert server.ask("search", {"text": "tea"}).status == 200
-    with memlog.open(tmp_path / "store") as store:
-        store.maintenance.project(from_scratch=True)
+def test_requests_during_a_rebuild_and_on_a_damaged_store_are_answered(
+    server: Server, tmp_path: Path
+) -> None:
+    lines = b"\n".join(json.dumps(SAID | {"content": f"tea {number}"}).encode() for number in range(2000))
+    assert server.ask("append", lines, content_type="application/x-ndjson").status == 200
+    rebuild = subprocess.Popen([MEMLOG, "--store", tmp_path / "store", "project", "--from-scratch"])
+    told = set()
+    while rebuild.poll() is None:
+        told.add(server.ask("search", {"text": "tea"}).status)
+        assert server.ask("append", SAID).status == 200
+    assert rebuild.returncode == 0
+    assert told <= {200, 503}
     assert server.ask("search", {"text": "tea"}).status == 200
     for path in (tmp_path / "store/model").glob("*.db"):
         path.write_bytes(b"x" * 8192)
     given = server.ask("search", {"text": "tea"})
     assert given.status in (200, 500, 503), given.body
     assert server.ask("append", SAID).status == 200
+
+
+def test_on_a_full_disk_nothing_is_claimed_and_reads_go_on(server: Server, tmp_path: Path) -> None:
+    assert server.ask("search", {"text": "tea"}).json["hits"]
+    (segment,) = (tmp_path / "store/log").rglob("conversations/**/*.jsonl")
+    said, once = SAID | {"id": "m2"}, (segment.stat().st_size, resource.RLIM_INFINITY)
+    before = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, once)
+    given = server.ask("append", said)
+    assert (given.status, given.code, given.json["error"]["retryable"]) == (507, "log_io", True)
+    assert server.ask("search", {"text": "tea"}).json["hits"]
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, before)
+    assert [server.ask("append", said).status for _ in range(2)] == [200, 200]
+    found = server.ask("conversations.window?chat=x:1").json["messages"]
+    assert [each["id"] for each in found[1:]] == ["m2"]
 
 
 def test_the_token_is_the_owners_and_the_start_says_where(serve: Serve, tmp_path: Path) -> None:
@@ -176,11 +203,30 @@ def test_the_token_is_the_owners_and_the_start_says_where(serve: Serve, tmp_path
     assert again.token == server.token
 
 
-def test_sigterm_lets_the_running_end_and_texts_are_in_no_log(server: Server) -> None:
+def test_sigterm_lets_the_running_end_and_texts_are_in_no_log(server: Server, tmp_path: Path) -> None:
     server.ask("search", {"text": "a secret question"})
+    lines = b"\n".join(
+        json.dumps(SAID | {"chat_id": "2", "id": f"m{number}"}).encode() for number in range(10_000)
+    )
+    answers: list[Answered] = []
+
+    def append() -> None:
+        with suppress(OSError, HTTPException):  # what takes longer than 3 s is cut off, and not acknowledged
+            answers.append(server.ask("append", lines, content_type="application/x-ndjson"))
+
+    asking = threading.Thread(target=append)
+    asking.start()
+    waits_until = time.monotonic() + 60
+    while not [*(tmp_path / "store/log").rglob("x_2/*.jsonl")]:
+        assert time.monotonic() < waits_until
     server.process.send_signal(signal.SIGTERM)
     _, err = server.process.communicate(timeout=60)
+    asking.join(60)
     assert (server.process.returncode, "secret" in err) == (0, False)
+    told = {json.loads(line)["id"] for answer in answers for line in answer.body.splitlines()}
+    with memlog.open(tmp_path / "store") as store:
+        found = store.conversations.window("x:2", last=20_000).messages
+    assert told <= {each.id for each in found}
 
 
 def test_the_description_is_openapi(server: Server) -> None:
