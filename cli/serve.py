@@ -50,6 +50,8 @@ def serve(
         raise click.UsageError(f"{host} is reached from other machines: --allow-remote says that you mean it")
     if is_remote and no_token:
         raise click.UsageError("--no-token is for this machine alone")
+    if root is not None and not root.is_dir():
+        raise BadInput(f"{root} is no folder", hint="name the folder that requests may read: --root DIR")
     try:
         from memlog.service.http.application import application
         from memlog.service.http.guard import Admission
@@ -78,7 +80,7 @@ def serve(
     else:
         note(f"listening on {url}" + ("" if token_file is None else f"; the token is in {token_file}"))
     try:
-        stores.open_all()
+        stores.begin()
         run(app, listening)
     finally:
         stores.close()

@@ -112,7 +112,7 @@ def _masked(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | N
     try:
         # First unmasked: masking must not hide a fault.
         made = _as_given(event, find_stream)
-        source = event if isinstance(event, bytes) else _encoded(event)
+        source = event if isinstance(event, bytes) else as_json(event)
         clean = masked_event(source)
         return made if clean is source else _as_given(clean, find_stream)
     except MemlogError as error:
@@ -120,7 +120,7 @@ def _masked(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | N
 
 
 def _as_given(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None) -> Draft:
-    source = event if isinstance(event, bytes) else _encoded(event)
+    source = event if isinstance(event, bytes) else as_json(event)
     try:
         return _drafted(_checked_input(source, find_stream), source)
     except BadLine as bad:
@@ -238,7 +238,8 @@ def _memory_id(event: Event) -> str | None:
     return getattr(event, "memory_id", None)
 
 
-def _encoded(event: "Event | dict[str, Any]") -> bytes:
+def as_json(event: "Event | dict[str, Any]") -> bytes:
+    """An event as a caller gives it, as JSON. Raises BadInput if it has other values."""
     try:
         members = msgspec.to_builtins(event, builtin_types=_NOT_IN_JSON)
         if isinstance(members, dict) and isinstance(members.get("ts"), datetime):

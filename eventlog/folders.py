@@ -42,7 +42,8 @@ def is_kept_read_only(folder: Path) -> bool:
     this user, has set its mode. What another user has made so is moved out of the way (`owner.making_way`).
     """
     try:
-        if os.access(folder, os.W_OK) or not disk.is_folder(folder):
+        # First whether it is there: what another thread makes behind a failed look is not kept from anybody.
+        if not disk.is_folder(folder) or os.access(folder, os.W_OK):
             return False
         is_own = disk.look(folder, follow=True).st_uid == os.geteuid()
         return is_own or disk.is_mounted_read_only(folder)

@@ -1,6 +1,6 @@
 """All operations of a store by name, for adapters and for the pages that describe them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,11 +47,14 @@ def _operations_of(groups: Mapping[str, type]) -> Operations:
     }
 
 
-def answer(owner: Store | Projects, name: str, given: Mapping[str, Any], *, root: Path | None = None) -> Any:  # noqa: ANN401
+def answer(
+    owner: Store | Projects, name: str, given: Mapping[str, Any], *, root: Path | None = Path("/")
+) -> Any:  # noqa: ANN401
     """What the operation `name` answers to a request of JSON's values.
 
     owner: whose operation it is. given: the fields of the request; a local one is refused.
-    root: the folder, without links, below which its paths must be; None for any.
+    root: the folder, without links, below which its paths must be, and from which relative ones count; None
+        for an owner that reads no files.
 
     Raises:
         BadInput: there is no such operation or field. NotFound: what the request names is missing.
@@ -62,18 +65,23 @@ def answer(owner: Store | Projects, name: str, given: Mapping[str, Any], *, root
     group, _, method = name.rpartition(".")
     target = getattr(owner, group) if group and isinstance(owner, Store) else owner
     request: type[Request] = known[name].request
+    of_paths = [each.name for each in fields_of(request) if each.reads and each.reads.form == "path"]
     asked = request.of(given)
-    if root is not None:
-        of_paths = (each for each in fields_of(request) if each.reads and each.reads.form == "path")
-        for paths in (getattr(asked, field.name) for field in of_paths):
-            _check_below(root, paths if isinstance(paths, tuple) else [paths])
-    return required(getattr(target, method), asked)
+    below = {field: _below(root, getattr(asked, field)) for field in of_paths}
+    return required(getattr(target, method), msgspec.structs.replace(asked, **below) if below else asked)
 
 
-def _check_below(root: Path, paths: Iterable[Path]) -> None:
-    for path in paths:
-        if not path.resolve().is_relative_to(root):
-            raise BadInput("the path is outside of the folder that may be read", hint="name one below it")
+def _below(root: Path | None, given: Any) -> Any:  # noqa: ANN401 - a path, or several
+    if given is None:
+        return None
+    if isinstance(given, tuple):
+        return tuple(_below(root, each) for each in given)
+    if root is None:
+        raise BadInput("this server reads no files", hint="start it with a folder that it may read (root)")
+    path = (root if root != Path("/") else Path()) / given
+    if not path.resolve().is_relative_to(root):
+        raise BadInput(f"{given} is outside of the folder that the server may read", hint="name a path in it")
+    return path
 
 
 def answer_schemas(ref_template: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:

@@ -2,24 +2,53 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
-from memlog.eventlog.errors import Busy, MemlogError
-from memlog.service.missing import not_found
+from memlog.eventlog.errors import Busy, MemlogError, NotFound
 from memlog.service.projects import Projects
 from memlog.service.store import Store
 
 DEFAULT = "default"
 """The project of a server of one store."""
 
+_MOST = 16
+"""Stores without documents that stay open: each has about 12 descriptors and 5 threads."""
+
 _AGAIN = 5.0
 """Seconds after which a watch that failed, or that another process holds, is begun again."""
 
 _PATIENCE = 2.0
 
+T = TypeVar("T")
+
+
+class _Opened:
+    """An open store, how many requests use it, and its watch."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.users = 0
+        self.has_documents = False
+        self.watch: threading.Thread | None = None
+        self.stop = threading.Event()
+        self.is_closing = threading.Event()
+
+    def end(self) -> None:
+        """Have the watch end."""
+        self.is_closing.set()
+        self.stop.set()
+
+    def close(self) -> None:
+        """Wait for the watch, and close the store."""
+        if self.watch is not None:
+            self.watch.join(_PATIENCE)
+        self.store.close()
+
 
 class OpenStores:
-    """Opens the store of a project at the first request for it.
+    """Opens the store of a project at the first request for it, and keeps those that were used last.
 
     open_store: opens the store in a folder. where: the folder of the one store, or the projects.
     notify: called with notes for people.
@@ -30,80 +59,114 @@ class OpenStores:
     ) -> None:
         self._open_store, self._where, self._notify = open_store, where, notify
         self._lock = threading.Lock()
-        self._open: dict[Path, Store] = {}
-        self._watches: dict[Path, threading.Thread] = {}
-        self._stops: dict[Path, threading.Event] = {}
-        self._closing = threading.Event()
+        self._open: dict[Path, _Opened] = {}
+        """By folder, the one that was used last at the end."""
 
-    def store(self, project: str) -> Store:
-        """The store of a project. A project without a store gets one by its first append.
+    def run(self, project: str, call: Callable[[Store], T]) -> T:
+        """What `call` returns for the store of a project. A project gets its store by its first append.
 
         Raises:
             BadInput: it is no name of a project.
             NotFound: the server has one store alone, and another project is named.
         """
-        path = self._path(project)
-        with self._lock:
-            if path not in self._open:
-                self._open[path] = self._open_store(path)
-            # Not before there is a store: a watch would make one.
-            if path not in self._watches and self._open[path].exists:
-                self._watches[path] = self._watched(path)
-            return self._open[path]
+        opened = self._entered(self._path(project))
+        try:
+            return call(opened.store)
+        finally:
+            self._leave(opened)
 
-    def open_all(self) -> None:
+    def begin(self) -> None:
         """Open the one store, or each project that has documents, so that their files are followed."""
-        if isinstance(self._where, Path):
-            self.store(DEFAULT)
-            return
-        for project in self._where.list():
-            if not project.is_being_removed and self.store(project.name).documents.list():
-                self._notify(f"{project.name}: its documents are followed")
+        threading.Thread(target=self._open_followed, daemon=True).start()
 
     def troubles(self) -> dict[str, str]:
         """What keeps the open stores from answering fully, by part; empty where all is well."""
         with self._lock:
-            stores = [store for store in self._open.values() if store.exists]
+            stores = [each.store for each in self._open.values() if each.store.exists]
         said = {side: why for store in stores for side, why in store.maintenance.status().silent.items()}
         return {side: why for side, why in said.items() if side != "pending"}
 
     def close(self) -> None:
         """End the watches and close the stores."""
-        self._closing.set()
         with self._lock:
-            for stop in [*self._stops.values()]:
-                stop.set()
-            for thread in self._watches.values():
-                thread.join(_PATIENCE)
-            for store in self._open.values():
-                store.close()
+            opened = [*self._open.values()]
+            for each in opened:
+                each.end()
+        for each in opened:
+            each.close()
 
     def _path(self, project: str) -> Path:
         if isinstance(self._where, Projects):
             return self._where.path(project)
         if project != DEFAULT:
-            raise not_found("project_not_found", project)
+            raise NotFound(
+                f"no project {project!r}",
+                hint=f"this server has one store: its project is {DEFAULT}",
+                code="project_not_found",
+            )
         return self._where
 
-    def _watched(self, path: Path) -> threading.Thread:
-        thread = threading.Thread(target=self._watch, args=(path,), daemon=True)
-        thread.start()
-        return thread
+    def _entered(self, path: Path) -> _Opened:
+        with self._lock:
+            opened = self._open.pop(path) if path in self._open else _Opened(self._open_store(path))
+            self._open[path] = opened
+            opened.users += 1
+            return opened
 
-    def _watch(self, path: Path) -> None:
+    def _leave(self, opened: _Opened) -> None:
+        with self._lock:
+            opened.users -= 1
+            # Not before there is a store: a watch would make one.
+            if opened.watch is None and not opened.is_closing.is_set() and opened.store.exists:
+                opened.watch = threading.Thread(target=self._watch, args=(opened,), daemon=True)
+                opened.watch.start()
+            idle = [(path, each) for path, each in self._open.items() if not each.has_documents]
+            surplus = [(path, each) for path, each in idle[: max(0, len(idle) - _MOST)] if not each.users]
+            for path, _ in surplus:
+                del self._open[path]
+        for path, each in surplus:
+            self._put_away(path, each)
+
+    def _put_away(self, path: Path, opened: _Opened) -> None:
+        with suppress(MemlogError):  # one that cannot be read has nothing to follow
+            opened.has_documents = opened.store.exists and bool(opened.store.documents.list())
+        with self._lock:
+            if opened.has_documents and path not in self._open:
+                self._open[path] = opened
+                return
+        opened.end()
+        threading.Thread(target=opened.close, daemon=True).start()
+
+    def _open_followed(self) -> None:
+        if isinstance(self._where, Path):
+            self.run(DEFAULT, lambda _: None)
+            return
+        for project in self._where.list():
+            try:
+                if not project.is_being_removed and self._has_documents(project.name):
+                    self.run(project.name, lambda _: None)
+                    self._notify(f"{project.name}: its documents are followed")
+            except MemlogError as error:
+                self._notify(f"{project.name}: {error.message}")
+
+    def _has_documents(self, project: str) -> bool:
+        with self._open_store(self._path(project)) as store:
+            return bool(store.documents.list())
+
+    def _watch(self, opened: _Opened) -> None:
         told = ""
-        while not self._closing.is_set():
+        while not opened.is_closing.is_set():
             # Another one each time: a watch sets it when it ends, also by an error.
-            stop = self._stops[path] = threading.Event()
-            if self._closing.is_set():
+            stop = opened.stop = threading.Event()
+            if opened.is_closing.is_set():
                 return
             try:
-                self._open[path].maintenance.watch(stop=stop)
+                opened.store.maintenance.watch(stop=stop)
             except Busy:
                 # Another process watches, and does the same.
                 told = ""
             except MemlogError as error:
                 if error.message != told:
                     told = error.message
-                    self._notify(f"{path.name}: {told}")
-            self._closing.wait(_AGAIN)
+                    self._notify(f"{opened.store.path.name}: {told}")
+            opened.is_closing.wait(_AGAIN)

@@ -8,12 +8,20 @@ from memlog.service.catalogue import Operations, answer_schemas
 from memlog.service.operations import Operation
 from memlog.service.problems import ProblemAnswer
 from memlog.service.requests import Request, description_of, fields_of, schema_of
+from memlog.service.requests.seeds import CreateMemory
+from memlog.service.seeds import ROUTES
 
 _JSON = "application/json"
 _TEXTS = ("text", "question")
 """Fields with words of people, which do not belong into addresses."""
 
 _PROJECT = {"name": "project", "in": "path", "required": True, "schema": {"type": "string"}}
+
+
+_CHAT = "/v1/projects/{project}/pre_route"
+_EVENT = {"type": "object", "required": ["type"]}
+_MANY = {"type": "array", "items": _EVENT}
+_EVENTS = [_EVENT, _MANY, {"type": "object", "required": ["events"], "properties": {"events": _MANY}}]
 
 
 def has_get(operation: Operation[Any, Any, Any, Any]) -> bool:
@@ -48,6 +56,9 @@ def openapi(served: Operations, version: str) -> dict[str, Any]:
         path["post"] = described | {"operationId": name, "requestBody": body}
         if has_get(operation):
             path["get"] = described | {"operationId": f"{name}.get", "parameters": _parameters(operation)}
+    append = paths["/v1/projects/{project}/append"]["post"]["requestBody"]
+    append["content"] = {_JSON: {"schema": {"anyOf": _EVENTS}}, "application/x-ndjson": {"schema": _EVENT}}
+    paths |= _of_seeds(paths)
     for name in ("healthz", "readyz"):
         answer = {"200": {"description": "well"}, "503": {"$ref": "#/components/responses/Problem"}}
         paths[f"/{name}"] = {"get": {"operationId": name, "security": [], "responses": answer}}
@@ -60,6 +71,45 @@ def openapi(served: Operations, version: str) -> dict[str, Any]:
             "schemas": schemas | more,
             "responses": {"Problem": {"description": "refused", "content": {_JSON: {"schema": problem}}}},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _of_seeds(paths: dict[str, Any]) -> dict[str, Any]:
+    """The routes of two earlier services."""
+    some = {"content": {_JSON: {"schema": {}}}, "description": "done"}
+    problem = {
+        "4XX": {"$ref": "#/components/responses/Problem"},
+        "5XX": paths[_CHAT]["post"]["responses"]["5XX"],
+    }
+
+    def described(name: str, status: str = "200", request: type[Request] | None = None) -> dict[str, Any]:
+        body = (
+            {} if request is None else {"requestBody": {"content": {_JSON: {"schema": schema_of(request)}}}}
+        )
+        summary = {} if request is None else {"summary": description_of(request).partition("\n")[0]}
+        return (
+            {"operationId": name, "tags": ["seeds"], "responses": {status: some} | problem} | summary | body
+        )
+
+    session, memory = (
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in ("session", "memory")
+    )
+    memories = "/api/sessions/{session}/memories"
+    chat = paths[_CHAT]["post"] | {"operationId": "chat"}
+    return {
+        "/v1/projects/{project}/chat": {"parameters": [_PROJECT], "post": chat},
+        **{path: {"post": described(path, request=request)} for path, (request, _) in ROUTES.items()},
+        memories: {
+            "parameters": [session],
+            "get": described("session.memories"),
+            "post": described("session.create_memory", "201", CreateMemory),
+        },
+        f"{memories}/{{memory}}": {
+            "parameters": [session, memory],
+            "get": described("session.memory"),
+            "delete": described("session.delete_memory", "204"),
         },
     }
 

@@ -29,6 +29,17 @@ STATUS: dict[type[MemlogError], int] = {
 _CALL = re.compile(r"\bstore\.([a-z_.]+)\([^()]*\)")
 
 
+_WORDS = (
+    (", and so does memlog.open(PATH, create=True)", ""),
+    (
+        "help(memlog.TYPE) lists the members of a type",
+        "the page on the log's format lists the members of a type",
+    ),
+    ("Projects.list()", "a project is made by its first append"),
+)
+"""What hints say to callers of Python, and what it is for those of a service."""
+
+
 class Problem(msgspec.Struct, frozen=True):
     """What went wrong, for programs and people.
 
@@ -50,7 +61,10 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
 
 def problem_of(error: MemlogError) -> Problem:
     """An error of memlog; its hint names operations."""
-    return Problem(error.code, error.message, _CALL.sub(r"the operation \1", error.hint), error.retryable)
+    hint = _CALL.sub(r"the operation \1", error.hint)
+    for python, words in _WORDS:
+        hint = hint.replace(python, words)
+    return Problem(error.code, error.message, hint, error.retryable)
 
 
 def status_of(error: MemlogError) -> int:

@@ -1,15 +1,18 @@
 """Operations of a store that another process serves: see `memlog serve`."""
 
-from collections.abc import Collection, Mapping
-from functools import wraps
+from collections.abc import Collection
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args
+from urllib.parse import quote
 
 import httpx2
 import msgspec
 
 from memlog.eventlog.chat import Chat
+from memlog.eventlog.encode import as_json
 from memlog.eventlog.errors import BadInput, DatabaseError, LogError, MemlogError, NotFound
+from memlog.eventlog.events import Event
 from memlog.eventlog.struct_fields import fields_of
 from memlog.query.request import Request
 from memlog.service.operations import Operation
@@ -27,12 +30,20 @@ class ServerConnection:
     """
 
     def __init__(self, url: str, project: str, token: str | None, seconds: float) -> None:
-        if token is not None and not token.isascii():
+        token = None if token is None else token.strip()
+        if token is not None and not (token.isascii() and token.isprintable()):
             raise BadInput("the token has other signs than a token has", hint="give the line of its file")
-        headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        self._where = f"/v1/projects/{project}"
+        self._where = f"/v1/projects/{quote(project, safe='')}"
+        headers = {"content-type": "application/json"}
+        self._headers = headers if token is None else headers | {"authorization": f"Bearer {token}"}
+        self._url, self._seconds = url, seconds
+
+    @cached_property
+    def _client(self) -> httpx2.Client:
         # No proxy and no redirect may see the token.
-        self._client = httpx2.Client(base_url=url, headers=headers, timeout=seconds, trust_env=False)
+        return httpx2.Client(
+            base_url=self._url, headers=self._headers, timeout=self._seconds, trust_env=False
+        )
 
     def call(self, name: str, operation: Operation[Any, Any, Any, Any], request: Request) -> Any:  # noqa: ANN401
         """What an operation of the server answers to a request."""
@@ -46,12 +57,14 @@ class ServerConnection:
     def post(self, path: str, request: Request) -> bytes:
         """The answer, as JSON, of a path to a request."""
         try:
-            given = self._client.post(path, json=_wire(request))
+            content = msgspec.json.encode(_wire(request))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise BadInput(f"the request is no JSON: {error}", hint="give values that JSON has") from error
+        try:
+            given = self._client.post(path, content=content)
         except httpx2.HTTPError as error:
             raise LogError(
-                f"{self._client.base_url}: {error}",
-                hint="start the server there, or name its address",
-                retryable=True,
+                f"{self._url}: {error}", hint="start the server there, or name its address", retryable=True
             ) from error
         if given.is_success:
             return given.content
@@ -65,8 +78,9 @@ class ServerConnection:
             return False
 
     def close(self) -> None:
-        """Close it."""
-        self._client.close()
+        """Close it. It can be used again after it."""
+        if (client := vars(self).pop("_client", None)) is not None:
+            client.close()
 
 
 class Remote:
@@ -98,10 +112,10 @@ def _wire(value: Any) -> Any:  # noqa: ANN401
         return msgspec.json.decode(value)
     if isinstance(value, Chat | Path):
         return str(value)
+    if isinstance(value, Event | dict):
+        return msgspec.json.decode(as_json(value))
     if isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value)
-    if isinstance(value, Mapping):
-        return {key: _wire(each) for key, each in value.items()}
     return [_wire(each) for each in value] if _is_many(value) else value
 
 

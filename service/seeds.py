@@ -1,5 +1,6 @@
 """What two earlier memory services do, by the operations of a store: see docs/five-systems.md."""
 
+from collections.abc import Callable
 from typing import Any
 
 from memlog.eventlog.chat import Chat
@@ -7,6 +8,7 @@ from memlog.eventlog.errors import NotFound
 from memlog.eventlog.events import Message, SessionBreak
 from memlog.query.facts.current import Fact
 from memlog.query.memories import Memory
+from memlog.service.catalogue import answer
 from memlog.service.missing import not_found
 from memlog.service.requests.seeds import CreateMemory, GetFacts, IndexChatMessage, SearchProject, StoreFact
 from memlog.service.store import Store
@@ -20,30 +22,35 @@ def chat_of(name: str) -> str:
 
 
 def index_message(store: Store, asked: IndexChatMessage) -> dict[str, Any]:
-    """Append a message; the next search finds it. A ranked list that a user states is stored once."""
+    """Append a message; the next search finds it. A ranked list that a user states is stored once.
+
+    `indexed` is false where the id belongs to another message, or the message was forgotten: `warnings` says.
+    """
     chat = chat_of(asked.chat_id)
-    is_known = store.exists and any(each.id == asked.message_id for each in _window(store, chat))
     channel, chat_id = Chat.of(chat)
     said = Message(
         channel=channel, chat_id=chat_id, id=asked.message_id, role=asked.role, content=asked.content
     )
-    store.append(said)
-    answer: dict[str, Any] = {
+    if store.exists:
+        store.core.get()  # a read catches up: the append then knows the ids of what was appended before
+    (stored,) = store.append(said)
+    is_hidden = stored.conflict is not None or any(each.code == "forgotten" for each in stored.warnings)
+    facts = None
+    if asked.role == "user" and not (is_hidden or stored.duplicate):
+        facts = store.facts.extract(asked.content, chat=chat, source_message_id=asked.message_id)
+    return {
         "message_id": asked.message_id,
-        "indexed": True,
-        "duplicate": is_known,
-        "facts": None,
+        "indexed": not is_hidden,
+        "duplicate": stored.duplicate,
+        "facts": facts,
+        "warnings": [each.message for each in stored.warnings],
     }
-    if asked.role == "user" and not is_known:
-        answer["facts"] = store.facts.extract(asked.content, chat=chat, source_message_id=asked.message_id)
-    return answer
 
 
-def _window(store: Store, chat: str) -> list[Any]:
-    try:
-        return store.conversations.window(chat, last=1000, across_sessions=True).messages
-    except NotFound:
-        return []
+def route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
+    """As the operation `pre_route`; the chat may be an id of the channel `session`."""
+    chat = given.get("chat")
+    return answer(store, "pre_route", given | ({"chat": chat_of(chat)} if isinstance(chat, str) else {}))
 
 
 def search(store: Store, asked: SearchProject) -> dict[str, Any]:
@@ -164,3 +171,12 @@ def _is_session(store: Store, session: str) -> bool:
 def _check_session(store: Store, session: str) -> None:
     if not _is_session(store, session):
         raise not_found("session_not_found", session)
+
+
+ROUTES: dict[str, tuple[type[Any], Callable[[Store, Any], Any]]] = {
+    "/search": (SearchProject, search),
+    "/index-chat-message": (IndexChatMessage, index_message),
+    "/facts/store": (StoreFact, store_fact),
+    "/facts/get": (GetFacts, get_facts),
+}
+"""Of ChatDO's service: what each takes and does, with the project in its request."""

@@ -35,11 +35,7 @@ def application(
 
     root: the folder below which operations may read files; None for none.
     """
-    served = {
-        name: operation
-        for name, operation in catalogue.operations().items()
-        if not operation.is_endless and (root is not None or not operation.reads_paths)
-    }
+    served = {name: each for name, each in catalogue.operations().items() if not each.is_endless}
     document = msgspec.json.encode(openapi(served, version))
     routes = [
         Route("/healthz", partial(_constant, b'{"ok":true}')),
@@ -50,7 +46,7 @@ def application(
     for name, operation in served.items():
         answer = partial(_append if name == "append" else _answer, stores, name, operation, root)
         methods = ["POST", *(["GET"] if has_get(operation) else [])]
-        routes.append(Route(f"/v1/projects/{{project}}/{name}", answering(answer), methods=methods))
+        routes.append(Route(f"/v1/projects/{{project:path}}/{name}", answering(answer), methods=methods))
     handlers: Mapping[Any, Any] = {HTTPException: _no_route, Exception: _internal}
     return Guard(Starlette(routes=routes, exception_handlers=handlers), admission)
 
@@ -74,7 +70,7 @@ async def _append(stores: OpenStores, name: str, _: object, root: Path | None, c
     if type_of(call) == LINES:
         return await _answered(stores, call, lambda store: acknowledged(store, data), LINES)
     given = decoded(data)
-    request = given if isinstance(given, dict) and "type" not in given else {"events": given}
+    request = given if isinstance(given, dict) and "events" in given else {"events": given}
     return await _answered(
         stores, call, lambda store: msgspec.json.encode(catalogue.answer(store, name, request, root=root))
     )
@@ -84,7 +80,7 @@ async def _answered(
     stores: OpenStores, call: Call, answer: Callable[[Store], bytes], media_type: str = JSON
 ) -> Response:
     project = call.path_params["project"]
-    data = await run_in_threadpool(lambda: answer(stores.store(project)))
+    data = await run_in_threadpool(stores.run, project, answer)
     return Response(data, media_type=media_type)
 
 

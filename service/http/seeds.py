@@ -11,19 +11,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memlog.service import seeds
-from memlog.service.catalogue import answer
 from memlog.service.http.bodies import answering, object_of
 from memlog.service.open_stores import DEFAULT, OpenStores
-from memlog.service.requests.seeds import CreateMemory, GetFacts, IndexChatMessage, SearchProject, StoreFact
+from memlog.service.requests.seeds import CreateMemory
 from memlog.service.store import Store
 
-_MEMORIES = "/api/sessions/{session}/memories"
-_OF_PROJECT: dict[str, tuple[type[Any], Callable[[Store, Any], Any]]] = {
-    "/search": (SearchProject, seeds.search),
-    "/index-chat-message": (IndexChatMessage, seeds.index_message),
-    "/facts/store": (StoreFact, seeds.store_fact),
-    "/facts/get": (GetFacts, seeds.get_facts),
-}
+_MEMORIES = "/api/sessions/{session:path}/memories"
 
 
 def seed_routes(stores: OpenStores) -> list[Route]:
@@ -32,9 +25,9 @@ def seed_routes(stores: OpenStores) -> list[Route]:
     return [
         *(
             Route(path, answering(partial(_of_project, stores, *what)), methods=["POST"])
-            for path, what in _OF_PROJECT.items()
+            for path, what in seeds.ROUTES.items()
         ),
-        Route("/v1/projects/{project}/chat", answering(partial(_routed, stores)), methods=["POST"]),
+        Route("/v1/projects/{project:path}/chat", answering(partial(_routed, stores)), methods=["POST"]),
         Route(_MEMORIES, answering(partial(_of_session, stores, seeds.list_memories, 200)), methods=["GET"]),
         Route(_MEMORIES, answering(partial(_created, stores)), methods=["POST"]),
         Route(one, answering(partial(_of_session, stores, seeds.get_memory, 200)), methods=["GET"]),
@@ -49,7 +42,7 @@ async def _of_project(
 
     def answered() -> Any:  # noqa: ANN401
         asked = request.of(given)
-        return does(stores.store(asked.project_id), asked)
+        return stores.run(asked.project_id, lambda store: does(store, asked))
 
     return await _answered(answered, 200)
 
@@ -57,19 +50,22 @@ async def _of_project(
 async def _routed(stores: OpenStores, call: Call) -> Response:
     given = await object_of(call)
     project = call.path_params["project"]
-    return await _answered(lambda: answer(stores.store(project), "pre_route", given), 200)
+    return await _answered(lambda: stores.run(project, lambda store: seeds.route(store, given)), 200)
 
 
 async def _of_session(stores: OpenStores, does: Callable[..., Any], status: int, call: Call) -> Response:
-    return await _answered(lambda: does(stores.store(DEFAULT), *call.path_params.values()), status)
+    named = call.path_params.values()
+    return await _answered(lambda: stores.run(DEFAULT, lambda store: does(store, *named)), status)
 
 
 async def _created(stores: OpenStores, call: Call) -> Response:
     given = await object_of(call)
     session = call.path_params["session"]
-    return await _answered(
-        lambda: seeds.create_memory(stores.store(DEFAULT), session, CreateMemory.of(given)), 201
-    )
+
+    def created(store: Store) -> Any:  # noqa: ANN401
+        return seeds.create_memory(store, session, CreateMemory.of(given))
+
+    return await _answered(lambda: stores.run(DEFAULT, created), 201)
 
 
 async def _answered(does: Callable[[], Any], status: int) -> Response:

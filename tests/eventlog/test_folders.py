@@ -52,3 +52,17 @@ def test_each_folder_is_closed_though_the_closing_of_another_fails(
     with pytest.raises(OSError, match="Input/output"), folders.entered(tmp_path, "conversations/x_1") as fds:
         pass
     assert sorted(closed) == sorted(fds)
+
+
+def test_a_folder_that_is_made_behind_a_look_is_not_kept_read_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, look = tmp_path / "model", disk.is_folder
+
+    def made_behind(path: Path) -> bool:
+        was_there = look(path)
+        folder.mkdir(exist_ok=True)
+        return was_there
+
+    monkeypatch.setattr(disk, "is_folder", made_behind)
+    assert not folders.is_kept_read_only(folder)

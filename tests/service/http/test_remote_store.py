@@ -1,5 +1,6 @@
 """`memlog.connect`: the operations of a store that a server does."""
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -32,10 +33,17 @@ def test_a_remote_store_answers_as_one_that_is_open(serve: Serve, tmp_path: Path
         with pytest.raises(memlog.NotFound) as missing:
             store.conversations.window("x:2")
         assert missing.value.code == "session_not_found"
-        with pytest.raises(memlog.BadInput):
-            store.search("tea", k=0)
+        for wrong in (lambda: store.search("tea", k=0), lambda: store.search("\ud800")):
+            with pytest.raises(memlog.BadInput):
+                wrong()
+        dated = memlog.Message(
+            channel="x", chat_id="3", role="user", content="late", ts=datetime(2026, 11, 20)
+        )  # type: ignore[arg-type]
+        store.append([dated, {"type": "memory_saved", "content": "early", "ts": datetime(2026, 11, 20)}])
+        store.close()
+        assert store.conversations.window("x:3").messages[0].ts.startswith("2026-11-20T00:00")
     with (
-        memlog.connect(f"http://127.0.0.1:{server.port}", token="wrong") as store,
+        memlog.connect(f"http://127.0.0.1:{server.port}", token="wrong\n") as store,
         pytest.raises(memlog.BadInput, match="token"),
     ):
         store.memories.list()

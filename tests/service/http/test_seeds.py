@@ -72,6 +72,10 @@ def test_chatdo(serve: Serve) -> None:
     )
     again = ask("/index-chat-message", **message)
     assert (again["duplicate"], again["facts"]) == (True, None)
+    other = ask("/index-chat-message", **message | {"content": "Something else"})
+    assert (other["indexed"], len(other["warnings"])) == (False, 1)
+    routed = server.ask("chat", {"text": "second favorite color", "chat": "thread-3"}, project="chatdo").json
+    assert routed["answer"] == "Green"
 
 
 def test_the_client_of_chatdo(serve: Serve) -> None:

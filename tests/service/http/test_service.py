@@ -96,6 +96,21 @@ def test_projects_do_not_see_each_other(serve: Serve, tmp_path: Path) -> None:
     assert not (tmp_path / "data/memlog/carl").exists()
 
 
+def test_many_projects_keep_few_stores_open(serve: Serve, tmp_path: Path) -> None:
+    server = serve()
+    (tmp_path / "data/memlog").mkdir(parents=True, exist_ok=True)
+    for number in range(40):
+        assert server.ask("append", SAID, project=f"p/{number}").status == 200
+        assert server.ask("search", {"text": "tea"}, project=f"p/{number}").json["hits"]
+    opened, until = [*Path(f"/proc/{server.process.pid}/fd").iterdir()], time.monotonic() + 60
+    while len(opened) > 16 * 15 + 30:
+        assert time.monotonic() < until
+        opened = [*Path(f"/proc/{server.process.pid}/fd").iterdir()]
+    assert server.ask("search", {"text": "tea"}, project="p/0").json["hits"]
+    with memlog.connect(f"http://127.0.0.1:{server.port}", project="p/0", token=server.token) as store:
+        assert store.search("tea").hits
+
+
 @pytest.fixture
 def server(serve: Serve, tmp_path: Path) -> Server:
     """A server of a store with a message."""
@@ -118,9 +133,11 @@ BAD: dict[str, tuple[dict[str, Any], int, str]] = {
     "another host": ({"body": {"text": "tea"}, "host": "evil.example"}, 421, "misdirected"),
     "a page of another origin": ({"body": {"text": "tea"}, "origin": "null"}, 403, "forbidden"),
     "another project": ({"body": {"text": "tea"}, "project": "other"}, 404, "project_not_found"),
-    "a project above": ({"body": {"text": "tea"}, "project": "..%2Fx"}, 404, "no_route"),
+    "a project above": ({"body": {"text": "tea"}, "project": "..%2Fx"}, 404, "project_not_found"),
     "a long body": ({"body": b" " * 2_000_000}, 413, "too_large"),
     "a path outside": ({"path": "documents.add", "body": {"path": "/etc"}}, 422, "bad_input"),
+    "a path of nobody's": ({"path": "documents.add", "body": {"path": "../x"}}, 422, "bad_input"),
+    "an event of no type": ({"path": "append", "body": {"role": "user"}}, 422, "invalid"),
     "no such operation": ({"path": "memories.burn", "body": {}}, 404, "no_route"),
 }
 
@@ -194,6 +211,16 @@ def test_on_a_full_disk_nothing_is_claimed_and_reads_go_on(server: Server, tmp_p
     assert [server.ask("append", said).status for _ in range(2)] == [200, 200]
     found = server.ask("conversations.window?chat=x:1").json["messages"]
     assert [each["id"] for each in found[1:]] == ["m2"]
+
+
+def test_paths_count_from_the_root(serve: Serve, tmp_path: Path) -> None:
+    (tmp_path / "read/guide").mkdir(parents=True)
+    (tmp_path / "read/guide/tea.md").write_text("# Tea\n\nGreen tea brews at 80 degrees.\n")
+    server = serve(f"--root={tmp_path / 'read'}", store=tmp_path / "store")
+    assert server.ask("documents.add", {"path": "guide"}).status == 200
+    assert server.ask("search", {"text": "brewing tea"}).json["hits"][0]["file"] == "tea.md"
+    without = serve(store=tmp_path / "other")
+    assert "reads no files" in without.ask("documents.add", {"path": "guide"}).json["error"]["message"]
 
 
 def test_the_token_is_the_owners_and_the_start_says_where(serve: Serve, tmp_path: Path) -> None:
