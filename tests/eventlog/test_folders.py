@@ -1,5 +1,6 @@
 """The way down to a stream's folder."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -57,12 +58,12 @@ def test_each_folder_is_closed_though_the_closing_of_another_fails(
 def test_a_folder_that_is_made_behind_a_look_is_not_kept_read_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, look = tmp_path / "model", disk.is_folder
+    folder, access = tmp_path / "model", os.access
 
-    def made_behind(path: Path) -> bool:
-        was_there = look(path)
+    def made_behind(path: Path, mode: int) -> bool:
+        may = access(path, mode)
         folder.mkdir(exist_ok=True)
-        return was_there
+        return may
 
-    monkeypatch.setattr(disk, "is_folder", made_behind)
+    monkeypatch.setattr(os, "access", made_behind)
     assert not folders.is_kept_read_only(folder)
