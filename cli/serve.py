@@ -3,6 +3,7 @@
 import os
 import secrets
 import socket
+import threading
 from pathlib import Path
 
 import click
@@ -17,6 +18,7 @@ from memlog.cli.standard_options import Command
 from memlog.eventlog.errors import BadInput, LogError
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_LAST_SECONDS = 1.5
 _EXTRA = "pip install 'memlog-store[server]'"
 
 
@@ -83,7 +85,12 @@ def serve(
         stores.begin()
         run(app, listening)
     finally:
-        stores.close()
+        closing = threading.Thread(target=stores.close, daemon=True)
+        closing.start()
+        closing.join(_LAST_SECONDS)
+        if closing.is_alive():
+            # An operation that takes longer is given up: no event that was acknowledged can be lost.
+            os._exit(0)
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -122,9 +129,9 @@ def _token(file: Path) -> str:
     else:
         with os.fdopen(fd, "w") as made:
             made.write(secrets.token_urlsafe(32) + "\n")
-    token = file.read_text().strip()
-    if not token:
-        raise BadInput(f"{file} is empty", hint="remove it: the next start makes a token")
+    token = file.read_text(errors="replace").strip()
+    if not (token and token.isascii() and token.isprintable()):
+        raise BadInput(f"{file} has no token", hint="remove it: the next start makes one")
     if file.stat().st_mode & 0o077:
         raise BadInput(f"{file} can be read by others", hint=f"chmod 600 {file}")
     return token

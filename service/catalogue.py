@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 
-from memlog.eventlog.errors import BadInput
 from memlog.eventlog.struct_fields import fields_of
 from memlog.query.request import Request, check_names
 from memlog.service.missing import required
 from memlog.service.operations import Operation
 from memlog.service.projects import Projects
+from memlog.service.readable import EVERYTHING, check_sources, readable
+from memlog.service.requests.append import AppendEvents
 from memlog.service.store import LazyGroup, Store
 
 GROUPS: dict[str, type] = {
@@ -48,7 +49,7 @@ def _operations_of(groups: Mapping[str, type]) -> Operations:
 
 
 def answer(
-    owner: Store | Projects, name: str, given: Mapping[str, Any], *, root: Path | None = Path("/")
+    owner: Store | Projects, name: str, given: Mapping[str, Any], *, root: Path | None = EVERYTHING
 ) -> Any:  # noqa: ANN401
     """What the operation `name` answers to a request of JSON's values.
 
@@ -67,21 +68,16 @@ def answer(
     request: type[Request] = known[name].request
     of_paths = [each.name for each in fields_of(request) if each.reads and each.reads.form == "path"]
     asked = request.of(given)
-    below = {field: _below(root, getattr(asked, field)) for field in of_paths}
+    below = {field: _readable(root, getattr(asked, field)) for field in of_paths}
+    if isinstance(asked, AppendEvents) and root != EVERYTHING:
+        check_sources(root, asked.events)  # type: ignore[arg-type] # it makes a list
     return required(getattr(target, method), msgspec.structs.replace(asked, **below) if below else asked)
 
 
-def _below(root: Path | None, given: Any) -> Any:  # noqa: ANN401 - a path, or several
-    if given is None:
-        return None
+def _readable(root: Path | None, given: Any) -> Any:  # noqa: ANN401 - a path, several, or None
     if isinstance(given, tuple):
-        return tuple(_below(root, each) for each in given)
-    if root is None:
-        raise BadInput("this server reads no files", hint="start it with a folder that it may read (root)")
-    path = (root if root != Path("/") else Path()) / given
-    if not path.resolve().is_relative_to(root):
-        raise BadInput(f"{given} is outside of the folder that the server may read", hint="name a path in it")
-    return path
+        return tuple(readable(root, each) for each in given)
+    return None if given is None else readable(root, given)
 
 
 def answer_schemas(ref_template: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:

@@ -1,6 +1,7 @@
 """Errors as a service answers them, and as its clients read them."""
 
 import re
+from pathlib import Path
 
 import msgspec
 
@@ -14,6 +15,8 @@ from memlog.eventlog.errors import (
     MemlogError,
     NotFound,
 )
+from memlog.projector.sqlite import NO_ROOM
+from memlog.service.readable import check_sources
 from memlog.service.store import Store
 
 STATUS: dict[type[MemlogError], int] = {
@@ -24,7 +27,7 @@ STATUS: dict[type[MemlogError], int] = {
     LogError: 507,
     DatabaseError: 500,
 }
-"""Of HTTP, by class of error. 507: the log cannot be written, as on a full disk."""
+"""Of HTTP, by class of error. 507: the log, or on a full disk the read model, cannot be written."""
 
 _CALL = re.compile(r"\bstore\.([a-z_.]+)\([^()]*\)")
 
@@ -44,7 +47,8 @@ class Problem(msgspec.Struct, frozen=True):
     """What went wrong, for programs and people.
 
     code: as errors of memlog have it; of the request itself `bad_request`, `unauthorized`, `forbidden`,
-        `misdirected`, `no_route`, `bad_method`, `timeout`, `too_large`, `bad_type`, `overloaded`, `internal`.
+        `misdirected`, `no_route`, `bad_method`, `timeout`, `too_large`, `bad_type`, `overloaded`, `ending`,
+        `internal`.
     """
 
     code: str
@@ -69,6 +73,8 @@ def problem_of(error: MemlogError) -> Problem:
 
 def status_of(error: MemlogError) -> int:
     """The status of HTTP that an error has."""
+    if error.code == NO_ROOM:
+        return STATUS[LogError]
     return next(status for kind, status in STATUS.items() if isinstance(error, kind))
 
 
@@ -80,8 +86,12 @@ def error_of(problem: Problem, status: int) -> MemlogError:
     return kind(problem.message, hint=problem.hint, code=problem.code, retryable=problem.retryable)  # type: ignore[arg-type] # the code may be of a newer server
 
 
-def acknowledged(store: Store, lines: bytes) -> bytes:
-    """Append events that have a line each, and acknowledge each by a line: stored, or refused and why."""
+def acknowledged(store: Store, lines: bytes, root: Path | None) -> bytes:
+    """Append events that have a line each, and acknowledge each by a line: stored, or refused and why.
+
+    root: see `check_sources`, which refuses them all.
+    """
+    check_sources(root, lines.split(b"\n"))
     outcomes = store.append_lines([*enumerate(lines.split(b"\n"), start=1)])
     return msgspec.json.Encoder().encode_lines(
         {"line": number, "id": outcome.id, "error": problem_of(outcome.error)}

@@ -11,7 +11,7 @@ import msgspec
 
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.encode import as_json
-from memlog.eventlog.errors import BadInput, DatabaseError, LogError, MemlogError, NotFound
+from memlog.eventlog.errors import BadInput, DatabaseError, LogError, MemlogError, NotFound, shown_value
 from memlog.eventlog.events import Event
 from memlog.eventlog.struct_fields import fields_of
 from memlog.query.request import Request
@@ -33,6 +33,10 @@ class ServerConnection:
         token = None if token is None else token.strip()
         if token is not None and not (token.isascii() and token.isprintable()):
             raise BadInput("the token has other signs than a token has", hint="give the line of its file")
+        if not isinstance(project, str) or not project.isprintable():
+            raise BadInput(f"project is {shown_value(project)}", hint="give its name")
+        if not seconds > 0:
+            raise BadInput(f"seconds is {seconds}", hint="give seconds above 0")
         self._where = f"/v1/projects/{quote(project, safe='')}"
         headers = {"content-type": "application/json"}
         self._headers = headers if token is None else headers | {"authorization": f"Bearer {token}"}
@@ -58,10 +62,12 @@ class ServerConnection:
         """The answer, as JSON, of a path to a request."""
         try:
             content = msgspec.json.encode(_wire(request))
-        except (TypeError, ValueError, OverflowError) as error:
+        except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
             raise BadInput(f"the request is no JSON: {error}", hint="give values that JSON has") from error
         try:
             given = self._client.post(path, content=content)
+        except httpx2.InvalidURL as error:
+            raise BadInput(f"{self._url}: {error}", hint="such as http://127.0.0.1:5858") from error
         except httpx2.HTTPError as error:
             raise LogError(
                 f"{self._url}: {error}", hint="start the server there, or name its address", retryable=True

@@ -24,8 +24,7 @@ from memlog.service.problems import Problem, acknowledged
 from memlog.service.requests import given_as_texts
 from memlog.service.store import Store
 
-_EVENTS = 64 * 1024 * 1024
-"""Bytes of a body with events, each of which has 16 MiB at most."""
+_EVENTS = 64 * 1024 * 1024  # bytes of a body with events, each of which has 16 MiB at most
 
 
 def application(
@@ -39,7 +38,7 @@ def application(
     document = msgspec.json.encode(openapi(served, version))
     routes = [
         Route("/healthz", partial(_constant, b'{"ok":true}')),
-        Route("/readyz", partial(_ready, stores)),
+        Route("/readyz", answering(partial(_ready, stores))),
         Route("/openapi.json", partial(_constant, document)),
         *seed_routes(stores),
     ]
@@ -68,7 +67,7 @@ async def _append(stores: OpenStores, name: str, _: object, root: Path | None, c
     """Events: one, a list, `{"events": […]}`, or a line each, of which each is stored or refused."""
     data = await body_of(call, _EVENTS, (LINES, JSON))
     if type_of(call) == LINES:
-        return await _answered(stores, call, lambda store: acknowledged(store, data), LINES)
+        return await _answered(stores, call, lambda store: acknowledged(store, data, root), LINES)
     given = decoded(data)
     request = given if isinstance(given, dict) and "events" in given else {"events": given}
     return await _answered(

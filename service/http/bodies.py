@@ -64,11 +64,7 @@ async def object_of(call: Call) -> dict[str, Any]:
 
 
 def decoded(data: bytes) -> Any:  # noqa: ANN401
-    """The value of a JSON text.
-
-    Raises:
-        Refused: it is no JSON.
-    """
+    """The value of a JSON text. Raises Refused if it is none."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

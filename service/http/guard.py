@@ -1,5 +1,6 @@
 """Lets in what may ask: the right host and origin, a token, not too many at once. Nothing of it is logged."""
 
+import asyncio
 import hmac
 from collections.abc import Collection
 
@@ -37,28 +38,32 @@ class Guard:
         self._running += 1
         try:
             await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            ending = Refused(503, "ending", "the server ends", "try again", connection="close")
+            await ending.answer()(scope, receive, send)
         finally:
             self._running -= 1
 
     def _refused(self, scope: Scope) -> Refused | None:
         headers, admission = Headers(scope=scope), self._admission
-        hosts, given = headers.getlist("host"), headers.getlist("authorization")
+        hosts = headers.getlist("host")
+        given = "\n".join(headers.getlist("authorization")).encode("latin-1")
         if len(hosts) != 1 or (admission.hosts is not None and hosts[0] not in admission.hosts):
             return Refused(421, "misdirected", "this server does not answer to that name", "use its address")
+        if "\ufffd" in scope["path"]:  # what is no UTF-8 would be one name with all that is none
+            return Refused(422, "bad_request", "the address is not UTF-8", "escape it as UTF-8")
         # A page in a browser may ask only if this server served it: none does.
         if any(origin != f"http://{hosts[0]}" for origin in headers.getlist("origin")):
             return Refused(403, "forbidden", "a page of another origin asks", "ask without a browser")
         if admission.token is None:
             if {*headers.getlist("sec-fetch-site")} - {"none", "same-origin"}:
                 return Refused(403, "forbidden", "a page of another site asks", "ask without a browser")
-        elif scope["path"] not in _OPEN and not _is_token(given, admission.token):
+        elif scope["path"] not in _OPEN and not hmac.compare_digest(
+            given, f"Bearer {admission.token}".encode()
+        ):
             hint = "send Authorization: Bearer TOKEN; the file of the token is named when the server starts"
             why = "the token is missing or wrong"
             return Refused(401, "unauthorized", why, hint, www_authenticate="Bearer")
         if self._running >= _MOST:
             return Refused(503, "overloaded", "too many requests at once", "try again", retry_after="1")
         return None
-
-
-def _is_token(given: list[str], token: str) -> bool:
-    return len(given) == 1 and hmac.compare_digest(given[0].encode("latin-1"), f"Bearer {token}".encode())

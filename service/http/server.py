@@ -11,8 +11,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _HEADER_SECONDS = 10
-_LAST_SECONDS = 3
-"""For what runs when the server is to end: with the watches, it ends within 5 s."""
+_LAST_SECONDS = 3  # for what runs when the server is to end: with the watches, it ends within 5 s
 
 
 class _Protocol(HttpToolsProtocol):
@@ -22,11 +21,12 @@ class _Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401
         super().connection_made(transport)
-        self.on_message_begin()
+        self._await_head()
 
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._head = self._head or self.loop.call_later(_HEADER_SECONDS, self.transport.close)
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        # Also of what is left of a body that nobody reads, or of a byte that ends uvicorn's own wait.
+        self._await_head()
 
     def on_headers_complete(self) -> None:
         self._end_waiting()
@@ -35,6 +35,9 @@ class _Protocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_waiting()
         super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        self._head = self._head or self.loop.call_later(_HEADER_SECONDS, self.transport.close)
 
     def _end_waiting(self) -> None:
         if self._head is not None:

@@ -33,7 +33,11 @@ def test_a_remote_store_answers_as_one_that_is_open(serve: Serve, tmp_path: Path
         with pytest.raises(memlog.NotFound) as missing:
             store.conversations.window("x:2")
         assert missing.value.code == "session_not_found"
-        for wrong in (lambda: store.search("tea", k=0), lambda: store.search("\ud800")):
+        for wrong in (
+            lambda: store.search("tea", k=0),
+            lambda: store.append(b"{"),
+            lambda: memlog.connect(seconds=-1),
+        ):
             with pytest.raises(memlog.BadInput):
                 wrong()
         dated = memlog.Message(

@@ -137,6 +137,14 @@ BAD: dict[str, tuple[dict[str, Any], int, str]] = {
     "a long body": ({"body": b" " * 2_000_000}, 413, "too_large"),
     "a path outside": ({"path": "documents.add", "body": {"path": "/etc"}}, 422, "bad_input"),
     "a path of nobody's": ({"path": "documents.add", "body": {"path": "../x"}}, 422, "bad_input"),
+    "a source outside": (
+        {
+            "path": "append",
+            "body": {"type": "source_registered", "source_id": "e", "root": "/etc", "kind": "docs"},
+        },
+        *(422, "bad_input"),
+    ),
+    "no UTF-8 in a name": ({"body": {"text": "tea"}, "project": "%ff"}, 422, "bad_request"),
     "an event of no type": ({"path": "append", "body": {"role": "user"}}, 422, "invalid"),
     "no such operation": ({"path": "memories.burn", "body": {}}, 404, "no_route"),
 }
@@ -165,6 +173,14 @@ def test_a_body_without_end_and_a_head_without_end_are_cut_off(server: Server) -
             except OSError:
                 break
         assert b" 413 " in endless.recv(100)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as unread:
+        unread.sendall(
+            f"POST /x HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: 9\r\n\r\n".encode()
+        )
+        assert b" 401 " in unread.recv(1000)
+        unread.sendall(b" ")
+        while unread.recv(1000):
+            pass
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as slow:
         slow.sendall(b"POST /v1/projects/default/search HTTP/1.1\r\nHost: ")
         assert slow.recv(100) == b""
