@@ -4,7 +4,9 @@ import os
 import secrets
 import socket
 import threading
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +15,13 @@ from memlog.cli.answer import JSON_OPTION
 from memlog.cli.open_store import store_opener
 from memlog.cli.output import asks_for_json, note, print_json, with_options
 from memlog.cli.param_types import FOLDER
-from memlog.cli.settings import Settings, projects_folder
+from memlog.cli.settings import Settings, projects_folder, servers_folder
 from memlog.cli.standard_options import Command
 from memlog.eventlog.errors import BadInput, LogError
+
+if TYPE_CHECKING:
+    from memlog.service.mcp.http import McpApplication
+    from memlog.service.open_stores import OpenStores
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _LAST_SECONDS = 1.5
@@ -61,6 +67,7 @@ def serve(
     except ImportError as error:
         raise BadInput(f"the server needs {error.name}, which is not installed", hint=_EXTRA) from error
     from memlog.service.open_stores import OpenStores
+    from memlog.service.running_servers import RunningServer, announced
 
     settings = ctx.ensure_object(Settings)
     where = settings.store if settings.names_store else memlog.Projects(projects_folder())
@@ -75,15 +82,19 @@ def serve(
         Admission(names, token),
         root=None if root is None else root.resolve(),
         version=memlog.__version__,
+        mcp=_mcp(stores),
     )
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     if asks_for_json(ctx):
         print_json({"url": url, "token_file": None if token_file is None else str(token_file)})
     else:
         note(f"listening on {url}" + ("" if token_file is None else f"; the token is in {token_file}"))
+    served = settings.store if settings.names_store else projects_folder()
+    file = None if token_file is None else str(token_file.absolute())
     try:
-        stores.begin()
-        run(app, listening)
+        with announced(servers_folder(), served, RunningServer(url, file, memlog.__version__)):
+            stores.begin()
+            run(app, listening)
     finally:
         closing = threading.Thread(target=stores.close, daemon=True)
         closing.start()
@@ -91,6 +102,15 @@ def serve(
         if closing.is_alive():
             # An operation that takes longer is given up: no event that was acknowledged can be lost.
             os._exit(0)
+
+
+def _mcp(stores: "OpenStores") -> "McpApplication | None":
+    """What answers over MCP; None where the SDK is not installed."""
+    if find_spec("mcp") is None:
+        return None
+    from memlog.service.mcp.http import McpApplication
+
+    return McpApplication(stores, memlog.__version__)
 
 
 def _listening(host: str, port: int) -> socket.socket:

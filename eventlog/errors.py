@@ -47,6 +47,7 @@ ErrorCode = Literal[
     "store_not_found",
     "stream_not_found",
     "log_io",
+    "server_away",
     "cannot_create",
     "damaged_format",
     "newer_format",

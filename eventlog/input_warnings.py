@@ -7,7 +7,7 @@ import msgspec
 from memlog.eventlog.acknowledgements import AppendWarning
 from memlog.eventlog.events import Event, tag_of
 
-_SET_BY_MEMLOG = ("type", "at", "crc")
+_OF_ANY_LINE = ("type", "at", "crc", "client")
 _MEANT = {
     "timestamp": ("ts",),
     "time": ("ts",),
@@ -35,7 +35,7 @@ _MOST_SHOWN = 60
 
 def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
     """Warnings about a valid event. members: all given members."""
-    known = (*_SET_BY_MEMLOG, *event.__struct_fields__)
+    known = (*_OF_ANY_LINE, *event.__struct_fields__)
     of_chat = _chat_form(event, members)
     if of_chat:
         known = (*known, "channel")

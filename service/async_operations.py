@@ -11,6 +11,7 @@ from memlog.service.facts.facade import Facts
 from memlog.service.maintenance.facade import Maintenance
 from memlog.service.memories.facade import Memories
 from memlog.service.store import Store
+from memlog.service.tools import Tools
 
 
 class AsyncConversations(Awaitable):
@@ -113,6 +114,18 @@ class AsyncMaintenance(Watching):
     explain = awaited_method(Maintenance.explain)
 
 
+class AsyncTools(Awaitable):
+    """The methods of `Tools` as coroutines."""
+
+    memory_search = awaited(Tools.memory_search)
+    memory_get = awaited(Tools.memory_get)
+    memory_save = awaited(Tools.memory_save)
+    memory_core_get = awaited(Tools.memory_core_get)
+    memory_core_update = awaited(Tools.memory_core_update)
+    memory_core_delete = awaited(Tools.memory_core_delete)
+    memory_forget = awaited(Tools.memory_forget)
+
+
 class AsyncOperations(Awaitable):
     """The methods of `Store` as coroutines."""
 
@@ -125,6 +138,7 @@ class AsyncOperations(Awaitable):
     workspaces: AsyncWorkspaces
     erasure: AsyncErasure
     maintenance: AsyncMaintenance
+    tools: AsyncTools
     append = awaited(Store.append)
     append_lines = awaited_method(Store.append_lines)
     search = awaited(Store.search)

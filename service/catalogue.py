@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,6 +15,9 @@ from memlog.service.projects import Projects
 from memlog.service.readable import EVERYTHING, check_sources, readable
 from memlog.service.requests.append import AppendEvents
 from memlog.service.store import LazyGroup, Store
+
+if TYPE_CHECKING:
+    from memlog.service.remote_store import RemoteStore
 
 GROUPS: dict[str, type] = {
     "": Store,
@@ -39,6 +42,11 @@ def project_operations() -> Operations:
     return _operations_of({"projects": Projects})
 
 
+def tool_operations() -> Operations:
+    """The operations that agents are offered as tools, such as `tools.memory_search`."""
+    return {name: each for name, each in operations().items() if each.for_agents}
+
+
 def _operations_of(groups: Mapping[str, type]) -> Operations:
     return {
         f"{group}.{name}".lstrip("."): member
@@ -49,7 +57,11 @@ def _operations_of(groups: Mapping[str, type]) -> Operations:
 
 
 def answer(
-    owner: Store | Projects, name: str, given: Mapping[str, Any], *, root: Path | None = EVERYTHING
+    owner: "Store | RemoteStore | Projects",
+    name: str,
+    given: Mapping[str, Any],
+    *,
+    root: Path | None = EVERYTHING,
 ) -> Any:  # noqa: ANN401
     """What the operation `name` answers to a request of JSON's values.
 
@@ -61,10 +73,10 @@ def answer(
         BadInput: there is no such operation or field. NotFound: what the request names is missing.
         MemlogError: as the operation.
     """
-    known = operations() if isinstance(owner, Store) else project_operations()
+    known = project_operations() if isinstance(owner, Projects) else operations()
     check_names("memlog", [name], known)
     group, _, method = name.rpartition(".")
-    target = getattr(owner, group) if group and isinstance(owner, Store) else owner
+    target = getattr(owner, group) if group and not isinstance(owner, Projects) else owner
     request: type[Request] = known[name].request
     of_paths = [each.name for each in fields_of(request) if each.reads and each.reads.form == "path"]
     asked = request.of(given)
@@ -78,6 +90,15 @@ def _readable(root: Path | None, given: Any) -> Any:  # noqa: ANN401 - a path, s
     if isinstance(given, tuple):
         return tuple(readable(root, each) for each in given)
     return None if given is None else readable(root, given)
+
+
+def answer_schema(name: str) -> dict[str, Any]:
+    """The JSON schema of the answer of an operation, which has one shape; with what it refers to."""
+    (schema,), components = msgspec.json.schema_components(
+        operations()[name].found, ref_template="#/$defs/{name}"
+    )
+    described: dict[str, Any] = components.pop(schema["$ref"].rpartition("/")[2])
+    return described | ({"$defs": components} if components else {})
 
 
 def answer_schemas(ref_template: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:

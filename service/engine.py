@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
+from memlog.eventlog import disk
 from memlog.eventlog.acknowledgements import Durability, OnStored, Position
 from memlog.eventlog.events import Event
 from memlog.eventlog.layout import LOG
 from memlog.query.request import Request
+from memlog.service.clients import EventLike, marked
 from memlog.service.read_model import Answer, ReadModel
 from memlog.service.read_pool import ReadPool
 
@@ -75,6 +77,15 @@ class Engine:
 
         return Readers(self._document_seconds, on_wait=self._on_wait)
 
+    @property
+    def exists(self) -> bool:
+        """Whether there is a store, which the first append makes."""
+        return disk.is_folder(self.log_path)
+
+    def append(self, events: Iterable[EventLike]) -> list[Position]:
+        """Append events of a client; see `acting_for`."""
+        return self.log.append(marked(events))
+
     @cached_property
     def log(self) -> "Log":
         """The log, to append to."""
@@ -135,7 +146,7 @@ class OperationGroup:
         return self._read(partial(query, **asdict(asked)))
 
     def _append(self, events: Iterable[Event | bytes]) -> list[Position]:
-        return self._engine.log.append(events)
+        return self._engine.append(events)
 
     def _append_one(self, event: Event) -> Position:
         (position,) = self._append([event])

@@ -78,6 +78,7 @@ class Operation(Generic[S, P, Q, T]):
         is_endless: bool,
         reads_paths: bool,
         for_agents: bool,
+        is_destructive: bool,
     ) -> None:
         self.request: type[Q] = make if isinstance(make, type) else make.__self__  # type: ignore[attr-defined]
         self.effect = effect
@@ -85,6 +86,7 @@ class Operation(Generic[S, P, Q, T]):
         self.is_endless = is_endless
         self.reads_paths = reads_paths
         self.for_agents = for_agents
+        self.is_destructive = is_destructive
         self._make = make
         self._run = run
         self.__name__ = run.__name__
@@ -183,6 +185,7 @@ def operation(
     is_endless: bool = False,
     reads_paths: bool = False,
     for_agents: bool = False,
+    is_destructive: bool = False,
 ) -> Callable[[Callable[[S, Q], T]], Operation[S, P, Q, T]]:
     """The decorator that makes a method take the fields of a request, too.
 
@@ -191,6 +194,7 @@ def operation(
     is_endless: whether it may run until somebody stops it.
     reads_paths: whether its fields name files or folders of this machine.
     for_agents: whether agents are offered it as a tool.
+    is_destructive: whether a tool replaces or puts away what it finds; the log keeps it.
     """
     return lambda run: Operation(
         make,
@@ -200,4 +204,5 @@ def operation(
         is_endless=is_endless,
         reads_paths=reads_paths,
         for_agents=for_agents,
+        is_destructive=is_destructive,
     )

@@ -1,6 +1,7 @@
 """Errors as a service answers them, and as its clients read them."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -63,9 +64,11 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
     error: Problem
 
 
-def problem_of(error: MemlogError) -> Problem:
-    """An error of memlog; its hint names operations."""
-    hint = _CALL.sub(r"the operation \1", error.hint)
+def problem_of(
+    error: MemlogError, spelled: Callable[[str], str] = lambda name: f"the operation {name}"
+) -> Problem:
+    """An error of memlog. spelled: how its hint names an operation."""
+    hint = _CALL.sub(lambda found: spelled(found[1]), error.hint)
     for python, words in _WORDS:
         hint = hint.replace(python, words)
     return Problem(error.code, error.message, hint, error.retryable)

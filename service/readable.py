@@ -30,7 +30,7 @@ def readable(root: Path | None, path: Path) -> Path:
     return root / path
 
 
-class _Registered(msgspec.Struct):
+class _SourceRoot(msgspec.Struct):
     type: Any = None
     root: Any = None
 
@@ -46,9 +46,9 @@ def check_sources(root: Path | None, events: Iterable[Any]) -> None:
     for event in events:
         try:
             found = (
-                msgspec.json.decode(event, type=_Registered)
+                msgspec.json.decode(event, type=_SourceRoot)
                 if isinstance(event, bytes)
-                else msgspec.convert(event, _Registered)
+                else msgspec.convert(event, _SourceRoot)
             )
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             continue

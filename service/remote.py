@@ -15,6 +15,7 @@ from memlog.eventlog.errors import BadInput, DatabaseError, LogError, MemlogErro
 from memlog.eventlog.events import Event
 from memlog.eventlog.struct_fields import fields_of
 from memlog.query.request import Request
+from memlog.service.clients import client_header
 from memlog.service.operations import Operation
 from memlog.service.problems import Problem, ProblemAnswer, error_of
 
@@ -65,12 +66,15 @@ class ServerConnection:
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
             raise BadInput(f"the request is no JSON: {error}", hint="give values that JSON has") from error
         try:
-            given = self._client.post(path, content=content)
+            given = self._client.post(path, content=content, headers=client_header())
         except httpx2.InvalidURL as error:
             raise BadInput(f"{self._url}: {error}", hint="such as http://127.0.0.1:5858") from error
         except httpx2.HTTPError as error:
             raise LogError(
-                f"{self._url}: {error}", hint="start the server there, or name its address", retryable=True
+                f"{self._url}: {error}",
+                hint="start the server there, or name its address",
+                code="server_away",
+                retryable=True,
             ) from error
         if given.is_success:
             return given.content

@@ -11,6 +11,7 @@ from memlog.service.maintenance.facade import Maintenance
 from memlog.service.memories.facade import Memories
 from memlog.service.remote import Remote, remote
 from memlog.service.store import Store
+from memlog.service.tools import Tools
 
 
 class RemoteConversations(Remote):
@@ -111,6 +112,18 @@ class RemoteMaintenance(Remote):
     quarantine = remote(Maintenance.quarantine)
 
 
+class RemoteTools(Remote):
+    """The operations of `Tools`."""
+
+    memory_search = remote(Tools.memory_search)
+    memory_get = remote(Tools.memory_get)
+    memory_save = remote(Tools.memory_save)
+    memory_core_get = remote(Tools.memory_core_get)
+    memory_core_update = remote(Tools.memory_core_update)
+    memory_core_delete = remote(Tools.memory_core_delete)
+    memory_forget = remote(Tools.memory_forget)
+
+
 class RemoteOperations(Remote):
     """The operations of `Store`."""
 
@@ -123,6 +136,7 @@ class RemoteOperations(Remote):
     workspaces: RemoteWorkspaces
     erasure: RemoteErasure
     maintenance: RemoteMaintenance
+    tools: RemoteTools
     append = remote(Store.append)
     search = remote(Store.search)
     context = remote(Store.context)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from memlog.service.maintenance.facade import Maintenance
     from memlog.service.memories.facade import Memories
     from memlog.service.pre_route import PreRoute
+    from memlog.service.tools import Tools
 
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
 
@@ -151,6 +152,7 @@ class Store:
     workspaces: LazyGroup["Workspaces"] = LazyGroup("documents.workspaces:Workspaces")
     erasure: LazyGroup["Erasure"] = LazyGroup("erasure.facade:Erasure")
     maintenance: LazyGroup["Maintenance"] = LazyGroup("maintenance.facade:Maintenance")
+    tools: LazyGroup["Tools"] = LazyGroup("tools:Tools")
 
     def __enter__(self) -> Self:
         return self
@@ -166,7 +168,7 @@ class Store:
 
     @operation(AppendEvents, effect="append")
     def append(self, asked: AppendEvents) -> list[Position]:
-        return self._engine.log.append(asked.events)  # type: ignore[arg-type] # `AppendEvents` makes a list
+        return self._engine.append(asked.events)  # type: ignore[arg-type] # `AppendEvents` makes a list
 
     def append_lines(
         self, lines: Sequence[tuple[int, bytes | None]]
@@ -185,9 +187,9 @@ class Store:
     @property
     def exists(self) -> bool:
         """Whether there is a store, which the first append makes."""
-        return disk.is_folder(self.path / LOG)
+        return self._engine.exists
 
-    @operation(Search, effect="read", for_agents=True)
+    @operation(Search, effect="read")
     def search(self, asked: Search) -> "SearchResult":
         from memlog.service.searches import search_read_model
 
@@ -208,7 +210,7 @@ class Store:
 
         return pre_route(self.facts.ask, self.context, asked)
 
-    @operation(GetEvent, effect="read", missing="event_not_found", for_agents=True)
+    @operation(GetEvent, effect="read", missing="event_not_found")
     def get(self, asked: GetEvent) -> "StoredEvent | None":
         """Returns None if nothing has this id."""
         from memlog.query import provenance

@@ -51,7 +51,7 @@ _NAMES = {
     "query.window": "Window WindowMessage",
     "service.async_operations": (
         "AsyncConversations AsyncCore AsyncDailyEvents AsyncDocuments AsyncErasure AsyncFacts "
-        "AsyncMaintenance AsyncMemories AsyncWorkspaces"
+        "AsyncMaintenance AsyncMemories AsyncTools AsyncWorkspaces"
     ),
     "service.async_store": "AsyncStore open_async",
     "service.conversations": "Conversations",
@@ -81,6 +81,7 @@ _NAMES = {
     "service.remote_store": "connect RemoteStore",
     "service.seed_client": "MemoryServiceClient",
     "service.store": "open Store",
+    "service.tools": "CoreChange ToolForgotten ToolItem ToolItems ToolResult ToolResults ToolSaved Tools",
     "service.watching.worker": "WatchStep",
 }
 

@@ -77,6 +77,7 @@ from memlog.service.async_operations import (
     AsyncFacts as AsyncFacts,
     AsyncMaintenance as AsyncMaintenance,
     AsyncMemories as AsyncMemories,
+    AsyncTools as AsyncTools,
     AsyncWorkspaces as AsyncWorkspaces,
 )
 from memlog.service.async_store import AsyncStore as AsyncStore, open_async as open_async
@@ -119,6 +120,16 @@ from memlog.service.projects import Project as Project, ProjectRemoval as Projec
 from memlog.service.remote_store import RemoteStore as RemoteStore, connect as connect
 from memlog.service.seed_client import MemoryServiceClient as MemoryServiceClient
 from memlog.service.store import Store as Store, open as open
+from memlog.service.tools import (
+    CoreChange as CoreChange,
+    ToolForgotten as ToolForgotten,
+    ToolItem as ToolItem,
+    ToolItems as ToolItems,
+    ToolResult as ToolResult,
+    ToolResults as ToolResults,
+    Tools as Tools,
+    ToolSaved as ToolSaved,
+)
 from memlog.service.watching.worker import WatchStep as WatchStep
 
 __version__: str

@@ -78,7 +78,7 @@ class Core(OperationGroup):
         get: GetOperation[CoreMemory, dict[str, str], str | None]
     else:
 
-        @operation(GetCoreMemory, effect="read", missing="core_key_not_found", for_agents=True)
+        @operation(GetCoreMemory, effect="read", missing="core_key_not_found")
         def get(self, asked: GetCoreMemory) -> CoreMemory | dict[str, str] | str | None:
             """Returns the core memory, the values of one section, or a value: None if its key is not set."""
             memory = self._read(core_memory)
@@ -87,13 +87,13 @@ class Core(OperationGroup):
             section = getattr(memory, asked.section)
             return section if asked.key is None else section.get(_as_stored(section, asked.key))
 
-    @operation(SetCoreValue, effect="append", for_agents=True)
+    @operation(SetCoreValue, effect="append")
     def set(self, asked: SetCoreValue) -> Position:
         # A key of ASCII has one form: it needs no read.
         key = asked.key if asked.key.isascii() else _as_stored(getattr(self.get(), asked.section), asked.key)
         return self._append_one(CoreMemoryUpdated(section=asked.section, key=key, value=asked.value))
 
-    @operation(DeleteCoreValue, effect="append", missing="core_key_not_found", for_agents=True)
+    @operation(DeleteCoreValue, effect="append", missing="core_key_not_found")
     def delete(self, asked: DeleteCoreValue) -> Position | Literal[False]:
         """Returns False if the key is not set."""
         section = getattr(self.get(), asked.section)

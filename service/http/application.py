@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memlog.service import catalogue
+from memlog.service.clients import HEADER, acting_for_header
 from memlog.service.http.bodies import JSON, LINES, answer_of, answering, body_of, decoded, object_of, type_of
 from memlog.service.http.guard import Admission, Guard
 from memlog.service.http.seeds import seed_routes
@@ -25,14 +26,20 @@ from memlog.service.requests import given_as_texts
 from memlog.service.store import Store
 
 _EVENTS = 64 * 1024 * 1024  # bytes of a body with events, each of which has 16 MiB at most
+_MCP = ("/mcp", "/v1/projects/{project:path}/mcp")
 
 
 def application(
-    stores: OpenStores, admission: Admission, *, root: Path | None, version: str
+    stores: OpenStores,
+    admission: Admission,
+    *,
+    root: Path | None,
+    version: str,
+    mcp: Any = None,  # noqa: ANN401
 ) -> Callable[..., Any]:
     """The application of a server.
 
-    root: the folder below which operations may read files; None for none.
+    root: the folder below which operations may read files; None for none. mcp: an `McpApplication`.
     """
     served = {name: each for name, each in catalogue.operations().items() if not each.is_endless}
     document = msgspec.json.encode(openapi(served, version))
@@ -41,13 +48,15 @@ def application(
         Route("/readyz", answering(partial(_ready, stores))),
         Route("/openapi.json", partial(_constant, document)),
         *seed_routes(stores),
+        *(Route(path, mcp.application) for path in _MCP if mcp),
     ]
     for name, operation in served.items():
         answer = partial(_append if name == "append" else _answer, stores, name, operation, root)
         methods = ["POST", *(["GET"] if has_get(operation) else [])]
         routes.append(Route(f"/v1/projects/{{project:path}}/{name}", answering(answer), methods=methods))
     handlers: Mapping[Any, Any] = {HTTPException: _no_route, Exception: _internal}
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), admission)
+    lifespan = mcp.running if mcp else None
+    return Guard(Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan), admission)
 
 
 async def _answer(
@@ -78,8 +87,8 @@ async def _append(stores: OpenStores, name: str, _: object, root: Path | None, c
 async def _answered(
     stores: OpenStores, call: Call, answer: Callable[[Store], bytes], media_type: str = JSON
 ) -> Response:
-    project = call.path_params["project"]
-    data = await run_in_threadpool(stores.run, project, answer)
+    with acting_for_header(call.headers.get(HEADER)):
+        data = await run_in_threadpool(stores.run, call.path_params["project"], answer)
     return Response(data, media_type=media_type)
 
 

@@ -52,11 +52,7 @@ def answer_of(problem: Problem, status: int, **headers: str) -> Response:
 
 
 async def object_of(call: Call) -> dict[str, Any]:
-    """The fields in a body.
-
-    Raises:
-        Refused: it is no object of JSON.
-    """
+    """The fields in a body. Raises Refused if it is no object of JSON."""
     given = decoded(await body_of(call, _BODY, (JSON,)) or b"{}")
     if not isinstance(given, dict):
         raise Refused(422, "bad_request", "the body is no object", "send the fields of the request")
@@ -72,11 +68,7 @@ def decoded(data: bytes) -> Any:  # noqa: ANN401
 
 
 async def body_of(call: Call, most: int, types: tuple[str, ...]) -> bytes:
-    """The bytes of a body.
-
-    Raises:
-        Refused: it is of another type, longer than `most`, or does not come in time.
-    """
+    """The bytes of a body. Raises Refused: it is of another type, longer than `most`, or comes too late."""
     if (given := call.headers.get("content-length", "")).isdecimal() and int(given) > most:
         raise _too_large(most)
     data = bytearray()

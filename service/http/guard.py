@@ -32,7 +32,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the class."""
-        if refused := self._refused(scope):
+        if scope["type"] == "http" and (refused := self._refused(scope)):
             await refused.answer()(scope, receive, send)
             return
         self._running += 1

@@ -63,7 +63,6 @@ def serve(application: Any, listening: socket.socket) -> None:  # noqa: ANN401 -
         application,
         http=_Protocol,
         ws="none",
-        lifespan="off",
         access_log=False,
         log_level="error",
         server_header=False,

@@ -44,7 +44,7 @@ _Memories = list[Memory]
 class Memories(OperationGroup):
     """The memories of a store. Every change is an event; the log loses nothing."""
 
-    @operation(SaveMemory, effect="append", for_agents=True)
+    @operation(SaveMemory, effect="append")
     def save(self, asked: SaveMemory) -> SaveReport:
         event = event_of(MemorySaved, asked)
         if asked.looks_for_duplicates:
@@ -53,7 +53,7 @@ class Memories(OperationGroup):
             )
         return save(self._append, event)
 
-    @operation(GetMemory, effect="read", missing="memory_not_found", for_agents=True)
+    @operation(GetMemory, effect="read", missing="memory_not_found")
     def get(self, asked: GetMemory) -> Memory | None:
         """Returns None if no memory has this id."""
         return self._query(memories.memory, asked)
@@ -72,7 +72,7 @@ class Memories(OperationGroup):
     def archive(self, asked: ArchiveMemory) -> Position:
         return self._change([asked.memory_id], MemoryArchived(memory_id=asked.memory_id))
 
-    @operation(ArchiveMemories, effect="append", for_agents=True)
+    @operation(ArchiveMemories, effect="append")
     def archive_all(self, asked: ArchiveMemories) -> _Memories:
         memory_ids = [*dict.fromkeys(asked.memory_ids)]
         if not memory_ids:

@@ -28,7 +28,7 @@ CREATES: dict[Words, tuple[str, ...]] = {
 }
 """What stores something new."""
 
-NEEDS_NONE: set[Words] = {("completion",), ("config",), ("gate",), ("help",), ("serve",)}
+NEEDS_NONE: set[Words] = {("completion",), ("config",), ("gate",), ("help",), ("mcp",), ("serve",)}
 """Commands that look at no store."""
 
 OF_PROJECTS: set[Words] = {("projects", "list"), ("projects", "remove"), ("projects", "show")}

@@ -111,6 +111,7 @@ CALLS = {
     "doctor": [],
     "forget": ["m1", "--yes"],
     "scrub": ["--yes"],
+    "mcp": ["--print-config", "codex"],
     "serve": ["--host", "0.0.0.0"],
     "watch": ["--once"],
     "verify": [],

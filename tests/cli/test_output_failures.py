@@ -117,6 +117,7 @@ def test_every_command_that_may_append_is_tried() -> None:
             "fact list",
             "gate",
             "help",
+            "mcp",
         ),
         *("init", "log cat", "log tail", "memory history", "memory list", "memory show", "project"),
         *("projects list", "projects remove", "projects show", "quarantine", "query", "scrub", "seal"),

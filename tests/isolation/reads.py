@@ -69,6 +69,7 @@ WRITES = {
     *("memories.save", "memories.update", "memories.archive", "memories.delete", "memories.touch"),
     *("memories.archive_all", "memories.decay", "memories.prune"),
     "pre_route",  # two reads: facts.ask and context
+    *("tools.memory_save", "tools.memory_core_update", "tools.memory_core_delete", "tools.memory_forget"),
 }
 NO_ROWS = {"close", "documents.close", "documents.is_of_another_copy"}
 """Neither reads rows nor writes any."""
@@ -115,6 +116,24 @@ def _search(asked: Asked) -> Iterator[Answer]:
     yield Answer("search", ALL, found(explain=True))
     for chat in asked.chats:
         yield Answer("search", chat, found(filters=Filters(chat=chat)))
+
+
+@reads("tools.memory_search")
+def _memory_search(asked: Asked) -> Iterator[Answer]:
+    yield Answer("tools.memory_search", ALL, asked.store.tools.memory_search(asked.words, topK=40))
+    for chat in asked.chats:
+        found = asked.store.tools.memory_search(asked.words, topK=40, chat=name_of(chat))
+        yield Answer("tools.memory_search", chat, found)
+
+
+@reads("tools.memory_get")
+def _memory_get(asked: Asked) -> Iterator[Answer]:
+    yield Answer("tools.memory_get", ALL, told(lambda: asked.store.tools.memory_get(["k0", "k1"])))
+
+
+@reads("tools.memory_core_get")
+def _memory_core_get(asked: Asked) -> Iterator[Answer]:
+    yield Answer("tools.memory_core_get", OWN_SCOPE, asked.store.tools.memory_core_get())
 
 
 @reads("context")

@@ -66,7 +66,7 @@ OTHERS = {
     *("core set", "core delete", "core import", "daily record", "daily compress"),
     *("docs add", "docs refresh", "docs remove", "fact set", "fact remove", "fact extract"),
     *("memory save", "memory update", "memory archive", "memory delete", "memory touch"),
-    *("projects show", "projects remove", "serve", "watch", "workspace add", "workspace remove"),
+    *("projects show", "projects remove", "mcp", "serve", "watch", "workspace add", "workspace remove"),
 }
 """Commands that write, or read no rows; `projects show` names its project itself."""
 

@@ -128,7 +128,14 @@ def test_every_default_fits_its_schema() -> None:
 
 GIVEN: dict[str, Any] = {
     **dict.fromkeys(("id", "event_id", "message_id"), "m1"),
-    **{"chat": "x:1", "text": "tea", "question": "what is my city?", "topic": "city", "values": ["Oulu"]},
+    **{
+        "chat": "x:1",
+        "text": "tea",
+        "query": "tea",
+        "question": "what is my city?",
+        "topic": "city",
+        "values": ["Oulu"],
+    },
     **{"memory_id": "likes", "memory_ids": ["likes"], "content": "likes black tea", "section": "user"},
     "events": [{"type": "memory_saved", "content": "likes milk"}],
     **{"key": "name", "value": "Ann", "name": "notes/tea.md", "summary": "a walk", "ids": ["walk"]},
@@ -191,7 +198,8 @@ def test_an_operation_does_and_answers_what_it_declares(name: str, filled: Store
     # A maintenance may write seals, no events.
     assert operation.effect != "read" or log_of(filled) == before
     if operation.missing:
-        nothing = {field: "nothing" for field, value in GIVEN.items() if isinstance(value, str)}
+        nothing: dict[str, Any] = {name: "nothing" for name, value in GIVEN.items() if isinstance(value, str)}
+        nothing |= {"ids": ["nothing"], "memory_ids": ["nothing"]}
         fields = request_of(name, tmp_path, GIVEN | nothing | {"section": "user"})
         fields |= (
             {"section": "user", "key": "nothing"} if "key" in operation.request.__struct_fields__ else {}

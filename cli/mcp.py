@@ -1,0 +1,83 @@
+"""memlog mcp."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+import memlog
+from memlog.cli.answer import JSON_OPTION
+from memlog.cli.mcp_hosts import HOSTS, entry
+from memlog.cli.open_store import store_opener
+from memlog.cli.output import asks_for_json, note, print_json, with_options
+from memlog.cli.settings import Settings, projects_folder, servers_folder
+from memlog.cli.standard_options import Command
+from memlog.eventlog.errors import BadInput
+
+if TYPE_CHECKING:
+    from memlog.service.remote_store import RemoteStore
+
+_EXTRA = "pip install 'memlog-store[mcp]'"
+
+
+@click.command(cls=Command)
+@click.option(
+    "--print-config",
+    "host",
+    type=click.Choice([*HOSTS]),
+    help="Print the entry that starts this server in the settings of a host, and say where it goes.",
+)
+@with_options(JSON_OPTION)
+@click.pass_context
+def mcp(ctx: click.Context, host: str | None) -> None:
+    """Serve the tools of the store to the agent that starts this command, over MCP.
+
+    The host of the agent starts it, and talks to it on stdin and stdout: docs/agents.md has the entry for
+    each. If `memlog serve` runs for the store, calls are passed on to it. With --json, --print-config prints
+    {"host","file","entry"}.
+    """
+    settings = ctx.ensure_object(Settings)
+    if host is not None:
+        text = entry(host, ["memlog", *_store_options(settings), "mcp"])
+        if asks_for_json(ctx):
+            print_json({"host": host, "file": HOSTS[host], "entry": text})
+            return
+        note(f"put this into {HOSTS[host]}")
+        click.echo(text, nl=False)
+        return
+    try:
+        from memlog.service.mcp.server import mcp_server
+        from memlog.service.mcp.stdio import OneStore, serve_stdio
+    except ImportError as error:
+        raise BadInput(f"the MCP server needs {error.name}, which is not installed", hint=_EXTRA) from error
+    if sys.stdin.isatty():
+        note("waiting for a client on stdin; Ctrl-D ends it. A host starts this command: --print-config HOST")
+    path = settings.store
+    store = OneStore(lambda: store_opener(ctx)(path), lambda: _connected(settings))
+    try:
+        serve_stdio(mcp_server(store.run, memlog.__version__))
+    finally:
+        store.close()
+
+
+def _store_options(settings: Settings) -> list[str]:
+    """The options that name the store of this call."""
+    if "project" in settings.options:
+        return ["--project", settings.options["project"]]
+    return ["--store", str(settings.store.absolute())] if settings.names_store else []
+
+
+def _connected(settings: Settings) -> "RemoteStore | None":
+    """A connection to the server that runs for the store; None without one."""
+    # Imported here: a store that nobody serves needs none of it.
+    from urllib.parse import unquote
+
+    from memlog.service.running_servers import running_server
+
+    path, project = settings.store.absolute(), "default"
+    found = running_server(servers_folder(), path)
+    if found is None and path.parent == projects_folder().absolute():
+        found, project = running_server(servers_folder(), path.parent), unquote(path.name)
+    if found is None or found.version != memlog.__version__:
+        return None
+    return memlog.connect(found.url, project=project, token=found.token())

@@ -1,0 +1,1 @@
+"""The MCP server: the tools of a store, over stdio and HTTP."""

@@ -1,0 +1,37 @@
+"""The MCP server over HTTP: `/mcp` of the project `default`, and one address for each project."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+
+from memlog.service.mcp.server import Context, mcp_server
+from memlog.service.open_stores import DEFAULT, OpenStores
+
+T = TypeVar("T")
+
+
+class McpApplication:
+    """Answers each request that comes to its address; the path may name the project."""
+
+    def __init__(self, stores: OpenStores, version: str) -> None:
+        def run(ctx: Context, call: Callable[[Any], T]) -> T:
+            named = {} if ctx.request is None else ctx.request.path_params
+            return stores.run(named.get("project", DEFAULT), call)
+
+        # Host and Origin are checked before any route.
+        self._sessions = StreamableHTTPSessionManager(
+            mcp_server(run, version),
+            json_response=True,
+            stateless=True,
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
+        self.application = StreamableHTTPASGIApp(self._sessions)
+
+    @asynccontextmanager
+    async def running(self, _: object) -> AsyncIterator[None]:
+        """The context in which it answers."""
+        async with self._sessions.run():
+            yield

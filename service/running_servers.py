@@ -1,0 +1,56 @@
+"""Which server of this user runs for a store, so that other processes can pass calls on to it."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from memlog.eventlog import locks
+from memlog.eventlog.errors import Busy
+from memlog.eventlog.hashing import short_sha256
+
+
+class RunningServer(msgspec.Struct, frozen=True):
+    """A server: its address, the file of its token, and its version of memlog."""
+
+    url: str
+    token_file: str | None
+    version: str
+
+    def token(self) -> str | None:
+        """Its token; None where it asks for none."""
+        return None if self.token_file is None else Path(self.token_file).read_text().strip()
+
+
+@contextmanager
+def announced(folder: Path, served: Path, server: RunningServer) -> Iterator[None]:
+    """A context in which other processes of this user find the server of a store, or of a folder of projects.
+
+    folder: of the files that announce servers. A file is locked as long as its server lives: what a killed
+        server leaves names nobody. If another server serves the same, that one is found.
+    """
+    file = _file(folder, served)
+    with ExitStack() as held:
+        with suppress(OSError, Busy):
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            held.enter_context(locks.locked(file, "the server", 0))
+            file.with_suffix(".json").write_bytes(msgspec.json.encode(server))
+        yield
+
+
+def running_server(folder: Path, served: Path) -> RunningServer | None:
+    """The server of a store, or of a folder of projects; None where none runs."""
+    file = _file(folder, served)
+    if not locks.is_held(file):
+        return None
+    try:
+        return msgspec.json.decode(file.with_suffix(".json").read_bytes(), type=RunningServer)
+    except (OSError, msgspec.MsgspecError):
+        return None  # it is about to start
+
+
+def _file(folder: Path, served: Path) -> Path:
+    name = short_sha256(os.fsencode(served.resolve())).hexdigest()[:32]
+    return folder / f"{name}.lock"

@@ -1,0 +1,259 @@
+"""The tools that an agent is offered: `store.tools`. An MCP server and an agent's own loop offer the same."""
+
+from typing import Any
+
+import msgspec
+
+from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.errors import BadInput
+from memlog.query import memories, provenance
+from memlog.query.core_memory import CoreMemory
+from memlog.query.filters import Filters
+from memlog.query.provenance import StoredEvent
+from memlog.query.search.hits import Hit
+from memlog.query.search.request import Search
+from memlog.service.core.facade import Core
+from memlog.service.engine import Engine, OperationGroup
+from memlog.service.memories.facade import Memories
+from memlog.service.missing import not_found
+from memlog.service.operations import operation
+from memlog.service.requests.core import Section
+from memlog.service.requests.memories import ArchiveMemories, SaveMemory
+from memlog.service.requests.tools import (
+    MemoryCoreDelete,
+    MemoryCoreGet,
+    MemoryCoreUpdate,
+    MemoryForget,
+    MemoryGet,
+    MemorySave,
+    MemorySearch,
+)
+from memlog.service.searches import search_read_model
+
+LONGEST = 2000
+"""Characters of a result's content; the whole of it is read by id."""
+
+
+class ToolResult(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What a search found.
+
+    citation: M1 for the best one, and so on. id: for `memory_get`. score: 0 to 1.
+    content: cut after 2,000 characters; `is_cut` says so.
+    position: the line of the log, stream/segment:line.
+    """
+
+    citation: str
+    id: str
+    kind: str
+    content: str
+    source: str
+    created_at: str
+    score: float
+    position: str
+    chat: str | None = None
+    speaker: str | None = None
+    is_cut: bool = False
+
+
+class ToolResults(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The results of a search, best first. silent: what did not take part in it, and why."""
+
+    results: list[ToolResult]
+    silent: dict[str, str] = {}
+
+
+class ToolItem(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A memory or an event, in full.
+
+    content: of an event without a text, its line of the log.
+    archived_at: when it was put away; position: the line of the log, stream/segment:line.
+    """
+
+    id: str
+    kind: str
+    content: str
+    created_at: str
+    position: str
+    source: str | None = None
+    chat: str | None = None
+    speaker: str | None = None
+    archived_at: str | None = None
+
+
+class ToolItems(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What was read by id, and the ids that nothing has."""
+
+    items: list[ToolItem]
+    not_found: list[str] = []
+
+
+class ToolSaved(msgspec.Struct, kw_only=True):
+    """The outcome of a save.
+
+    decision: saved, already known, or merged into ID. event_id: of the event that was appended.
+    position: its byte in the log, stream/segment@byte.
+    """
+
+    memory_id: str
+    decision: str
+    event_id: str
+    position: str
+
+
+class CoreChange(msgspec.Struct, kw_only=True):
+    """A change of the core memory.
+
+    previous: the value before; None without one. value: None if it is removed.
+    position: of the event, stream/segment@byte.
+    """
+
+    section: Section
+    key: str
+    value: str | None
+    previous: str | None
+    position: str
+
+
+class ToolForgotten(msgspec.Struct, kw_only=True):
+    """The memories that are put away, or would be. done: False of a dry run."""
+
+    items: list[ToolItem]
+    done: bool
+
+
+class Tools(OperationGroup):
+    """The tools of a store that an agent is offered."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._memories, self._core = Memories(engine), Core(engine)
+
+    @operation(MemorySearch, effect="read", for_agents=True)
+    def memory_search(self, asked: MemorySearch) -> ToolResults:
+        filters = Filters(chat=asked.chat, since=asked.since, until=asked.until)
+        request = Search(asked.query, k=asked.topK, filters=filters)
+        found = self._engine.reads.healed(lambda read_model: search_read_model(read_model, request))
+        results = [_result(number, hit) for number, hit in enumerate(found.hits, start=1)]
+        return ToolResults(results=results, silent=found.silent)
+
+    @operation(MemoryGet, effect="read", missing="event_not_found", for_agents=True)
+    def memory_get(self, asked: MemoryGet) -> ToolItems:
+        wanted = [*dict.fromkeys(asked.ids)]
+        if not wanted:
+            raise BadInput("no id is named", hint="give ids")
+        found = {each: self._item(each) for each in wanted}
+        unknown = [each for each, item in found.items() if item is None]
+        if len(unknown) == len(wanted):
+            raise not_found("event_not_found", *unknown)
+        return ToolItems(items=[item for item in found.values() if item is not None], not_found=unknown)
+
+    @operation(MemorySave, effect="append", for_agents=True)
+    def memory_save(self, asked: MemorySave) -> ToolSaved:
+        done = self._memories.save(SaveMemory(**msgspec.structs.asdict(asked)))
+        return ToolSaved(
+            memory_id=done.memory_id,
+            decision=done.decision,
+            event_id=done.event_id,
+            position=_place(done.position),
+        )
+
+    @operation(MemoryCoreGet, effect="read", for_agents=True)
+    def memory_core_get(self, _: MemoryCoreGet) -> CoreMemory:
+        return self._core.get()
+
+    @operation(MemoryCoreUpdate, effect="append", for_agents=True, is_destructive=True)
+    def memory_core_update(self, asked: MemoryCoreUpdate) -> CoreChange:
+        previous = self._previous(asked.section, asked.key)
+        position = self._core.set(asked.section, asked.key, asked.value)
+        return _changed(asked, asked.value, previous, position)
+
+    @operation(
+        MemoryCoreDelete,
+        effect="append",
+        missing="core_key_not_found",
+        for_agents=True,
+        is_destructive=True,
+    )
+    def memory_core_delete(self, asked: MemoryCoreDelete) -> CoreChange:
+        previous = self._previous(asked.section, asked.key)
+        position = self._core.delete(asked.section, asked.key)
+        if position is False:
+            raise not_found("core_key_not_found", f"{asked.section}.{asked.key}")
+        return _changed(asked, None, previous, position)
+
+    @operation(
+        MemoryForget, effect="append", missing="memory_not_found", for_agents=True, is_destructive=True
+    )
+    def memory_forget(self, asked: MemoryForget) -> ToolForgotten:
+        request = ArchiveMemories(asked.memory_ids, dry_run=asked.dry_run)
+        items = [_memory(each) for each in self._memories.archive_all(request)]
+        return ToolForgotten(items=items, done=not asked.dry_run)
+
+    def _previous(self, section: Section, key: str) -> str | None:
+        if not self._engine.exists:
+            return None
+        return self._core.get(section, key)
+
+    def _item(self, name: str) -> ToolItem | None:
+        memory = self._read(lambda db: memories.memory(db, name))
+        if memory is not None:
+            return _memory(memory)
+        event = self._read(lambda db: provenance.stored(db, self._engine.log_path, name))
+        return None if event is None else _event(event)
+
+
+def _result(number: int, hit: Hit) -> ToolResult:
+    return ToolResult(
+        citation=f"M{number}",
+        id=hit.id,
+        kind=hit.kind,
+        content=hit.content[:LONGEST],
+        source=hit.source,
+        created_at=hit.ts,
+        score=hit.score,
+        position=str(hit.position),
+        chat=hit.chat,
+        speaker=hit.speaker or None,
+        is_cut=len(hit.content) > LONGEST,
+    )
+
+
+def _memory(memory: memories.Memory) -> ToolItem:
+    return ToolItem(
+        id=memory.memory_id,
+        kind="memory",
+        content=memory.content,
+        created_at=memory.created_at,
+        position=str(memory.position),
+        source=memory.source,
+        chat=memory.chat,
+        archived_at=memory.archived_at,
+    )
+
+
+def _event(event: StoredEvent) -> ToolItem:
+    members: dict[str, Any] = msgspec.json.decode(event.raw)
+    texts = [members[name] for name in ("content", "summary") if isinstance(members.get(name), str)]
+    has_chat = "channel" in members
+    return ToolItem(
+        id=event.id,
+        kind=event.type,
+        content=texts[0] if texts else event.raw,
+        created_at=event.ts,
+        position=str(event.position),
+        source=members.get("source"),
+        chat=f"{members['channel']}:{members['chat_id']}" if has_chat else members.get("chat_id"),
+        speaker="/".join(filter(None, (members.get("role"), members.get("name")))) or None,
+    )
+
+
+def _changed(
+    asked: MemoryCoreUpdate | MemoryCoreDelete, value: str | None, previous: str | None, position: Position
+) -> CoreChange:
+    return CoreChange(
+        section=asked.section, key=asked.key, value=value, previous=previous, position=_place(position)
+    )
+
+
+def _place(position: Position) -> str:
+    return f"{position.stream}/{position.segment}@{position.offset}"
