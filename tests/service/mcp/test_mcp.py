@@ -216,3 +216,14 @@ def test_calls_are_passed_on_to_a_server_that_runs(
     with memlog.open(store) as opened:
         (event,) = opened.memories.history(opened.memories.list()[0].memory_id)
         assert json.loads(event.raw)["client"] == "bot/7"
+
+
+@pytest.mark.deep
+def test_the_inspector_lists_the_tools(tmp_path: Path) -> None:
+    if shutil.which("npx") is None:
+        pytest.skip("no npx here")
+    server = [MEMLOG, "--store", tmp_path / "store", "mcp"]
+    inspector = ["npx", "--yes", "@modelcontextprotocol/inspector", "--cli", *server]
+    done = subprocess.run([*inspector, "--method", "tools/list"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {tool["name"] for tool in json.loads(done.stdout)["tools"]} == TOOLS.keys()
