@@ -1,12 +1,14 @@
 """memlog mcp."""
 
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import click
 
 import memlog
 from memlog.cli.answer import JSON_OPTION
+from memlog.cli.interrupts import end_with
 from memlog.cli.mcp_hosts import HOSTS, entry
 from memlog.cli.open_store import store_opener
 from memlog.cli.output import asks_for_json, note, print_json, with_options
@@ -57,7 +59,7 @@ def mcp(ctx: click.Context, host: str | None) -> None:
     try:
         serve_stdio(mcp_server(store.run, memlog.__version__))
     finally:
-        store.close()
+        end_with(store.close)
 
 
 def _store_options(settings: Settings) -> list[str]:
@@ -75,9 +77,17 @@ def _connected(settings: Settings) -> "RemoteStore | None":
     from memlog.service.running_servers import running_server
 
     path, project = settings.store.absolute(), "default"
-    found = running_server(servers_folder(), path)
-    if found is None and path.parent == projects_folder().absolute():
-        found, project = running_server(servers_folder(), path.parent), unquote(path.name)
-    if found is None or found.version != memlog.__version__:
+    try:
+        found = running_server(servers_folder(), path)
+        if found is None and path.parent == projects_folder().absolute():
+            found, project = running_server(servers_folder(), path.parent), unquote(path.name)
+        if found is None or found.version != memlog.__version__:
+            return None
+        return _connection(found.url, project, found.token())
+    except (OSError, RuntimeError, memlog.MemlogError):  # the store itself says what is wrong, if anything
         return None
-    return memlog.connect(found.url, project=project, token=found.token())
+
+
+@lru_cache(maxsize=1)
+def _connection(url: str, project: str, token: str | None) -> "RemoteStore":
+    return memlog.connect(url, project=project, token=token)

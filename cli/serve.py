@@ -3,7 +3,6 @@
 import os
 import secrets
 import socket
-import threading
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import click
 
 import memlog
 from memlog.cli.answer import JSON_OPTION
+from memlog.cli.interrupts import end_with
 from memlog.cli.open_store import store_opener
 from memlog.cli.output import asks_for_json, note, print_json, with_options
 from memlog.cli.param_types import FOLDER
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from memlog.service.open_stores import OpenStores
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_LAST_SECONDS = 1.5
 _EXTRA = "pip install 'memlog-store[server]'"
 
 
@@ -96,12 +95,7 @@ def serve(
             stores.begin()
             run(app, listening)
     finally:
-        closing = threading.Thread(target=stores.close, daemon=True)
-        closing.start()
-        closing.join(_LAST_SECONDS)
-        if closing.is_alive():
-            # An operation that takes longer is given up: no event that was acknowledged can be lost.
-            os._exit(0)
+        end_with(stores.close)
 
 
 def _mcp(stores: "OpenStores") -> "McpApplication | None":

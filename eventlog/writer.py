@@ -4,7 +4,7 @@ docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reas
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from errno import EACCES, EEXIST, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ class Log:
     redact: mask keys before events are written.
     look_up: finds ids of callers that were in use before; None: duplicates and conflicts are not reported.
     on_stored: called with durable events before they are acknowledged.
+    check: called with each event before any is written; raises BadInput for one that may not be.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Log:
         redact: bool = False,
         look_up: LookUp | None = None,
         on_stored: OnStored | None = None,
+        check: Callable[[Draft], None] = lambda _: None,
     ) -> None:
         self.store = store
         self.path = store / LOG
@@ -55,6 +57,7 @@ class Log:
         self._redact = redact
         self._look_up = look_up
         self._on_stored = on_stored
+        self._check = check
         self._clock = Clock()
         self._rotation = Rotation(store, self._clock, lock_timeout=lock_timeout, syncs=durability == "fsync")
         self._has_format = False
@@ -83,7 +86,9 @@ class Log:
 
     def draft(self, event: Event | dict[str, Any] | bytes) -> Draft:
         """Check and encode an event for `append_each`. Raises BadInput and NotFound as `append`."""
-        return draft(event, self._find_stream, redact=self._redact)
+        made = draft(event, self._find_stream, redact=self._redact)
+        self._check(made)
+        return made
 
     def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
         """Append `drafts`; returns for each its position, or why it may not be stored."""

@@ -12,8 +12,7 @@ from memlog.query.request import Request, check_names
 from memlog.service.missing import required
 from memlog.service.operations import Operation
 from memlog.service.projects import Projects
-from memlog.service.readable import EVERYTHING, check_sources, readable
-from memlog.service.requests.append import AppendEvents
+from memlog.service.readable import EVERYTHING, readable, reading_below
 from memlog.service.store import LazyGroup, Store
 
 if TYPE_CHECKING:
@@ -80,16 +79,15 @@ def answer(
     request: type[Request] = known[name].request
     of_paths = [each.name for each in fields_of(request) if each.reads and each.reads.form == "path"]
     asked = request.of(given)
-    below = {field: _readable(root, getattr(asked, field)) for field in of_paths}
-    if isinstance(asked, AppendEvents) and root != EVERYTHING:
-        check_sources(root, asked.events)  # type: ignore[arg-type] # it makes a list
-    return required(getattr(target, method), msgspec.structs.replace(asked, **below) if below else asked)
+    with reading_below(root):
+        below = {field: _readable(getattr(asked, field)) for field in of_paths}
+        return required(getattr(target, method), msgspec.structs.replace(asked, **below) if below else asked)
 
 
-def _readable(root: Path | None, given: Any) -> Any:  # noqa: ANN401 - a path, several, or None
+def _readable(given: Any) -> Any:  # noqa: ANN401 - a path, several, or None
     if isinstance(given, tuple):
-        return tuple(readable(root, each) for each in given)
-    return None if given is None else readable(root, given)
+        return tuple(map(readable, given))
+    return None if given is None else readable(given)
 
 
 def answer_schema(name: str) -> dict[str, Any]:

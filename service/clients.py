@@ -12,6 +12,9 @@ from memlog.eventlog.events import Event
 
 EventLike = Event | dict[str, Any] | bytes
 
+_LONGEST = 200
+"""Characters of a client's name."""
+
 _CLIENT: ContextVar[str | None] = ContextVar("client", default=None)
 
 
@@ -28,7 +31,7 @@ def client_header() -> dict[str, str]:
 @contextmanager
 def acting_for(client: str | None) -> Iterator[None]:
     """A context in which events that are appended name a client, such as `claude-code/2.1`."""
-    before = _CLIENT.set(client)
+    before = _CLIENT.set(client and client[:_LONGEST])
     try:
         yield
     finally:
@@ -36,8 +39,8 @@ def acting_for(client: str | None) -> Iterator[None]:
 
 
 def acting_for_header(value: str | None) -> AbstractContextManager[None]:
-    """As `acting_for`, of the client that a header names; at most 200 characters of it."""
-    return acting_for(None if value is None else unquote(value)[:200])
+    """As `acting_for`, of the client that a header names."""
+    return acting_for(None if value is None else unquote(value))
 
 
 def marked(events: Iterable[EventLike]) -> Iterable[EventLike]:

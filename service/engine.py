@@ -99,6 +99,7 @@ class Engine:
     def _log(self, lock_timeout: float, **lookups: Any) -> "Log":  # noqa: ANN401
         # Imported here: most reads append nothing.
         from memlog.eventlog.writer import Log
+        from memlog.service.readable import check_source
 
         return Log(
             self.path,
@@ -106,6 +107,7 @@ class Engine:
             lock_timeout=lock_timeout,
             redact=self.redact,
             on_stored=self.on_stored,
+            check=check_source,
             **lookups,
         )
 

@@ -17,7 +17,7 @@ from memlog.eventlog.errors import (
     NotFound,
 )
 from memlog.projector.sqlite import NO_ROOM
-from memlog.service.readable import check_sources
+from memlog.service.readable import reading_below
 from memlog.service.store import Store
 
 STATUS: dict[type[MemlogError], int] = {
@@ -92,10 +92,10 @@ def error_of(problem: Problem, status: int) -> MemlogError:
 def acknowledged(store: Store, lines: bytes, root: Path | None) -> bytes:
     """Append events that have a line each, and acknowledge each by a line: stored, or refused and why.
 
-    root: see `check_sources`, which refuses them all.
+    root: see `reading_below`.
     """
-    check_sources(root, lines.split(b"\n"))
-    outcomes = store.append_lines([*enumerate(lines.split(b"\n"), start=1)])
+    with reading_below(root):
+        outcomes = store.append_lines([*enumerate(lines.split(b"\n"), start=1)])
     return msgspec.json.Encoder().encode_lines(
         {"line": number, "id": outcome.id, "error": problem_of(outcome.error)}
         if isinstance(outcome, RefusedLine)

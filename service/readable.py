@@ -1,22 +1,40 @@
 """Which files of its machine a server reads for those who ask: those below one folder."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from memlog.eventlog.encode import Draft
 from memlog.eventlog.errors import BadInput
 
 EVERYTHING = Path("/")
 
+_ROOT: ContextVar[Path | None] = ContextVar("root", default=EVERYTHING)
+_SOURCE = b'{"type":"source_registered"'
+"""The beginning of the line of an event that makes a folder a source, which is read from then on."""
 
-def readable(root: Path | None, path: Path) -> Path:
-    """A path below `root`, from which a relative one counts; None for an owner that reads no files.
+
+@contextmanager
+def reading_below(root: Path | None) -> Iterator[None]:
+    """A context in which operations read files below `root` alone; None for none."""
+    before = _ROOT.set(root)
+    try:
+        yield
+    finally:
+        _ROOT.reset(before)
+
+
+def readable(path: Path) -> Path:
+    """A path that may be read; a relative one counts from the root.
 
     Raises:
-        BadInput: it is not below it.
+        BadInput: it may not.
     """
+    root = _ROOT.get()
     if root is None:
         raise BadInput("this server reads no files", hint="start it with a folder that it may read (root)")
     if root == EVERYTHING:
@@ -30,27 +48,18 @@ def readable(root: Path | None, path: Path) -> Path:
     return root / path
 
 
-class _SourceRoot(msgspec.Struct):
-    type: Any = None
-    root: Any = None
-
-
-def check_sources(root: Path | None, events: Iterable[Any]) -> None:
-    """Refuse events that would register files as documents which the server may not read.
-
-    events: members by name, or lines of JSON; what is no event is left to the append.
+def check_source(event: Draft) -> None:
+    """Refuse an event by which the server would read what it may not.
 
     Raises:
-        BadInput: as `readable`.
+        BadInput: as `readable`; or the root is relative, and would count from somewhere else.
     """
-    for event in events:
-        try:
-            found = (
-                msgspec.json.decode(event, type=_SourceRoot)
-                if isinstance(event, bytes)
-                else msgspec.convert(event, _SourceRoot)
-            )
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            continue
-        if found.type == "source_registered" and isinstance(found.root, str):
-            readable(root, Path(found.root))
+    if _ROOT.get() == EVERYTHING or not event.head.startswith(_SOURCE):
+        return
+    members: dict[str, Any] = msgspec.json.decode(b"{" + event.tail[1:] + b"}")
+    root = members.get("root")
+    if root is None:
+        return
+    if not Path(root).is_absolute():
+        raise BadInput("the root of a source is relative", hint="use the operation that adds documents")
+    readable(Path(root))

@@ -6,8 +6,10 @@ import msgspec
 
 from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.errors import BadInput
+from memlog.projector.sqlite import Connection
 from memlog.query import memories, provenance
 from memlog.query.core_memory import CoreMemory
+from memlog.query.event_index import streams_of
 from memlog.query.filters import Filters
 from memlog.query.provenance import StoredEvent
 from memlog.query.search.hits import Hit
@@ -141,11 +143,11 @@ class Tools(OperationGroup):
         wanted = [*dict.fromkeys(asked.ids)]
         if not wanted:
             raise BadInput("no id is named", hint="give ids")
-        found = {each: self._item(each) for each in wanted}
-        unknown = [each for each, item in found.items() if item is None]
+        found = {each: self._items(each) for each in wanted}
+        unknown = [each for each, items in found.items() if not items]
         if len(unknown) == len(wanted):
             raise not_found("event_not_found", *unknown)
-        return ToolItems(items=[item for item in found.values() if item is not None], not_found=unknown)
+        return ToolItems(items=[item for items in found.values() for item in items], not_found=unknown)
 
     @operation(MemorySave, effect="append", for_agents=True)
     def memory_save(self, asked: MemorySave) -> ToolSaved:
@@ -194,12 +196,18 @@ class Tools(OperationGroup):
             return None
         return self._core.get(section, key)
 
-    def _item(self, name: str) -> ToolItem | None:
+    def _items(self, name: str) -> list[ToolItem]:
+        """The memory with an id, else the events, of which each stream may have one."""
         memory = self._read(lambda db: memories.memory(db, name))
         if memory is not None:
-            return _memory(memory)
-        event = self._read(lambda db: provenance.stored(db, self._engine.log_path, name))
-        return None if event is None else _event(event)
+            return [_memory(memory)]
+        log = self._engine.log_path
+
+        def found(db: Connection) -> list[StoredEvent | None]:
+            streams: list[str | None] = [*streams_of(db, name)] or [None]
+            return [provenance.stored(db, log, name, stream) for stream in streams]
+
+        return [_event(each) for each in self._read(found) if each is not None]
 
 
 def _result(number: int, hit: Hit) -> ToolResult:
@@ -232,18 +240,19 @@ def _memory(memory: memories.Memory) -> ToolItem:
 
 
 def _event(event: StoredEvent) -> ToolItem:
-    members: dict[str, Any] = msgspec.json.decode(event.raw)
-    texts = [members[name] for name in ("content", "summary") if isinstance(members.get(name), str)]
-    has_chat = "channel" in members
+    # A foreign line may have members of other types.
+    raw: dict[str, Any] = msgspec.json.decode(event.raw)
+    texts = {name: value for name, value in raw.items() if isinstance(value, str)}
+    channel, chat_id = texts.get("channel"), texts.get("chat_id")
     return ToolItem(
         id=event.id,
         kind=event.type,
-        content=texts[0] if texts else event.raw,
+        content=texts.get("content") or texts.get("summary") or event.raw,
         created_at=event.ts,
         position=str(event.position),
-        source=members.get("source"),
-        chat=f"{members['channel']}:{members['chat_id']}" if has_chat else members.get("chat_id"),
-        speaker="/".join(filter(None, (members.get("role"), members.get("name")))) or None,
+        source=texts.get("source"),
+        chat=f"{channel}:{chat_id}" if channel and chat_id else chat_id,
+        speaker="/".join(filter(None, (texts.get("role"), texts.get("name")))) or None,
     )
 
 

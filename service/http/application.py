@@ -48,7 +48,7 @@ def application(
         Route("/readyz", answering(partial(_ready, stores))),
         Route("/openapi.json", partial(_constant, document)),
         *seed_routes(stores),
-        *(Route(path, mcp.application) for path in _MCP if mcp),
+        *(Route(path, mcp, methods=["POST"]) for path in _MCP if mcp),
     ]
     for name, operation in served.items():
         answer = partial(_append if name == "append" else _answer, stores, name, operation, root)

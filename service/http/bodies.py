@@ -5,12 +5,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
-from starlette.requests import Request as Call
+from starlette.requests import Request
 from starlette.responses import Response
 
 from memlog.eventlog.errors import MemlogError
 from memlog.service.problems import Problem, ProblemAnswer, problem_of, status_of
 
+Call = Request
 JSON = "application/json"
 LINES = "application/x-ndjson"  # an event in each line
 

@@ -7,10 +7,13 @@ from typing import Any, TypeVar
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
+from memlog.service.http.bodies import JSON, Call, Refused, body_of
 from memlog.service.mcp.server import Context, mcp_server
 from memlog.service.open_stores import DEFAULT, OpenStores
 
 T = TypeVar("T")
+
+_BODY = 1024 * 1024
 
 
 class McpApplication:
@@ -28,7 +31,21 @@ class McpApplication:
             stateless=True,
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
-        self.application = StreamableHTTPASGIApp(self._sessions)
+        self._sdk = StreamableHTTPASGIApp(self._sessions)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - of ASGI
+        """Answer a request whose body has come, within the limits of any other."""
+        try:
+            body = await body_of(Call(scope, receive), _BODY, (JSON,))
+        except Refused as refused:
+            await refused.answer()(scope, receive, send)
+            return
+        whole = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replayed() -> Any:  # noqa: ANN401
+            return whole.pop() if whole else await receive()
+
+        await self._sdk(scope, replayed, send)
 
     @asynccontextmanager
     async def running(self, _: object) -> AsyncIterator[None]:

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 
 from memlog.eventlog.errors import MemlogError, NotFound
 from memlog.service.catalogue import answer, answer_schema, tool_operations
-from memlog.service.clients import acting_for
+from memlog.service.clients import HEADER, acting_for
 from memlog.service.operations import Operation
 from memlog.service.problems import problem_of
 from memlog.service.requests import description_of, schema_of
@@ -57,7 +57,10 @@ def mcp_server(run: Runs, version: str) -> Server[Any]:
     async def call_tool(ctx: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
         if asked.name not in tools:
             return _failed(NotFound(f"no tool {asked.name!r}", hint=f"there are {', '.join(tools)}"))
-        return await run_sync(tools[asked.name].called, run, ctx, asked.arguments or {})
+        # A client that goes away waits for nothing.
+        return await run_sync(
+            tools[asked.name].called, run, ctx, asked.arguments or {}, abandon_on_cancel=True
+        )
 
     async def list_resources(_: Context, __: object) -> types.ListResourcesResult:
         core = types.Resource(name="core", uri=_CORE, title="The core memory", mime_type="application/json")
@@ -76,10 +79,12 @@ def mcp_server(run: Runs, version: str) -> Server[Any]:
         uri = str(asked.uri)
         name, fields = _of_uri(uri)
         try:
-            found = await run_sync(run, ctx, lambda store: answer(store, name, fields, root=None))
+            found = await run_sync(
+                run, ctx, lambda store: answer(store, name, fields, root=None), abandon_on_cancel=True
+            )
         except MemlogError as error:
             raise MCPError(types.INVALID_PARAMS, _text_of(error)) from error
-        text = msgspec.json.encode(found).decode()
+        text = msgspec.json.encode({"notice": NOTICE} | msgspec.to_builtins(found)).decode()
         contents = types.TextResourceContents(uri=uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[contents])
 
@@ -162,4 +167,7 @@ def _text_of(error: MemlogError) -> str:
 
 def _client(ctx: Context) -> str:
     known = ctx.session.client_params
-    return "mcp" if known is None else f"{known.client_info.name}/{known.client_info.version}"
+    if known is not None:
+        return f"{known.client_info.name}/{known.client_info.version}"
+    # Without a handshake, as over HTTP in the revision of 2025-11-25.
+    return unquote(ctx.request.headers.get(HEADER, "mcp")) if ctx.request is not None else "mcp"

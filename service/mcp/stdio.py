@@ -1,5 +1,6 @@
 """An MCP server for the one client that started this process, on its stdin and stdout."""
 
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -7,39 +8,46 @@ import anyio
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
-from memlog.eventlog.errors import LogError
+from memlog.eventlog.errors import MemlogError
 from memlog.service.remote_store import RemoteStore
 from memlog.service.store import Store
 
 T = TypeVar("T")
 
 
-class OneStore:
-    """Runs calls with one store: by a server that serves it, else here. Every tool may be called twice.
+_AWAY = ("server_away", "unauthorized", "forbidden", "misdirected", "no_route", "ending")
+"""Errors of a server that is gone, or is another one by now. Each tool may be called twice."""
 
-    open_store: opens the store. connect: connects to the server that runs for it now; None without one.
+
+class OneStore:
+    """Runs calls with one store: by the server that serves it now, else here.
+
+    open_store: opens the store. connect: connects to that server; None without one.
     """
 
     def __init__(self, open_store: Callable[[], Store], connect: Callable[[], RemoteStore | None]) -> None:
         self._open_store, self._connect = open_store, connect
-        self._opened: Store | RemoteStore | None = None
+        self._lock = threading.Lock()
+        self._store: Store | None = None
 
     def run(self, _: object, call: Callable[[Any], T]) -> T:
         """What `call` returns for the store."""
-        if self._opened is None:
-            self._opened = self._connect() or self._open_store()
-        try:
-            return call(self._opened)
-        except LogError as error:
-            if error.code != "server_away":
-                raise
-            self._opened = self._connect() or self._open_store()
-            return call(self._opened)
+        # Asked each time: another program may have the port of a server that ended.
+        remote = self._connect()
+        if remote is not None:
+            try:
+                return call(remote)
+            except MemlogError as error:
+                if error.code not in _AWAY:
+                    raise
+        with self._lock:
+            self._store = self._store or self._open_store()
+        return call(self._store)
 
     def close(self) -> None:
         """Close what is open."""
-        if self._opened is not None:
-            self._opened.close()
+        if self._store is not None:
+            self._store.close()
 
 
 def serve_stdio(server: Server[Any]) -> None:

@@ -38,7 +38,6 @@ class MemorySave(Request, frozen=True):
 
     content: Annotated[str, "The text."]
     source: Annotated[str, "Where it comes from."] = "manual"
-    memory_id: Annotated[str | None, "The memory whose text this replaces."] = None
     category: Annotated[CategoryField, "What sort of thing it is: how fast it fades."] = "other"
     kind: Annotated[MemoryKind, "What kind it is."] = "fact"
     importance: Annotated[Unit, "From 0 to 1."] = 0.5

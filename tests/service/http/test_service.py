@@ -144,6 +144,20 @@ BAD: dict[str, tuple[dict[str, Any], int, str]] = {
         },
         *(422, "bad_input"),
     ),
+    "a source behind a mark": (
+        {
+            **{"path": "append", "content_type": "application/x-ndjson"},
+            "body": b'\xef\xbb\xbf{"type":"source_registered","source_id":"e","root":"/etc","kind":"docs"}',
+        },
+        *(200, "bad_input"),
+    ),
+    "a relative source": (
+        {
+            "path": "append",
+            "body": {"type": "source_registered", "source_id": "e", "root": ".", "kind": "docs"},
+        },
+        *(422, "bad_input"),
+    ),
     "no UTF-8 in a name": ({"body": {"text": "tea"}, "project": "%ff"}, 422, "bad_request"),
     "an event of no type": ({"path": "append", "body": {"role": "user"}}, 422, "invalid"),
     "no such operation": ({"path": "memories.burn", "body": {}}, 404, "no_route"),

@@ -146,6 +146,13 @@ def test_errors_reach_the_model_with_a_hint(connect: Connect, tmp_path: Path) ->
     anyio.run(use)
 
 
+def test_only_posts_come_to_the_server(serve: Serve, tmp_path: Path) -> None:
+    server = serve(store=tmp_path / "store")
+    assert server.ask("/mcp", method="GET", accept="text/event-stream").status == 405
+    assert server.ask("/mcp", b" " * 2_000_000).status == 413
+    assert server.ask("/mcp", {}, authorization="").status == 401
+
+
 def test_mangled_messages_end_nothing_and_stdout_carries_the_protocol_alone(tmp_path: Path) -> None:
     source = random.Random(39)
     whole = json.dumps(
@@ -208,7 +215,8 @@ def test_calls_are_passed_on_to_a_server_that_runs(
             assert not [path for path in (mine / "fd").iterdir() if store in path.resolve().parents]
             server.process.kill()
             server.process.wait()
-            # The store itself answers from then on.
+            serve(f"--port={server.port}", store=tmp_path / "other")
+            # The store itself answers from then on, whoever has the port.
             found = await client.call_tool("memory_search", {"query": "bread"})
             assert found.structured_content["results"][0]["id"] == saved.structured_content["memory_id"]
 
