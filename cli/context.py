@@ -36,7 +36,8 @@ def context(ctx: click.Context, asked: BuildContext, *, as_json: bool) -> None:
 
 
 def _notes(given: memlog.Context) -> list[str]:
-    notes = [] if given.entries or "frame" in given.silent else ["nothing found"]
+    is_explained = given.entries or {"frame", "nothing_relevant"} & given.silent.keys()
+    notes = [] if is_explained else ["nothing found"]
     if given.form != "json" or not given.text:
         notes += [] if given.synced else ["the read model may be behind the log"]
         notes += silence(given.silent)

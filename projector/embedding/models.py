@@ -69,7 +69,12 @@ def can_read(model: Model, text: str) -> bool:
     The bundled model reads English, and makes much the same of all other scripts than Latin. Of other models
     nothing is known.
     """
-    return model.id != _id(_NAME, _MODEL_SHA256) or is_mostly_latin(text)
+    return not is_bundled(model) or is_mostly_latin(text)
+
+
+def is_bundled(model: Model) -> bool:
+    """Whether it is the model that memlog ships with, which reads English."""
+    return model.id == _id(_NAME, _MODEL_SHA256)
 
 
 def _id(name: str, model_sha256: str) -> str:

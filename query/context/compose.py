@@ -4,7 +4,7 @@ In order of priority: the core memory, facts, memories, passages of conversation
 window. Each entry is taken whole or left out; smaller ones behind it may fit. See docs/tools/context.md.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import msgspec
@@ -15,10 +15,12 @@ from memlog.projector.sqlite import Connection, transaction
 from memlog.query.context.eligible import EligibleEntries, EligibleEntry
 from memlog.query.context.entries import PARTS, ContextEntry, Part, core_entries, newest_first
 from memlog.query.context.excerpts import EXCERPT_TOKENS, Excerpts
+from memlog.query.context.floor import chance
 from memlog.query.context.rendering import Printer, printer_of
 from memlog.query.context.request import BuildContext, Form, Scope
 from memlog.query.context.retrieve import ContextHits
 from memlog.query.context.token_counters import Counter, least_weight, size, tokens, weight
+from memlog.query.filters import Kind
 
 _SAYS_ENOUGH = 12
 """The least characters of a passage that is redundant if another entry contains it."""
@@ -49,6 +51,8 @@ class Context(msgspec.Struct, kw_only=True):
     entries: in the order of printing. left_out: candidates that were not taken, and why.
     silent: what did not take part, and why. synced: whether the read model had caught up with the log.
     scope: `store` or `chat`; scope_why: why.
+    answered: the probability that an entry answers the message, as far as hits tell; None where words alone
+        were compared, or nothing was found.
     unrecorded: why the access of the memories was not recorded; None if it was, or was not wanted.
     took_ms: milliseconds.
     """
@@ -65,6 +69,7 @@ class Context(msgspec.Struct, kw_only=True):
     synced: bool
     scope: Scope = "store"
     scope_why: str = ""
+    answered: float | None = None
     unrecorded: str | None = None
     took_ms: float = 0.0
 
@@ -97,12 +102,15 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    printer = printer_of(request, silent=hits.silent, synced=synced)
+    answered = None if hits.best is None else round(chance(hits.best), 3)
+    printer = printer_of(request, silent=hits.silent, synced=synced, answered=answered)
     with transaction(db, "DEFERRED"):
         core = [each for each in core_entries(db) if each.id not in request.excluded]
         filling = _Filling(request, printer, core)
         if request.part != "stable":
             filling.fill(EligibleEntries(db, request, hits))
+            if request.explain:
+                filling.left_out += _below(hits)
     text, count, entries = filling.done()
     frame = size(weight(printer.frame(), request.counter), request.counter)
     silent = dict(hits.silent)
@@ -119,7 +127,15 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
         left_out=filling.left_out,
         silent=silent,
         synced=synced,
+        answered=answered,
     )
+
+
+def _below(hits: ContextHits) -> Iterator[OmittedEntry]:
+    """What was found and is not relevant enough."""
+    parts: dict[Kind, Part] = {"message": "passage", "memory": "memory", "document": "document"}
+    for hit, why in hits.below:
+        yield OmittedEntry(part=parts[hit.kind], id=hit.id, why=why, tokens=0)
 
 
 class _Filling:

@@ -49,10 +49,12 @@ class Printer(Protocol):
         """The whole text, ending with a newline; "" if there is nothing to print."""
 
 
-def printer_of(request: BuildContext, *, silent: dict[str, str], synced: bool) -> Printer:
-    """The printer of the form of a request. silent, synced: as in a search."""
+def printer_of(
+    request: BuildContext, *, silent: dict[str, str], synced: bool, answered: float | None
+) -> Printer:
+    """The printer of the form of a request. silent, synced: as in a search. answered: see `Context`."""
     if request.form == "json":
-        return _JsonPrinter(silent, synced)
+        return _JsonPrinter(silent, synced, answered)
     lines = _LinePrinter(request)
     return _TextPrinter(lines) if request.form == "text" else _MessagesPrinter(request, lines)
 
@@ -118,8 +120,9 @@ class _TextPrinter(Printer):
 
 
 class _JsonPrinter(Printer):
-    def __init__(self, silent: dict[str, str], synced: bool) -> None:
-        self._rest = marked_json(f'"silent":{as_json(silent)},"synced":{as_json(synced)}')
+    def __init__(self, silent: dict[str, str], synced: bool, answered: float | None) -> None:
+        rest = {"silent": silent, "synced": synced, "answered": answered}
+        self._rest = marked_json(",".join(f'"{name}":{as_json(value)}' for name, value in rest.items()))
 
     def frame(self) -> str:
         return self._around("")

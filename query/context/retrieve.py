@@ -1,7 +1,7 @@
 """Searches for a context: one among memories, one among messages."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,15 @@ from msgspec.structs import replace
 
 from memlog.projector.embedding.models import Embedder
 from memlog.projector.sqlite import Connection
+from memlog.query.context import floor
 from memlog.query.context.request import BuildContext
 from memlog.query.event_index import Key
 from memlog.query.filters import Filters
+from memlog.query.gate.rules import should_retrieve
+from memlog.query.search import hybrid, nearest
+from memlog.query.search.fts_query import parse
 from memlog.query.search.hits import Hit
-from memlog.query.search.hybrid import search
+from memlog.query.search.hybrid import Found
 from memlog.query.search.request import Search
 from memlog.query.window import NEWEST_FIRST
 
@@ -32,6 +36,12 @@ names in the questions: evidence of the own chat .781, of another .719; with 1.0
 _HITS = 50
 """Memories, facts, summaries, daily events and files together: the search ranks no fewer."""
 
+NOTHING = "nothing_relevant"
+"""In `silent`, why only the core memory, the window and the newest summary are given."""
+
+_IRRELEVANT = "nothing that was found has to do with the message"
+_SOCIAL = ("greeting", "acknowledgement")
+
 _LOOKED_AT = 1000
 """The newest messages of a chat among which the current one is looked for."""
 
@@ -40,6 +50,7 @@ class ContextHits(msgspec.Struct, frozen=True):
     """The hits of the searches, best first; none if they failed.
 
     memories: including facts, summaries, daily events and files of memories.
+    below: what was found and is not relevant enough, with why. best: the greatest relevance of a hit.
     faded: memories below the least salience, if the context is to be explained.
     silent: what did not take part, and why. asking: the message that asks, which is left out.
     """
@@ -48,6 +59,8 @@ class ContextHits(msgspec.Struct, frozen=True):
     messages: Sequence[Hit] = ()
     documents: Sequence[Hit] = ()
     faded: Sequence[Hit] = ()
+    below: Sequence[tuple[Hit, str]] = ()
+    best: float | None = None
     silent: dict[str, str] = {}
     asking: Key | None = None
 
@@ -58,38 +71,80 @@ def find(db: Connection, request: BuildContext, embedder: Embedder | None, askin
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    once = None if embedder is None else _EmbedsOnce(embedder)
+    gate = should_retrieve(request.text)
+    if gate.reason in _SOCIAL:
+        return ContextHits(silent={NOTHING: f"a {gate.reason} alone"}, asking=asking)
+    search = _Searches(db, request.text, embedder)
     chat = request.chat if request.scope == "chat" else None
     filters = Filters(chat=chat, own_scope=True, min_salience=request.min_salience, exclude=request.exclude)
     of_memories = replace(filters, kinds=frozenset(["memory"]))
     of_messages = replace(filters, kinds=frozenset(["message"]), asking=asking)
-    memories = search(db, Search(request.text, k=_of_memories(request), filters=of_memories), once)
-    messages = search(
-        db, Search(request.text, k=max(1, CANDIDATES * request.passages), filters=of_messages), once
-    )
+    memories = search(of_memories, _of_memories(request), floor.OF_MEMORIES)
+    messages = search(of_messages, max(1, CANDIDATES * request.passages))
+    documents = _documents(db, request, search)
     faded: list[Hit] = []
     if request.explain and request.min_salience > 0:
-        every = Search(request.text, k=_of_memories(request), filters=replace(of_memories, min_salience=0.0))
-        known = {hit.id for hit in memories.hits}
-        faded = [hit for hit in search(db, every, once).hits if hit.id not in known]
-    silent = memories.silent | messages.silent
+        every = search.found(replace(of_memories, min_salience=0.0), _of_memories(request))
+        known = {hit.id for hit in (*memories.kept, *(hit for hit, _ in memories.below))}
+        faded = [hit for _, hit in every.hits if hit.id not in known]
+    parts = (memories, messages, documents)
+    below = [each for part in parts for each in part.below]
+    if not any(part.kept for part in parts):
+        search.silent[NOTHING] = _IRRELEVANT if below else "nothing was found"
     return ContextHits(
-        memories=_weighted(memories.hits, request),
-        messages=_weighted(messages.hits, request),
-        documents=_documents(db, request, once),
+        memories=_weighted(memories.kept, request),
+        messages=_weighted(floor.without_near_copies(messages.kept), request),
+        documents=documents.kept,
         faded=faded,
-        silent=silent,
+        below=below,
+        best=max((part.best for part in parts if part.best is not None), default=None),
+        silent=search.silent,
         asking=asking,
     )
 
 
-def _documents(db: Connection, request: BuildContext, embedder: "_EmbedsOnce | None") -> Sequence[Hit]:
+class _Searches:
+    """Searches for one question, and judges what they find.
+
+    silent: what did not take part, and why.
+    """
+
+    def __init__(self, db: Connection, text: str, embedder: Embedder | None) -> None:
+        self._db, self._text = db, text
+        self._embedder = None if embedder is None else _EmbedsOnce(embedder)
+        self._question = parse(text)
+        self.silent: dict[str, str] = {}
+
+    def found(self, filters: Filters, k: int) -> Found:
+        """What a search finds, whether relevant or not."""
+        found = hybrid.find(self._db, Search(self._text, k=k, filters=filters), self._embedder)
+        self.silent |= found.silent
+        return found
+
+    def __call__(self, filters: Filters, k: int, factor: float = 1.0) -> floor.Judged:
+        """What a search finds, judged. factor: of the floor."""
+        found = self.found(filters, k)
+        question = self._question
+        hits = floor.measured(self._db, question, found.hits, found.near, self._vector, self._reads)
+        return floor.judged(hits, len(question.terms), factor)
+
+    @cached_property
+    def _vector(self) -> bytes | None:
+        """The vector of the question; None if the model does not read its language."""
+        if self._embedder is None or not self._reads(self._text):
+            return None
+        return nearest.embed_query(self._text, self._db, self._embedder, {})
+
+    def _reads(self, text: str) -> bool:
+        return self._embedder is not None and floor.reads(self._embedder, text)
+
+
+def _documents(db: Connection, request: BuildContext, search: _Searches) -> floor.Judged:
     """Passages of documents, which belong to no conversation; none are searched where there are none."""
     (has_documents,) = db.execute("SELECT EXISTS (SELECT 1 FROM doc_chunks)").fetchone()
     if not has_documents or not request.documents:
-        return ()
-    filters = Filters(kinds=frozenset(["document"]), exclude=request.exclude)
-    return search(db, Search(request.text, k=request.documents, filters=filters), embedder).hits
+        return floor.Judged([], [])
+    return search(Filters(kinds=frozenset(["document"]), exclude=request.exclude), request.documents)
 
 
 def _weighted(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
@@ -53,21 +54,43 @@ def search(
         sqlite3.Error (of the binding): the read model cannot be read.
     """
     started = time.perf_counter()
+    found = find(db, request, embedder, held)
+    return SearchResult(
+        hits=[hit for _, hit in found.hits],
+        mode=request.mode,
+        synced=True,
+        silent=found.silent,
+        took_ms=round((time.perf_counter() - started) * 1000, 3),
+    )
+
+
+class Found(NamedTuple):
+    """The hits of a search, best first, each with its candidate; the messages around them.
+
+    silent: what did not take part, and why.
+    """
+
+    hits: list[tuple[Candidate, Hit]]
+    near: Neighbourhood
+    silent: dict[str, str]
+
+
+def find(
+    db: Connection, request: Search, embedder: Embedder | None, held: HeldVectors | None = None
+) -> Found:
+    """As `search`."""
     silent: dict[str, str] = {}
     with transaction(db, "DEFERRED"):
         sides: dict[str, Lists] = {}
         if request.mode != "vector" and (texts := _text_side(db, request, silent)) is not None:
             sides["text"] = texts
-        if request.mode != "text" and (near := _vector_side(db, request, embedder, silent, held)) is not None:
-            sides["vector"] = [near]
-        hits = _ranked(db, request, same_in_all(without_twins(db, sides)))
-    return SearchResult(
-        hits=hits,
-        mode=request.mode,
-        synced=True,
-        silent=silent,
-        took_ms=round((time.perf_counter() - started) * 1000, 3),
-    )
+        if (
+            request.mode != "text"
+            and (close := _vector_side(db, request, embedder, silent, held)) is not None
+        ):
+            sides["vector"] = [close]
+        hits, near = _ranked(db, request, same_in_all(without_twins(db, sides)))
+    return Found(hits, near, silent)
 
 
 class _Pool:
@@ -108,8 +131,10 @@ class _Pool:
         return [each.ref for each in in_order(map(self.candidate, refs))]
 
 
-def _ranked(db: Connection, request: Search, sides: Mapping[str, Lists]) -> list[Hit]:
-    """The hits of the sides that took part."""
+def _ranked(
+    db: Connection, request: Search, sides: Mapping[str, Lists]
+) -> tuple[list[tuple[Candidate, Hit]], Neighbourhood]:
+    """The hits of the sides that took part, and the messages around them."""
     ranking = request.ranked_by
     pool = _Pool(db, sides, request.where, with_context=ranking.context)
     text = request.text[:LONGEST_QUESTION]
@@ -132,7 +157,7 @@ def _ranked(db: Connection, request: Search, sides: Mapping[str, Lists]) -> list
     add_evidence(hits, sides, ranks, explain=request.explain)
     for ref, hit in hits.items():
         hit.around = _around(db, pool.candidate(ref), request.expand) if request.expand else None
-    return [*hits.values()]
+    return [(pool.candidate(ref), hit) for ref, hit in hits.items()], pool.near
 
 
 def _scores(

@@ -50,7 +50,7 @@ def test_json_says_on_stderr_what_explain_has(memlog: Run) -> None:
     asked = partial(memlog, "context", "tea", "--chat", "x:1", "--passages", "0", "--json", "--explain")
     whole = json.loads(asked().err.splitlines()[-1])["explain"]["tokens"]
     done = asked("--max-tokens", str(whole - 1))
-    assert list(done.json) == ["entries", "silent", "synced"]
+    assert list(done.json) == ["entries", "silent", "synced", "answered"]
     assert list(done.json["silent"]) == ["vector"]
     memory = next(entry for entry in done.json["entries"] if entry["part"] == "memory")
     assert list(memory) == [
@@ -83,7 +83,7 @@ def test_a_store_in_which_nothing_stands_gives_nothing(memlog: Run, tmp_path: Pa
     (tmp_path / "other" / "log").mkdir(parents=True)
     done = memlog("--store", tmp_path / "other", "context", "tea")
     assert (done.code, done.out) == (0, b"")
-    assert b"memlog: nothing found" in done.err
+    assert b"memlog: nothing_relevant: nothing was found" in done.err
 
 
 def test_a_new_chat_and_an_empty_store_are_no_error(memlog: Run, tmp_path: Path) -> None:

@@ -73,10 +73,10 @@ def events(text):
     yield memlog.DailyEventRecorded(summary=f"daily tea {text}")
     yield memlog.SummaryWritten(**where, content=f"summary tea {text}")
     for role in ("user", "assistant", "tool", "system"):
-        yield memlog.Message(**where, role=role, name=f"Tea {text}", content=f"earlier tea {role} {text}")
+        yield memlog.Message(**where, role=role, name=f"Tea {text}", content=f"earlier tea 1 {role} {text}")
     yield memlog.SessionBreak(**where)
     for role in ("user", "assistant", "tool", "system"):
-        yield memlog.Message(**where, role=role, name=f"Tea {text}", content=f"now tea {role} {text}")
+        yield memlog.Message(**where, role=role, name=f"Tea {text}", content=f"now tea 2 {role} {text}")
 
 
 def given(store, form):
@@ -145,7 +145,7 @@ def test_json_says_the_same_to_a_program_and_no_citation_but_its_own(contexts):
         text, context = HOSTILE[name], by_form["json"]
         assert "[M" not in context.text, name
         document = json.loads(context.text)
-        assert list(document) == ["entries", "silent", "synced"]
+        assert list(document) == ["entries", "silent", "synced", "answered"]
         assert [each["citation"] for each in document["entries"]] == list(context.citations), name
         said = {each["part"]: each["content"] for each in document["entries"]}
         assert said["core"] == f"core {text}"

@@ -1,0 +1,273 @@
+"""What is relevant enough to enter a prompt: a floor under what a search found.
+
+Without it, a greeting is given twenty passages that have nothing to do with it. docs/tools/context.md has the
+curves, and what no rule here tells apart.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from memlog.projector.embedding.models import Model, can_read, is_bundled
+from memlog.projector.passages import index
+from memlog.projector.rows import as_list
+from memlog.projector.sqlite import Connection
+from memlog.projector.text.stemming import ENGLISH, is_latin, languages
+from memlog.query.search import copies
+from memlog.query.search.candidates import Candidate
+from memlog.query.search.fts_query import FtsQuery
+from memlog.query.search.hits import Hit
+from memlog.query.search.neighbours import Neighbourhood
+from memlog.query.search.vector_cache import similarities
+
+QUESTION = 0.555
+"""The least relevance of the best hit. On LoCoMo 1 to 5, at .543, .555 and .565 the answer of .015, .016 and
+.019 of the questions is lost among the first 20 hits, and .85, .87 and .88 of the questions of other
+conversations are silent (`python -m tests.eval.relevance --tuning`)."""
+
+PASSAGE = 1.05
+"""How far a hit may be below the best one, by score and relevance together. There, .22 of the passages are
+left out."""
+
+WORDS_ONLY = 0.38
+"""The least cover of the best hit times the root of the number of terms, where the words alone tell. Of
+XQuAD's questions at .38, .42, .43, German ones lose .007, .017, .027; Turkish, Russian, Chinese ones less."""
+
+OTHER_LANGUAGE = 0.59
+"""The same where the model reads only the question or only the passage: names are in both languages, other
+words by chance. At .42, .053 of the small talk in five languages finds something in LoCoMo, at .59 .015."""
+
+OF_MEMORIES = 0.74
+"""The factor of these three for memories, which are few, and say in other words what a question asks: so all
+65 questions of fixtures/month keep theirs, of which 7 lose them at 1. Of small talk, .77 finds none there."""
+
+COSINE_AND_WORDS = 0.5
+"""The weight of the words beside the cosine. A floor for the cosine alone, chosen on LoCoMo, loses .178 of
+XQuAD's questions."""
+
+CHANCE = (-6.893, 9.377)
+"""A logistic curve of the relevance of the best hit: the probability that a question is answered if every
+second one is. On LoCoMo 6 to 10 its calibration error is .039."""
+
+_OF_NEIGHBOURS = (1.0, 0.6, 0.4)
+"""The worth of a word in the message itself, one turn away, two turns away; as in `fulltext`."""
+
+
+NEAR = 0.8
+"""The share of their words that two messages have in common to be nearly the same. On LoCoMo, XQuAD and chats
+with long answers .8 takes no evidence, .7 one."""
+
+_NUMBERS = re.compile(r"\d+")
+_COMPARED = 4000
+"""Characters."""
+
+_FEW_TEXTS = 1000
+"""A store with fewer texts is taken for one with so many: else a word that none of three texts has would be
+worth a dozen times one that one of them has."""
+
+_WORDS = re.compile(r"[^\W\d_]+")
+_SIGNS_IN = 400
+"""Characters of a text that tell its language."""
+
+
+class Measured(NamedTuple):
+    """A hit, and what tells how relevant it is.
+
+    cosine: of the question and its passage; None if the model does not read one of them.
+    cover: the share of the question's words that it has, by their rarity. least: see `WORDS_ONLY`.
+    """
+
+    hit: Hit
+    cosine: float | None
+    cover: float
+    least: float = WORDS_ONLY
+
+    @property
+    def relevance(self) -> float | None:
+        """None where the words alone tell."""
+        return None if self.cosine is None else self.cosine + COSINE_AND_WORDS * self.cover
+
+
+def reads(model: Model, text: str) -> bool:
+    """Whether a model reads the language of a text, as far as signs of the language tell."""
+    if not is_bundled(model):
+        return True
+    words = filter(is_latin, _WORDS.findall(text[:_SIGNS_IN].lower()))
+    return can_read(model, text) and ENGLISH in languages(words)
+
+
+class Judged(NamedTuple):
+    """The hits that are relevant, and those that are not, with why.
+
+    best: the greatest relevance; None where the words alone tell, or without hits.
+    """
+
+    kept: list[Hit]
+    below: list[tuple[Hit, str]]
+    best: float | None = None
+
+
+def judged(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
+    """What may enter a prompt. terms: of the question. factor: of the floor."""
+    best = max((each.relevance for each in hits if each.relevance is not None), default=None)
+    # Where the model reads neither, the words alone tell.
+    root = math.sqrt(max(terms, 1))
+    missing = [factor * each.least - each.cover * root for each in hits if each.relevance is None]
+    missing += [] if best is None else [factor * QUESTION - best]
+    if missing and min(missing) > 0:
+        why = f"not relevant: the best of its part is {min(missing):.3f} below the floor"
+        return Judged([], [(each.hit, why) for each in hits], best)
+    ranks = [each.hit.score + (each.relevance or 0.0) for each in hits]
+    least = max(ranks, default=0.0) - PASSAGE
+    kept, below = [], []
+    for each, rank in zip(hits, ranks, strict=True):
+        if each.relevance is None or rank >= least:
+            kept.append(each.hit)
+        else:
+            below.append((each.hit, f"{least - rank:.3f} below the floor for a passage"))
+    return Judged(kept, below, best)
+
+
+def without_near_copies(hits: Sequence[Hit]) -> list[Hit]:
+    """Messages by falling score; of those of a speaker that say nearly the same, the newest."""
+    groups: list[tuple[Said, list[Hit]]] = []
+    for hit in hits:
+        said = _said(hit)
+        group = next((group for other, group in groups if _is_near(said, other)), None)
+        if group is None:
+            groups.append((said, [hit]))
+        else:
+            group.append(hit)
+    return [_newest(group) for _, group in groups]
+
+
+class Said(NamedTuple):
+    """What a message says, as far as copies are compared."""
+
+    by: tuple[str | None, str | None]
+    words: frozenset[str]
+    numbers: tuple[str, ...]
+
+
+def _said(hit: Hit) -> Said:
+    text = hit.content[:_COMPARED]
+    words = frozenset(copies.words(text).split())
+    return Said((hit.role, hit.name), words, tuple(sorted(_NUMBERS.findall(text))))
+
+
+def _is_near(one: Said, other: Said) -> bool:
+    if one.by != other.by or one.numbers != other.numbers:
+        return False
+    return len(one.words & other.words) >= NEAR * max(1, len(one.words | other.words))
+
+
+def _newest(group: Sequence[Hit]) -> Hit:
+    newest = max(group, key=lambda hit: (hit.ts, hit.position.segment, hit.position.offset))
+    newest.score, newest.copies = group[0].score, sum(hit.copies for hit in group)
+    return newest
+
+
+def chance(best: float) -> float:
+    """The probability that a question is answered, by the relevance of its best hit."""
+    return 1 / (1 + math.exp(-(CHANCE[0] + CHANCE[1] * best)))
+
+
+def measured(
+    db: Connection,
+    question: FtsQuery,
+    found: Sequence[tuple[Candidate, Hit]],
+    near: Neighbourhood,
+    vector: bytes | None,
+    reads: Callable[[str], bool],
+) -> list[Measured]:
+    """What tells how relevant each hit is.
+
+    vector: of the question; None if the model does not read it. reads: whether the model reads a text.
+    """
+    cosines = {} if vector is None else _cosines(db, found, vector)
+    covers = _covers(db, question.terms, found, near)
+    results = []
+    for place, (_, hit) in enumerate(found):
+        is_read = reads(hit.content)
+        cosine = cosines.get(place, 0.0) if vector is not None and is_read else None
+        least = WORDS_ONLY if is_read == (vector is not None) else OTHER_LANGUAGE
+        results.append(Measured(hit, cosine, covers[place], least))
+    return results
+
+
+def _cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: bytes) -> dict[int, float]:
+    """By place, the cosine of the nearest passage of a message, or of the passage that was found."""
+    known = {place: hit.similarity for place, (_, hit) in enumerate(found) if hit.similarity is not None}
+    candidates = {place: each for place, (each, _) in enumerate(found) if place not in known}
+    by_number = {each.message_no: place for place, each in candidates.items() if each.message_no}
+    rows = db.execute(
+        "SELECT c.chunk_no, m.message_no FROM messages m"
+        " JOIN memory_chunks c ON c.stream = m.stream AND c.message_id = m.id"
+        " WHERE m.message_no IN (SELECT value FROM json_each(?))",
+        (as_list([*by_number]),),
+    )
+    places = {index.MEMORY: {chunk: by_number[number] for chunk, number in rows}, index.DOCS: {}}
+    for place, each in candidates.items():
+        if each.message_no is None and each.chunk_no is not None:
+            places[index.DOCS if each.kind == "document" else index.MEMORY][each.chunk_no] = place
+    best = dict(known)
+    for shelf, of_shelf in places.items():
+        for chunk, cosine in similarities(db, shelf, [*of_shelf], vector).items() if of_shelf else ():
+            place = of_shelf[chunk]
+            best[place] = max(best.get(place, 0.0), cosine)
+    return best
+
+
+def _covers(
+    db: Connection, terms: Sequence[str], found: Sequence[tuple[Candidate, Hit]], near: Neighbourhood
+) -> list[float]:
+    """The share of the terms that each hit has, a message with its neighbours; each counts by its rarity."""
+    covers = [0.0] * len(found)
+    by_table: dict[str, dict[int, int]] = {}
+    for place, (candidate, _) in enumerate(found):
+        table, number = _row_of(candidate)
+        if number is not None:
+            by_table.setdefault(table, {})[number] = place
+    for table, places in by_table.items():
+        (rows,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
+        among = as_list([*(near.messages if table == "messages_fts" else places)])
+        total = 0.0
+        for term in terms:
+            sql = f"FROM {table} WHERE {table} MATCH ?"
+            (count,) = db.execute(f"SELECT count(*) {sql}", (term,)).fetchone()
+            rarity = math.log(1 + (max(rows, _FEW_TEXTS) - count + 0.5) / (count + 0.5))
+            total += rarity
+            matches = db.execute(
+                f"SELECT rowid {sql} AND +rowid IN (SELECT value FROM json_each(?))", (term, among)
+            )
+            having = (number for (number,) in matches)
+            worth = _spread(having, near) if table == "messages_fts" else dict.fromkeys(having, 1.0)
+            for number, share in worth.items():
+                if number in places:
+                    covers[places[number]] += share * rarity
+        if total:
+            for place in places.values():
+                covers[place] /= total
+    return covers
+
+
+def _row_of(candidate: Candidate) -> tuple[str, int | None]:
+    """The full-text table and row of a candidate."""
+    if candidate.message_no is not None:
+        return "messages_fts", candidate.message_no
+    return ("doc_chunks_fts" if candidate.kind == "document" else "memory_chunks_fts"), candidate.chunk_no
+
+
+def _spread(numbers: Iterable[int], near: Neighbourhood) -> Mapping[int, float]:
+    """What a word is worth for the messages that have it, and for their neighbours: the most for each."""
+    worth: dict[int, float] = {}
+    for number in numbers:
+        place = near.places[number]
+        for step in (-1, 1):
+            for turns, share in enumerate(_OF_NEIGHBOURS):
+                other = near.line[place + step * turns]
+                if other is None:
+                    break
+                worth[other] = max(worth.get(other, 0.0), share)
+    return worth
