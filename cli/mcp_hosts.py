@@ -10,7 +10,7 @@ HOSTS = {
     ),
     "codex": "~/.codex/config.toml",
     "cursor": "~/.cursor/mcp.json, or .cursor/mcp.json of a project",
-    "opencode": "~/.config/opencode/opencode.json, or opencode.json of a project (OpenCode 2)",
+    "opencode": "~/.config/opencode/opencode.json, or opencode.json of a project (1.x: no servers)",
     "vscode": ".vscode/mcp.json of a workspace, or mcp.json of the user profile",
 }
 """The hosts, and the file that holds the entry of each."""

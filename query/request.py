@@ -105,7 +105,7 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
     known = [*known]
     for name in given:
         if name not in known:
-            raise BadInput(f"{owner} takes no {name!r}", hint=f"it takes {', '.join(known)}")
+            raise BadInput(f"{owner} takes no {name!r}", hint=f"it takes {', '.join(known) or 'nothing'}")
 
 
 def written_time(time: str | datetime) -> str:

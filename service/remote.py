@@ -3,7 +3,8 @@
 from collections.abc import Collection
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast, get_args
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar, cast, get_args
 from urllib.parse import quote
 
 import httpx2
@@ -91,6 +92,28 @@ class ServerConnection:
         """Close it. It can be used again after it."""
         if (client := vars(self).pop("_client", None)) is not None:
             client.close()
+
+
+class Connected:
+    """What has a connection to a server. Use it with `with`, or call `close`."""
+
+    _connection: ServerConnection
+
+    def available(self) -> bool:
+        """Whether the server answers."""
+        return self._connection.available()
+
+    def close(self) -> None:
+        """Close the connection. It can be used again after it."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 class Remote:

@@ -1,13 +1,12 @@
 """A store that another process serves: `memlog.connect`."""
 
-from types import TracebackType
-from typing import Self, get_type_hints
+from typing import get_type_hints
 
-from memlog.service.remote import ServerConnection
+from memlog.service.remote import Connected, ServerConnection
 from memlog.service.remote_operations import RemoteOperations
 
 
-class RemoteStore(RemoteOperations):
+class RemoteStore(Connected, RemoteOperations):
     """The operations of `Store`, done by a server. Use it with `with`, or call `close`.
 
     Errors are those of the operations; LogError says that the server cannot be reached.
@@ -17,22 +16,6 @@ class RemoteStore(RemoteOperations):
         super().__init__(connection, "")
         for name, kind in get_type_hints(RemoteOperations).items():
             setattr(self, name, kind(connection, name))
-
-    def available(self) -> bool:
-        """Whether the server answers."""
-        return self._connection.available()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def connect(

@@ -1,18 +1,17 @@
 """The client of ChatDO's memory service, for a server of `memlog serve`: see docs/five-systems.md."""
 
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
 from memlog.eventlog.events import FactKind, Role
 from memlog.eventlog.limits import HITS
 from memlog.query.request import Request
-from memlog.service.remote import ServerConnection
+from memlog.service.remote import Connected, ServerConnection
 from memlog.service.requests.seeds import GetFacts, IndexChatMessage, SearchProject, StoreFact
 
 
-class MemoryServiceClient:
+class MemoryServiceClient(Connected):
     """The methods of that service's client. Answers are dicts with the fields that docs/service.md lists.
 
     Use it with `with`, or call `close`. Every method raises BadInput for an argument that is not right, and
@@ -25,10 +24,6 @@ class MemoryServiceClient:
         self, url: str = "http://127.0.0.1:5858", *, token: str | None = None, seconds: float = 60
     ) -> None:
         self._connection = ServerConnection(url, "default", token, seconds)
-
-    def available(self) -> bool:
-        """Whether the server answers."""
-        return self._connection.available()
 
     def search(self, project_id: str, query: str, limit: int = HITS.default) -> list[dict[str, Any]]:
         """The hits, best first, each with its citation and its score.
@@ -85,18 +80,6 @@ class MemoryServiceClient:
         """The value at a place of a topic; None where it has none."""
         asked = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key, rank=rank)
         return next(iter(self._ask("/facts/get", asked)["facts"]), None)
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _ask(self, path: str, request: Request) -> dict[str, Any]:
         answer: dict[str, Any] = msgspec.json.decode(self._connection.post(path, request))

@@ -10,6 +10,7 @@ from memlog.projector.sqlite import Connection
 from memlog.query import memories, provenance
 from memlog.query.core_memory import CoreMemory
 from memlog.query.event_index import streams_of
+from memlog.query.facts.current import Fact, all_topics
 from memlog.query.filters import Filters
 from memlog.query.provenance import StoredEvent
 from memlog.query.search.hits import Hit
@@ -31,6 +32,9 @@ from memlog.service.requests.tools import (
     MemorySearch,
 )
 from memlog.service.searches import search_read_model
+
+_KINDS = ("fact", "summary", "daily_event")
+"""What is found as memories, and is none that `memory_forget` takes."""
 
 LONGEST = 2000
 """Characters of a result's content; the whole of it is read by id."""
@@ -132,6 +136,8 @@ class Tools(OperationGroup):
 
     @operation(MemorySearch, effect="read", for_agents=True)
     def memory_search(self, asked: MemorySearch) -> ToolResults:
+        if not asked.query.strip():
+            raise BadInput("query is empty", hint="say what to look for")
         filters = Filters(chat=asked.chat, since=asked.since, until=asked.until)
         request = Search(asked.query, k=asked.topK, filters=filters)
         found = self._engine.reads.healed(lambda read_model: search_read_model(read_model, request))
@@ -207,14 +213,17 @@ class Tools(OperationGroup):
             streams: list[str | None] = [*streams_of(db, name)] or [None]
             return [provenance.stored(db, log, name, stream) for stream in streams]
 
-        return [_event(each) for each in self._read(found) if each is not None]
+        facts = {each.fact_id: each for topic in self._read(all_topics) for each in topic.facts}
+        if name in facts:
+            return [_fact(facts[name])]
+        return [_event(each, name) for each in self._read(found) if each is not None]
 
 
 def _result(number: int, hit: Hit) -> ToolResult:
     return ToolResult(
         citation=f"M{number}",
         id=hit.id,
-        kind=hit.kind,
+        kind=hit.source if hit.source in _KINDS else hit.kind,
         content=hit.content[:LONGEST],
         source=hit.source,
         created_at=hit.ts,
@@ -239,13 +248,24 @@ def _memory(memory: memories.Memory) -> ToolItem:
     )
 
 
-def _event(event: StoredEvent) -> ToolItem:
+def _fact(fact: Fact) -> ToolItem:
+    return ToolItem(
+        id=fact.fact_id,
+        kind="fact",
+        content=f"{fact.topic_key}{f' {fact.rank}' if fact.rank else ''}: {fact.value}",
+        created_at=fact.updated_at,
+        position=str(fact.position),
+        chat=fact.chat,
+    )
+
+
+def _event(event: StoredEvent, name: str) -> ToolItem:
     # A foreign line may have members of other types.
     raw: dict[str, Any] = msgspec.json.decode(event.raw)
     texts = {name: value for name, value in raw.items() if isinstance(value, str)}
     channel, chat_id = texts.get("channel"), texts.get("chat_id")
     return ToolItem(
-        id=event.id,
+        id=name,
         kind=event.type,
         content=texts.get("content") or texts.get("summary") or event.raw,
         created_at=event.ts,

@@ -161,6 +161,8 @@ def _failed(error: MemlogError) -> types.CallToolResult:
 
 def _text_of(error: MemlogError) -> str:
     """An error as a model reads it: its hint names tools."""
+    if error.code == "store_not_found":
+        return f"{error.code}: {error.message}. Hint: nothing is remembered yet; memory_save makes the store"
     problem = problem_of(error, lambda name: f"the tool {_TOOL_OF.get(name, 'memory_search')}")
     return f"{problem.code}: {problem.message}" + (f". Hint: {problem.hint}" if problem.hint else "")
 

@@ -32,7 +32,7 @@ class OneStore:
 
     def run(self, _: object, call: Callable[[Any], T]) -> T:
         """What `call` returns for the store."""
-        # Asked each time: another program may have the port of a server that ended.
+        # Looked up for each call: another program may have the port of a server that ended.
         remote = self._connect()
         if remote is not None:
             try:

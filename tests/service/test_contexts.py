@@ -202,7 +202,13 @@ def test_a_message_of_the_window_needs_no_right_of_a_passage(store):
 
 
 def test_a_passage_that_repeats_a_memory_is_left_out(store):
-    store.append([said("I  like GREEN tea", "same"), said("I like green tea, and coffee in the morning", "more"), pause()])
+    store.append(
+        [
+            said("I  like GREEN tea", "same"),
+            said("I like green tea, and coffee in the morning", "more"),
+            pause(),
+        ]
+    )
     store.memories.save("I like green tea", memory_id="likes")
     given = store.context("green tea", chat=CHAT)
     assert entries(given) == [("memory", "likes"), ("passage", "more")]

@@ -18,3 +18,7 @@ def test_what_was_found_is_read_in_full_whatever_its_line_has(store: memlog.Stor
     items = store.tools.memory_get(["same", "f3"]).items
     assert [(each.chat, len(each.content) > 2000) for each in items[:2]] == [("x:1", True), ("x:2", True)]
     assert items[2].content == "green tea, too"
+    store.facts.set("beans", "Borlotti", "Fava")
+    (fact, *_) = [each for each in store.tools.memory_search("Fava beans").results if each.id == "beans/2"]
+    (item,) = store.tools.memory_get([fact.id]).items
+    assert (fact.kind, item.id, item.kind, item.content) == ("fact", "beans/2", "fact", "beans 2: Fava")
