@@ -131,9 +131,9 @@ def judged(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
 
 def without_near_copies(hits: Sequence[Hit]) -> list[Hit]:
     """Messages by falling score; of those of a speaker that say nearly the same, the newest."""
-    groups: list[tuple[Said, list[Hit]]] = []
+    groups: list[tuple[Wording, list[Hit]]] = []
     for hit in hits:
-        said = _said(hit)
+        said = _wording(hit)
         group = next((group for other, group in groups if _is_near(said, other)), None)
         if group is None:
             groups.append((said, [hit]))
@@ -142,7 +142,7 @@ def without_near_copies(hits: Sequence[Hit]) -> list[Hit]:
     return [_newest(group) for _, group in groups]
 
 
-class Said(NamedTuple):
+class Wording(NamedTuple):
     """What a message says, as far as copies are compared."""
 
     by: tuple[str | None, str | None]
@@ -150,13 +150,13 @@ class Said(NamedTuple):
     numbers: tuple[str, ...]
 
 
-def _said(hit: Hit) -> Said:
+def _wording(hit: Hit) -> Wording:
     text = hit.content[:_COMPARED]
     words = frozenset(copies.words(text).split())
-    return Said((hit.role, hit.name), words, tuple(sorted(_NUMBERS.findall(text))))
+    return Wording((hit.role, hit.name), words, tuple(sorted(_NUMBERS.findall(text))))
 
 
-def _is_near(one: Said, other: Said) -> bool:
+def _is_near(one: Wording, other: Wording) -> bool:
     if one.by != other.by or one.numbers != other.numbers:
         return False
     return len(one.words & other.words) >= NEAR * max(1, len(one.words | other.words))
