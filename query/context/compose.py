@@ -20,7 +20,6 @@ from memlog.query.context.rendering import Printer, printer_of
 from memlog.query.context.request import BuildContext, Form, Scope
 from memlog.query.context.retrieve import ContextHits
 from memlog.query.context.token_counters import Counter, least_weight, size, tokens, weight
-from memlog.query.filters import Kind
 
 _SAYS_ENOUGH = 12
 """The least characters of a passage that is redundant if another entry contains it."""
@@ -110,7 +109,8 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
         if request.part != "stable":
             filling.fill(EligibleEntries(db, request, hits))
             if request.explain:
-                filling.left_out += _below(hits)
+                taken = filling.taken_ids
+                filling.left_out += [each for each in _below(hits) if each.id not in taken]
     text, count, entries = filling.done()
     frame = size(weight(printer.frame(), request.counter), request.counter)
     silent = dict(hits.silent)
@@ -133,9 +133,12 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
 
 def _below(hits: ContextHits) -> Iterator[OmittedEntry]:
     """What was found and is not relevant enough."""
-    parts: dict[Kind, Part] = {"message": "passage", "memory": "memory", "document": "document"}
+    parts: dict[str, Part] = {"message": "passage", "fact": "fact", "summary": "summary"}
     for hit, why in hits.below:
-        yield OmittedEntry(part=parts[hit.kind], id=hit.id, why=why, tokens=0)
+        part = (
+            parts.get(hit.source) or parts.get(hit.kind) or ("memory" if hit.kind == "memory" else "document")
+        )
+        yield OmittedEntry(part=part, id=hit.id, why=why, tokens=0)
 
 
 class _Filling:
@@ -170,6 +173,11 @@ class _Filling:
         self._offer_all(candidates.summaries())
         self._window = candidates.window()
         self._offer_all(self._window)
+
+    @property
+    def taken_ids(self) -> set[str]:
+        """The ids of the entries that were taken."""
+        return {entry.id for entry in self._taken}
 
     def done(self) -> tuple[str, int, list[ContextEntry]]:
         """The text, its tokens, and its entries with their citations."""

@@ -38,9 +38,12 @@ OTHER_LANGUAGE = 0.59
 """The same where the model reads only the question or only the passage: names are in both languages, other
 words by chance. At .42, .053 of the small talk in five languages finds something in LoCoMo, at .59 .015."""
 
-OF_MEMORIES = 0.74
-"""The factor of these three for memories, which are few, and say in other words what a question asks: so all
-65 questions of fixtures/month keep theirs, of which 7 lose them at 1. Of small talk, .77 finds none there."""
+OF_FEW = 0.74
+"""The factor of these three for memories, and for fewer than 100 messages: the best of few is less near by
+chance. So all 65 questions of fixtures/month keep their memories, of which 7 lose them at 1; of small talk,
+.77 finds none there. At .74, .30 of XQuAD's questions about other articles find a document: there it is 1."""
+
+FEW_MESSAGES = 100
 
 COSINE_AND_WORDS = 0.5
 """The weight of the words beside the cosine. A floor for the cosine alone, chosen on LoCoMo, loses .178 of
@@ -60,7 +63,7 @@ with long answers .8 takes no evidence, .7 one."""
 
 _NUMBERS = re.compile(r"\d+")
 _COMPARED = 4000
-"""Characters."""
+"""Characters of a message at most that is compared."""
 
 _FEW_TEXTS = 1000
 """A store with fewer texts is taken for one with so many: else a word that none of three texts has would be
@@ -74,7 +77,7 @@ _SIGNS_IN = 400
 class Measured(NamedTuple):
     """A hit, and what tells how relevant it is.
 
-    cosine: of the question and its passage; None if the model does not read one of them.
+    cosine: of the question and its passage; None if the model does not read both, or without a vector yet.
     cover: the share of the question's words that it has, by their rarity. least: see `WORDS_ONLY`.
     """
 
@@ -88,13 +91,21 @@ class Measured(NamedTuple):
         """None where the words alone tell."""
         return None if self.cosine is None else self.cosine + COSINE_AND_WORDS * self.cover
 
+    @property
+    def rank(self) -> float:
+        """By score and relevance."""
+        return self.hit.score + (self.relevance or 0.0)
 
-def reads(model: Model, text: str) -> bool:
-    """Whether a model reads the language of a text, as far as signs of the language tell."""
+
+def reads(model: Model, text: str) -> bool | None:
+    """Whether a model reads the language of a text, by the signs of the language; None without any."""
     if not is_bundled(model):
         return True
+    if not can_read(model, text):
+        return False
     words = filter(is_latin, _WORDS.findall(text[:_SIGNS_IN].lower()))
-    return can_read(model, text) and ENGLISH in languages(words)
+    found = languages(words)
+    return ENGLISH in found if found else None
 
 
 class Judged(NamedTuple):
@@ -118,28 +129,38 @@ def judged(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
     if missing and min(missing) > 0:
         why = f"not relevant: the best of its part is {min(missing):.3f} below the floor"
         return Judged([], [(each.hit, why) for each in hits], best)
-    ranks = [each.hit.score + (each.relevance or 0.0) for each in hits]
-    least = max(ranks, default=0.0) - PASSAGE
+    least = max((each.rank for each in hits if each.relevance is not None), default=0.0) - PASSAGE
     kept, below = [], []
-    for each, rank in zip(hits, ranks, strict=True):
-        if each.relevance is None or rank >= least:
-            kept.append(each.hit)
+    for each in hits:
+        # A memory says in other words what a question asks.
+        if each.relevance is None and not each.cover and each.hit.kind != "memory":
+            below.append((each.hit, "it has none of the words: below the floor"))
+        elif each.relevance is not None and each.rank < least:
+            below.append((each.hit, f"{least - each.rank:.3f} below the floor for a passage"))
         else:
-            below.append((each.hit, f"{least - rank:.3f} below the floor for a passage"))
+            kept.append(each.hit)
     return Judged(kept, below, best)
 
 
-def without_near_copies(hits: Sequence[Hit]) -> list[Hit]:
+def without_near_copies(hits: Sequence[Hit]) -> Judged:
     """Messages by falling score; of those of a speaker that say nearly the same, the newest."""
-    groups: list[tuple[Wording, list[Hit]]] = []
+    groups: list[list[tuple[Wording, Hit]]] = []
     for hit in hits:
-        said = _wording(hit)
-        group = next((group for other, group in groups if _is_near(said, other)), None)
+        wording = _wording(hit)
+        near = (group for group in groups if all(_is_near(wording, other) for other, _ in group))
+        group = next(near, None)
         if group is None:
-            groups.append((said, [hit]))
+            groups.append([(wording, hit)])
         else:
-            group.append(hit)
-    return [_newest(group) for _, group in groups]
+            group.append((wording, hit))
+    kept, below = [], []
+    for group in groups:
+        members = [hit for _, hit in group]
+        newest = max(members, key=lambda hit: (hit.ts, hit.position.segment, hit.position.offset))
+        newest.score, newest.copies = members[0].score, sum(hit.copies for hit in members)
+        kept.append(newest)
+        below += [(hit, f"{newest.id} says nearly the same") for hit in members if hit is not newest]
+    return Judged(kept, below)
 
 
 class Wording(NamedTuple):
@@ -151,21 +172,15 @@ class Wording(NamedTuple):
 
 
 def _wording(hit: Hit) -> Wording:
-    text = hit.content[:_COMPARED]
-    words = frozenset(copies.words(text).split())
-    return Wording((hit.role, hit.name), words, tuple(sorted(_NUMBERS.findall(text))))
+    is_long = len(hit.content) > _COMPARED
+    words = frozenset([hit.id] if is_long else copies.words(hit.content).split())
+    return Wording((hit.role, hit.name), words, () if is_long else tuple(_NUMBERS.findall(hit.content)))
 
 
 def _is_near(one: Wording, other: Wording) -> bool:
     if one.by != other.by or one.numbers != other.numbers:
         return False
     return len(one.words & other.words) >= NEAR * max(1, len(one.words | other.words))
-
-
-def _newest(group: Sequence[Hit]) -> Hit:
-    newest = max(group, key=lambda hit: (hit.ts, hit.position.segment, hit.position.offset))
-    newest.score, newest.copies = group[0].score, sum(hit.copies for hit in group)
-    return newest
 
 
 def chance(best: float) -> float:
@@ -179,19 +194,22 @@ def measured(
     found: Sequence[tuple[Candidate, Hit]],
     near: Neighbourhood,
     vector: bytes | None,
-    reads: Callable[[str], bool],
+    reads: Callable[[str], bool | None],
+    *,
+    is_read: bool | None,
 ) -> list[Measured]:
     """What tells how relevant each hit is.
 
-    vector: of the question; None if the model does not read it. reads: whether the model reads a text.
+    vector: of the question; None without one. reads: whether the model reads a text. is_read: the question.
     """
     cosines = {} if vector is None else _cosines(db, found, vector)
     covers = _covers(db, question.terms, found, near)
     results = []
     for place, (_, hit) in enumerate(found):
-        is_read = reads(hit.content)
-        cosine = cosines.get(place, 0.0) if vector is not None and is_read else None
-        least = WORDS_ONLY if is_read == (vector is not None) else OTHER_LANGUAGE
+        of_hit = reads(hit.content) is True
+        # A passage may still wait for its vector. A question of one word or two has no sign of its language.
+        cosine = cosines.get(place) if of_hit and is_read is not False else None
+        least = WORDS_ONLY if is_read is None or is_read == of_hit else OTHER_LANGUAGE
         results.append(Measured(hit, cosine, covers[place], least))
     return results
 
@@ -263,7 +281,10 @@ def _spread(numbers: Iterable[int], near: Neighbourhood) -> Mapping[int, float]:
     """What a word is worth for the messages that have it, and for their neighbours: the most for each."""
     worth: dict[int, float] = {}
     for number in numbers:
-        place = near.places[number]
+        # What the filters leave out says nothing: it may be the question itself.
+        place = near.places.get(number)
+        if place is None or not near.messages[number].is_wanted:
+            continue
         for step in (-1, 1):
             for turns, share in enumerate(_OF_NEIGHBOURS):
                 other = near.line[place + step * turns]

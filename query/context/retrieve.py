@@ -14,7 +14,7 @@ from memlog.query.context import floor
 from memlog.query.context.request import BuildContext
 from memlog.query.event_index import Key
 from memlog.query.filters import Filters
-from memlog.query.gate.rules import should_retrieve
+from memlog.query.gate.rules import is_social
 from memlog.query.search import hybrid, nearest
 from memlog.query.search.fts_query import parse
 from memlog.query.search.hits import Hit
@@ -40,7 +40,6 @@ NOTHING = "nothing_relevant"
 """In `silent`, why only the core memory, the window and the newest summary are given."""
 
 _IRRELEVANT = "nothing that was found has to do with the message"
-_SOCIAL = ("greeting", "acknowledgement")
 
 _LOOKED_AT = 1000
 """The newest messages of a chat among which the current one is looked for."""
@@ -71,16 +70,15 @@ def find(db: Connection, request: BuildContext, embedder: Embedder | None, askin
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    gate = should_retrieve(request.text)
-    if gate.reason in _SOCIAL:
-        return ContextHits(silent={NOTHING: f"a {gate.reason} alone"}, asking=asking)
+    if is_social(request.text):
+        return ContextHits(silent={NOTHING: "a greeting or an acknowledgement alone"}, asking=asking)
     search = _Searches(db, request.text, embedder)
     chat = request.chat if request.scope == "chat" else None
     filters = Filters(chat=chat, own_scope=True, min_salience=request.min_salience, exclude=request.exclude)
     of_memories = replace(filters, kinds=frozenset(["memory"]))
     of_messages = replace(filters, kinds=frozenset(["message"]), asking=asking)
-    memories = search(of_memories, _of_memories(request), floor.OF_MEMORIES)
-    messages = search(of_messages, max(1, CANDIDATES * request.passages))
+    memories = search(of_memories, _of_memories(request), floor.OF_FEW)
+    messages = search(of_messages, max(1, CANDIDATES * request.passages), _factor(db))
     documents = _documents(db, request, search)
     faded: list[Hit] = []
     if request.explain and request.min_salience > 0:
@@ -88,12 +86,13 @@ def find(db: Connection, request: BuildContext, embedder: Embedder | None, askin
         known = {hit.id for hit in (*memories.kept, *(hit for hit, _ in memories.below))}
         faded = [hit for _, hit in every.hits if hit.id not in known]
     parts = (memories, messages, documents)
-    below = [each for part in parts for each in part.below]
+    distinct = floor.without_near_copies(messages.kept)
+    below = [each for part in (*parts, distinct) for each in part.below]
     if not any(part.kept for part in parts):
         search.silent[NOTHING] = _IRRELEVANT if below else "nothing was found"
     return ContextHits(
         memories=_weighted(memories.kept, request),
-        messages=_weighted(floor.without_near_copies(messages.kept), request),
+        messages=_weighted(distinct.kept, request),
         documents=documents.kept,
         faded=faded,
         below=below,
@@ -125,18 +124,33 @@ class _Searches:
         """What a search finds, judged. factor: of the floor."""
         found = self.found(filters, k)
         question = self._question
-        hits = floor.measured(self._db, question, found.hits, found.near, self._vector, self._reads)
+        hits = floor.measured(
+            self._db,
+            question,
+            found.hits,
+            found.near,
+            self._vector,
+            self._reads,
+            is_read=self._reads(self._text),
+        )
         return floor.judged(hits, len(question.terms), factor)
 
     @cached_property
     def _vector(self) -> bytes | None:
         """The vector of the question; None if the model does not read its language."""
-        if self._embedder is None or not self._reads(self._text):
+        if self._embedder is None or self._reads(self._text) is False:
             return None
         return nearest.embed_query(self._text, self._db, self._embedder, {})
 
-    def _reads(self, text: str) -> bool:
-        return self._embedder is not None and floor.reads(self._embedder, text)
+    def _reads(self, text: str) -> bool | None:
+        return False if self._embedder is None else floor.reads(self._embedder, text)
+
+
+def _factor(db: Connection) -> float:
+    """Of the floor for messages."""
+    limit = floor.FEW_MESSAGES
+    (count,) = db.execute("SELECT count(*) FROM (SELECT 1 FROM messages LIMIT ?)", (limit,)).fetchone()
+    return floor.OF_FEW if count < limit else 1.0
 
 
 def _documents(db: Connection, request: BuildContext, search: _Searches) -> floor.Judged:
@@ -144,7 +158,8 @@ def _documents(db: Connection, request: BuildContext, search: _Searches) -> floo
     (has_documents,) = db.execute("SELECT EXISTS (SELECT 1 FROM doc_chunks)").fetchone()
     if not has_documents or not request.documents:
         return floor.Judged([], [])
-    return search(Filters(kinds=frozenset(["document"]), exclude=request.exclude), request.documents)
+    filters = Filters(kinds=frozenset(["document"]), exclude=request.exclude)
+    return search(filters, request.documents)
 
 
 def _weighted(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:

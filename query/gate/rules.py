@@ -95,6 +95,19 @@ def should_retrieve(text: str) -> Gate:
     return Gate(retrieve=False, reason=_social_reason(clauses))
 
 
+def is_social(text: str) -> bool:
+    """Whether a text is nothing but greetings, with a name at most, and acknowledgements."""
+    prose = without_code(ends_of(text, LONGEST), LOOKED_AT)
+    if not prose or prose != text.strip():
+        return False
+    folded = unicodedata.normalize("NFKC", ends_of(prose, _READ)).casefold().translate(_FOLDED)
+    clauses = [clause for clause in map(_Clause, _CLAUSE.split(folded)) if clause.words]
+    greets = any("greetings" in clause.kinds for clause in clauses)
+    return bool(clauses) and all(
+        clause.is_social and (greets or clause.begins == len(clause.words)) for clause in clauses
+    )
+
+
 class _Phrases:
     """The phrases of one table in all languages, indexed by their beginnings."""
 

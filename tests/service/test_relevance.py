@@ -90,6 +90,8 @@ def test_what_has_nothing_to_do_with_the_memory_is_given_none(filled: memlog.Sto
         ("What is the wifi password of the cabin?", "m0"),
         ("Where does Helena live?", "m2"),
         ("What am I allergic to?", "allergy"),
+        ("ok, wifi password", "m0"),
+        ("allergies", "allergy"),
         ("Varaa pöytä", "m4"),
         ("Как зовут мою кошку?", "m5"),
         ("我喜欢什么茶？", "m6"),
@@ -99,6 +101,17 @@ def test_what_is_relevant_is_given(filled: memlog.Store, text: str, expected: st
     given = filled.context(text, chat="web:new")
     assert expected in {entry.id for entry in given.entries}
     assert "nothing_relevant" not in given.silent
+
+
+def test_what_waits_for_a_vector_is_relevant_by_its_words(store: memlog.Store) -> None:
+    store.append([memlog.Message(channel="w", chat_id="1", id="wifi", role="user", content=SAID[0][2])])
+    store.append(
+        memlog.Message(channel="w", chat_id="2", role="user", content=f"The weather report number {number}")
+        for number in range(60)
+    )
+    for _ in range(5):
+        given = store.context("What is the wifi password at the cabin?", chat="w:new")
+        assert "wifi" in {entry.id for entry in given.entries}
 
 
 def test_prompts_of_coding_agents_keep_their_evidence(store: memlog.Store) -> None:
@@ -123,6 +136,8 @@ def test_near_copies_are_one_passage_the_newest(store: memlog.Store) -> None:
         each for each in store.context("the report about the tea shop").entries if each.part == "passage"
     ]
     assert {(each.id, each.copies) for each in passages} == {("m25", 6), ("n", 1)}
+    told = store.context("the report about the tea shop", explain=True).left_out
+    assert sum("says nearly the same" in left.why for left in told) == 1
 
 
 def test_an_answer_says_how_likely_it_is_and_what_was_left_out(filled: memlog.Store) -> None:
