@@ -47,7 +47,7 @@ OWN_NAMES: dict[str, Any] = {
 """By the name of a parameter: texts that memlog's own code gives, and nothing foreign."""
 
 LEFT_OUT: dict[str, str] = {
-    "cli.stdin.agrees": "asks a person in memlog's own words",
+    "cli.confirmation.agrees": "asks a person in memlog's own words",
     "cli.output.format_option": "makes options of memlog's own names",
     "cli.output.counted": "a number and a word of memlog's own",
     "cli.event_options.*": "makes options from the types of events",
@@ -131,7 +131,8 @@ LEFT_OUT: dict[str, str] = {
     "query.search.vector_cache.*": "vectors",
     "query.search.nearest.*": "vectors",
     "query.search.fulltext.*": "expressions that `query.search.fts_query` made and bounds, and FTS5 parses",
-    "service.async_store.*": "calls the method of the same name in a thread",
+    "cli.mcp_hosts.*": "names of hosts",
+    "service.async_operations.*": "calls the method of the same name in a thread",
     "service.documents.facade.*": "names of files; what is in them goes through `extracted` and `blocks`",
     "service.documents.gitignore.*": "hands rules and paths to the reader process, which has limits",
     "service.documents.pdf_text.*": "pypdf, which has limits of its own",

@@ -207,7 +207,7 @@ def documents(store: memlog.Store) -> None:
     assert_type(store.documents.list(), list[memlog.Source])
     assert_type(store.documents.list("docs"), list[memlog.Document])
     assert_type(store.documents.refresh("docs"), list[memlog.IndexingReport])
-    assert_type(store.documents.get("docs/tea.md"), memlog.DocumentText | None)
+    assert_type(store.documents.get("docs/tea.md"), memlog.DocumentText | memlog.Source | None)
     assert_type(store.documents.tree("docs"), list[memlog.DocumentFolder])
     assert_type(store.documents.status(), list[memlog.SourceStatus])
     assert_type(store.workspaces.add("agent"), memlog.IndexingReport)
