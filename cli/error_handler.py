@@ -18,6 +18,7 @@ from memlog.eventlog.errors import (
     LogError,
     MemlogError,
     NotFound,
+    ProviderError,
 )
 
 EXIT_CODES = {
@@ -42,6 +43,7 @@ _EXIT_CODES: dict[type[MemlogError], int] = {
     NotFound: 1,
     BadInput: 65,
     EmbeddingError: 69,
+    ProviderError: 69,
     LogError: 74,
     DatabaseError: 74,
     Busy: 75,

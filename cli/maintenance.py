@@ -56,6 +56,7 @@ def doctor(store: Store, asked: Examine) -> Answer:
 def embed(store: Store, asked: Embed) -> TextAnswer:
     report = store.maintenance.embed(asked)
     counts = _vectors(report.computed, report.cached, report.pending)
+    counts += f", {report.withheld} not sent" if report.withheld else ""
     return TextAnswer(report, text=[f"vectors      {counts}"])
 
 

@@ -8,6 +8,7 @@ import click
 
 import memlog
 from memlog.cli.output import note
+from memlog.cli.providers import embedding_of, rerank_of
 from memlog.cli.settings import Settings
 from memlog.cli.stored_events import STORED
 
@@ -40,6 +41,8 @@ def _opened(
     return memlog.open(
         settings.store,
         model=settings.value("model"),
+        embedding=embedding_of(settings),
+        rerank=rerank_of(settings),
         durability=settings.value("durability"),
         lock_timeout=settings.value("lock_timeout"),
         redact=settings.value("redact"),

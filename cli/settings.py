@@ -1,6 +1,7 @@
 """Reads the settings: from options, the environment, memlog.toml, defaults, in this order."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +14,9 @@ from memlog.eventlog import layout
 from memlog.eventlog.errors import BadInput
 
 Origin = Literal["option", "environment", "memlog.toml", "default"]
+
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|")
+"""Names the environment variable that has a key."""
 
 _FILE_HEAD = """\
 # Settings of this store: https://toml.io, one `name = value` a line.
@@ -149,12 +153,22 @@ def read_file(path: Path) -> dict[str, Any]:
     from memlog.eventlog.streams import shown
 
     where = shown(path)
-    values = {name: _checked(name, given, where) for name, given in _parsed(path, where).items()}
+    values = {name: _checked(name, given, where) for name, given in by_name(_parsed(path, where))}
     return {
         name: path.parent / value if isinstance(value, Path) else value
         for name, value in values.items()
         if value is not None
     }
+
+
+def by_name(parsed: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The settings of a file with those of its sections: `embedding.type`."""
+    for name, given in parsed.items():
+        if not isinstance(given, dict):
+            yield name, given
+            continue
+        for key, value in given.items():
+            yield f"{name}.{'type' if key == 'provider' else key}", value
 
 
 def _parsed(path: Path, where: str) -> dict[str, Any]:
@@ -182,18 +196,32 @@ def _checked(name: str, given: object, where: str) -> Any:  # noqa: ANN401 - of 
             f"{where}: {name!r} cannot stand here, since this file is found through it",
             hint=f"set {setting.variable}, or give the option --{name}",
         )
+    if setting.is_secret and not (isinstance(given, str) and VARIABLE.fullmatch(given)):
+        section = name.partition(".")[0]
+        raise BadInput(
+            f"{where}: {name} holds something else than the name of a variable",
+            hint=f'write api_key = "${{NAME}}" and set NAME, or name a file: {section}.api_key_file',
+        )
     return None if given == "" else setting.read(given, f"{where}: {name}", is_text=False)
 
 
 def file_with_defaults() -> str:
     """The memlog.toml that `memlog init` writes: every setting commented out."""
-    return "\n".join([_FILE_HEAD, *(_commented(setting) for setting in SETTINGS if setting.in_file)])
+    parts, last = [_FILE_HEAD], ""
+    for setting in SETTINGS:
+        section = setting.name.rpartition(".")[0]
+        if section != last:
+            parts.append(f"# [{section}]\n")
+            last = section
+        if setting.in_file:
+            parts.append(_commented(setting))
+    return "\n".join(parts)
 
 
 def _commented(setting: Setting) -> str:
     value = "" if setting.default is None else setting.default
     without = f" Without it, {setting.default_words}." if setting.default_words else ""
-    assignment = f"# {setting.name} = {msgspec.json.encode(value).decode()}"
+    assignment = f"# {setting.name.rpartition('.')[2]} = {msgspec.json.encode(value).decode()}"
     return f"# {setting.meaning}{without} ({setting.unit})\n{assignment}\n"
 
 

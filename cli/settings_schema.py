@@ -5,14 +5,23 @@ from typing import Annotated, Any, get_args
 import click
 import msgspec
 
-from memlog.cli.param_types import FOLDER, PROJECT, ZONE, Number
+from memlog.cli.output import note
+from memlog.cli.param_types import FOLDER, PROJECT, TEXT, ZONE, Number, TextType
 from memlog.eventlog import limits
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.limits import OLLAMA_MODEL, OLLAMA_URL
 
 _DEFAULTS = {
     "store": "the project's folder below the platform's user data",
     "model": "the model that memlog ships with",
     "timezone": "the system's, which TZ sets",
+    "embedding.base_url": f"{OLLAMA_URL} of ollama",
+    "embedding.model": f"{OLLAMA_MODEL} of ollama, the model that memlog ships with of onnx",
+    "embedding.dimension": "what the first vector has",
+    **dict.fromkeys(("embedding.api_key", "embedding.api_key_file"), "no key is sent"),
+    "rerank.base_url": "nobody ranks anew",
+    "rerank.model": "no model is named",
+    **dict.fromkeys(("rerank.api_key", "rerank.api_key_file"), "no key is sent"),
 }
 
 
@@ -42,7 +51,12 @@ class Setting(msgspec.Struct, frozen=True):
     @property
     def variable(self) -> str:
         """Its environment variable."""
-        return f"MEMLOG_{self.name.upper()}"
+        return f"MEMLOG_{self.name.upper().replace('.', '_')}"
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether its value is a key, which is never printed."""
+        return self.name.endswith(".api_key")
 
     @property
     def in_file(self) -> bool:
@@ -59,8 +73,9 @@ class Setting(msgspec.Struct, frozen=True):
         try:
             if self._is_number:
                 bounds = msgspec.Meta(ge=self.type.min, le=self.type.max)
-                return msgspec.convert(given, Annotated[type(self.default), bounds], strict=not is_text)
-            kind = bool if self.default is False else str
+                kind: type = int if isinstance(self.type, click.IntRange) else float
+                return msgspec.convert(given, Annotated[kind, bounds], strict=not is_text)
+            kind = bool if isinstance(self.default, bool) else str
             value = given if is_text else msgspec.convert(given, kind)
             return self.type.convert(value, None, None)
         except msgspec.ValidationError as error:
@@ -74,17 +89,47 @@ class Setting(msgspec.Struct, frozen=True):
 
     def _valid(self) -> str:
         if self._is_number:
-            kind = "a whole number" if isinstance(self.default, int) else "a number"
+            kind = "a whole number" if isinstance(self.type, click.IntRange) else "a number"
             return f"{kind} from {self.type.min} to {self.type.max}"
         if isinstance(self.type, click.Choice):
             return f"one of {', '.join(map(repr, self.type.choices))}"
-        return "true or false" if self.default is False else f"a {self.unit} in quotes"
+        return "true or false" if isinstance(self.default, bool) else f"a {self.unit} in quotes"
 
 
-def _number(name: str, limit: limits.Limit[Any]) -> tuple[str, Any, Any]:
+def _number(name: str, limit: limits.Limit[Any], *, has_default: bool = True) -> tuple[str, Any, Any]:
     """The name, default and type of a setting that is a number."""
     kind = click.IntRange if isinstance(limit.default, int) else Number
-    return name, limit.default, kind(limit.least, limit.most)
+    return name, limit.default if has_default else None, kind(limit.least, limit.most)
+
+
+def _mode(text: str) -> str:
+    if text in get_args(limits.Retrieval):
+        return text
+    note(f"retrieval.mode: there is no mode {text!r}; classic is used, which asks no provider")
+    return "classic"
+
+
+def _of_provider(section: str, asked: str) -> tuple[Setting, ...]:
+    """The settings that providers have in common."""
+    return (
+        Setting(f"{section}.base_url", None, TEXT, "URL", f"Where {asked}; with the version: https://…/v1."),
+        Setting(f"{section}.model", None, TEXT, "name", "The name of the model at the provider."),
+        Setting(
+            *_number(f"{section}.timeout", limits.PROVIDER_TIMEOUT),
+            "seconds",
+            "How long a question waits for the provider; then it is answered without it.",
+        ),
+        Setting(
+            f"{section}.api_key",
+            None,
+            TEXT,
+            "${NAME}",
+            "The environment variable that has the key; never the key itself.",
+        ),
+        Setting(
+            f"{section}.api_key_file", None, FOLDER, "file", "A file that has the key in its first line."
+        ),
+    )
 
 
 SETTINGS = (
@@ -167,6 +212,43 @@ SETTINGS = (
         "How the two sides of a query are joined: by rank (rrf), or by the sum of their scaled scores"
         " (convex).",
     ),
+    Setting(
+        "retrieval.mode",
+        "enhanced",
+        TextType("mode", _mode),
+        ", ".join(get_args(limits.Retrieval)),
+        "Whether searches ask the providers that are configured below (enhanced), or none (classic).",
+    ),
+    Setting(
+        "memory.enabled", True, click.BOOL, "true, false", "Whether contexts and searches give anything."
+    ),
+    Setting("embedding.enabled", True, click.BOOL, "true, false", "Whether texts are embedded."),
+    Setting(
+        "embedding.type",
+        "onnx",
+        click.Choice(get_args(limits.EmbeddingType)),
+        ", ".join(get_args(limits.EmbeddingType)),
+        "Who embeds texts: a model on this machine (onnx), Ollama, an OpenAI-compatible API (api), nobody"
+        " (none); auto: onnx, else Ollama where it answers, else nobody.",
+    ),
+    *_of_provider("embedding", "texts are sent to be embedded"),
+    Setting(
+        *_number("embedding.dimension", limits.EMBEDDING_DIMENSION, has_default=False),
+        "numbers",
+        "Of a vector of the model.",
+    ),
+    Setting(*_number("embedding.batch", limits.EMBEDDING_BATCH), "texts", "Texts in a request."),
+    Setting("rerank.enabled", True, click.BOOL, "true, false", "Whether hits are ranked anew."),
+    Setting(
+        "rerank.type",
+        "api",
+        click.Choice(get_args(limits.RerankType)),
+        ", ".join(get_args(limits.RerankType)),
+        "Who ranks hits anew: /v1/rerank as Cohere, Jina, vLLM and llama.cpp have it (api), or /rerank of"
+        " text-embeddings-inference (tei).",
+    ),
+    *_of_provider("rerank", "questions and hits are sent to be ranked"),
+    Setting(*_number("rerank.top_n", limits.RERANKED), "hits", "The best hits, which are ranked anew."),
 )
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}

@@ -41,6 +41,9 @@ CATEGORIES = {
 }
 """The known categories by name."""
 
+PRIVATE_CATEGORIES = frozenset(["credential", "credentials"])
+"""Memories of these are sent to no provider."""
+
 _READ_AS = {"decision": "decisions"}
 
 

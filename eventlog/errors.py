@@ -7,6 +7,7 @@ MemlogError
     LogError        the log cannot be written or read
     DatabaseError   the read model or the vector cache cannot be used
     EmbeddingError  the embedding model cannot be loaded or returned no usable vector
+    ProviderError   a provider of a model does not answer as it should
 """
 
 from typing import Literal
@@ -56,6 +57,7 @@ ErrorCode = Literal[
     "no_room",
     "inherited",
     "embedding",
+    "provider",
     # Command line only:
     "usage",
     "io",
@@ -129,6 +131,20 @@ class EmbeddingError(MemlogError):
     """The embedding model cannot be loaded or returned no usable vector."""
 
     code: ErrorCode = "embedding"
+
+
+class ProviderError(MemlogError):
+    """A provider of a model does not answer as it should. Whatever can do without it does.
+
+    status: of HTTP; None without an answer. retry_after: seconds after which it wants to be asked again.
+    is_late: whether it took too long. is_away: whether it could not be reached.
+    """
+
+    code: ErrorCode = "provider"
+    status: int | None = None
+    retry_after: float | None = None
+    is_late = False
+    is_away = False
 
 
 def system_error(error: OSError) -> LogError:

@@ -12,6 +12,12 @@ Durability = Literal["fsync", "os"]
 Mode = Literal["hybrid", "text", "vector"]
 Fusion = Literal["rrf", "convex"]
 Scope = Literal["auto", "store", "chat"]
+Retrieval = Literal["classic", "enhanced"]
+EmbeddingType = Literal["auto", "onnx", "ollama", "api", "none"]
+RerankType = Literal["api", "tei"]
+
+OLLAMA_URL = "http://127.0.0.1:11434"
+OLLAMA_MODEL = "all-minilm:l6-v2"
 
 
 class Limit(msgspec.Struct, Generic[N], frozen=True):
@@ -57,3 +63,15 @@ DEPTH = Limit(50, 1, MOST)
 
 ARCHIVE_THRESHOLD = Limit(0.001, 0, 1)
 """The relevance up to which a memory is pruned."""
+
+PROVIDER_TIMEOUT = Limit(30.0, 0.1, 600)
+"""Seconds that a question waits for a provider."""
+
+EMBEDDING_BATCH = Limit(16, 1, 2048)
+"""Texts in a request to a provider."""
+
+EMBEDDING_DIMENSION = Limit(384, 1, 8192)
+"""Of a vector; sqlite-vec holds no longer ones."""
+
+RERANKED = Limit(8, 1, 1000)
+"""Hits that a provider ranks anew."""

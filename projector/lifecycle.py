@@ -333,7 +333,7 @@ class Projector:
         try:
             with wrapped(path):
                 report = catchup.build(db, self.log, self.sizes, progress=progress)
-                cached = take_cached_vectors(db, self.store, self._model)
+                cached = take_cached_vectors(db, self.store, self._model, self.generations.current())
                 with self._locked(self._lock_timeout):
                     with transaction(db):
                         newer = catchup.catch_up(db, self.log, self.sizes)

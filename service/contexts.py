@@ -16,7 +16,7 @@ from memlog.query.context.scope import scope_of
 from memlog.query.event_index import Key
 from memlog.service.read_model import ReadModel
 from memlog.service.read_pool import ReadPool
-from memlog.service.searches import latest_for_search
+from memlog.service.searches import latest_for_search, reranker_of
 
 
 def context(reads: ReadPool, log: Log, asked: BuildContext) -> Context:
@@ -45,7 +45,7 @@ def _searched(read_model: ReadModel, asked: BuildContext) -> Context:
     db, synced, embedder, silent = latest_for_search(read_model, is_synced=asked.sync)
 
     def found(asked: BuildContext, asking: Key | None) -> ContextHits:
-        hits = find(db, asked, embedder, asking)
+        hits = find(db, asked, embedder, asking, reranker_of(read_model))
         hits.silent.update(silent)
         return hits
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from json import JSONDecodeError
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -17,8 +17,6 @@ from memlog.eventlog.layout import CACHE, LOG
 from memlog.eventlog.log_state import FileState, changed_streams, state_of
 from memlog.eventlog.owner import making_way
 from memlog.eventlog.streams import shown
-from memlog.projector.catchup import Progress
-from memlog.projector.embedding.fill import Embedded
 from memlog.projector.embedding.models import Embedder
 from memlog.projector.lifecycle import Projection, Projector
 from memlog.projector.passages import index
@@ -26,8 +24,11 @@ from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, wrapped
 from memlog.query.search.vector_cache import HeldVectors
 from memlog.service.create import cannot_create
-from memlog.service.local_model import LocalModel
+from memlog.service.embedding_models import EmbeddingModel
 from memlog.service.shared_catch_up import SharedCatchUp
+
+if TYPE_CHECKING:
+    from memlog.service.providers.settings import RerankProvider
 
 _QUERY_LOCK_TIMEOUT = 0.25
 _QUERY_EMBEDDINGS = 16
@@ -61,7 +62,7 @@ class _State(NamedTuple):
 class ReadModel(SplitByFork):
     """The read model of the store at `path`, for one thread at a time: others wait at `mutex`.
 
-    model: what passages are embedded with.
+    model: what passages are embedded with. rerank: who ranks hits anew.
     notify: called with what a person should know.
     """
 
@@ -71,12 +72,14 @@ class ReadModel(SplitByFork):
         chunk_sizes: ChunkSizes | None,
         *,
         lock_timeout: float,
-        model: LocalModel,
+        model: EmbeddingModel,
+        rerank: "RerankProvider | None" = None,
         notify: Callable[[str], None],
     ) -> None:
         super().__init__()
         self.path = path
         self.model = model
+        self.rerank = rerank
         self._lock_timeout = lock_timeout
         self.projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout, model=model.known)
         self._in_use = ForkMutex()
@@ -93,7 +96,9 @@ class ReadModel(SplitByFork):
         """
         timeout = min(lock_timeout, self._lock_timeout)
         sizes = self.projector.sizes
-        read_model = ReadModel(self.path, sizes, lock_timeout=timeout, model=self.model, notify=notify)
+        read_model = ReadModel(
+            self.path, sizes, lock_timeout=timeout, model=self.model, rerank=self.rerank, notify=notify
+        )
         for shared in ("_shared_catch_up", "_embedding", "_told_behind"):
             setattr(read_model, shared, getattr(self, shared))
         # A change by hand is reported once.
@@ -213,7 +218,9 @@ class ReadModel(SplitByFork):
             return
         try:
             with suppress(Busy):
-                self.embedded(embedder, silent, limit=_QUERY_EMBEDDINGS, lock_timeout=_QUERY_LOCK_TIMEOUT)
+                self.projector.embed(embedder, limit=_QUERY_EMBEDDINGS, lock_timeout=_QUERY_LOCK_TIMEOUT)
+        except EmbeddingError as error:
+            silent["pending"] = error.message
         except OSError as error:
             if not is_kept_read_only(self.path / CACHE):
                 raise
@@ -275,24 +282,6 @@ class ReadModel(SplitByFork):
         self.notify(f"{where} cannot be written: the read model stays as it is")
         return self.projector.live(read_only=True)
 
-    def embedded(
-        self,
-        embedder: Embedder | None,
-        silent: dict[str, str],
-        *,
-        limit: int | None = None,
-        lock_timeout: float | None = None,
-        progress: Progress | None = None,
-    ) -> Embedded:
-        """Passages without a vector get one, where a model works; where it fails, `silent` says so."""
-        if embedder is None:
-            return Embedded()
-        try:
-            return self.projector.embed(embedder, limit=limit, lock_timeout=lock_timeout, progress=progress)
-        except EmbeddingError as error:
-            silent["vector"] = error.message
-            return Embedded()
-
     def make_store(self) -> None:
         """Make the store, where it is missing.
 
@@ -325,7 +314,8 @@ class ReadModel(SplitByFork):
 def name_pending(db: Connection, silent: dict[str, str]) -> None:
     """Note in `silent` how many passages have no vector yet, if any."""
     if pending := index.count_pending(db):
-        silent["pending"] = f"{pending} passages have no vector yet: project the log"
+        why = silent.get("pending", "project the log")
+        silent["pending"] = f"{pending} passages have no vector yet: {why}"
 
 
 def _of_conflicts(count: int) -> str:

@@ -15,8 +15,8 @@ from memlog.eventlog.limits import DOCUMENT_SECONDS, LOCK_TIMEOUT
 from memlog.eventlog.owner import check_owner
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.query.request import path_of, read_argument
+from memlog.service.embedding_models import EmbeddingModel, LocalModel, model_of
 from memlog.service.engine import Engine, OperationGroup
-from memlog.service.local_model import LocalModel
 from memlog.service.operations import operation
 from memlog.service.read_model import ReadModel
 from memlog.service.requests.append import AppendEvents
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from memlog.service.maintenance.facade import Maintenance
     from memlog.service.memories.facade import Memories
     from memlog.service.pre_route import PreRoute
+    from memlog.service.providers.settings import EmbeddingProvider, RerankProvider
     from memlog.service.tools import Tools
 
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
@@ -79,6 +80,7 @@ class Store:
     path: its folder, absolute from now on; made at the first append.
     create: make the store now, where it is missing; else reads raise NotFound until the first append.
     model: a folder with `model.onnx` and `tokenizer.json`; None for the model that memlog ships with.
+    embedding: who embeds texts, where it is not that model. rerank: who ranks hits anew.
     durability: `fsync`, or `os`: an acknowledged event then survives the process but not a power cut.
     lock_timeout: seconds to wait for other writers and projectors.
     chunk_sizes: of passages. Another one makes another read model; all that use a store should agree on it.
@@ -98,6 +100,8 @@ class Store:
         *,
         create: bool = False,
         model: str | Path | None = None,
+        embedding: "EmbeddingProvider | None" = None,
+        rerank: "RerankProvider | None" = None,
         durability: Durability = "fsync",
         lock_timeout: float = LOCK_TIMEOUT.default,
         chunk_sizes: ChunkSizes | None = None,
@@ -127,7 +131,8 @@ class Store:
             self.path,
             chunk_sizes,
             lock_timeout=lock_timeout,
-            model=LocalModel(None if model is None else read_argument("model", path_of, model).absolute()),
+            model=_model(model, embedding, self.path),
+            rerank=rerank,
             notify=notify,
         )
         if create and not disk.is_folder(self.path / LOG):
@@ -248,6 +253,14 @@ class Store:
             embedder, _ = self._engine.read_model.model.embedder_or_why()
             if embedder is not None:
                 embedder.embed([text])
+
+
+def _model(folder: str | Path | None, provider: "EmbeddingProvider | None", store: Path) -> EmbeddingModel:
+    if folder is None:
+        return model_of(provider, store)
+    if provider is not None:
+        raise BadInput("model and embedding both name a model", hint="leave out one of the two")
+    return LocalModel(read_argument("model", path_of, folder).absolute())
 
 
 def _check(*arguments: tuple[str, object, bool, str]) -> None:

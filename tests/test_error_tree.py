@@ -33,10 +33,10 @@ VARIABLES = {"outcome", "TOO_LONG", "_failure", "frozen", "no_such_command"}
 """Names that hold an error of the tree which was made elsewhere."""
 
 
-def test_the_tree_is_memlog_error_over_six():
+def test_the_tree_is_memlog_error_over_seven():
     assert set(TREE) == {
         "MemlogError",
-        *("LogError", "DatabaseError", "EmbeddingError", "NotFound", "BadInput", "Busy"),
+        *("LogError", "DatabaseError", "EmbeddingError", "NotFound", "BadInput", "Busy", "ProviderError"),
     }
     assert {found.__bases__ for name, found in TREE.items() if name != "MemlogError"} == {
         (errors.MemlogError,)

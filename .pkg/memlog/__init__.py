@@ -20,7 +20,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "eventlog.acknowledgements": "AppendWarning IdHolder Position RefusedLine",
     "eventlog.chat": "Chat",
-    "eventlog.errors": "BadInput Busy DatabaseError EmbeddingError LogError MemlogError NotFound",
+    "eventlog.errors": "BadInput Busy DatabaseError EmbeddingError LogError MemlogError NotFound ProviderError",
     "eventlog.events": (
         "CoreMemoryDeleted CoreMemoryUpdated DailyEventRecorded DailyEventsCompressed DocumentIndexed "
         "DocumentRemoved Event ExtractionCompleted FactRemoved FactStored MemoryAccessed "
@@ -77,6 +77,7 @@ _NAMES = {
     "service.memories.fading": "DecayReport PruneReport",
     "service.memories.save": "SaveReport",
     "service.pre_route": "PreRoute",
+    "service.providers.settings": "EmbeddingProvider RerankProvider",
     "service.projects": "Project ProjectRemoval Projects",
     "service.remote_store": "connect RemoteStore",
     "service.seed_client": "MemoryServiceClient",

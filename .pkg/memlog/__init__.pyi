@@ -15,6 +15,7 @@ from memlog.eventlog.errors import (
     LogError as LogError,
     MemlogError as MemlogError,
     NotFound as NotFound,
+    ProviderError as ProviderError,
 )
 from memlog.eventlog.events import (
     CoreMemoryDeleted as CoreMemoryDeleted,
@@ -117,6 +118,10 @@ from memlog.service.memories.fading import DecayReport as DecayReport, PruneRepo
 from memlog.service.memories.save import SaveReport as SaveReport
 from memlog.service.pre_route import PreRoute as PreRoute
 from memlog.service.projects import Project as Project, ProjectRemoval as ProjectRemoval, Projects as Projects
+from memlog.service.providers.settings import (
+    EmbeddingProvider as EmbeddingProvider,
+    RerankProvider as RerankProvider,
+)
 from memlog.service.remote_store import RemoteStore as RemoteStore, connect as connect
 from memlog.service.seed_client import MemoryServiceClient as MemoryServiceClient
 from memlog.service.store import Store as Store, open as open

@@ -64,6 +64,13 @@ class VectorCache:
                 ((self._model_no, _key(text), vector) for text, vector in vectors),
             )
 
+    def dimension(self) -> int | None:
+        """Of the vectors of the model; None without any."""
+        sql = "SELECT length(vector) / 4 FROM vectors WHERE model_no = ? LIMIT 1"
+        with wrapped(self._path):
+            row = self._db.execute(sql, (self._model_no,)).fetchone()
+        return row[0] if row else None
+
     def close(self) -> None:
         """Close the file."""
         self._db.close()

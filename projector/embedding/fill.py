@@ -3,24 +3,30 @@
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from memlog.eventlog.errors import Busy
+from memlog.eventlog.categories import PRIVATE_CATEGORIES
+from memlog.eventlog.errors import Busy, DatabaseError
 from memlog.eventlog.layout import EMBEDDINGS
+from memlog.eventlog.secrets import kinds_in
 from memlog.projector.catchup import Progress, Turn
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.cache import VectorCache
 from memlog.projector.embedding.models import Embedder, Model
 from memlog.projector.passages import index, vectors
-from memlog.projector.sqlite import Connection, transaction, why_no_vectors
+from memlog.projector.passages.vectors import Pending
+from memlog.projector.sqlite import Connection, connect, transaction, why_no_vectors, wrapped
 
 
 class Embedded(msgspec.Struct):
-    """How many vectors the model computed, and how many passages took theirs from the cache."""
+    """How many vectors the model computed, how many passages took theirs from the cache, and how many are not
+    sent to a provider and get none."""
 
     computed: int = 0
     cached: int = 0
+    withheld: int = 0
 
 
 def fill(
@@ -36,43 +42,140 @@ def fill(
 ) -> None:
     """Store the missing vectors of the live generation `db`, and add to `counts`; see `Projector.embed`.
 
+    Vectors of another model than those that are there gather in the cache first. So a search has either all
+    of the old ones, or all of the new ones.
+
     limit: texts to compute at most, those in `counts` included. batch: passages in a write, each in a `turn`.
     """
-    if vectors.model_of(db) != embedder.id:
+    filling = _VectorFill(db, store, embedder, counts, turn, limit, batch, progress or (lambda *_: None))
+    known = vectors.model_of(db)
+    if known is None:
         with turn():
             if vectors.use_model(db, embedder):
                 index.queue_all(db)
-    total = index.count_pending(db)
-    if not total:
+    elif known != embedder.id and not (filling.gather() and filling.swap()):
         return
-    tell = progress or (lambda *_: None)
-    tell("vectors", 0, total)
-    # Of few, those that were appended last: a question is more often about them.
-    for shelf, passages in index.waiting(db, batch, newest_first=limit is not None):
-        with closing(VectorCache(store, embedder.id)) as cache:
+    filling.store_waiting()
+
+
+class _VectorFill(NamedTuple):
+    """The arguments of `fill`."""
+
+    db: Connection
+    store: Path
+    embedder: Embedder
+    counts: Embedded
+    turn: Turn
+    limit: int | None
+    batch: int
+    progress: Progress
+
+    def store_waiting(self) -> None:
+        """Give the passages that wait for a vector theirs."""
+        db = self.db
+        total, done = index.count_pending(db), 0
+        if not total:
+            return
+        self.progress("vectors", 0, total)
+        # Of few, those that were appended last: a question is more often about them.
+        for shelf, found in index.waiting(db, self.batch, newest_first=self.limit is not None):
+            passages, withheld = self._sorted(found)
+            known, computed = self._vectors(passages)
+            with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
+                stored = vectors.store(db, shelf.vectors, shelf.queue, passages, known)
+                index.drop_waiting(db, shelf, withheld)
+                # Within the turn: a scrub that ended meanwhile has put another generation in place.
+                _keep(cache, computed, {each.text for each in stored})
+            ready = sum(passage.text in known for passage in passages)
+            self._count(ready, len(computed), len(withheld))
+            done += ready + len(withheld)
+            if ready < len(passages):
+                return
+            self.progress("vectors", done, total)
+
+    def gather(self) -> bool:
+        """Bring the vectors of all passages into the cache; return whether they are there."""
+        upto = vectors.gathered(self.db, self.embedder)
+        total, done = index.count(self.db), 0
+        for shelf in index.SHELVES:
+            while found := index.all_after(self.db, shelf, upto[shelf.vectors], self.batch):
+                passages, withheld = self._sorted(found)
+                known, computed = self._vectors(passages)
+                ready = sum(passage.text in known for passage in passages)
+                if ready == len(passages):
+                    upto[shelf.vectors] = found[-1].chunk_no
+                with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
+                    _keep(cache, computed, index.still_there(self.db, shelf, passages))
+                    vectors.note_gathered(self.db, self.embedder, upto)
+                self._count(ready, len(computed), len(withheld))
+                done += len(found)
+                if ready < len(passages):
+                    return False
+                self.progress("vectors of the next model", done, total)
+        return True
+
+    def swap(self) -> bool:
+        """Put the gathered vectors in the place of those of another model, in one transaction; False where
+        another process has done so."""
+        with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
+            if not vectors.use_model(self.db, self.embedder):
+                return True
+            index.queue_all(self.db)
+            for shelf, found in index.waiting(self.db, self.batch):
+                passages, withheld = self._sorted(found)
+                cached = cache.find([passage.text for passage in passages])
+                vectors.store(self.db, shelf.vectors, shelf.queue, passages, cached)
+                index.drop_waiting(self.db, shelf, withheld)
+        return True
+
+    def _sorted(self, passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
+        """Those that may be embedded, and those that are not sent to a provider."""
+        if not self.embedder.is_remote:
+            return passages, []
+        withheld = [each for each in passages if each.category in PRIVATE_CATEGORIES or kinds_in(each.text)]
+        return [each for each in passages if each not in withheld], withheld
+
+    def _vectors(self, passages: list[Pending]) -> tuple[dict[str, bytes], dict[str, bytes]]:
+        """The vectors by text, as far as `limit` allows, and those of them that were computed."""
+        with closing(VectorCache(self.store, self.embedder.id)) as cache:
             cached = cache.find([passage.text for passage in passages])
         missing = dict.fromkeys(passage.text for passage in passages if passage.text not in cached)
-        room = None if limit is None else max(0, limit - counts.computed)
+        room = None if self.limit is None else max(0, self.limit - self.counts.computed)
         # The cache is closed meanwhile: other threads may read the files of the store.
-        computed = _compute(embedder, list(missing)[:room])
-        known = cached | computed
-        with turn(), closing(VectorCache(store, embedder.id)) as cache:
-            stored = vectors.store(db, shelf.vectors, shelf.queue, passages, known)
-            # Within the turn: a scrub that ended meanwhile has put another generation in place.
-            cache.add((text, computed[text]) for text in computed.keys() & {each.text for each in stored})
-        ready = sum(passage.text in known for passage in passages)
-        counts.computed += len(computed)
-        counts.cached += ready - len(computed)
-        if ready < len(passages):
-            return
-        tell("vectors", counts.computed + counts.cached, total)
+        computed = _compute(self.embedder, list(missing)[:room])
+        return cached | computed, computed
+
+    def _count(self, ready: int, computed: int, withheld: int) -> None:
+        self.counts.computed += computed
+        self.counts.cached += ready - computed
+        self.counts.withheld += withheld
 
 
-def take_cached_vectors(db: Connection, store: Path, known_model: Callable[[], Model | None]) -> int:
-    """Make the vector tables of a new generation and fill them from the cache; return how many vectors."""
+def _keep(cache: VectorCache, computed: dict[str, bytes], texts: set[str]) -> None:
+    """Keep the vectors of those texts that are not forgotten."""
+    cache.add((text, computed[text]) for text in computed.keys() & texts)
+
+
+class _Former(NamedTuple):
+    """The model of vectors that are there."""
+
+    id: str
+    dimension: int
+
+
+def take_cached_vectors(
+    db: Connection, store: Path, known_model: Callable[[], Model | None], live: Path | None
+) -> int:
+    """Make the vector tables of a new generation and fill them from the cache; return how many vectors.
+
+    live: the generation that it replaces. The model of its vectors stays until the cache has all of another.
+    """
     model = None if why_no_vectors() is not None else known_model()
     if model is None:
         return 0
+    former = None if live is None else _model_of(live)
+    if former not in (None, model.id):
+        model = _former(db, store, model, former) or model
     with transaction(db):
         vectors.use_model(db, model)
     if not (store / EMBEDDINGS).exists():
@@ -84,6 +187,25 @@ def take_cached_vectors(db: Connection, store: Path, known_model: Callable[[], M
             cached = cache.find([passage.text for passage in passages])
             taken += len(vectors.store(db, shelf.vectors, shelf.queue, passages, cached))
     return taken
+
+
+def _model_of(generation: Path) -> str | None:
+    with suppress(DatabaseError), closing(connect(generation, "look")) as db, wrapped(generation):
+        return vectors.model_of(db)
+    return None
+
+
+def _former(db: Connection, store: Path, model: Model, former: str) -> Model | None:
+    """The former model, if the cache has vectors of it, and not all of the next one."""
+    if not (store / EMBEDDINGS).exists():
+        return None
+    with suppress(Busy), closing(VectorCache(store, model.id)) as cache:
+        if all(cache.find([text]) for text in index.texts(db)):
+            return None
+        with closing(VectorCache(store, former)) as cache:
+            dimension = cache.dimension()
+        return None if dimension is None else _Former(former, dimension)
+    return None
 
 
 def _compute(embedder: Embedder, texts: list[str]) -> dict[str, bytes]:

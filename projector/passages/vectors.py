@@ -1,7 +1,8 @@
 """The vector tables of a generation.
 
 They hold vectors of one model at a time; `meta.vector_model` is that model's id, and a search with another
-model does not look into them.
+model does not look into them. The vectors of the next model gather in the cache, and replace them in one
+transaction.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,11 +18,18 @@ _CHUNK = 64
 dimensions takes 1.5 MB. https://alexgarcia.xyz/sqlite-vec/features/vec0.html"""
 
 
+_NEXT = "next_vectors"
+
+
 class Pending(NamedTuple):
-    """A passage that has no vector yet, with its text as it is to be embedded."""
+    """A passage that has no vector yet, with its text as it is to be embedded.
+
+    category: of its memory.
+    """
 
     chunk_no: int
     text: str
+    category: str | None = None
 
 
 def model_of(db: Connection) -> str | None:
@@ -33,7 +41,7 @@ def model_of(db: Connection) -> str | None:
 def use_model(db: Connection, model: Model) -> bool:
     """Make the vector tables for `model`; False if they are there.
 
-    If True, vectors of another model are gone, and all passages have to wait anew.
+    If True, vectors of another model are gone, and all passages wait anew.
     """
     if model_of(db) == model.id:
         return False
@@ -44,7 +52,23 @@ def use_model(db: Connection, model: Model) -> bool:
             f" (embedding float[{model.dimension}] distance_metric = cosine, chunk_size = {_CHUNK})"
         )
     db.execute("INSERT OR REPLACE INTO meta VALUES ('vector_model', ?)", (model.id,))
+    db.execute("DELETE FROM meta WHERE name = ?", (_NEXT,))
     return True
+
+
+def gathered(db: Connection, model: Model) -> dict[str, int]:
+    """Up to which passage of each table the cache has the vectors of a model that is to be the next one."""
+    row = db.execute("SELECT value FROM meta WHERE name = ?", (_NEXT,)).fetchone()
+    numbers, _, name = row[0].partition(" ") if row else ("", "", "")
+    if name != model.id:
+        return dict.fromkeys(TABLES, 0)
+    return dict(zip(TABLES, map(int, numbers.split(",")), strict=True))
+
+
+def note_gathered(db: Connection, model: Model, upto: Mapping[str, int]) -> None:
+    """Note what `gathered` gives."""
+    numbers = ",".join(str(upto[table]) for table in TABLES)
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_NEXT, f"{numbers} {model.id}"))
 
 
 def why_unlike(db: Connection, model: Model) -> str | None:
@@ -64,10 +88,11 @@ def store(
     left out.
     """
     stored = []
-    for chunk_no, text in passages:
+    for passage in passages:
+        chunk_no, text, _ = passage
         if text in known and db.execute(f"DELETE FROM {queue} WHERE chunk_no = ?", (chunk_no,)).rowcount:
             db.execute(f"INSERT INTO {table} (rowid, embedding) VALUES (?, ?)", (chunk_no, known[text]))
-            stored.append(Pending(chunk_no, text))
+            stored.append(passage)
     return stored
 
 

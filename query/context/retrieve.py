@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from memlog.projector.embedding.models import Embedder
+from memlog.projector.embedding.models import Embedder, Kind
 from memlog.projector.sqlite import Connection
 from memlog.query.context import floor
 from memlog.query.context.request import BuildContext
@@ -17,7 +17,7 @@ from memlog.query.filters import Filters
 from memlog.query.gate.rules import is_social
 from memlog.query.search import hybrid, nearest
 from memlog.query.search.fts_query import parse
-from memlog.query.search.hits import Hit
+from memlog.query.search.hits import Hit, Rerank
 from memlog.query.search.hybrid import Found
 from memlog.query.search.request import Search
 from memlog.query.window import NEWEST_FIRST
@@ -64,8 +64,14 @@ class ContextHits(msgspec.Struct, frozen=True):
     asking: Key | None = None
 
 
-def find(db: Connection, request: BuildContext, embedder: Embedder | None, asking: Key | None) -> ContextHits:
-    """Search for `request.text`. asking: the message with this text.
+def find(
+    db: Connection,
+    request: BuildContext,
+    embedder: Embedder | None,
+    asking: Key | None,
+    rerank: Rerank | None = None,
+) -> ContextHits:
+    """Search for `request.text`. asking: the message with this text. rerank: ranks what is relevant anew.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -85,8 +91,13 @@ def find(db: Connection, request: BuildContext, embedder: Embedder | None, askin
         every = search.found(replace(of_memories, min_salience=0.0), _of_memories(request))
         known = {hit.id for hit in (*memories.kept, *(hit for hit, _ in memories.below))}
         faded = [hit for _, hit in every.hits if hit.id not in known]
-    parts = (memories, messages, documents)
     distinct = floor.without_near_copies(messages.kept)
+    if rerank is not None:
+        memories, distinct, documents = (
+            part._replace(kept=rerank(request.text, part.kept, search.silent))
+            for part in (memories, distinct, documents)
+        )
+    parts = (memories, messages, documents)
     below = [each for part in (*parts, distinct) for each in part.below]
     if not any(part.kept for part in parts):
         search.silent[NOTHING] = _IRRELEVANT if below else "nothing was found"
@@ -213,8 +224,9 @@ class _EmbedsOnce:
 
     def __init__(self, embedder: Embedder) -> None:
         self.id, self.dimension = embedder.id, embedder.dimension
+        self.is_remote = embedder.is_remote
         self._embed = cache(embedder.embed)
 
-    def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
         """See `Embedder.embed`."""
-        return self._embed(tuple(texts))
+        return self._embed(tuple(texts), kind)

@@ -1,6 +1,6 @@
 """Hits: what a search found, its content and place in the log, and why it was found."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -46,7 +46,8 @@ class Hit(msgspec.Struct, kw_only=True):
     id: of the event of a message, summary or daily event; the memory_id; `source_id/file` of a document;
         `topic_key/rank` of a fact, followed by `/channel:chat_id` if it is a chat's.
     event_id: of the event with this content.
-    score: 0 to 1: the fused score over the best possible of the sides that took part.
+    score: 0 to 1: the fused score over the best possible of the sides that took part. Where a provider ranks
+        hits anew, they change places, and the scores stay where they are.
     similarity: cosine similarity of its best passage, 0 to 1; None if only the full text found it.
     only_context: whether only its neighbours were found.
     content: the whole text; of a document the passage.
@@ -88,6 +89,10 @@ class Hit(msgspec.Struct, kw_only=True):
     def speaker(self) -> str:
         """The role and the name of a message: `user/Anna`; "" for other hits."""
         return speaker(self.role, self.name)
+
+
+Rerank = Callable[[str, list[Hit], dict[str, str]], list[Hit]]
+"""Gives the hits for a question in another order; notes in `silent` why it did not."""
 
 
 _CHAT = "o.channel || ':' || o.chat_id"

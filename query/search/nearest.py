@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from memlog.eventlog.errors import EmbeddingError
+from memlog.eventlog.secrets import kinds_in
 from memlog.projector.embedding.models import Embedder, can_read
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import Shelf
@@ -38,6 +39,8 @@ _READ = 400
 _EMBEDDED_CHARACTERS = 4000
 """Of a query: more takes the model seconds and adds no meaning."""
 
+HAS_KEY = "the question holds what looks like a key, and is sent to no provider"
+
 _OTHER_SCRIPT = "the model reads English, and the question is in another script"
 
 
@@ -48,7 +51,7 @@ def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str,
         if len(text) > _EMBEDDED_CHARACTERS:
             silent["vector"] = f"only the question's first {_EMBEDDED_CHARACTERS:,} characters were compared"
         try:
-            return bytes(embedder.embed([text[:_EMBEDDED_CHARACTERS]])[0].tobytes())
+            return bytes(embedder.embed([text[:_EMBEDDED_CHARACTERS]], "query")[0].tobytes())
         except EmbeddingError as error:
             reason = error.message
     silent["vector"] = reason
@@ -61,6 +64,7 @@ def _why_not_comparable(text: str, db: Connection, embedder: Embedder) -> str | 
         or ("no vectors yet: project the log" if vectors.model_of(db) is None else None)
         or vectors.why_unlike(db, embedder)
         or (None if can_read(embedder, text) else _OTHER_SCRIPT)
+        or (HAS_KEY if embedder.is_remote and kinds_in(text) else None)
     )
 
 

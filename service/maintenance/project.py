@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memlog.projector.embedding.models import Embedder
+from memlog.eventlog.errors import EmbeddingError
+from memlog.projector.embedding.fill import Embedded
+from memlog.projector.embedding.models import Embedder, Kind
 from memlog.projector.passages import index
 from memlog.projector.sqlite import count_rows
 from memlog.service.read_model import ReadModel
@@ -48,11 +50,12 @@ class ProjectReport(msgspec.Struct, kw_only=True):
 
 class EmbedReport(msgspec.Struct, kw_only=True):
     """What became of passages without a vector: how many the model `computed` one for, the cache had one for
-    (`cached`), and still have none (`pending`).
+    (`cached`), are not sent to a provider (`withheld`), and still have none (`pending`).
     """
 
     computed: int
     cached: int
+    withheld: int = 0
     pending: int
 
 
@@ -61,14 +64,15 @@ class _BesideOthers:
 
     def __init__(self, embedder: Embedder, mutex: threading.RLock) -> None:
         self.id, self.dimension = embedder.id, embedder.dimension
+        self.is_remote = embedder.is_remote
         self._embedder = embedder
         self._mutex = mutex
 
-    def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
         """See `Embedder.embed`."""
         self._mutex.release()
         try:
-            return self._embedder.embed(texts)
+            return self._embedder.embed(texts, kind)
         finally:
             self._mutex.acquire()
 
@@ -82,13 +86,17 @@ def _projected(read_model: ReadModel, asked: Replay) -> ProjectReport:
     started = time.monotonic()
     read_model.check_writable()
     projector = read_model.projector
-    embedder, silent = read_model.model.embedder_or_why() if asked.embed else (None, {})
+    embedder, silent = read_model.model.embedder_or_why("command") if asked.embed else (None, {})
     if asked.from_scratch:
         done = projector.rebuild("asked for", progress=asked.progress)
     else:
         done = projector.catch_up(progress=asked.progress)
-    beside = _BesideOthers(embedder, read_model.mutex) if embedder else None
-    embedded = read_model.embedded(beside, silent, progress=asked.progress)
+    embedded = Embedded()
+    if embedder is not None:
+        try:
+            embedded = projector.embed(_BesideOthers(embedder, read_model.mutex), progress=asked.progress)
+        except EmbeddingError as error:
+            silent["vector"] = error.message
     db = projector.live()
     return ProjectReport(
         events=done.read.events,
@@ -113,12 +121,13 @@ def embed(read_model: ReadModel, asked: Embed) -> EmbedReport:
 
 
 def _embedded(read_model: ReadModel, asked: Embed) -> EmbedReport:
-    embedder = _BesideOthers(read_model.model.embedder(), read_model.mutex)
+    embedder = _BesideOthers(read_model.model.embedder("command"), read_model.mutex)
     read_model.check_writable()
     caught_up = read_model.noted(read_model.projector.catch_up(progress=asked.progress))
     done = read_model.projector.embed(embedder, batch=asked.batch, progress=asked.progress)
     return EmbedReport(
         computed=done.computed,
         cached=done.cached + caught_up.vectors_cached,
+        withheld=done.withheld,
         pending=index.count_pending(read_model.projector.live()),
     )

@@ -92,7 +92,19 @@ def test_each_default_is_that_of_the_library() -> None:
         "search_mode": searched["mode"].default,
         "search_fusion": package.Ranking().fusion,
         "search_depth": package.Ranking().depth,
+        "retrieval.mode": "enhanced",
+        "memory.enabled": True,
+        "embedding.enabled": True,
+        "rerank.enabled": True,
+        **_provider("embedding", package.EmbeddingProvider()),
+        **_provider("rerank", package.RerankProvider(base_url="http://127.0.0.1"))
+        | {"rerank.base_url": None},
     }
+
+
+def _provider(section: str, provider: Any) -> dict[str, Any]:
+    fields = {name: getattr(provider, name) for name in provider.__struct_fields__} | {"api_key_file": None}
+    return {f"{section}.{name}": value for name, value in fields.items()}
 
 
 # The order
@@ -185,7 +197,7 @@ def test_other_chunk_sizes_make_another_read_model_and_status_says_so(
 UNUSABLE: list[tuple[str | bytes, str, str]] = [
     ("search_limits = 5", "there is no setting 'search_limits'", "search_limit"),
     ("chunk_tokn = 5", "there is no setting 'chunk_tokn'", "chunk_tokens"),
-    ("[search]\nlimit = 5", "there is no setting 'search'", "search_"),
+    ("[search]\nlimit = 5", "there is no setting 'search.limit'", "search_limit"),
     ('store = "x"', "'store' cannot stand here", "MEMLOG_STORE"),
     ('project = "x"', "'project' cannot stand here", "MEMLOG_PROJECT"),
     ('search_limit = "5"', "search_limit: '5' is not a whole number", "Hits"),

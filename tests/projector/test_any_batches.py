@@ -87,7 +87,9 @@ class Letters:
     id = "letters"
     dimension = 16
 
-    def embed(self, texts):
+    is_remote = False
+
+    def embed(self, texts, kind="passage"):
         counts = np.array(
             [
                 np.bincount([ord(each) % self.dimension for each in f" {text}"], minlength=16)

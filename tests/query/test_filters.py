@@ -60,7 +60,9 @@ class HashedWords:
     id = "hashed-words"
     dimension = 8
 
-    def embed(self, texts):
+    is_remote = False
+
+    def embed(self, texts, kind="passage"):
         sums = np.array([np.sum([_vector(word) for word in text.split()], axis=0) for text in texts])
         return (sums / np.linalg.norm(sums, axis=1, keepdims=True)).astype(np.float32)
 

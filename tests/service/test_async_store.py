@@ -159,7 +159,9 @@ def test_searches_beside_an_appending_process_are_all_answered_and_none_runs_in_
         def __init__(self, embedder):
             self._embedder, self.id, self.dimension = embedder, embedder.id, embedder.dimension
 
-        def embed(self, texts):
+        is_remote = False
+
+        def embed(self, texts, kind="passage"):
             threads.add(threading.get_ident())
             return self._embedder.embed(texts)
 
@@ -168,7 +170,7 @@ def test_searches_beside_an_appending_process_are_all_answered_and_none_runs_in_
             await store.append([message(f"tea of day {number}") for number in range(20)])
             await store.warm()
             model = store._store._engine.read_model.model
-            model._embedder = Embedder(model.embedder())
+            model._loaded = Embedder(model.embedder())
             is_over = False
 
             async def read():

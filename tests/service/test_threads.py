@@ -10,8 +10,8 @@ import pytest
 
 import memlog
 from memlog.projector.embedding.models import load_embedder
-from memlog.service import local_model
-from memlog.service.local_model import LocalModel
+from memlog.service import embedding_models
+from memlog.service.embedding_models import LocalModel
 from memlog.service.read_pool import READERS
 
 THREADS = 8
@@ -176,8 +176,8 @@ def test_threads_load_one_model(monkeypatch, folder):
         loaded.append(load_embedder())
         return loaded[-1]
 
-    local_model._bundled_embedder.cache_clear()
-    monkeypatch.setattr(local_model, "load_embedder", load)
+    embedding_models._bundled_embedder.cache_clear()
+    monkeypatch.setattr(embedding_models, "load_embedder", load)
     model = LocalModel(folder)
     assert {*in_threads(4, model.embedder)} == {*loaded}
     assert len(loaded) == 1
@@ -249,7 +249,9 @@ class SlowEmbedder:
         self._embedder, self.id, self.dimension = embedder, embedder.id, embedder.dimension
         self.began, self.go_on = threading.Event(), threading.Event()
 
-    def embed(self, texts):
+    is_remote = False
+
+    def embed(self, texts, kind="passage"):
         self.began.set()
         assert self.go_on.wait(60)
         return self._embedder.embed(texts)
@@ -259,7 +261,7 @@ class SlowEmbedder:
 def test_while_vectors_are_computed_nothing_waits(tmp_path, method):
     with a_store_with_tea(tmp_path) as store:
         model = store._engine.read_model.model
-        model._embedder = slow = SlowEmbedder(model.embedder())
+        model._loaded = slow = SlowEmbedder(model.embedder())
         store.facts.set("teas", "sencha")
         reports = []
         maintaining = threading.Thread(target=lambda: reports.append(getattr(store.maintenance, method)()))
@@ -295,14 +297,16 @@ def test_threads_that_search_compute_the_vector_of_a_passage_once(tmp_path):
         def __init__(self, embedder):
             self._embedder, self.id, self.dimension = embedder, embedder.id, embedder.dimension
 
-        def embed(self, texts):
+        is_remote = False
+
+        def embed(self, texts, kind="passage"):
             computed.extend(text for text in texts if "the only" in text)
             return self._embedder.embed(texts)
 
     with a_store_with_tea(tmp_path) as store:
         store.warm()
         model = store._engine.read_model.model
-        model._embedder = Embedder(model.embedder())
+        model._loaded = Embedder(model.embedder())
         store.append([memlog.MemorySaved(content="the only one")])
         in_threads(READERS, lambda: store.search("tea"))
         assert len(computed) == 1

@@ -269,17 +269,19 @@ def test_vectors_of_two_models_never_meet(store, embedder):
         id = "other/f32/000000000000/mean/512"
         dimension = 3
 
-        def embed(self, texts):
+        is_remote = False
+
+        def embed(self, texts, kind="passage"):
             import numpy as np
 
             return np.eye(3, dtype=np.float32)[:1].repeat(len(texts), axis=0)
 
-    store._engine.read_model.model._embedder = Other()
+    store._engine.read_model.model._loaded = Other()
     unsynced = store.search("kettle", mode="vector", sync=False)
-    assert unsynced.hits == []
-    assert "the vectors are of all-MiniLM" in unsynced.silent["vector"]
+    assert unsynced.hits[0].similarity < 1.0
+    assert "the vectors of all-MiniLM" in unsynced.silent["pending"]
     assert [hit.similarity for hit in store.search("kettle", mode="vector").hits] == [1.0]
-    store._engine.read_model.model._embedder = embedder
+    store._engine.read_model.model._loaded = embedder
     assert store.maintenance.project().vectors_cached == 1
 
 

@@ -33,7 +33,9 @@ class Embedder:
     def __init__(self, meanwhile):
         self._meanwhile = meanwhile
 
-    def embed(self, texts):
+    is_remote = False
+
+    def embed(self, texts, kind="passage"):
         meanwhile, self._meanwhile = self._meanwhile, lambda: None
         meanwhile()
         return np.ones((len(texts), 3), dtype=np.float32)

@@ -1,0 +1,88 @@
+"""The providers that the settings choose, and what is sent to them."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memlog.cli.settings import VARIABLE, Settings
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.streams import shown
+
+if TYPE_CHECKING:
+    import memlog
+    from memlog.eventlog.limits import EmbeddingType
+
+
+def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
+    """Who embeds texts; None for the model that memlog ships with, or that of the setting `model`.
+
+    Raises:
+        BadInput: a setting has an invalid value, or one is missing.
+    """
+    values = {name: settings.find(f"embedding.{name}") for name in ("type", "enabled", "model")}
+    kind: EmbeddingType = values["type"][0] if values["enabled"][0] else "none"
+    is_classic = settings.value("retrieval.mode") == "classic"
+    if settings.value("model") is not None or (is_classic and kind not in ("onnx", "none")):
+        return None
+    model, origin = values["model"]
+    if kind == "onnx":
+        if model is None and settings.value("embedding.base_url") is None:
+            return None
+        folder = Path(model or "").expanduser()
+        model = str(settings.store / folder if origin == "memlog.toml" else folder) if model else None
+    # Imported here: most stores have no provider.
+    from memlog import EmbeddingProvider
+
+    return EmbeddingProvider(
+        type=kind,
+        **_in_common(settings, "embedding") | {"model": model},
+        dimension=settings.value("embedding.dimension"),
+        batch=settings.value("embedding.batch"),
+    )
+
+
+def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
+    """Who ranks hits anew; None for nobody.
+
+    Raises:
+        BadInput: a setting has an invalid value.
+    """
+    is_off = not settings.value("rerank.enabled") or settings.value("retrieval.mode") == "classic"
+    if is_off or settings.value("rerank.base_url") is None:
+        return None
+    # Imported here: most stores have no provider.
+    from memlog import RerankProvider
+
+    kind, top_n = settings.value("rerank.type"), settings.value("rerank.top_n")
+    return RerankProvider(type=kind, **_in_common(settings, "rerank"), top_n=top_n)
+
+
+def _in_common(settings: Settings, section: str) -> dict[str, Any]:
+    values = {name: settings.value(f"{section}.{name}") for name in ("base_url", "model", "timeout")}
+    return values | {"api_key": _key(settings, section)}
+
+
+def _key(settings: Settings, section: str) -> Callable[[], str] | str | None:
+    """The key of a provider, or what gives it when it is needed: a command without it needs no key."""
+    text = settings.value(f"{section}.api_key")
+    if text is not None:
+        named = VARIABLE.fullmatch(text)
+        return text if named is None else lambda: _variable(named[1], f"{section}.api_key")
+    path = settings.value(f"{section}.api_key_file")
+    return None if path is None else lambda: _first_line(path)
+
+
+def _variable(name: str, setting: str) -> str:
+    key = os.environ.get(name)
+    if not key:
+        raise BadInput(f"{setting}: the variable {name} is not set", hint=f"export {name}=…")
+    return key
+
+
+def _first_line(path: Path) -> str:
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{shown(path)}: {error}", hint="api_key_file names a file with one line") from error
+    return lines[0].strip() if lines else ""

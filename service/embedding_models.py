@@ -1,0 +1,182 @@
+"""The embedding model of a store, of this machine or a provider's; or why none works."""
+
+import threading
+from abc import ABC, abstractmethod
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memlog.eventlog.errors import EmbeddingError
+from memlog.eventlog.forks import SplitByFork, keep_for_ever
+from memlog.projector.embedding.models import Embedder, Model, bundled_model, load_embedder
+from memlog.projector.sqlite import why_no_vectors
+
+if TYPE_CHECKING:
+    from memlog.service.providers.breaker import Breaker
+    from memlog.service.providers.embedders import Patience
+    from memlog.service.providers.settings import EmbeddingProvider
+
+
+class EmbeddingModel(ABC):
+    """What a store embeds texts with. Threads may share it."""
+
+    def embedder(self, patience: "Patience" = "background") -> Embedder:
+        """The model, loaded. patience: who waits for a provider.
+
+        Raises:
+            EmbeddingError: none works here.
+        """
+        reason = why_no_vectors()
+        if reason is not None:
+            raise EmbeddingError(reason)
+        return self._embedder(patience)
+
+    @abstractmethod
+    def _embedder(self, patience: "Patience") -> Embedder:
+        """See `embedder`."""
+
+    def embedder_or_why(self, patience: "Patience" = "background") -> tuple[Embedder | None, dict[str, str]]:
+        """The model, loaded; or None, and the reason under `vector`."""
+        try:
+            return self.embedder(patience), {}
+        except EmbeddingError as error:
+            return None, {"vector": error.message}
+
+    def for_vectors_of(self, model_id: str) -> Embedder | None:
+        """What embeds a question as vectors of another model want it, until they are replaced; None where
+        that model is not the one that memlog ships with."""
+        known = bundled_model()
+        if known is None or known.id != model_id or why_no_vectors() is not None:
+            return None
+        return LocalModel(None).embedder_or_why()[0]
+
+    @abstractmethod
+    def known(self) -> Model | None:
+        """The id and dimension of the model, without loading it if possible."""
+
+
+class LocalModel(EmbeddingModel, SplitByFork):
+    """The model of a folder, or the one that memlog ships with (None). Threads may share it."""
+
+    def __init__(self, folder: Path | None) -> None:
+        super().__init__()
+        self._folder = folder
+        self._loaded: Embedder | None = None
+        self._failure: EmbeddingError | None = None
+
+    def after_fork_in_child(self) -> None:
+        """Load it again when it is needed: a child has none of the threads that compute."""
+        global _loading
+        _loading = threading.Lock()
+        if self._loaded is not None:
+            keep_for_ever(self._loaded)
+        if _bundled_embedder.cache_info().currsize:
+            keep_for_ever(_bundled_embedder())
+        self._loaded = None
+        _bundled_embedder.cache_clear()
+
+    def _embedder(self, patience: "Patience") -> Embedder:  # noqa: ARG002 - it waits for nobody
+        if self._failure is not None:
+            raise self._failure
+        if self._loaded is None:
+            try:
+                with _loading:
+                    self._loaded = self._loaded or (
+                        load_embedder(self._folder) if self._folder else _bundled_embedder()
+                    )
+            except EmbeddingError as error:
+                self._failure = error
+                raise
+        return self._loaded
+
+    def known(self) -> Model | None:
+        """See `EmbeddingModel.known`."""
+        if self._loaded is None and self._folder is None:
+            return bundled_model()
+        return self.embedder_or_why()[0]
+
+
+class RemoteModel(EmbeddingModel):
+    """The model of a provider, for the store in a folder."""
+
+    def __init__(self, provider: "EmbeddingProvider", store: Path) -> None:
+        self.provider = provider
+        self._store = store
+
+    @cached_property
+    def breaker(self) -> "Breaker":
+        """What is known of the provider."""
+        # Imported here: most stores have no provider.
+        from memlog.service.providers.breaker import Breaker
+
+        where = f"{self.provider.base_url or ''} {self.provider.model or ''}".strip()
+        return Breaker(self._store, f"embedding {self.provider.type} {where}".strip())
+
+    def _embedder(self, patience: "Patience") -> Embedder:
+        # Imported here: most stores have no provider.
+        from memlog.service.providers.embedders import RemoteEmbedder
+
+        embedder = RemoteEmbedder(self.provider, self.breaker, patience)
+        _ = embedder.id  # asks the provider for the dimension, where that is not known
+        return embedder
+
+    def known(self) -> Model | None:
+        """See `EmbeddingModel.known`."""
+        return self.embedder_or_why()[0]
+
+
+class NoModel(EmbeddingModel):
+    """No model: words alone are searched."""
+
+    def _embedder(self, patience: "Patience") -> Embedder:  # noqa: ARG002
+        raise EmbeddingError("no model is to be used: embedding.type is none")
+
+    def for_vectors_of(self, model_id: str) -> Embedder | None:  # noqa: ARG002
+        """None."""
+        return None
+
+    def known(self) -> Model | None:
+        """None."""
+        return None
+
+
+class FirstThatWorks(EmbeddingModel):
+    """The first of several models that works; else none, with the reasons of all."""
+
+    def __init__(self, *models: EmbeddingModel) -> None:
+        self._models = models
+
+    def _embedder(self, patience: "Patience") -> Embedder:
+        reasons = []
+        for model in self._models:
+            try:
+                return model.embedder(patience)
+            except EmbeddingError as error:
+                reasons.append(error.message)
+        raise EmbeddingError("; ".join(reasons))
+
+    def known(self) -> Model | None:
+        """See `EmbeddingModel.known`."""
+        return self.embedder_or_why()[0]
+
+
+def model_of(provider: "EmbeddingProvider | None", store: Path) -> EmbeddingModel:
+    """The model that a store is to use; None for the one that memlog ships with."""
+    if provider is None:
+        return LocalModel(None)
+    if provider.type == "none":
+        return NoModel()
+    if provider.type == "onnx":
+        return LocalModel(Path(provider.model).absolute() if provider.model else None)
+    remote = RemoteModel(provider, store)
+    return FirstThatWorks(LocalModel(None), remote) if provider.type == "auto" else remote
+
+
+_loading = threading.Lock()
+"""Held while a model is loaded: threads that ask at the same time get one."""
+
+
+@cache
+def _bundled_embedder() -> Embedder:
+    """One for all stores of a process: each takes 0.2 s to load and 260 MB."""
+    return load_embedder()

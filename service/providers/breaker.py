@@ -1,0 +1,99 @@
+"""Remembers which providers failed, so that a dead one is not asked each time.
+
+`cache/providers.json` has it for all processes of a store: a command that starts anew does not wait again.
+"""
+
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.errors import ProviderError
+from memlog.eventlog.folders import make_path
+from memlog.eventlog.layout import LOG, PROVIDERS
+from memlog.projector import atomic_file
+
+_FIRST_REST = 30.0
+_LONGEST_REST = 600.0
+
+
+class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What is known of a provider.
+
+    dimension: of its vectors. failures: in a row. error, failed_at: of the last one.
+    rests_until: seconds since 1970; nobody asks it before.
+    """
+
+    dimension: int | None = None
+    failures: int = 0
+    error: str | None = None
+    failed_at: str | None = None
+    rests_until: float = 0.0
+
+    @property
+    def rests(self) -> bool:
+        """Whether nobody asks it now. A clock that was set back does not make it rest for ever."""
+        return 0 < self.rests_until - time.time() <= _LONGEST_REST
+
+
+class Breaker:
+    """A circuit breaker: after a failure a provider rests, 30 s at first, twice as long each time, 10 minutes
+    at most. https://martinfowler.com/bliki/CircuitBreaker.html
+
+    name: of the provider in the records of the store.
+    """
+
+    def __init__(self, store: Path, name: str) -> None:
+        self._store, self._name = store, name
+        self._unwritten: ProviderRecord | None = None
+
+    def record(self) -> ProviderRecord:
+        """What is known of the provider."""
+        return self._unwritten or self._all().get(self._name) or ProviderRecord()
+
+    def check(self) -> None:
+        """Raise ProviderError while the provider rests."""
+        record = self.record()
+        if record.rests:
+            until = timestamps.of_seconds(record.rests_until)
+            raise ProviderError(f"{record.error} (not asked again before {until})", retryable=True)
+
+    def failed(self, error: ProviderError) -> None:
+        """Note a failure."""
+        known = self.record()
+        rest = min(_LONGEST_REST, max(_FIRST_REST * 2 ** min(known.failures, 8), error.retry_after or 0.0))
+        self._write(
+            ProviderRecord(
+                dimension=known.dimension,
+                failures=known.failures + 1,
+                error=error.message,
+                failed_at=timestamps.now(),
+                rests_until=time.time() + rest,
+            )
+        )
+
+    def worked(self, dimension: int | None = None) -> None:
+        """Note that the provider answered, and the dimension of its vectors."""
+        known = self.record()
+        record = ProviderRecord(dimension=dimension or known.dimension)
+        if record != known:
+            self._write(record)
+
+    def _all(self) -> dict[str, ProviderRecord]:
+        with suppress(OSError, msgspec.MsgspecError):
+            data = atomic_file.read(self._store / PROVIDERS)
+            return {} if data is None else msgspec.json.decode(data, type=dict[str, ProviderRecord])
+        return {}
+
+    def _write(self, record: ProviderRecord) -> None:
+        """Where it cannot be written, this process remembers it alone."""
+        self._unwritten = record
+        path = self._store / PROVIDERS
+        if not (self._store / LOG).is_dir():
+            return
+        with suppress(OSError):
+            make_path(path.parent)
+            atomic_file.replace(path, msgspec.json.encode(self._all() | {self._name: record}) + b"\n")
+            self._unwritten = None

@@ -1,0 +1,205 @@
+"""Vectors from a provider: Ollama, or what speaks OpenAI's `/v1/embeddings`."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from memlog.eventlog.errors import EmbeddingError, ProviderError
+from memlog.eventlog.limits import OLLAMA_MODEL, OLLAMA_URL
+from memlog.projector.embedding.models import Kind, normalised
+from memlog.service.providers.breaker import Breaker
+from memlog.service.providers.endpoint import Endpoint, late
+from memlog.service.providers.settings import EmbeddingProvider
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Vectors = list[list[float]]
+
+Patience = Literal["question", "background", "command"]
+"""Who waits: a question, the time of the provider at most; a background job, which comes again; a command of
+a person, which tries a provider that rests, and tries again."""
+
+_WAITS = (1.0, 4.0, 15.0)
+"""Seconds before a command tries again."""
+
+_LONGEST_WAIT = 60.0
+
+_OF_A_TEXT = (400, 413, 422)
+"""Statuses by which a provider refuses a text, mostly since it is too long; nothing is wrong with itself."""
+
+_SHORTEST_PART = 200
+"""Characters of a text that is not split further where a provider refuses it."""
+
+_PREFIXES = {
+    "nomic-embed-text": ("search_query: ", "search_document: "),
+    "multilingual-e5": ("query: ", "passage: "),
+    "e5-": ("query: ", "passage: "),
+}
+"""What these models were trained to find before a question and before a passage, by a part of their names:
+https://huggingface.co/nomic-ai/nomic-embed-text-v1.5, https://huggingface.co/intfloat/multilingual-e5-small."""
+
+
+class _OllamaAnswer(msgspec.Struct):
+    embeddings: Vectors
+
+
+class _OldOllamaAnswer(msgspec.Struct):
+    embedding: list[float]
+
+
+class _Datum(msgspec.Struct):
+    index: int
+    embedding: list[float]
+
+
+class _ApiAnswer(msgspec.Struct):
+    data: list[_Datum]
+
+
+class RemoteEmbedder:
+    """Embeds by a provider. https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings,
+    https://platform.openai.com/docs/api-reference/embeddings
+
+    until: `time.monotonic()` at which a question stops waiting; half of the time is for passages.
+    """
+
+    is_remote = True
+
+    def __init__(self, provider: EmbeddingProvider, breaker: Breaker, patience: Patience) -> None:
+        self._provider, self._breaker, self._patience = provider, breaker, patience
+        self._until = time.monotonic() + provider.timeout if patience == "question" else None
+        kind = "ollama" if provider.type == "auto" else provider.type
+        self._name = name = provider.model or OLLAMA_MODEL
+        self._dimension = provider.dimension or breaker.record().dimension
+        self._prefixes = next((both for part, both in _PREFIXES.items() if part in name.lower()), ("", ""))
+        self._label = f"{kind}/{name}{'/prefixed' if any(self._prefixes) else ''}"
+        self._asked: Callable[[list[str], float], Vectors] = self._ollama if kind == "ollama" else self._api
+
+    @property
+    def dimension(self) -> int:
+        """Of its vectors, which the provider is asked for once.
+
+        Raises:
+            EmbeddingError: it does not answer.
+        """
+        if self._dimension is None:
+            self.embed(["dimension"])
+        assert self._dimension is not None
+        return self._dimension
+
+    @property
+    def id(self) -> str:
+        """Provider, model and dimension: ollama/all-minilm:l6-v2/384."""
+        return f"{self._label}/{self.dimension}"
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
+        """See `Embedder.embed`."""
+        prefix = self._prefixes[kind == "passage"]
+        size = self._provider.batch
+        vectors: list[NDArray[np.float32]] = []
+        for start in range(0, len(texts), size):
+            vectors += self._embedded([prefix + text for text in texts[start : start + size]], kind)
+        return normalised(vectors)
+
+    def _embedded(self, texts: list[str], kind: Kind) -> "list[NDArray[np.float32]]":
+        """A vector for each text. A text that the provider finds too long has the mean of its halves."""
+        import numpy as np
+
+        try:
+            return [np.array(vector, dtype=np.float32) for vector in self._answered(texts, kind)]
+        except ProviderError as error:
+            is_short = len(texts) == 1 and len(texts[0]) < _SHORTEST_PART
+            if error.status not in _OF_A_TEXT or is_short:
+                raise EmbeddingError(error.message, hint=error.hint, retryable=error.retryable) from error
+        if len(texts) > 1:
+            return [vector for text in texts for vector in self._embedded([text], kind)]
+        middle = len(texts[0]) // 2
+        halves = self._embedded([texts[0][:middle]], kind) + self._embedded([texts[0][middle:]], kind)
+        return [np.mean(halves, axis=0)]
+
+    def _answered(self, texts: list[str], kind: Kind) -> Vectors:
+        waits = iter(_WAITS if self._patience == "command" else ())
+        while True:
+            try:
+                return self._asked_once(texts, kind)
+            except ProviderError as error:
+                wait, asked_for = next(waits, None), error.retry_after or 0.0
+                is_worth_it = error.is_away or error.status in (429, 503)
+                if wait is None or not is_worth_it or asked_for > _LONGEST_WAIT:
+                    raise
+                time.sleep(max(wait, asked_for))
+
+    def _asked_once(self, texts: list[str], kind: Kind) -> Vectors:
+        if self._patience != "command":
+            self._breaker.check()
+        try:
+            vectors = self._asked(texts, self._seconds(kind))
+            self._check(texts, vectors)
+        except ProviderError as error:
+            # Passages of a question have a part of the time only.
+            is_cut_short = error.is_late and self._patience == "question" and kind == "passage"
+            if error.status not in _OF_A_TEXT and not is_cut_short:
+                self._breaker.failed(error)
+            raise
+        self._breaker.worked(self._dimension)
+        return vectors
+
+    def _seconds(self, kind: Kind) -> float:
+        """What is left for a request."""
+        if self._until is None:
+            return self._provider.timeout
+        # Passages leave the question the other half.
+        left = self._until - time.monotonic() - (self._provider.timeout / 2 if kind == "passage" else 0.0)
+        if left <= 0:
+            raise late(f"{self._url}: no time is left for it")
+        return left
+
+    def _check(self, texts: list[str], vectors: Vectors) -> None:
+        if len(vectors) != len(texts):
+            raise ProviderError(f"{self._url}: {len(vectors)} vectors for {len(texts)} texts")
+        for vector in vectors:
+            self._dimension = self._dimension or len(vector)
+            if len(vector) != self._dimension:
+                raise ProviderError(
+                    f"{self._url}: a vector of dimension {len(vector)} instead of {self._dimension}",
+                    hint="set embedding.dimension to what the model has",
+                )
+
+    @property
+    def _url(self) -> str:
+        return (self._provider.base_url or OLLAMA_URL).rstrip("/")
+
+    def _post(self, path: str, body: dict[str, Any], into: type[Any], seconds: float) -> Any:  # noqa: ANN401
+        return Endpoint(self._url + path, self._provider.api_key).post(body, into, seconds)
+
+    def _ollama(self, texts: list[str], seconds: float) -> Vectors:
+        # Cut short, a text would not be found by its end; it is embedded in halves instead.
+        body = {"model": self._name, "input": texts, "truncate": False}
+        started = time.monotonic()
+        try:
+            answer: _OllamaAnswer = self._post("/api/embed", body, _OllamaAnswer, seconds)
+        except ProviderError as error:
+            # Before 0.3.4 there was only the other path, which takes one text.
+            if error.status != 404 or "not found, try" in error.message:
+                raise
+            vectors = []
+            for text in texts:
+                left = max(0.1, seconds - (time.monotonic() - started))
+                body = {"model": self._name, "prompt": text}
+                vectors.append(self._post("/api/embeddings", body, _OldOllamaAnswer, left).embedding)
+            return vectors
+        return answer.embeddings
+
+    def _api(self, texts: list[str], seconds: float) -> Vectors:
+        path = "/embeddings" if urlsplit(self._url).path.strip("/") else "/v1/embeddings"
+        body = {"model": self._name, "input": texts, "encoding_format": "float"}
+        answer: _ApiAnswer = self._post(path, body, _ApiAnswer, seconds)
+        data = sorted(answer.data, key=lambda datum: datum.index)
+        if [datum.index for datum in data] != list(range(len(data))):
+            raise ProviderError(f"{self._url}: the vectors are not numbered from 0 on")
+        return [datum.embedding for datum in data]

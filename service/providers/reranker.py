@@ -1,0 +1,115 @@
+"""Ranks the best hits of a search anew, by a provider that reads question and text together."""
+
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from memlog.eventlog.categories import PRIVATE_CATEGORIES
+from memlog.eventlog.errors import ProviderError
+from memlog.eventlog.secrets import kinds_in
+from memlog.query.search.hits import Hit
+from memlog.query.search.nearest import HAS_KEY
+from memlog.service.providers.breaker import Breaker
+from memlog.service.providers.endpoint import Endpoint, late
+from memlog.service.providers.settings import RerankProvider
+
+_LONGEST = 4000
+"""Characters of a text that are sent: models that rank read 512 tokens or a few thousand."""
+
+
+class _Score(msgspec.Struct):
+    index: int
+    relevance_score: float
+
+
+class _RankAnswer(msgspec.Struct):
+    results: list[_Score]
+
+
+class _TeiScore(msgspec.Struct):
+    index: int
+    score: float
+
+
+class Reranker:
+    """Ranks hits by a provider. https://docs.cohere.com/reference/rerank,
+    https://huggingface.github.io/text-embeddings-inference/#/Text%20Embeddings%20Inference/rerank
+
+    It is made for one question, whose requests share the time of the provider.
+    """
+
+    def __init__(self, provider: RerankProvider, store: Path) -> None:
+        self._provider = provider
+        self._breaker = breaker_of(provider, store)
+        self._until = time.monotonic() + provider.timeout
+
+    def __call__(self, question: str, hits: list[Hit], silent: dict[str, str]) -> list[Hit]:
+        """`hits`, the best `top_n` of them in the order of the provider.
+
+        The scores stay where they are, and the hits change places: a list falls by its scores. What is not
+        sent to a provider keeps its place; so does all where the provider fails.
+        """
+        places = [place for place, hit in enumerate(hits[: self._provider.top_n]) if _may_be_sent(hit)]
+        if len(places) < 2:
+            return hits
+        if kinds_in(question):
+            silent["rerank"] = HAS_KEY
+            return hits
+        try:
+            order = self._order(question, [hits[place].content[:_LONGEST] for place in places])
+        except ProviderError as error:
+            silent["rerank"] = error.message
+            return hits
+        scores = [hit.score for hit in hits]
+        ranked = list(hits)
+        for place, number in zip(places, order, strict=True):
+            ranked[place] = hits[places[number]]
+        for hit, score in zip(ranked, scores, strict=True):
+            hit.score = score
+        return ranked
+
+    def _order(self, question: str, texts: list[str]) -> list[int]:
+        """The numbers of `texts`, best first. Scores are of any scale, and only compared."""
+        self._breaker.check()
+        try:
+            scores = self._scores(question, texts)
+        except ProviderError as error:
+            self._breaker.failed(error)
+            raise
+        self._breaker.worked()
+        return [number for number, _ in sorted(scores, key=lambda scored: -scored[1])]
+
+    def _scores(self, question: str, texts: list[str]) -> list[tuple[int, float]]:
+        seconds = self._until - time.monotonic()
+        if seconds <= 0:
+            raise late(f"{self._provider.base_url}: no time is left for it")
+        scores = self._answered(question, texts, seconds)
+        if sorted(number for number, _ in scores) != list(range(len(texts))):
+            raise ProviderError(f"{self._provider.base_url}: the texts are not ranked one by one")
+        return scores
+
+    def _answered(self, question: str, texts: list[str], seconds: float) -> list[tuple[int, float]]:
+        provider = self._provider
+        url = (provider.base_url or "").rstrip("/")
+        if provider.type == "tei":
+            body: dict[str, Any] = {"query": question, "texts": texts, "truncate": True}
+            found = Endpoint(f"{url}/rerank", provider.api_key).post(body, list[_TeiScore], seconds)
+            return [(each.index, each.score) for each in found]
+        path = "/rerank" if urlsplit(url).path.strip("/") else "/v1/rerank"
+        body = {"query": question, "documents": texts, "top_n": len(texts)}
+        if provider.model is not None:
+            body["model"] = provider.model
+        answer = Endpoint(url + path, provider.api_key).post(body, _RankAnswer, seconds)
+        return [(each.index, each.relevance_score) for each in answer.results]
+
+
+def breaker_of(provider: RerankProvider, store: Path) -> Breaker:
+    """What is known of a provider that ranks."""
+    return Breaker(store, f"rerank {provider.type} {provider.base_url} {provider.model or ''}".strip())
+
+
+def _may_be_sent(hit: Hit) -> bool:
+    return hit.category not in PRIVATE_CATEGORIES and not kinds_in(hit.content)

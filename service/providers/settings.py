@@ -1,0 +1,111 @@
+"""Which providers a store asks: what `memlog.toml` and `memlog.open` choose."""
+
+from collections.abc import Callable
+from typing import Any, get_args
+from urllib.parse import urlsplit
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.limits import (
+    EMBEDDING_BATCH,
+    EMBEDDING_DIMENSION,
+    PROVIDER_TIMEOUT,
+    RERANKED,
+    EmbeddingType,
+    Limit,
+    RerankType,
+)
+
+ApiKey = str | Callable[[], str]
+"""A key, or what gives it when a request is made."""
+
+
+class _Provider(msgspec.Struct, frozen=True, kw_only=True):
+    """What providers have in common; see those that follow."""
+
+    base_url: str | None = None
+    model: str | None = None
+    timeout: float = PROVIDER_TIMEOUT.default
+    api_key: ApiKey | None = None
+
+    def __repr__(self) -> str:
+        """Without the key."""
+        shown = ", ".join(f"{name}={value!r}" for name, value in self._shown().items())
+        return f"{type(self).__name__}({shown})"
+
+    def _shown(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
+        return values | {"api_key": None if self.api_key is None else "…"}
+
+    def _check(self, kind: object, kinds: tuple[str, ...], numbers: dict[str, Limit[Any]]) -> None:
+        if kind not in kinds:
+            raise BadInput(f"type is {shown_value(kind)}", hint=f"one of {', '.join(kinds)}")
+        for name, limit in {"timeout": PROVIDER_TIMEOUT, **numbers}.items():
+            value = getattr(self, name)
+            if value is not None and not limit.allows(value):
+                raise BadInput(f"{name} is {shown_value(value)}", hint=f"a number {limit}")
+        if self.base_url is not None:
+            _check_url(self.base_url)
+        if kind in ("api", "tei") and self.base_url is None:
+            raise BadInput(f"type {kind} needs base_url", hint="such as https://api.example.com/v1")
+
+
+class EmbeddingProvider(_Provider, frozen=True, kw_only=True):
+    """Who embeds texts.
+
+    type: `onnx`: a model on this machine; `ollama`; `api`: OpenAI's `/v1/embeddings`, which many serve;
+        `none`: nobody, so that words alone are searched; `auto`: onnx, else Ollama where it answers, else
+        none.
+    base_url: of Ollama http://127.0.0.1:11434 by default; of an API with its version: https://…/v1.
+    model: its name at the provider; of Ollama all-minilm:l6-v2 by default. Of onnx a folder with `model.onnx`
+        and `tokenizer.json`; None for the model that memlog ships with.
+    dimension: of its vectors; None to learn it from the first one.
+    timeout: seconds that a question waits for it at most.
+    batch: texts in a request.
+    api_key: sent as a bearer token; a text, or a function that returns it. It is never shown.
+
+    Raises:
+        BadInput: a value is not of its type or out of bounds, or one is missing.
+    """
+
+    type: EmbeddingType = "onnx"
+    dimension: int | None = None
+    batch: int = EMBEDDING_BATCH.default
+
+    def __post_init__(self) -> None:
+        numbers = {"dimension": EMBEDDING_DIMENSION, "batch": EMBEDDING_BATCH}
+        self._check(self.type, get_args(EmbeddingType), numbers)
+        if self.type == "onnx" and self.base_url is not None:
+            raise BadInput("type onnx asks nobody, and base_url is given", hint="set type to ollama or api")
+
+
+class RerankProvider(_Provider, frozen=True, kw_only=True):
+    """Who ranks what a search found anew.
+
+    type: `api`: `/v1/rerank` as Cohere, Jina, vLLM and llama.cpp have it; `tei`: `/rerank` of Hugging Face's
+        text-embeddings-inference.
+    top_n: how many of the best hits it ranks.
+    base_url, model, timeout, api_key: as of `EmbeddingProvider`.
+
+    Raises:
+        BadInput: a value is not of its type or out of bounds, or one is missing.
+    """
+
+    type: RerankType = "api"
+    top_n: int = RERANKED.default
+
+    def __post_init__(self) -> None:
+        self._check(self.type, get_args(RerankType), {"top_n": RERANKED})
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable or not url.isprintable() or " " in url:
+        raise BadInput(f"base_url is {shown_value(url)}", hint="such as http://127.0.0.1:11434")
+    if parts.username or parts.password:
+        raise BadInput("base_url has a password", hint='give it as api_key = "${NAME}"')

@@ -1,0 +1,109 @@
+"""One contract for every provider of vectors, kept by a real server that misbehaves by script."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+import memlog
+from tests.support.provider import FAULTS, Provider
+
+LIMIT = 1.0
+SLACK = 5.0
+"""Seconds that a busy machine may add; a fault that is waited for would take a minute."""
+
+
+def opened(store: Path, provider: Provider, kind: str, **more: object) -> memlog.Store:
+    embedding = memlog.EmbeddingProvider(
+        type=kind, base_url=provider.url, model="mini", api_key="sk-of-the-test", **more
+    )
+    return memlog.open(store, embedding=embedding)
+
+
+def said(*contents: str) -> list[memlog.Message]:
+    return [memlog.Message(channel="cli", chat_id="1", role="user", content=each) for each in contents]
+
+
+@pytest.mark.parametrize("kind", ["ollama", "old ollama", "api"])
+def test_a_provider_embeds_passages_and_questions(tmp_path: Path, provider: Provider, kind: str) -> None:
+    provider.is_old_ollama = kind == "old ollama"
+    with opened(tmp_path, provider, kind.split()[-1], batch=2) as store:
+        store.append(said("I like green tea", "The dog is ill", "Paris in May"))
+        assert store.maintenance.embed().computed == 3
+        asked = len(provider.requests)
+        found = store.search("a hot drink", mode="vector")
+        assert [found.hits[0].content, found.silent] == ["I like green tea", {}]
+        assert store.maintenance.status().model == f"{kind.split()[-1]}/mini/384"
+        store.append(said("Oolong"))
+    # In requests of two; each with the key.
+    assert max(len(body.get("input", [])) for _, body, _ in provider.requests) == (0 if kind == "old" else 2)
+    assert {headers["authorization"] for *_, headers in provider.requests} == {"Bearer sk-of-the-test"}
+    assert not any("Oolong" in text for text in provider.texts()[asked:])  # an append asks nobody
+
+
+@pytest.mark.parametrize("kind", ["ollama", "api"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_provider_that_fails_delays_no_append_and_no_query(
+    tmp_path: Path, provider: Provider, kind: str, fault: str
+) -> None:
+    with opened(tmp_path, provider, kind, timeout=LIMIT, dimension=384) as store:
+        provider.always = fault
+        store.append(said("I like green tea"))
+        started = time.monotonic()
+        found = store.search("green tea")
+        assert time.monotonic() - started < LIMIT + SLACK
+        assert [hit.content for hit in found.hits] == ["I like green tea"]
+        assert "vector" in found.silent
+        # The provider rests: no more requests, in this process and in others.
+        asked = len(provider.requests)
+        assert "vector" in store.search("green tea").silent
+    with opened(tmp_path, provider, kind, timeout=LIMIT, dimension=384) as store:
+        assert "not asked again before" in store.search("green tea").silent["vector"]
+        assert len(provider.requests) == asked
+        assert "green tea" in store.context("green tea").text
+        provider.always = None
+        # Whoever asks for it by hand does not wait until the rest is over.
+        assert store.maintenance.embed().computed == 1
+        assert store.search("green tea").silent == {}
+
+
+def test_what_is_secret_is_not_sent(tmp_path: Path, provider: Provider) -> None:
+    key = "sk-ant-api03-" + "a1B2" * 20
+    with opened(tmp_path, provider, "api") as store:
+        store.append(said(f"the key is {key}", "I like green tea"))
+        store.memories.save("the door opens with 4711", category="credential")
+        report = store.maintenance.embed()
+        assert (report.computed, report.withheld, report.pending) == (1, 2, 0)
+        assert "looks like a key" in store.search(f"where is {key}").silent["vector"]
+        assert store.search("door").hits[0].content == "the door opens with 4711"
+    assert [text for text in provider.texts() if "tea" not in text] == ["dimension", "door"]
+
+
+def test_search_answers_while_another_model_takes_over_and_back(tmp_path: Path, provider: Provider) -> None:
+    contents = [f"{what} number {n}" for n in range(20) for what in ("a hot drink", "an ill dog")]
+    with memlog.open(tmp_path) as store:
+        store.append(said(*contents))
+        assert store.maintenance.embed().pending == 0
+        digest = store.maintenance.digest()
+        bundled = store.maintenance.status().vector_model
+    with opened(tmp_path, provider, "ollama") as store:
+        # A query computes 16 of 40: the vectors of the old model answer until the last one is there.
+        for _ in range(2):
+            found = store.search("tea", mode="vector")
+            assert found.hits[0].content.startswith("a hot drink")
+            assert bundled in found.silent["pending"]
+            assert store.maintenance.status().vector_model == bundled
+            # A replay does not lose them either.
+            assert store.maintenance.project(from_scratch=True, embed=False).vectors_pending == 0
+        assert store.maintenance.embed().pending == 0
+        assert store.maintenance.status().vector_model == "ollama/mini/384"
+        assert store.search("tea", mode="vector").silent == {}
+        assert store.maintenance.digest() == digest
+    with memlog.open(tmp_path) as store:
+        report = store.maintenance.embed()
+        assert (report.computed, store.maintenance.status().vector_model) == (0, bundled)
+    asked = len(provider.requests)
+    with opened(tmp_path, provider, "ollama") as store:
+        assert store.maintenance.embed().computed == 0
+        assert store.maintenance.status().vector_model == "ollama/mini/384"
+    assert len(provider.requests) == asked

@@ -1,0 +1,178 @@
+"""A provider of models over a real socket: Ollama, OpenAI and both forms of rerank, with the bundled model.
+
+It misbehaves by script: each request takes the next fault of `faults`.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from memlog.projector.embedding.models import load_embedder
+
+
+class Provider(ThreadingHTTPServer):
+    """`requests`: each path with its body and headers. `always`: a fault. `order`: of ranked texts."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.requests: list[tuple[str, Any, dict[str, str]]] = []
+        self.always: str | None = None
+        self.order: list[str] = []
+        self.is_old_ollama = False
+        self.over = threading.Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def texts(self) -> list[str]:
+        """All texts that it was sent."""
+        found = []
+        for _, body, _ in self.requests:
+            for name in ("input", "prompt", "query", "documents", "texts"):
+                value = body.get(name, [])
+                found += [value] if isinstance(value, str) else value
+        return found
+
+
+@contextmanager
+def serving() -> Iterator[Provider]:
+    server = Provider()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.over.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Provider
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.requests.append((self.path, body, {k.lower(): v for k, v in self.headers.items()}))
+        answer = _ANSWERS.get(self.path)
+        if answer is None or (self.server.is_old_ollama and self.path == "/api/embed"):
+            self._send(404, b"404 page not found", {"content-type": "text/plain"})
+            return
+        _FAULTS[self.server.always](self, json.dumps(answer(self.server, body)).encode())
+
+    def _send(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _too_many(self, _: bytes) -> None:
+        self._send(429, b'{"error":{"message":"slow down"}}', {"retry-after": "1"})
+
+    def _broken(self, _: bytes) -> None:
+        self._send(500, b'{"error":"out of memory"}')
+
+    def _hang(self, _: bytes) -> None:
+        self.server.over.wait()
+
+    def _cut(self, data: bytes) -> None:
+        self.send_response(200)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data[: len(data) // 2])
+        self.close_connection = True
+
+    def _wrong(self, _: bytes) -> None:
+        self._send(200, b'{"result":"ok"}')
+
+    def _no_json(self, _: bytes) -> None:
+        self._send(200, b"<html>Bad gateway</html>")
+
+    def _other_dimension(self, data: bytes) -> None:
+        def cut(value: Any) -> Any:
+            if isinstance(value, list):
+                return value[:7] if value and isinstance(value[0], float) else [cut(each) for each in value]
+            return {name: cut(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+        self._send(200, json.dumps(cut(json.loads(data))).encode())
+
+    def _redirect(self, _: bytes) -> None:
+        self._send(307, b"", {"location": f"{self.server.url}/elsewhere"})
+
+    def _drip(self, data: bytes) -> None:
+        self.send_response(200)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        for number in range(len(data)):
+            if self.server.over.wait(0.05):
+                return
+            self.wfile.write(data[number : number + 1])
+            self.wfile.flush()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+_FAULTS: dict[str | None, Callable[[_Handler, bytes], None]] = {
+    None: lambda handler, data: handler._send(200, data),
+    "429": _Handler._too_many,
+    "500": _Handler._broken,
+    "hang": _Handler._hang,
+    "cut answer": _Handler._cut,
+    "wrong JSON": _Handler._wrong,
+    "no JSON": _Handler._no_json,
+    "wrong dimension": _Handler._other_dimension,
+    "slow drip": _Handler._drip,
+    "redirect": _Handler._redirect,
+}
+FAULTS = [name for name in _FAULTS if name]
+
+
+def _vectors(texts: list[str]) -> list[list[float]]:
+    return [[float(number) for number in row] for row in load_embedder().embed(texts)]
+
+
+def _listed(texts: str | list[str]) -> list[str]:
+    return [texts] if isinstance(texts, str) else texts
+
+
+def _openai(_: Provider, body: dict[str, Any]) -> dict[str, Any]:
+    data = [{"index": n, "embedding": v} for n, v in enumerate(_vectors(_listed(body["input"])))]
+    # In an order of its own, as the protocol allows.
+    return {"object": "list", "data": data[::-1], "model": body["model"], "usage": {"total_tokens": 1}}
+
+
+def _likeness(server: Provider, texts: list[str]) -> list[float]:
+    return [-float(server.order.index(text)) if text in server.order else -99.0 for text in texts]
+
+
+def _rerank(server: Provider, body: dict[str, Any]) -> dict[str, Any]:
+    scores = enumerate(_likeness(server, body["documents"]))
+    results = [{"index": n, "relevance_score": score} for n, score in scores]
+    results.sort(key=lambda result: -result["relevance_score"])
+    return {"id": "1", "results": results[: body.get("top_n")]}
+
+
+def _tei(server: Provider, body: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"index": n, "score": score} for n, score in enumerate(_likeness(server, body["texts"]))]
+
+
+def _ollama(_: Provider, body: dict[str, Any]) -> dict[str, Any]:
+    return {"model": body["model"], "embeddings": _vectors(_listed(body["input"]))}
+
+
+_ANSWERS: dict[str, Callable[[Provider, dict[str, Any]], Any]] = {
+    "/api/embed": _ollama,
+    "/api/embeddings": lambda _, body: {"embedding": _vectors([body["prompt"]])[0]},
+    "/v1/embeddings": _openai,
+    "/v1/rerank": _rerank,
+    "/rerank": _tei,
+}
