@@ -11,7 +11,7 @@ import msgspec
 
 from memlog.eventlog import disk
 from memlog.eventlog.encoding import decoded
-from memlog.eventlog.file_io import closing, drafted, open_regular, overwrite_all, read_all
+from memlog.eventlog.file_io import closing, drafted, open_regular, overwrite_all, read_all, write_all
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -48,10 +48,8 @@ def replace(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
 def append(path: Path, lines: Iterable[msgspec.Struct], *, is_torn: bool) -> bytes:
     """Append lines, after ending a torn last line. Returns the new bytes. Raises OSError."""
     added = b"\n" * is_torn + b"".join(map(line_of, lines))
-    left = memoryview(added)
     with closing(disk.open(path, disk.APPEND)) as fd:
-        while left:
-            left = left[disk.write(fd, left) :]
+        write_all(fd, added)
     return added
 
 

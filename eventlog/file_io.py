@@ -155,6 +155,13 @@ def drafted(path: Path, draft: Path) -> Iterator[int]:
     disk.rename(draft, path)
 
 
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of `data`, however little the disk takes at once."""
+    left = memoryview(data)
+    while left:
+        left = left[disk.write(fd, left) :]
+
+
 def overwrite_all(fd: int, data: bytes, offset: int) -> None:
     """Overwrite bytes from `offset` with all of `data`."""
     left = memoryview(data)

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memlog.eventlog import disk, permissions
-from memlog.eventlog.file_io import closing, drafted, open_regular, read_all
+from memlog.eventlog.file_io import closing, drafted, open_regular, read_all, write_all
 
 
 def replace(path: Path, data: bytes) -> None:
@@ -22,13 +22,6 @@ def write(path: Path, data: bytes) -> None:
     with closing(permissions.open_file(path, disk.WRITE | disk.NEW)) as fd:
         write_all(fd, data)
         disk.sync(fd)
-
-
-def write_all(fd: int, data: bytes) -> None:
-    """Write all of `data`, however little the disk takes at once."""
-    left = memoryview(data)
-    while left:
-        left = left[disk.write(fd, left) :]
 
 
 def read(path: Path) -> bytes | None:

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import DatabaseError
-from memlog.eventlog.file_io import status_at
+from memlog.eventlog.file_io import status_at, write_all
 from memlog.projector.inherited import connection_type, is_inherited, remember
 
 Connection = sqlite3.Connection
@@ -172,8 +172,6 @@ def _connected(path: Path | None, mode: Mode) -> Connection:
 
 def _why_no_side_file(path: Path) -> str | None:
     """Why the file system has no room for one more file beside the database; None if it has."""
-    from memlog.projector.atomic_file import write_all
-
     # Zeros, which SQLite takes for no journal whatever the name: a kill may leave them.
     probe = path.with_name(f"{path.name}-journal")
     try:
