@@ -9,9 +9,11 @@ import msgspec
 
 from memlog.eventlog import disk, locks, timestamps
 from memlog.eventlog.file_io import (
+    closing,
     file_version,
     is_at,
     keeping_time,
+    open_regular,
     overwrite_all,
     read_all,
     status_at,
@@ -33,7 +35,7 @@ from memlog.eventlog.seals.format import (
 )
 from memlog.eventlog.seals.index import SealIndex, SealPlace
 from memlog.eventlog.seals.measure import has_grown, made_durable, measured
-from memlog.eventlog.seals.reader import bytes_of, opened
+from memlog.eventlog.seals.reader import bytes_of
 
 
 def read_seals(log: Path) -> Seals:
@@ -49,7 +51,7 @@ def read_seals(log: Path) -> Seals:
 
 def _read(log: Path, name: str) -> Seals:
     try:
-        with opened(log, disk.READ, name) as fd:
+        with closing(open_regular(log / name, disk.READ)) as fd:
             return seals_in(read_all(fd), name)
     except (FileNotFoundError, NotADirectoryError):
         return Seals([], {})
@@ -171,21 +173,21 @@ class SealFile:
     def __init__(self, log: Path, name: str) -> None:
         self.index = SealIndex()
         self._log = log
-        self._name = name
+        self._path = log / name
         self._indexed: tuple[int, ...] | None = ()
 
     def refresh(self) -> None:
         """Read what other processes changed. Raises OSError."""
-        self._index_again(status_at(self._log / self._name), lambda: bytes_of(self._log, self._name))
+        self._index_again(status_at(self._path), lambda: bytes_of(self._log, self._path.name))
 
     @contextmanager
     def locked(self, timeout: float) -> Iterator[int]:
         """A context with a descriptor that appends to the locked file, made if missing. Raises Busy."""
         while True:
-            with opened(self._log, disk.APPEND | disk.CREATE, self._name) as fd:
-                locks.acquire(fd, f"{self._log.name}/{self._name}", timeout)
+            with closing(open_regular(self._path, disk.APPEND | disk.CREATE)) as fd:
+                locks.acquire(fd, f"{self._log.name}/{self._path.name}", timeout)
                 status = disk.status(fd)
-                if not is_at(self._log / self._name, status):
+                if not is_at(self._path, status):
                     continue
                 sync_folder(self._log)
                 sync_folder(self._log.parent)
@@ -211,7 +213,7 @@ class SealFile:
 
     def blank_hashes(self, places: list[SealPlace], *, keeps_time: bool) -> None:
         """Overwrite hashes of the locked file with spaces. keeps_time: see `keeping_time`. Raises OSError."""
-        with opened(self._log, disk.WRITE, self._name) as fd, keeping_time(fd, keeps_time):
+        with closing(open_regular(self._path, disk.WRITE)) as fd, keeping_time(fd, keeps_time):
             for place in places:
                 data = blanked(place.data)
                 if data != place.data:
@@ -219,7 +221,7 @@ class SealFile:
                     self.index.overwrite(place.offset, data)
             disk.sync_data(fd)
         # After `keeping_time`, which changes the file's times again.
-        self._indexed = file_version(status_at(self._log / self._name))
+        self._indexed = file_version(status_at(self._path))
 
     def _index_again(self, status: os.stat_result | None, read: Callable[[], bytes]) -> None:
         version = file_version(status)

@@ -1,7 +1,6 @@
 """Reads seals files as bytes, which is all that an append needs, and the lengths of sealed segments."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -27,14 +26,7 @@ def _lengths(log: Path, files: tuple[tuple[str, tuple[int, ...]], ...]) -> Mappi
 def bytes_of(log: Path, name: str) -> bytes:
     """The bytes of a seals file; b"" if it is missing or no regular file. Raises OSError."""
     try:
-        with opened(log, disk.READ, name) as fd:
+        with closing(open_regular(log / name, disk.READ)) as fd:
             return read_all(fd)
     except (FileNotFoundError, NotADirectoryError, FileExistsError):
         return b""
-
-
-@contextmanager
-def opened(log: Path, flags: int, name: str) -> Iterator[int]:
-    """A context with a descriptor of a seals file. Raises FileExistsError if it is not regular, OSError."""
-    with closing(open_regular(log / name, flags)) as fd:
-        yield fd
