@@ -49,7 +49,8 @@ def _keys_by_window(text: str, window: int) -> Iterator[Key]:
     start, size = 0, window
     while start < len(text):
         low, high = max(0, start - _CONTEXT), start + size
-        keys = [key for key in _moved(_keys(text[low:high], _LEVELS), low) if key.start >= start]
+        found = (Key(low + begin, shape, low + end) for begin, shape, end in _keys(text[low:high], _LEVELS))
+        keys = [key for key in found if key.start >= start]
         if high >= len(text):
             yield from keys
             return
@@ -60,10 +61,6 @@ def _keys_by_window(text: str, window: int) -> Iterator[Key]:
         else:
             start, size = max(high - _REACH, keys[-1].end if keys else 0), window
         yield from keys
-
-
-def _moved(keys: list[Key], by: int) -> Iterator[Key]:
-    return (Key(key.start + by, key.shape, key.end + by) for key in keys)
 
 
 def _keys(text: str, levels: int) -> list[Key]:

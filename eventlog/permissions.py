@@ -15,7 +15,7 @@ _FILE = 0o600
 def make_folder(path: Path | str, *, folder: int | None = None) -> None:
     """Make a folder; see `disk.make_folder`."""
     disk.make_folder(path, folder=folder)
-    if _lacks(_FOLDER, disk.look(path, folder=folder).st_mode):
+    if disk.look(path, folder=folder).st_mode & _FOLDER != _FOLDER:
         disk.set_mode(path, _FOLDER, folder=folder)
 
 
@@ -24,13 +24,9 @@ def open_file(path: Path | str, flags: int, *, folder: int | None = None) -> int
     fd = disk.open(path, flags, folder=folder)
     try:
         made = disk.status(fd)
-        if made.st_size == 0 and stat.S_ISREG(made.st_mode) and _lacks(_FILE, made.st_mode):
+        if made.st_size == 0 and stat.S_ISREG(made.st_mode) and made.st_mode & _FILE != _FILE:
             disk.set_mode(fd, _FILE)
     except BaseException:
         disk.close(fd)
         raise
     return fd
-
-
-def _lacks(wanted: int, mode: int) -> bool:
-    return mode & wanted != wanted

@@ -109,7 +109,8 @@ class Rotation:
             # Listing a folder takes longer the more segments it has: once, under the lock, is enough.
             name, flags = self._current.pop((stream, writer), None), disk.APPEND
             if name is None:
-                name, flags = _last_of(segment_names(folders[-1]), writer), disk.APPEND | disk.CREATE
+                name = current_segments(segment_names(folders[-1])).get(writer)
+                flags = disk.APPEND | disk.CREATE
             if name is None:
                 name = self._unused(stream, SegmentName(timestamps.today(), 0, writer), folders[-1])
             try:
@@ -122,7 +123,7 @@ class Rotation:
                 locks.acquire(fd, f"{stream}/{name.filename}", max(0, deadline - time.monotonic()))
                 status, names = disk.status(fd), segment_names(folders[-1])
                 is_here = is_at(name.filename, status, folder=folders[-1])
-                if is_here and _last_of(names, writer) == name:
+                if is_here and current_segments(names).get(writer) == name:
                     self._current[stream, writer] = name
                     yield LockedSegment(fd, status, stream, name, folders[-1], names)
                     return
@@ -226,10 +227,6 @@ class _NameTakenError(OSError):
 
 def _key(segment: LockedSegment) -> tuple[str, str, int]:
     return segment.stream, segment.name.filename, segment.status.st_ino
-
-
-def _last_of(names: list[SegmentName], writer: str) -> SegmentName | None:
-    return current_segments(names).get(writer)
 
 
 def _open(name: SegmentName, flags: int, folder: int) -> int:
