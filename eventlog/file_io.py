@@ -134,6 +134,12 @@ def status_at(path: Path | str, *, folder: int | None = None) -> os.stat_result 
         raise
 
 
+def is_regular(path: Path) -> bool:
+    """Whether a regular file is there. Raises OSError."""
+    status = status_at(path)
+    return status is not None and stat.S_ISREG(status.st_mode)
+
+
 def is_at(path: Path | str, status: os.stat_result, *, folder: int | None = None) -> bool:
     """Whether `path` names the file that has this status. Raises OSError."""
     there = status_at(path, folder=folder)

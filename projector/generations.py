@@ -1,14 +1,13 @@
 """Generations: one SQLite file each, and CURRENT, which names the live one and is replaced atomically."""
 
 import os
-import stat
 import time
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import DatabaseError
-from memlog.eventlog.file_io import status_at
+from memlog.eventlog.file_io import is_regular, status_at
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import CURRENT, MODEL
 from memlog.projector import atomic_file
@@ -25,7 +24,7 @@ class Generations:
     def current(self) -> Path | None:
         """The live generation, if any."""
         named = self._named()
-        while named is not None and not _stands(named):
+        while named is not None and not is_regular(named):
             # Two others may have taken its place since its name was read.
             before, named = named, self._named()
             if named == before:
@@ -72,7 +71,7 @@ class Generations:
                 db = connect(path, "bulk")
             except DatabaseError:
                 # A build that ended just now has taken it for a leftover.
-                if _stands(path):
+                if is_regular(path):
                     raise
                 continue
             remove_database(path)
@@ -100,8 +99,3 @@ class Generations:
         databases = {self.folder / (name.partition(".db")[0] + ".db") for name in names if ".db" in name}
         for database in databases - kept:
             remove_database(database)
-
-
-def _stands(path: Path) -> bool:
-    status = status_at(path)
-    return status is not None and stat.S_ISREG(status.st_mode)

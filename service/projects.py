@@ -13,6 +13,7 @@ import msgspec
 
 from memlog.eventlog import disk, locks
 from memlog.eventlog.errors import BadInput, LogError
+from memlog.eventlog.file_io import is_regular
 from memlog.eventlog.folders import sync_folder
 from memlog.eventlog.layout import (
     BUILD_LOCK,
@@ -204,7 +205,7 @@ def _is_store(folder: Path) -> bool:
     reading a store without a log makes."""
     log = folder / LOG
     if not disk.is_folder(log):
-        return disk.is_folder(folder / MODEL) and _stands(folder / PROJECTOR_LOCK)
+        return disk.is_folder(folder / MODEL) and is_regular(folder / PROJECTOR_LOCK)
     segments, strangers = segments_of(log)
     return bool(segments) or not strangers
 
@@ -220,13 +221,6 @@ def _entries(folder: Path) -> list[DirEntry[str]]:
 def _is_rest(folder: Path) -> bool:
     names = [entry.name for entry in _entries(folder)]
     return not names or PROJECTOR_LOCK in names
-
-
-def _stands(file: Path) -> bool:
-    try:
-        return stat.S_ISREG(disk.look(file).st_mode)
-    except FileNotFoundError:
-        return False
 
 
 def _project(folder: Path, name: str, *, is_left: bool = False) -> Project | None:
