@@ -3,11 +3,12 @@
 docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reasons.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from errno import EACCES, EEXIST, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from memlog.eventlog import disk, locks, log_format, timestamps
 from memlog.eventlog.acknowledgements import Durability as Durability
@@ -21,6 +22,8 @@ from memlog.eventlog.file_io import write_lines
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.precedence import next_precedence
 from memlog.eventlog.rotation import LockedSegment, Rotation
+
+T = TypeVar("T")
 
 _CANNOT_CREATE = (EACCES, EPERM, EROFS, ENOTDIR, EEXIST, EISDIR, ENOENT, ELOOP)
 _COMMIT_BYTES = 8 * 1024 * 1024
@@ -103,7 +106,8 @@ class Log:
 
     def _append_to(self, stream: str, drafts: list[Draft]) -> list[Position | LogError | Busy]:
         outcomes: list[Position | LogError | Busy] = []
-        for part in _parts(drafts):
+        # One long list must not outgrow a segment.
+        for part in in_batches(drafts, lambda item: len(item.head) + len(item.tail), _COMMIT_BYTES):
             try:
                 outcomes += self._compared(stream, part, self._commit(stream, part))
             except (Busy, LogError) as error:
@@ -175,18 +179,20 @@ class Log:
         return self._rotation.writer.own_names()
 
 
-def _parts(drafts: list[Draft]) -> Iterator[list[Draft]]:
-    """`drafts` in groups of some megabytes, so that one long list does not outgrow a segment."""
-    part: list[Draft] = []
+def in_batches(
+    items: Iterable[T], length: Callable[[T], int], least: int, most: float = math.inf
+) -> Iterator[list[T]]:
+    """`items` in lists, each ended by the item with which it has `least` bytes in all, or `most` items."""
+    batch: list[T] = []
     size = 0
-    for item in drafts:
-        part.append(item)
-        size += len(item.head) + len(item.tail)
-        if size >= _COMMIT_BYTES:
-            yield part
-            part, size = [], 0
-    if part:
-        yield part
+    for item in items:
+        batch.append(item)
+        size += length(item)
+        if size >= least or len(batch) == most:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _not_stored(error: OSError, item: Draft) -> LogError:

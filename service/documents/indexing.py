@@ -13,6 +13,7 @@ from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, Event
 from memlog.eventlog.quarantine import MAX_LINE
 from memlog.eventlog.secrets import masked
+from memlog.eventlog.writer import in_batches
 from memlog.projector.catchup import Progress
 from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents import text_files
@@ -115,7 +116,8 @@ class Indexing:
         report.skipped = found.skipped
         report.found = len(found.files) + len(found.skipped)
         try:
-            for batch in _batches(self._lines(root, found.files)):
+            # The events of a batch share a sync, and memory holds them easily.
+            for batch in in_batches(self._lines(root, found.files), len, _BATCH_BYTES, _BATCH_EVENTS):
                 report.indexed += len(tools.append(batch))
             # If the root itself was replaced meanwhile, a missing file does not mean that it was removed.
             root.check_same()
@@ -257,17 +259,3 @@ def _line(source_id: str, file: str, text: TextFile) -> bytes:
     if len(line) > MAX_LINE - _ENVELOPE_BYTES:
         raise Unfit("too_large", look=text.look)
     return line
-
-
-def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """`lines` in groups that share a sync, and that memory holds easily."""
-    batch: list[bytes] = []
-    size = 0
-    for line in lines:
-        batch.append(line)
-        size += len(line)
-        if size >= _BATCH_BYTES or len(batch) == _BATCH_EVENTS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
