@@ -92,13 +92,9 @@ def _fold(
         conflicts=len(conflicts),
         quarantined=len(bad),
         nul_runs=_record_nuls(db, segment, lines),
-        bytes=_length(lines),
+        # With the NUL bytes between lines.
+        bytes=lines[-1].end - lines[0].offset + lines[0].nuls_before if lines else 0,
     )
-
-
-def _length(lines: list[Line]) -> int:
-    """The bytes of consecutive lines, with the NUL bytes between them."""
-    return lines[-1].end - lines[0].offset + lines[0].nuls_before if lines else 0
 
 
 def _decoded(segment: Segment, lines: Iterable[Line]) -> tuple[list[Placed], list[LogEntry]]:

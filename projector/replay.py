@@ -26,8 +26,12 @@ def replay_stream(db: Connection, stream: str, stretches: list[Stretch], sizes: 
         "DELETE FROM redactions WHERE stream = ? AND segment NOT IN (SELECT value FROM json_each(?))",
         (stream, as_list(unchanged)),
     )
+    # All redactions before any line is projected, since a redaction comes after its target.
     for stretch in stretches:
-        _find_redactions(db, stretch, read[stretch.segment])
+        with opened_segment(stretch.segment) as fd:
+            entries = redactions_in(stretch.segment, stretch.unread(fd, read[stretch.segment]))
+            found = [(placed_event(entry, event), event) for entry, event in entries]
+        record_redactions(db, found)
     redacted = _redacted_lines(db, stream, read)
     handlers.clear_stream(db, stream, keep=("redactions",))
     tally = Tally()
@@ -45,15 +49,6 @@ def _read_before(db: Connection, segment: Segment) -> Checkpoint:
     with opened_segment(segment) as fd:
         holds = checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))
     return checkpoint if holds else NOTHING_READ
-
-
-def _find_redactions(db: Connection, stretch: Stretch, read: Checkpoint) -> None:
-    """Record all redactions before any line is projected, since a redaction comes after its target."""
-    segment = stretch.segment
-    with opened_segment(segment) as fd:
-        entries = redactions_in(segment, stretch.unread(fd, read))
-        found = [(placed_event(entry, event), event) for entry, event in entries]
-    record_redactions(db, found)
 
 
 def _redacted_lines(db: Connection, stream: str, read: dict[Segment, Checkpoint]) -> dict[str, set[int]]:

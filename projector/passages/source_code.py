@@ -41,9 +41,6 @@ def _part_at(lines: Sequence[TextLine], index: int) -> Part:
     indent = len(wide) - len(wide.lstrip())
     if definition := _DEFINITION.match(line):
         return Part("heading", index + 1, indent, clipped_title(definition["name"].rstrip(":")))
-    behind = next(at for at in range(index + 1, len(lines)) if _ends_item(lines[at].text))
+    following = ((at, lines[at].text) for at in range(index + 1, len(lines)))
+    behind = next(at for at, text in following if not text.strip() or _DEFINITION.match(text))
     return Part("item", behind, None if line.lstrip()[0] in _CLOSING else indent)
-
-
-def _ends_item(line: str) -> bool:
-    return not line.strip() or _DEFINITION.match(line) is not None
