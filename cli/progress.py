@@ -2,15 +2,12 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
 
 from memlog.cli.output import RUN, columns_of
-
-Progress = Callable[[str, int, int], None]
-"""Called with the name of the work, how much of it is done, and how much there is."""
 
 _PAUSE = 0.1
 
