@@ -14,29 +14,19 @@ T = TypeVar("T")
 Q = TypeVar("Q", bound=Tried)
 
 
-def check_can_ask(*, is_yes: bool) -> None:
-    """Check that there is somebody to ask, or that --yes was given.
-
-    Raises:
-        UsageError: stdin is no terminal, and --yes is not given.
-    """
-    if not is_yes and (sys.stdin is None or not sys.stdin.isatty()):
-        command = click.get_current_context().info_name
-        raise click.UsageError(
-            f"{command} needs a confirmation, and stdin is not a terminal: pass --yes to go on without one"
-        )
-
-
 def confirmed(operation: Callable[[Q], T], asked: Q, agreed: Callable[[T], bool], *, is_yes: bool) -> T:
     """What an operation answers, done once a person has agreed to what a dry run of it answers.
 
     Raises:
-        UsageError: nobody can be asked.
+        UsageError: nobody can be asked, since stdin is no terminal.
     """
-    is_dry = asked.dry_run
-    check_can_ask(is_yes=is_yes or is_dry)
-    if is_dry or is_yes:
+    if asked.dry_run or is_yes:
         return operation(asked)
+    if sys.stdin is None or not sys.stdin.isatty():
+        command = click.get_current_context().info_name
+        raise click.UsageError(
+            f"{command} needs a confirmation, and stdin is not a terminal: pass --yes to go on without one"
+        )
     found = operation(replace(asked, dry_run=True))
     return operation(asked) if agreed(found) else found
 
