@@ -237,7 +237,7 @@ def _column(name: str, cells: Iterable[str], *, is_headed: bool, is_last: bool) 
     texts = [name, *cells] if is_headed else [*cells]
     # The last column is not padded: its texts may be long, and measuring one takes a look at each character.
     width = 0 if is_last else max(map(_width, texts))
-    padded = texts if is_last else [_padded(text, width) for text in texts]
+    padded = texts if is_last else [text + " " * (width - _width(text)) for text in texts]
     head = [bold(text) for text in padded[:is_headed]]
     body = padded[is_headed:]
     return head + ([dim(text) for text in body] if name == "position" else body)
@@ -287,10 +287,6 @@ def _end_of_line(text: str, start: int, width: int) -> int:
 def _text(cell: object) -> str:
     text = "" if cell is None else str(cell)
     return minute(text) if timestamps.is_written_form(text) else text
-
-
-def _padded(text: str, width: int) -> str:
-    return text.ljust(width) if text.isascii() else text + " " * (width - _width(text))
 
 
 def _width(text: str) -> int:

@@ -128,17 +128,12 @@ def _answered(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
     code = 0
     for number, outcome in append_lines(log, batch):
         if isinstance(outcome, RefusedLine):
-            answers.append(_refusal(number, outcome))
+            named = {"line": number} | ({} if outcome.id is None else {"id": outcome.id})
+            answers.append(named | {"error": failure_of(outcome.error)})
             code = max(code, exit_code_of(outcome.error))
         else:
             answers.append(outcome)
     return answers, code
-
-
-def _refusal(number: int, line: RefusedLine) -> dict[str, Any]:
-    """What is printed in the place of an acknowledgement."""
-    named = {"line": number} | ({} if line.id is None else {"id": line.id})
-    return named | {"error": failure_of(line.error)}
 
 
 @contextmanager

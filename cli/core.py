@@ -25,10 +25,7 @@ def get(store: Store, asked: GetCoreMemory) -> Answer:
     if isinstance(found, str):
         record = {"section": asked.section, "key": asked.key, "value": found}
         return Answer(record, named_values(record), text=[printable(found)])
-    return _all_values(asdict(found) if asked.section is None else {asked.section: found})
-
-
-def _all_values(sections: dict[str, dict[str, str]]) -> Answer:
+    sections = asdict(found) if asked.section is None else {asked.section: found}
     rows = [(section, key, value) for section, values in sections.items() for key, value in values.items()]
     return rows_answer(sections, ("section", "key", "value"), rows, [] if rows else ["nothing is set"])
 

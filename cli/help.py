@@ -27,7 +27,12 @@ def help(ctx: click.Context, command: tuple[str, ...]) -> TextAnswer:
     """
     found = _context_of(ctx.find_root(), command)
     if asks_for_json(ctx):
-        return TextAnswer(_description(found))
+        description = {
+            "version": memlog.__version__,
+            "commands": [_command(each) for each in _with_all_below(found)],
+            "exit_codes": [{"code": code, "means": means} for code, means in EXIT_CODES.items()],
+        }
+        return TextAnswer(description)
     return TextAnswer(None, text=[found.get_help()])
 
 
@@ -55,15 +60,6 @@ def _with_all_below(context: click.Context) -> Iterator[click.Context]:
     yield context
     for _, each in _below(context):
         yield from _with_all_below(each)
-
-
-def _description(context: click.Context) -> dict[str, Any]:
-    """Describe the command of `context` and all commands below it, for programs."""
-    return {
-        "version": memlog.__version__,
-        "commands": [_command(each) for each in _with_all_below(context)],
-        "exit_codes": [{"code": code, "means": means} for code, means in EXIT_CODES.items()],
-    }
 
 
 def _command(context: click.Context) -> dict[str, Any]:

@@ -179,10 +179,14 @@ def verify(store: Store, asked: Verify, *, strict: bool) -> Answer:
         "result": _result(found),
     }
     passed = found.ok and (found.is_spotless or not strict)
+    nuls = (
+        f"{run.stream}/{run.segment} (byte {run.offset}): {run.bytes} NUL bytes, left by a power cut"
+        for run in found.nul_runs
+    )
     return Answer(
         document={"ok": found.ok} | asdict(found),
         table=named_values(values),
-        notes=[*found.notes, *found.problems, *found.tampered, *_nuls(found)],
+        notes=[*found.notes, *found.problems, *found.tampered, *nuls],
         exit_code=LOSS if found.tampered else int(not passed),
     )
 
@@ -191,9 +195,3 @@ def _result(found: "Verification") -> str:
     if found.ok:
         return "well, not compared" if found.digest is None else "equal"
     return "loss or tampering" if found.tampered else "not well"
-
-
-def _nuls(found: "Verification") -> Iterator[str]:
-    """Notes on runs of NUL bytes, which reading skips."""
-    for run in found.nul_runs:
-        yield f"{run.stream}/{run.segment} (byte {run.offset}): {run.bytes} NUL bytes, left by a power cut"

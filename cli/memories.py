@@ -91,10 +91,12 @@ def list_(store: Store, asked: ListMemories) -> Answer:
 def show(store: Store, asked: GetMemory) -> Answer:
     found = _required(store.memories.get, asked)
     members = _members(found)
+    # Indented, so that no line of it looks like one of memlog's.
+    content = [f"    {line}".rstrip() for line in printable(found.content).split("\n")]
     return Answer(
         document=found,
         table=named_values(members | {"content": found.content}),
-        text=[*_heads(members), "", *_indented(found.content)],
+        text=[*_heads(members), "", *content],
     )
 
 
@@ -151,11 +153,6 @@ def _heads(members: dict[str, object]) -> Iterator[str]:
     for name, value in members.items():
         if value not in (None, ""):
             yield f"{name.replace('_', ' '):<13}  {one_line(str(value))}"
-
-
-def _indented(content: str) -> list[str]:
-    """The content indented, so that no line of it looks like one of memlog's."""
-    return [f"    {line}".rstrip() for line in printable(content).split("\n")]
 
 
 def _event_lines(event: "StoredEvent") -> list[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import click
 from msgspec.structs import replace
@@ -55,7 +54,7 @@ def list_(_: click.Context, asked: ListProjects) -> Answer:
 def show(ctx: click.Context, asked: GetProject) -> Answer:
     known = Projects(projects_folder())
     found = required(known.get, asked)
-    ctx.obj = _settings_of(ctx, known.path(asked.name))
+    ctx.obj = ctx.ensure_object(Settings).at(known.path(asked.name))
     with open_store(ctx) as store:
         status = store.maintenance.status()
     (row,) = table_of([found], _COLUMNS).rows
@@ -79,7 +78,7 @@ def remove(ctx: click.Context, asked: RemoveProject, *, yes: bool) -> Answer:
         return agrees(f"Remove the project {printable(asked.name)} for ever: {_told(found)}?", others)
 
     known = Projects(projects_folder())
-    lock_timeout = _settings_of(ctx, known.path(asked.name)).value("lock_timeout")
+    lock_timeout = ctx.ensure_object(Settings).at(known.path(asked.name)).value("lock_timeout")
     done = confirmed(known.remove, replace(asked, lock_timeout=lock_timeout), agreed, is_yes=yes)
     values = {
         "project": done.name,
@@ -90,10 +89,6 @@ def remove(ctx: click.Context, asked: RemoveProject, *, yes: bool) -> Answer:
         "result": "removed" if done.done else "nothing was removed",
     }
     return Answer(done, named_values(values), notes=[*_notes(done)])
-
-
-def _settings_of(ctx: click.Context, store: Path) -> Settings:
-    return ctx.ensure_object(Settings).at(store)
 
 
 def _left(found: list[Project]) -> Iterator[str]:

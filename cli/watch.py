@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 import click
 from msgspec.structs import replace
@@ -90,13 +89,9 @@ def _told(done: WatchStep) -> str:
 def _set_on_sigterm(*, once: bool) -> Iterator[threading.Event]:
     """What SIGTERM sets. With `once` it ends the process, as every command: not everything was brought up."""
     stop = threading.Event()
-
-    def end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        stop.set()
-
     before = signal.getsignal(signal.SIGTERM)
     if not once:
-        signal.signal(signal.SIGTERM, end)
+        signal.signal(signal.SIGTERM, lambda *_: stop.set())
     try:
         yield stop
     finally:
