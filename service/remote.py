@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from functools import cached_property, wraps
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, cast, get_args
 from urllib.parse import quote
 
@@ -110,9 +109,7 @@ class Connected:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
