@@ -89,18 +89,14 @@ def _orders(
     yield older
     if language is None:
         return
-    start = _alike_from(older, newer)
-    end = _alike_from(older[start:][::-1], newer[start:][::-1])
+    before, now = ([token.word for token in tokens] for tokens in (older, newer))
+    start = _apart(before, now)
+    end = _apart(before[start:][::-1], now[start:][::-1])
     for first, last in dict.fromkeys(((0, len(older)), (start, len(older) - end))):
         if first < len(newer):
             fixed = {token.word for token in newer if token.is_fixed}
             for part in islice(_exchanged(older[first:last], newer[first].word, fixed), _CLAUSES):
                 yield [*older[:first], *part, *older[last:]]
-
-
-def _alike_from(one: Sequence[Token], other: Sequence[Token]) -> int:
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a.word != b.word), min(len(one), len(other)))
 
 
 def _exchanged(part: Sequence[Token], first: str, fixed: Container[str]) -> Iterator[Sequence[Token]]:
@@ -277,7 +273,7 @@ def _is_doubled(one: str, other: str) -> bool:
     return is_one_more and long[at] == long[at - 1] and len(short) - at >= _SHORTEST_ENDING
 
 
-def _apart(one: str, other: str) -> int:
-    """The first place at which two words differ."""
+def _apart(one: Sequence[str], other: Sequence[str]) -> int:
+    """The first place at which two words, or two lists of words, differ."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
