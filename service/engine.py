@@ -142,13 +142,11 @@ class OperationGroup:
         self._engine = engine
         self._read = engine.read
         self._decide = engine.decide
+        self._append = engine.append
 
     def _query(self, query: Callable[..., Answer], asked: Request) -> Answer:
         """What a function of the query layer returns that takes the fields of a request."""
         return self._read(partial(query, **asdict(asked)))
-
-    def _append(self, events: Iterable[Event | bytes]) -> list[Position]:
-        return self._engine.append(events)
 
     def _append_one(self, event: Event) -> Position:
         (position,) = self._append([event])

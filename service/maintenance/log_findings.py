@@ -27,12 +27,16 @@ def examine_log(log: Path) -> list[Finding]:
     segments, strangers = segments_of(log)
     seals = read_seals(log)
     sealed = numbered(len(seals.last), "segment is sealed", "segments are sealed")
+    unread = (
+        Finding("unread files", "problem", why_not_read(log, path), remedy_of(log, path))
+        for path in strangers
+    )
     return [
         _format(log),
         *or_ok("tail", _tails(segments), "every segment ends with a newline"),
         *or_ok("seals", _seals(log, segments, seals), sealed),
         *or_ok("days", _days(segments), "the days of each writer's segments follow each other"),
-        *or_ok("unread files", _unread_files(log, strangers), "everything below log/ is read"),
+        *or_ok("unread files", unread, "everything below log/ is read"),
     ]
 
 
@@ -106,11 +110,6 @@ def _days(segments: list[Segment]) -> Iterator[Finding]:
                 f"{_name(old)} has a later day than its successor, {new.name.filename}: the clock went back",
                 "nothing is lost, and later changes hold; set the clock of the machine that wrote them right",
             )
-
-
-def _unread_files(log: Path, strangers: list[Path]) -> Iterator[Finding]:
-    for path in strangers:
-        yield Finding("unread files", "problem", why_not_read(log, path), remedy_of(log, path))
 
 
 def _name(segment: Segment) -> str:

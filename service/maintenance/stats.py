@@ -1,6 +1,7 @@
 """Counts and sizes of a store, and how far the read model and the vectors are behind the log."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -83,8 +84,6 @@ def _bytes_below(folder: Path) -> int:
     total = 0
     for parent, _, files in os.walk(folder):
         for name in files:
-            try:
+            with suppress(FileNotFoundError):
                 total += disk.look(Path(parent, name)).st_size
-            except FileNotFoundError:
-                continue
     return total

@@ -1,7 +1,6 @@
 """Verifies a store: its log, its read model, its cache. Changes nothing."""
 
 from os.path import lexists
-from pathlib import Path
 
 import msgspec
 
@@ -81,8 +80,9 @@ def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
                 notes=["the read model was made with other chunk sizes, or by another memlog: not compared"]
             )
         if read_model.is_only_read:
-            if (size := _mebibytes(projector.log)) > _IN_MEMORY:
-                return Verification(notes=[_TOO_LONG.format(size)])
+            mebibytes = sum(segment.status().st_size for segment in segments_of(projector.log)[0]) >> 20
+            if mebibytes > _IN_MEMORY:
+                return Verification(notes=[_TOO_LONG.format(mebibytes)])
             return verify(db, projector.log, projector.sizes, read_only=True, progress=progress)
         scratch = projector.generations.scratch
         return verify(db, projector.log, projector.sizes, scratch=scratch, progress=progress)
@@ -97,10 +97,6 @@ _TOO_LONG = (
     "the store cannot be written, and its log of {} MiB is too long to be replayed in memory: not compared;"
     " verify a copy that can be written"
 )
-
-
-def _mebibytes(log: Path) -> int:
-    return sum(segment.status().st_size for segment in segments_of(log)[0]) >> 20
 
 
 def _counted(found: Verification, log: LogCheck) -> Verification:

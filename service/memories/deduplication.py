@@ -76,7 +76,7 @@ def _decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> _
     if own is not None and own.archived_at is None and _is_same(own.content, event.content):
         return _known(own, event)
     if len(event.content) > LONGEST or (found := _of_others(db, event, own, any_chat)) is None:
-        return _new(own_id, event)
+        return _Decision(own_id, SAVED, msgspec.structs.replace(event, memory_id=own_id))
     return found
 
 
@@ -154,10 +154,6 @@ def _merged(memory: Memory, event: MemorySaved) -> _Decision:
 def merged_importance(one: float, other: float) -> float:
     """The importance, from 0 to 1, of a merged memory."""
     return min(1.0, round(max(one, other) + _OF_A_MERGE, _DIGITS))
-
-
-def _new(memory_id: str, event: MemorySaved) -> _Decision:
-    return _Decision(memory_id, SAVED, msgspec.structs.replace(event, memory_id=memory_id))
 
 
 # A second try

@@ -51,15 +51,11 @@ def joins(word: str) -> bool:
     return word in _words("joints")
 
 
-def _tables(name: str) -> list[str]:
-    """One table of all languages, with е for ё as in tokens."""
-    return [getattr(language.memories, name).replace("ё", "е") for language in languages("memories").values()]
-
-
 @cache
 def _words(name: str) -> Collection[str]:
-    """The words of one table of all languages: in order, and quick to look up."""
-    return dict.fromkeys(" ".join(_tables(name)).split())
+    """The words of one table of all languages, with е for ё as in tokens: in order, and quick to look up."""
+    tables = (getattr(language.memories, name) for language in languages("memories").values())
+    return dict.fromkeys(" ".join(tables).replace("ё", "е").split())
 
 
 @cache
