@@ -109,7 +109,7 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
         if request.part != "stable":
             filling.fill(EligibleEntries(db, request, hits))
             if request.explain:
-                taken = filling.taken_ids
+                taken = {entry.id for entry in filling.taken}
                 filling.left_out += [each for each in _below(hits) if each.id not in taken]
     text, count, entries = filling.done()
     frame = size(weight(printer.frame(), request.counter), request.counter)
@@ -149,7 +149,7 @@ class _Filling:
         self._excerpts = Excerpts(request.text, request.counter)
         self._used = weight(printer.frame(), request.counter)
         self._has_frame = self._fits(0)
-        self._taken: list[ContextEntry] = []
+        self.taken: list[ContextEntry] = []
         self._window: list[EligibleEntry] = []
         self._cites = 0
         self._by_text: dict[str, ContextEntry] = {}
@@ -174,11 +174,6 @@ class _Filling:
         self._window = candidates.window()
         self._offer_all(self._window)
 
-    @property
-    def taken_ids(self) -> set[str]:
-        """The ids of the entries that were taken."""
-        return {entry.id for entry in self._taken}
-
     def done(self) -> tuple[str, int, list[ContextEntry]]:
         """The text, its tokens, and its entries with their citations."""
         while self._has_frame:
@@ -188,7 +183,7 @@ class _Filling:
             if count <= self._request.max_tokens:
                 return text, count, entries
             # The pieces of a text may weigh a little less than the text, if a counter does not add up.
-            self._leave_out(self._taken.pop(), _NO_ROOM)
+            self._leave_out(self.taken.pop(), _NO_ROOM)
         return "", 0, []
 
     def _offer_all(self, candidates: Iterable[EligibleEntry], limit: int | None = None) -> None:
@@ -218,7 +213,7 @@ class _Filling:
         if why := (None if self._fits(added) else _NO_ROOM) or self._double(entry):
             return self._leave_out(entry, why)
         self._used += added
-        self._taken.append(entry)
+        self.taken.append(entry)
         self._cites += self._printer.cites(entry)
         self._by_text.setdefault(folded(entry.content), entry)
         return True
@@ -230,7 +225,7 @@ class _Filling:
         """
         if entry.part == "window":
             return self._request.form != "messages"
-        return entry.part not in _WHOLE and all(each.part in _WHOLE for each in self._taken)
+        return entry.part not in _WHOLE and all(each.part in _WHOLE for each in self.taken)
 
     def _weigh(self, entry: ContextEntry) -> float:
         """The weight that an entry adds to the text."""
@@ -260,11 +255,11 @@ class _Filling:
     def _cited(self) -> list[ContextEntry]:
         """The entries in the order of printing, those of the window oldest first."""
         turns = [candidate.entry for candidate in self._window][::-1]
-        taken = {id(entry) for entry in self._taken}
+        taken = {id(entry) for entry in self.taken}
         entries = [
             entry
             for part in PARTS
-            for entry in (turns if part == "window" else self._taken)
+            for entry in (turns if part == "window" else self.taken)
             if entry.part == part and id(entry) in taken
         ]
         entries = newest_first(entries)

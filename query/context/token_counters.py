@@ -44,10 +44,6 @@ def tokens(text: str, counter: Counter) -> int:
     return size(_WEIGHTS[counter](text), counter)
 
 
-def _heuristic(text: str) -> float:
-    return sum(map(_heuristic_of_piece, pieces(text)))
-
-
 def _heuristic_of_piece(text: str) -> float:
     chinese, word = _patterns()
     rest, count = chinese.subn(" ", text)
@@ -63,5 +59,5 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 _WEIGHTS: dict[Counter, Callable[[str], float]] = {
     "model": model_tokens,
     "chars4": lambda text: len(text) / 4,
-    "heuristic": _heuristic,
+    "heuristic": lambda text: sum(map(_heuristic_of_piece, pieces(text))),
 }

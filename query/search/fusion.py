@@ -79,7 +79,8 @@ def fused(
     scores: dict[Ref, float] = {}
     for weight, rows in lists:
         for rank, row in enumerate(rows, start=1):
-            scores[row.ref] = scores.get(row.ref, 0.0) + weight * _part(row, rank, ranking)
+            part = 1 / (ranking.rank_constant + rank) if ranking.fusion == "rrf" else row.scaled
+            scores[row.ref] = scores.get(row.ref, 0.0) + weight * part
     multiplied = {
         ref: round(score * factors.get(ref, 1.0), 2 * SCORE_DIGITS) for ref, score in scores.items()
     }
@@ -107,7 +108,3 @@ def best_possible(weights: Iterable[float], ranking: Ranking) -> float:
     """The score of an entry that is first on a list of each weight, with the highest prior."""
     first = 1 / (ranking.rank_constant + 1)
     return sum(weights) * (first if ranking.fusion == "rrf" else _HIGHEST if ranking.priors else 1.0)
-
-
-def _part(row: Ranked, rank: int, ranking: Ranking) -> float:
-    return 1 / (ranking.rank_constant + rank) if ranking.fusion == "rrf" else row.scaled

@@ -78,16 +78,15 @@ class HeldVectors:
         if len(near.rows) > 2 * (limit + _SLACK):
             return None
         if len(apart) <= _MOST_APART:
-            similar = _similarities(held, near, vector) | similarities(db, shelf, apart, vector)
+            of_rows = cosines(held.vectors[near.rows], vector)
+            similar = dict(zip(held.numbers[near.rows].tolist(), of_rows, strict=True))
+            similar |= similarities(db, shelf, apart, vector)
             nearest = nearest_first(_existing(db, shelf, similar), limit)
             if near.floor == -math.inf or (len(nearest) == limit and min(nearest.values()) > near.floor):
                 return nearest
-        self._drop(shelf)
-        return None
-
-    def _drop(self, shelf: Shelf) -> None:
         self._held.pop(shelf.vectors, None)
         self._scans.pop(shelf.vectors, None)
+        return None
 
     def _follow(self, db: Connection) -> None:
         of = db, vectors.model_of(db)
@@ -144,11 +143,6 @@ def _near(held: _ShelfVectors, vector: bytes, count: int) -> _Near:
     rough = products / held.lengths
     least = float(np.partition(rough, -count)[-count]) - _BLUR
     return _Near(np.flatnonzero(rough >= least), least + _BLUR / 2)
-
-
-def _similarities(held: _ShelfVectors, near: _Near, vector: bytes) -> dict[int, float]:
-    similar = cosines(held.vectors[near.rows], vector)
-    return dict(zip(held.numbers[near.rows].tolist(), similar, strict=True))
 
 
 def _existing(db: Connection, shelf: Shelf, similar: dict[int, float]) -> dict[int, float]:

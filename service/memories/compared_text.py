@@ -167,14 +167,10 @@ def _pieces(word: str) -> Iterator[str]:
         text = "".join(run)
         if is_run:
             yield from text
-        elif _is_one(text):
+        elif any(map(str.isdigit, text)) or (_ADDRESS.search(text) and any(map(str.isalpha, text))):
             yield text.rstrip(_JOINTS)
         else:
             yield from _PARTS.findall(text)
-
-
-def _is_one(text: str) -> bool:
-    return any(map(str.isdigit, text)) or (_ADDRESS.search(text) is not None and any(map(str.isalpha, text)))
 
 
 def _is_sign(character: str) -> bool:

@@ -145,15 +145,10 @@ def _merged(memory: Memory, event: MemorySaved) -> _Decision:
         content=event.content,
         title=event.title or None,
         topic=event.topic or None,
-        importance=merged_importance(memory.importance, event.importance),
+        importance=min(1.0, round(max(memory.importance, event.importance) + _OF_A_MERGE, _DIGITS)),
         tags=[*memory.tags, *dict.fromkeys(new_tags)] if new_tags else None,
     )
     return _Decision(memory.memory_id, merged_into(memory.memory_id), updated)
-
-
-def merged_importance(one: float, other: float) -> float:
-    """The importance, from 0 to 1, of a merged memory."""
-    return min(1.0, round(max(one, other) + _OF_A_MERGE, _DIGITS))
 
 
 # A second try
