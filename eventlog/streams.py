@@ -140,7 +140,11 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
     def parse(cls, filename: str) -> "SegmentName | None":
         """The segment name of a file; None for other files."""
         match = _SEGMENT.fullmatch(filename)
-        if match is None or match[3] == "0000" or not _is_day(match[1]):
+        if match is None or match[3] == "0000":
+            return None
+        try:
+            date.fromisoformat(match[1])
+        except ValueError:
             return None
         return cls(match[1], int(match[3] or 0), match[2] or "")
 
@@ -169,14 +173,6 @@ def current_segments(names: Iterable[SegmentName]) -> dict[str, SegmentName]:
         if known is None or known.age < name.age:
             last[name.writer] = name
     return last
-
-
-def _is_day(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 class Segment(msgspec.Struct, frozen=True):

@@ -73,7 +73,9 @@ def check_log(log: Path) -> LogCheck:
     _add_line_problems(check)
     _add_seals(check, seals)
     sealed_otherwise = _add_sealed_segments(check, log, _unsealed(segments, seals), losses)
-    _add_unread_files(check, log, strangers)
+    for path in strangers:
+        found = check.tampered if is_conflict_copy(path.name) else check.problems
+        found.append(f"{why_not_read(log, path)}; {remedy(log, path)}")
     check.tampered += [f"{loss.stream}/{loss.why}; {LOSS_REMEDY}" for loss in losses.values()]
     check.notes += [
         f"{text.stream}/{text.why}: store.erasure.scrub()"
@@ -148,9 +150,3 @@ def _add_sealed_segments(
             check.notes.append(f"{'/'.join(segment.seal.name)}: {segment.note}")
     check.notes += [f"{'/'.join(name)}: its seal has not arrived" for name in arriving]
     return {segment.seal.name for segment in unlike}
-
-
-def _add_unread_files(check: LogCheck, log: Path, paths: list[Path]) -> None:
-    for path in paths:
-        found = check.tampered if is_conflict_copy(path.name) else check.problems
-        found.append(f"{why_not_read(log, path)}; {remedy(log, path)}")

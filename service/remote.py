@@ -146,11 +146,8 @@ def _wire(value: Any) -> Any:  # noqa: ANN401
         return msgspec.json.decode(as_json(value))
     if isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value)
-    return [_wire(each) for each in value] if _is_many(value) else value
-
-
-def _is_many(value: Any) -> bool:  # noqa: ANN401
-    return not isinstance(value, str) and hasattr(value, "__iter__")
+    is_many = not isinstance(value, str) and hasattr(value, "__iter__")
+    return [_wire(each) for each in value] if is_many else value
 
 
 def _read(operation: Operation[Any, Any, Any, Any], data: bytes) -> Any:  # noqa: ANN401

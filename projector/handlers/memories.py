@@ -40,7 +40,9 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
     for memory_id in touched:
         _refresh(db, memory_id, decays, sizes)
     if any(isinstance(placed.event, ev.SalienceDecayed) for placed in events):
-        _fade_all(db, decays)
+        rows = db.execute("SELECT salience_set, salience_precedence, category, memory_id FROM memories")
+        faded = ((decays.applied(*salience), memory_id) for *salience, memory_id in rows.fetchall())
+        update(db, "memories", "salience", "memory_id = ?", faded)
 
 
 def _record(db: Connection, placed: Placed) -> Iterable[str]:
@@ -192,9 +194,3 @@ def _whole(row: Row) -> Whole:
     label = memory_label(row["title"], row["content"])
     columns = ("source", "content", "created_at", "updated_at", "chat_id")
     return Whole(STREAM, row["memory_id"], **{name: row[name] for name in columns}, label=label)
-
-
-def _fade_all(db: Connection, decays: _Decays) -> None:
-    rows = db.execute("SELECT salience_set, salience_precedence, category, memory_id FROM memories")
-    faded = ((decays.applied(*salience), memory_id) for *salience, memory_id in rows.fetchall())
-    update(db, "memories", "salience", "memory_id = ?", faded)

@@ -1,6 +1,6 @@
 """The entries that may enter a context, part by part, and why some may not."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from memlog.projector.sqlite import Connection
@@ -66,7 +66,8 @@ class EligibleEntries:
         """Facts of topics that the text names, then the facts that were found."""
         known = self._topics()
         by_fact = {fact.fact_id: topic for topic in known for fact in topic.facts}
-        named = [*self._answering(by_fact), *self._named(known)]
+        names = named_topics({topic.key for topic in known}, self._request.text[:LONGEST_QUESTION])
+        named = [*self._answering(by_fact), *(topic for topic in known if topic.key in names)]
         chosen: dict[tuple[str, str], tuple[Topic, float | None]] = {
             _scope(topic): (topic, None) for topic in named
         }
@@ -181,10 +182,6 @@ class EligibleEntries:
             answers.append(ask(self._db, text, chat=None, any_chat=True))
         facts = [fact for answer in answers for fact in answer.facts]
         return [by_fact[fact.fact_id] for fact in facts if fact.fact_id in by_fact]
-
-    def _named(self, known: Sequence[Topic]) -> list[Topic]:
-        names = named_topics({topic.key for topic in known}, self._request.text[:LONGEST_QUESTION])
-        return [topic for topic in known if topic.key in names]
 
     def _facts_of(
         self, topic: Topic, score: float | None, known: Collection[Topic]

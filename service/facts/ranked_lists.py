@@ -5,7 +5,7 @@ docs/memory/facts.md describes when they are.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 
@@ -60,7 +60,12 @@ def ranked_list(text: str) -> tuple[str, list[str]]:
     if len(text) > LONGEST:
         raise NoCertainList(f"the text has more than {LONGEST} characters")
     said = cleaned(text)
-    statements = list(_statements(said))
+    statements = [
+        (language, match)
+        for language in _lists()
+        for pattern in _said_patterns(language)
+        for match in pattern.finditer(said)
+    ]
     if len(statements) != 1:
         raise NoCertainList(
             "the text has several lists" if statements else "no topic that is certainly the author's own"
@@ -85,13 +90,6 @@ def cleaned(text: str) -> str:
     for pattern, instead in _CLEANED:
         text = re.sub(pattern, instead, text)
     return text
-
-
-def _statements(said: str) -> Iterator[tuple[str, re.Match[str]]]:
-    for language in _lists():
-        for pattern in _said_patterns(language):
-            for match in pattern.finditer(said):
-                yield language, match
 
 
 def _key(language: str, match: re.Match[str]) -> str:
