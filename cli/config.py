@@ -7,6 +7,7 @@ import click
 from memlog.cli.answer import TextAnswer, printed
 from memlog.cli.output import printable
 from memlog.cli.param_types import TEXT
+from memlog.cli.providers import sent_to_providers
 from memlog.cli.settings import Settings, file_with_defaults
 from memlog.cli.settings_schema import BY_NAME, SETTINGS, nearest
 from memlog.cli.standard_options import Command
@@ -22,7 +23,7 @@ def config(ctx: click.Context, name: str | None) -> TextAnswer:
     """Show every setting, its value, and where that comes from; or the value of the setting NAME.
 
     Options override environment variables, which override memlog.toml in the store's folder, which overrides
-    the defaults.
+    the defaults. Keys are not shown. The last lines tell which texts are sent to whom.
     """
     settings = ctx.ensure_object(Settings)
     if name is not None:
@@ -31,8 +32,12 @@ def config(ctx: click.Context, name: str | None) -> TextAnswer:
             setting, text=[printable("" if setting["value"] is None else _text(setting["value"]))]
         )
     found = [_described(settings, setting.name) for setting in SETTINGS]
-    lines = (f"{each['name']:14} {_text(each['value'])}  ({each['origin']})" for each in found)
-    return TextAnswer({"settings": found}, text=map(printable, lines))
+    sent = sent_to_providers(settings)
+    lines = [f"{each['name']:14} {_text(each['value'])}  ({each['origin']})" for each in found]
+    lines += [f"{each['what']} are sent to {each['to']}" for each in sent] or [
+        "nothing is sent to a provider"
+    ]
+    return TextAnswer({"settings": found, "sent": sent}, text=map(printable, lines))
 
 
 def _known(name: str) -> str:
@@ -45,6 +50,8 @@ def _known(name: str) -> str:
 
 def _described(settings: Settings, name: str) -> dict[str, Any]:
     value, origin = settings.find(name)
+    if BY_NAME[name].is_secret and value is not None and origin != "memlog.toml":
+        value = "…"  # the file has the name of a variable, a variable the key
     plain = value if isinstance(value, int | float | str | None) else shown(value)
     return {"name": name, "value": plain, "origin": origin, "unit": BY_NAME[name].unit}
 

@@ -25,7 +25,7 @@ from memlog.service.requests.maintenance import (
 )
 
 if TYPE_CHECKING:
-    from memlog import Verification
+    from memlog import ProviderState, Verification
     from memlog.service.maintenance.seal import SealReport
     from memlog.service.maintenance.stats import Stats
     from memlog.service.maintenance.status import Status
@@ -145,8 +145,20 @@ def status_values(found: "Status") -> dict[str, object]:
     return {
         name.replace("_", " "): "none" if value is None else value
         for name, value in asdict(found).items()
-        if name != "silent"
-    }
+        if name not in ("silent", "providers")
+    } | dict(map(_provider, found.providers))
+
+
+def _provider(state: "ProviderState") -> tuple[str, str]:
+    """How a provider does, for people."""
+    where = " ".join(filter(None, (state.type, state.model, state.base_url)))
+    if not state.failures:
+        return state.role, f"{where}: no failure"
+    rests = f"; it is not asked before {state.rests_until}" if state.rests_until else ""
+    return (
+        state.role,
+        f"{where}: {state.failures} failures, the last at {state.failed_at}: {state.error}{rests}",
+    )
 
 
 @request_command(

@@ -43,6 +43,7 @@ def _opened(
         model=settings.value("model"),
         embedding=embedding_of(settings),
         rerank=rerank_of(settings),
+        memory=settings.value("memory.enabled"),
         durability=settings.value("durability"),
         lock_timeout=settings.value("lock_timeout"),
         redact=settings.value("redact"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from memlog.cli.settings import VARIABLE, Settings
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.limits import OLLAMA_URL
 from memlog.eventlog.streams import shown
 
 if TYPE_CHECKING:
@@ -56,6 +57,22 @@ def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
 
     kind, top_n = settings.value("rerank.type"), settings.value("rerank.top_n")
     return RerankProvider(type=kind, **_in_common(settings, "rerank"), top_n=top_n)
+
+
+def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
+    """Which texts are sent to whom.
+
+    Raises:
+        BadInput: a setting has an invalid value, or one is missing.
+    """
+    sent = []
+    embedding, rerank = embedding_of(settings), rerank_of(settings)
+    if embedding is not None and embedding.type not in ("onnx", "none"):
+        where = embedding.base_url or OLLAMA_URL
+        sent.append({"what": "passages and questions", "to": where})
+    if rerank is not None:
+        sent.append({"what": f"questions and the {rerank.top_n} best hits", "to": str(rerank.base_url)})
+    return sent
 
 
 def _in_common(settings: Settings, section: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from memlog.query.context.scope import scope_of
 from memlog.query.event_index import Key
 from memlog.service.read_model import ReadModel
 from memlog.service.read_pool import ReadPool
-from memlog.service.searches import latest_for_search, reranker_of
+from memlog.service.searches import OFF, latest_for_search, reranker_of
 
 
 def context(reads: ReadPool, log: Log, asked: BuildContext) -> Context:
@@ -25,6 +25,8 @@ def context(reads: ReadPool, log: Log, asked: BuildContext) -> Context:
     log: where accesses are recorded.
     """
     started = time.perf_counter()
+    if reads.is_off:
+        return _nothing(asked)
     try:
         if asked.part == "stable":
             return reads.healed(lambda read_model: _composed(read_model, asked, ContextHits()))
@@ -39,6 +41,21 @@ def context(reads: ReadPool, log: Log, asked: BuildContext) -> Context:
             given.unrecorded = error.message
     given.took_ms = round((time.perf_counter() - started) * 1000, 3)
     return given
+
+
+def _nothing(asked: BuildContext) -> Context:
+    return Context(
+        text="",
+        form=asked.form,
+        counter=asked.counter,
+        max_tokens=asked.max_tokens,
+        tokens=0,
+        frame=0,
+        entries=[],
+        left_out=[],
+        silent=dict(OFF),
+        synced=True,
+    )
 
 
 def _searched(read_model: ReadModel, asked: BuildContext) -> Context:

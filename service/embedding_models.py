@@ -50,6 +50,11 @@ class EmbeddingModel(ABC):
             return None
         return LocalModel(None).embedder_or_why()[0]
 
+    @property
+    def providers(self) -> "list[Breaker]":
+        """What is known of the providers that it may ask."""
+        return []
+
     @abstractmethod
     def known(self) -> Model | None:
         """The id and dimension of the model, without loading it if possible."""
@@ -109,8 +114,12 @@ class RemoteModel(EmbeddingModel):
         # Imported here: most stores have no provider.
         from memlog.service.providers.breaker import Breaker
 
-        where = f"{self.provider.base_url or ''} {self.provider.model or ''}".strip()
-        return Breaker(self._store, f"embedding {self.provider.type} {where}".strip())
+        return Breaker(self._store, "embedding", self.provider)
+
+    @property
+    def providers(self) -> "list[Breaker]":
+        """See `EmbeddingModel.providers`."""
+        return [self.breaker]
 
     def _embedder(self, patience: "Patience") -> Embedder:
         # Imported here: most stores have no provider.
@@ -146,6 +155,11 @@ class FirstThatWorks(EmbeddingModel):
     def __init__(self, *models: EmbeddingModel) -> None:
         self._models = models
 
+    @property
+    def providers(self) -> "list[Breaker]":
+        """See `EmbeddingModel.providers`."""
+        return [each for model in self._models for each in model.providers]
+
     def _embedder(self, patience: "Patience") -> Embedder:
         reasons = []
         for model in self._models:
@@ -157,7 +171,7 @@ class FirstThatWorks(EmbeddingModel):
 
     def known(self) -> Model | None:
         """See `EmbeddingModel.known`."""
-        return self.embedder_or_why()[0]
+        return next((known for model in self._models if (known := model.known()) is not None), None)
 
 
 def model_of(provider: "EmbeddingProvider | None", store: Path) -> EmbeddingModel:

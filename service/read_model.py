@@ -63,6 +63,7 @@ class ReadModel(SplitByFork):
     """The read model of the store at `path`, for one thread at a time: others wait at `mutex`.
 
     model: what passages are embedded with. rerank: who ranks hits anew.
+    is_off: whether searches and contexts give nothing.
     notify: called with what a person should know.
     """
 
@@ -74,12 +75,14 @@ class ReadModel(SplitByFork):
         lock_timeout: float,
         model: EmbeddingModel,
         rerank: "RerankProvider | None" = None,
+        is_off: bool = False,
         notify: Callable[[str], None],
     ) -> None:
         super().__init__()
         self.path = path
         self.model = model
         self.rerank = rerank
+        self.is_off = is_off
         self._lock_timeout = lock_timeout
         self.projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout, model=model.known)
         self._in_use = ForkMutex()
@@ -97,7 +100,13 @@ class ReadModel(SplitByFork):
         timeout = min(lock_timeout, self._lock_timeout)
         sizes = self.projector.sizes
         read_model = ReadModel(
-            self.path, sizes, lock_timeout=timeout, model=self.model, rerank=self.rerank, notify=notify
+            self.path,
+            sizes,
+            lock_timeout=timeout,
+            model=self.model,
+            rerank=self.rerank,
+            is_off=self.is_off,
+            notify=notify,
         )
         for shared in ("_shared_catch_up", "_embedding", "_told_behind"):
             setattr(read_model, shared, getattr(self, shared))

@@ -50,6 +50,11 @@ class ReadPool(SplitByFork):
         """No thread of the parent reads here."""
         self._forget_claims()
 
+    @property
+    def is_off(self) -> bool:
+        """See `ReadModel`."""
+        return self._first.is_off
+
     def read(self, ask: Ask[Answer]) -> Answer:
         """See `ReadModel.read`."""
         with self._one() as read_model:

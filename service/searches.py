@@ -1,18 +1,27 @@
 """Searches the read model, caught up with the log, with the embedding model that works here."""
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from memlog.projector.embedding.models import Embedder
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection
-from memlog.query.search.hits import Rerank
 from memlog.query.search.hybrid import SearchResult, search
 from memlog.query.search.request import Search
 from memlog.service.read_model import ReadModel, name_pending
 
+if TYPE_CHECKING:
+    from memlog.service.providers.breaker import ProviderState
+    from memlog.service.providers.reranker import Reranker
+
+OFF = {"memory": "memory.enabled is false: nothing is searched"}
+
 
 def search_read_model(read_model: ReadModel, asked: Search) -> SearchResult:
     """The result of a search, after catching up if that takes little time."""
+    if read_model.is_off:
+        return SearchResult(hits=[], mode=asked.mode, synced=True, silent=dict(OFF), took_ms=0.0)
     db, synced, embedder, silent = latest_for_search(
         read_model, is_synced=asked.sync, embeds=asked.mode != "text"
     )
@@ -26,7 +35,18 @@ def search_read_model(read_model: ReadModel, asked: Search) -> SearchResult:
     return result
 
 
-def reranker_of(read_model: ReadModel) -> Rerank | None:
+def providers_of(read_model: ReadModel) -> "list[ProviderState]":
+    """How the providers do that searches ask."""
+    known = [breaker.state() for breaker in read_model.model.providers]
+    if read_model.rerank is not None:
+        # Imported here: most stores have no provider.
+        from memlog.service.providers.breaker import Breaker
+
+        known.append(Breaker(read_model.path, "rerank", read_model.rerank).state())
+    return known
+
+
+def reranker_of(read_model: ReadModel) -> "Reranker | None":
     """What ranks the hits for one question anew; None where nobody does."""
     if read_model.rerank is None:
         return None

@@ -80,6 +80,7 @@ class Store:
     create: make the store now, where it is missing; else reads raise NotFound until the first append.
     model: a folder with `model.onnx` and `tokenizer.json`; None for the model that memlog ships with.
     embedding: who embeds texts, where it is not that model. rerank: who ranks hits anew.
+    memory: False to have searches and contexts give nothing; what is appended is kept.
     durability: `fsync`, or `os`: an acknowledged event then survives the process but not a power cut.
     lock_timeout: seconds to wait for other writers and projectors.
     chunk_sizes: of passages. Another one makes another read model; all that use a store should agree on it.
@@ -101,6 +102,7 @@ class Store:
         model: str | Path | None = None,
         embedding: "EmbeddingProvider | None" = None,
         rerank: "RerankProvider | None" = None,
+        memory: bool = True,
         durability: Durability = "fsync",
         lock_timeout: float = LOCK_TIMEOUT.default,
         chunk_sizes: ChunkSizes | None = None,
@@ -111,6 +113,7 @@ class Store:
     ) -> None:
         _check(
             ("create", create, isinstance(create, bool), "True or False"),
+            ("memory", memory, isinstance(memory, bool), "True or False"),
             ("durability", durability, durability in get_args(Durability), "'fsync' or 'os'"),
             ("lock_timeout", lock_timeout, LOCK_TIMEOUT.allows(lock_timeout), f"seconds, {LOCK_TIMEOUT}"),
             ("chunk_sizes", chunk_sizes, isinstance(chunk_sizes, ChunkSizes | None), "memlog.ChunkSizes()"),
@@ -132,6 +135,7 @@ class Store:
             lock_timeout=lock_timeout,
             model=_model(model, embedding, self.path),
             rerank=rerank,
+            is_off=not memory,
             notify=notify,
         )
         if create and not disk.is_folder(self.path / LOG):

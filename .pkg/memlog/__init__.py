@@ -77,6 +77,7 @@ _NAMES = {
     "service.memories.fading": "DecayReport PruneReport",
     "service.memories.save": "SaveReport",
     "service.pre_route": "PreRoute",
+    "service.providers.breaker": "ProviderState",
     "service.providers.settings": "EmbeddingProvider RerankProvider",
     "service.projects": "Project ProjectRemoval Projects",
     "service.remote_store": "connect RemoteStore",

@@ -118,6 +118,7 @@ from memlog.service.memories.fading import DecayReport as DecayReport, PruneRepo
 from memlog.service.memories.save import SaveReport as SaveReport
 from memlog.service.pre_route import PreRoute as PreRoute
 from memlog.service.projects import Project as Project, ProjectRemoval as ProjectRemoval, Projects as Projects
+from memlog.service.providers.breaker import ProviderState as ProviderState
 from memlog.service.providers.settings import (
     EmbeddingProvider as EmbeddingProvider,
     RerankProvider as RerankProvider,

@@ -10,7 +10,12 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog import disk, layout
-from memlog.eventlog.errors import DatabaseError, MemlogError, NotFound, system_error
+from memlog.eventlog.errors import (
+    DatabaseError,
+    MemlogError,
+    NotFound,
+    system_error,
+)
 from memlog.eventlog.folders import check_store
 from memlog.eventlog.owner import refusals, remove_unusable
 from memlog.eventlog.streams import shown
@@ -30,6 +35,7 @@ from memlog.query.context.scope import automatic_scope
 from memlog.query.ids import Conflict, conflicts, plain_texts
 from memlog.service.maintenance.findings import Finding, numbered, or_ok
 from memlog.service.maintenance.log_findings import examine_log
+from memlog.service.maintenance.model_findings import examine_models
 from memlog.service.read_model import ReadModel
 
 MOUNTS = Path("/proc/self/mountinfo")
@@ -53,7 +59,7 @@ def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
     checks: dict[str, Callable[[], Finding | list[Finding]]] = {
         "sqlite": _sqlite,
         "vectors": _vectors,
-        "model": lambda: _model(read_model),
+        "model": lambda: examine_models(read_model),
         "store": lambda: _store(read_model),
         "file system": lambda: _file_system(read_model.path),
         "owner": lambda: _owner(read_model.path, fix=fix),
@@ -95,13 +101,6 @@ def _vectors() -> Finding:
         return Finding("vectors", "ok", "sqlite-vec works")
     remedy = "pip install pysqlite3 sqlite-vec; all but meaning is searched"
     return Finding("vectors", "warning", why, remedy)
-
-
-def _model(read_model: ReadModel) -> Finding:
-    embedder, silent = read_model.model.embedder_or_why()
-    if embedder is None:
-        return Finding("model", "warning", silent["vector"], "name a model that works: model=FOLDER")
-    return Finding("model", "ok", embedder.id)
 
 
 def _store(read_model: ReadModel) -> Finding:

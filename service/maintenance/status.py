@@ -6,7 +6,9 @@ from memlog.eventlog.streams import shown
 from memlog.projector import catchup, projection_id
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import count_rows, described, vec_version, wrapped
+from memlog.service.providers.breaker import ProviderState
 from memlog.service.read_model import ReadModel, name_pending
+from memlog.service.searches import providers_of
 
 
 class Status(msgspec.Struct, kw_only=True):
@@ -20,6 +22,7 @@ class Status(msgspec.Struct, kw_only=True):
     sqlite: the binding and its version, the first here that loads extensions where one does.
     sqlite_vec: the version of the extension; None where it does not work.
     model, dimension: of the embedding model that works here; None where none does.
+    providers: who is asked for vectors and ranks, and how they do.
     silent: what would not take part in a search, and why: `vector`, `pending`.
     """
 
@@ -42,6 +45,7 @@ class Status(msgspec.Struct, kw_only=True):
     sqlite_vec: str | None
     model: str | None
     dimension: int | None
+    providers: list[ProviderState]
     silent: dict[str, str]
 
 
@@ -76,5 +80,6 @@ def status_of(read_model: ReadModel) -> Status:
             sqlite_vec=vec_version(db),
             model=embedder.id if embedder else None,
             dimension=embedder.dimension if embedder else None,
+            providers=providers_of(read_model),
             silent=silent,
         )

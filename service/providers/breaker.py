@@ -14,6 +14,7 @@ from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import LOG, PROVIDERS
 from memlog.projector import atomic_file
+from memlog.service.providers.settings import Provider
 
 _FIRST_REST = 30.0
 _LONGEST_REST = 600.0
@@ -38,20 +39,53 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
         return 0 < self.rests_until - time.time() <= _LONGEST_REST
 
 
+class ProviderState(msgspec.Struct, kw_only=True):
+    """A provider that a store is to ask, and how it does.
+
+    role: `embedding` or `rerank`. base_url: where texts are sent; None for the address by default.
+    failures: in a row. error, failed_at: of the last one. rests_until: nobody asks it before.
+    """
+
+    role: str
+    type: str
+    base_url: str | None
+    model: str | None
+    failures: int
+    error: str | None
+    failed_at: str | None
+    rests_until: str | None
+
+
 class Breaker:
     """A circuit breaker: after a failure a provider rests, 30 s at first, twice as long each time, 10 minutes
     at most. https://martinfowler.com/bliki/CircuitBreaker.html
 
-    name: of the provider in the records of the store.
+    role: `embedding` or `rerank`.
     """
 
-    def __init__(self, store: Path, name: str) -> None:
-        self._store, self._name = store, name
+    def __init__(self, store: Path, role: str, provider: Provider) -> None:
+        self._store, self._role, self._provider = store, role, provider
+        names = (role, provider.type, provider.base_url, provider.model)
+        self._name = " ".join(name for name in names if name)
         self._unwritten: ProviderRecord | None = None
 
     def record(self) -> ProviderRecord:
         """What is known of the provider."""
         return self._unwritten or self._all().get(self._name) or ProviderRecord()
+
+    def state(self) -> ProviderState:
+        """For people and programs that ask how it does."""
+        record, provider = self.record(), self._provider
+        return ProviderState(
+            role=self._role,
+            type=provider.type,
+            base_url=provider.base_url,
+            model=provider.model,
+            failures=record.failures,
+            error=record.error,
+            failed_at=record.failed_at,
+            rests_until=timestamps.of_seconds(record.rests_until) if record.rests else None,
+        )
 
     def check(self) -> None:
         """Raise ProviderError while the provider rests."""

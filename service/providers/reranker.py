@@ -43,7 +43,7 @@ class Reranker:
 
     def __init__(self, provider: RerankProvider, store: Path) -> None:
         self._provider = provider
-        self._breaker = breaker_of(provider, store)
+        self._breaker = Breaker(store, "rerank", provider)
         self._until = time.monotonic() + provider.timeout
 
     def __call__(self, question: str, hits: list[Hit], silent: dict[str, str]) -> list[Hit]:
@@ -59,7 +59,7 @@ class Reranker:
             silent["rerank"] = HAS_KEY
             return hits
         try:
-            order = self._order(question, [hits[place].content[:_LONGEST] for place in places])
+            order = self.order(question, [hits[place].content[:_LONGEST] for place in places])
         except ProviderError as error:
             silent["rerank"] = error.message
             return hits
@@ -71,8 +71,12 @@ class Reranker:
             hit.score = score
         return ranked
 
-    def _order(self, question: str, texts: list[str]) -> list[int]:
-        """The numbers of `texts`, best first. Scores are of any scale, and only compared."""
+    def order(self, question: str, texts: list[str]) -> list[int]:
+        """The numbers of `texts`, best first. Scores are of any scale, and only compared.
+
+        Raises:
+            ProviderError: the provider fails, or rests.
+        """
         self._breaker.check()
         try:
             scores = self._scores(question, texts)
@@ -104,11 +108,6 @@ class Reranker:
             body["model"] = provider.model
         answer = Endpoint(url + path, provider.api_key).post(body, _RankAnswer, seconds)
         return [(each.index, each.relevance_score) for each in answer.results]
-
-
-def breaker_of(provider: RerankProvider, store: Path) -> Breaker:
-    """What is known of a provider that ranks."""
-    return Breaker(store, f"rerank {provider.type} {provider.base_url} {provider.model or ''}".strip())
 
 
 def _may_be_sent(hit: Hit) -> bool:

@@ -21,9 +21,10 @@ ApiKey = str | Callable[[], str]
 """A key, or what gives it when a request is made."""
 
 
-class _Provider(msgspec.Struct, frozen=True, kw_only=True):
+class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """What providers have in common; see those that follow."""
 
+    type: str = "none"
     base_url: str | None = None
     model: str | None = None
     timeout: float = PROVIDER_TIMEOUT.default
@@ -51,7 +52,7 @@ class _Provider(msgspec.Struct, frozen=True, kw_only=True):
             raise BadInput(f"type {kind} needs base_url", hint="such as https://api.example.com/v1")
 
 
-class EmbeddingProvider(_Provider, frozen=True, kw_only=True):
+class EmbeddingProvider(Provider, frozen=True, kw_only=True):
     """Who embeds texts.
 
     type: `onnx`: a model on this machine; `ollama`; `api`: OpenAI's `/v1/embeddings`, which many serve;
@@ -80,7 +81,7 @@ class EmbeddingProvider(_Provider, frozen=True, kw_only=True):
             raise BadInput("type onnx asks nobody, and base_url is given", hint="set type to ollama or api")
 
 
-class RerankProvider(_Provider, frozen=True, kw_only=True):
+class RerankProvider(Provider, frozen=True, kw_only=True):
     """Who ranks what a search found anew.
 
     type: `api`: `/v1/rerank` as Cohere, Jina, vLLM and llama.cpp have it; `tei`: `/rerank` of Hugging Face's

@@ -114,7 +114,7 @@ class Vectors(Worker):
             started = time.perf_counter()
             done = projector.embed(embedder, limit=_EMBED_STEP, batch=_EMBED_STEP, progress=self._progress)
             embedded = done.computed + done.cached
-            if not embedded:  # another process was faster
+            if not embedded + done.withheld:  # another process was faster
                 break
             self._tell(WatchStep(embedded=embedded), started)
         return was_due

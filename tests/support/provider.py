@@ -24,6 +24,7 @@ class Provider(ThreadingHTTPServer):
         self.always: str | None = None
         self.order: list[str] = []
         self.is_old_ollama = False
+        self.longest = 1_000_000
         self.over = threading.Event()
 
     @property
@@ -63,6 +64,9 @@ class _Handler(BaseHTTPRequestHandler):
         answer = _ANSWERS.get(self.path)
         if answer is None or (self.server.is_old_ollama and self.path == "/api/embed"):
             self._send(404, b"404 page not found", {"content-type": "text/plain"})
+            return
+        if any(len(text) > self.server.longest for text in _listed(body.get("input", []))):
+            self._send(400, b'{"error":"the input length exceeds the context length"}')
             return
         _FAULTS[self.server.always](self, json.dumps(answer(self.server, body)).encode())
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 import memlog
+from memlog.projector.embedding.models import load_embedder
+from memlog.service import embedding_models
 from tests.support.provider import FAULTS, Provider
 
 LIMIT = 1.0
@@ -15,7 +17,7 @@ SLACK = 5.0
 
 def opened(store: Path, provider: Provider, kind: str, **more: object) -> memlog.Store:
     embedding = memlog.EmbeddingProvider(
-        type=kind, base_url=provider.url, model="mini", api_key="sk-of-the-test", **more
+        type=kind, base_url=provider.url, model="mini", api_key="sk-of-the-test", **{"timeout": 60, **more}
     )
     return memlog.open(store, embedding=embedding)
 
@@ -61,7 +63,8 @@ def test_a_provider_that_fails_delays_no_append_and_no_query(
         assert "not asked again before" in store.search("green tea").silent["vector"]
         assert len(provider.requests) == asked
         assert "green tea" in store.context("green tea").text
-        provider.always = None
+    provider.always = None
+    with opened(tmp_path, provider, kind) as store:
         # Whoever asks for it by hand does not wait until the rest is over.
         assert store.maintenance.embed().computed == 1
         assert store.search("green tea").silent == {}
@@ -107,3 +110,28 @@ def test_search_answers_while_another_model_takes_over_and_back(tmp_path: Path, 
         assert store.maintenance.embed().computed == 0
         assert store.maintenance.status().vector_model == "ollama/mini/384"
     assert len(provider.requests) == asked
+
+
+def test_without_a_model_here_auto_asks_ollama_and_then_nobody(
+    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding_models, "_bundled_embedder", lambda: load_embedder(tmp_path))
+    with opened(tmp_path, provider, "auto") as store:
+        store.append(said("I like green tea"))
+        assert store.search("a hot drink").hits[0].content == "I like green tea"
+        assert store.maintenance.status().model == "ollama/mini/384"
+        assert [each.state for each in store.maintenance.examine() if each.check == "model"] == ["ok"]
+        provider.always = "500"
+        found = store.search("green")
+        assert [len(found.hits), "HTTP 500" in found.silent["vector"]] == [1, True]
+        (model,) = [each for each in store.maintenance.examine() if each.check == "model"]
+        assert (model.state, "HTTP 500" in model.finding) == ("warning", True)
+
+
+def test_a_text_that_is_too_long_is_embedded_in_halves(tmp_path: Path, provider: Provider) -> None:
+    provider.longest = 500
+    with opened(tmp_path, provider, "ollama") as store:
+        store.append(said("The kettle boils. " * 60, "The dog is ill"))
+        assert store.maintenance.embed().computed == 2
+        assert store.search("hot water", mode="vector").hits[0].content.startswith("The kettle")
+        assert store.maintenance.status().providers[0].failures == 0

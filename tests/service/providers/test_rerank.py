@@ -14,8 +14,8 @@ CONTENTS = ("tea tea tea shop", "The tea is hot and green", "We drink tea at noo
 QUESTION = "tea at what time"
 
 
-def opened(store: Path, provider: Provider, kind: str = "api") -> memlog.Store:
-    rerank = memlog.RerankProvider(type=kind, base_url=provider.url, timeout=LIMIT, top_n=4)
+def opened(store: Path, provider: Provider, kind: str = "api", timeout: float = 60) -> memlog.Store:
+    rerank = memlog.RerankProvider(type=kind, base_url=provider.url, timeout=timeout, top_n=4)
     return memlog.open(store, rerank=rerank)
 
 
@@ -51,7 +51,7 @@ def test_a_provider_that_fails_leaves_the_order(
     tmp_path: Path, provider: Provider, plain: list[str], fault: str
 ) -> None:
     provider.always = fault
-    with opened(tmp_path, provider) as store:
+    with opened(tmp_path, provider, timeout=LIMIT) as store:
         started = time.monotonic()
         found = store.search(QUESTION)
         assert time.monotonic() - started < LIMIT + SLACK

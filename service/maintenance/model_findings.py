@@ -1,0 +1,35 @@
+"""Whether the models work that a store is to use; each provider is asked once."""
+
+from memlog.eventlog.errors import EmbeddingError, ProviderError
+from memlog.service.maintenance.findings import Finding
+from memlog.service.read_model import ReadModel
+from memlog.service.searches import reranker_of
+
+
+def examine_models(read_model: ReadModel) -> list[Finding]:
+    """What is found of the embedding model, and of the provider that ranks, if any."""
+    return [_model(read_model), *_rerank(read_model)]
+
+
+def _model(read_model: ReadModel) -> Finding:
+    embedder, silent = read_model.model.embedder_or_why()
+    if embedder is None:
+        return Finding("model", "warning", silent["vector"], "name a model that works: model=FOLDER")
+    if embedder.is_remote:
+        try:
+            embedder.embed(["Does it answer?"], "query")
+        except EmbeddingError as error:
+            return Finding("model", "warning", error.message, error.hint)
+    return Finding("model", "ok", embedder.id)
+
+
+def _rerank(read_model: ReadModel) -> list[Finding]:
+    """Ask the provider once; [] where nobody ranks."""
+    rerank = reranker_of(read_model)
+    if rerank is None:
+        return []
+    try:
+        rerank.order("Does it answer?", ["It does.", "It does not."])
+    except ProviderError as error:
+        return [Finding("rerank", "warning", error.message, error.hint)]
+    return [Finding("rerank", "ok", "it answers")]
