@@ -8,7 +8,7 @@ from memlog.cli.answer import TextAnswer, printed
 from memlog.cli.output import printable
 from memlog.cli.param_types import TEXT
 from memlog.cli.providers import sent_to_providers
-from memlog.cli.settings import Settings, file_with_defaults
+from memlog.cli.settings import IN_FILE, Settings, file_with_defaults
 from memlog.cli.settings_schema import BY_NAME, SETTINGS, nearest
 from memlog.cli.standard_options import Command
 from memlog.eventlog.streams import shown
@@ -50,7 +50,7 @@ def _known(name: str) -> str:
 
 def _described(settings: Settings, name: str) -> dict[str, Any]:
     value, origin = settings.find(name)
-    if BY_NAME[name].is_secret and value is not None and origin != "memlog.toml":
+    if BY_NAME[name].is_secret and value is not None and origin != IN_FILE:
         value = "…"  # the file has the name of a variable, a variable the key
     plain = value if isinstance(value, int | float | str | None) else shown(value)
     return {"name": name, "value": plain, "origin": origin, "unit": BY_NAME[name].unit}

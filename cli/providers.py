@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memlog.cli.settings import VARIABLE, Settings
+from memlog.cli.settings import IN_FILE, VARIABLE, Settings
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.limits import OLLAMA_URL
 from memlog.eventlog.streams import shown
@@ -31,7 +31,7 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
         if model is None and settings.value("embedding.base_url") is None:
             return None
         folder = Path(model or "").expanduser()
-        model = str(settings.store / folder if origin == "memlog.toml" else folder) if model else None
+        model = str(settings.store / folder if origin == IN_FILE else folder) if model else None
     # Imported here: most stores have no provider.
     from memlog import EmbeddingProvider
 

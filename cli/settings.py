@@ -15,6 +15,9 @@ from memlog.eventlog.errors import BadInput
 
 Origin = Literal["option", "environment", "memlog.toml", "default"]
 
+IN_FILE: Origin = "memlog.toml"
+"""The origin of a value of the store's file."""
+
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|")
 """Names the environment variable that has a key."""
 
