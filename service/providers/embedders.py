@@ -1,5 +1,6 @@
 """Vectors from a provider: Ollama, or what speaks OpenAI's `/v1/embeddings`."""
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,8 +30,9 @@ _WAITS = (1.0, 4.0, 15.0)
 
 _LONGEST_WAIT = 60.0
 
-_OF_A_TEXT = (400, 413, 422)
-"""Statuses by which a provider refuses a text, mostly since it is too long; nothing is wrong with itself."""
+_REFUSES_A_TEXT = (400, 413, 422)
+_TOO_LONG = re.compile(r"too (?:large|long)|context|exceed|maximum", re.IGNORECASE)
+"""How llama.cpp says with a status of 500 that a text is too long; others do so with the statuses above."""
 
 _SHORTEST_PART = 200
 """Characters of a text that is not split further where a provider refuses it."""
@@ -59,6 +61,12 @@ class _Datum(msgspec.Struct):
 
 class _ApiAnswer(msgspec.Struct):
     data: list[_Datum]
+
+
+def _is_too_long(error: ProviderError, texts: Sequence[str]) -> bool:
+    """Whether a provider may take the texts in smaller parts."""
+    is_refused = error.status in _REFUSES_A_TEXT or (error.status == 500 and _TOO_LONG.search(error.message))
+    return bool(is_refused) and max(map(len, texts)) >= _SHORTEST_PART
 
 
 class RemoteEmbedder:
@@ -113,8 +121,7 @@ class RemoteEmbedder:
         try:
             return [np.array(vector, dtype=np.float32) for vector in self._answered(texts, kind)]
         except ProviderError as error:
-            is_short = len(texts) == 1 and len(texts[0]) < _SHORTEST_PART
-            if error.status not in _OF_A_TEXT or is_short:
+            if not _is_too_long(error, texts):
                 raise EmbeddingError(error.message, hint=error.hint, retryable=error.retryable) from error
         if len(texts) > 1:
             return [vector for text in texts for vector in self._embedded([text], kind)]
@@ -143,7 +150,7 @@ class RemoteEmbedder:
         except ProviderError as error:
             # Passages of a question have a part of the time only.
             is_cut_short = error.is_late and self._patience == "question" and kind == "passage"
-            if error.status not in _OF_A_TEXT and not is_cut_short:
+            if not _is_too_long(error, texts) and not is_cut_short:
                 self._breaker.failed(error)
             raise
         self._breaker.worked(self._dimension)

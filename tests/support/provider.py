@@ -66,7 +66,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, b"404 page not found", {"content-type": "text/plain"})
             return
         if any(len(text) > self.server.longest for text in _listed(body.get("input", []))):
-            self._send(400, b'{"error":"the input length exceeds the context length"}')
+            self._send(
+                500, b'{"error":{"message":"input (900 tokens) is too large to process"}}'
+            )  # llama.cpp
             return
         _FAULTS[self.server.always](self, json.dumps(answer(self.server, body)).encode())
 
